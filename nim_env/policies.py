@@ -1,0 +1,224 @@
+"""Ways to play Nim, as distributions over actions.
+
+A policy has one method, ``action_probabilities(observation, action_mask)``: observations of shape
+``(..., n_heaps)`` and masks of shape ``(..., n_actions)`` in, float64 probabilities of shape
+``(..., n_actions)`` out. It is never asked about a finished position.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nim_env import theory
+from nim_env.rules import NimRules, as_integer
+
+ROUNDING = 1e-5  # how far from 1 the probabilities of a float32 policy may sum
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything with ``action_probabilities``: the policies below, the agents, or your own."""
+
+    def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
+        """The probability of every action, shape ``(..., n_actions)``."""
+        ...
+
+
+PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
+"""A name (``"random"``, ``"take-3"``, ``"expert"``), a policy, or ``(observation, action_mask) -> action``."""
+
+
+class UniformPolicy(ABC):
+    """A fixed policy that draws uniformly among some of the legal actions: its :meth:`choices`."""
+
+    @abstractmethod
+    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
+        """The actions drawn from: int8 ones and zeros, shape ``(..., n_actions)``."""
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The probability of every action, float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            ValueError: ``action_mask`` leaves a position without a legal action.
+        """
+        choices = self.choices(observation, action_mask)
+        number = choices.sum(axis=-1, keepdims=True)
+        if not number.all():
+            raise ValueError("action_mask leaves a position without a legal action; ask about unfinished games")
+        probabilities: NDArray[np.float64] = choices / number
+        return probabilities
+
+
+class RandomPolicy(UniformPolicy):
+    """Every legal action is equally likely."""
+
+    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
+        """All legal actions, int8 of shape ``(..., n_actions)``."""
+        return np.asarray(action_mask).astype(np.int8)
+
+
+class TakePolicy(UniformPolicy):
+    """Takes ``n`` objects, or what is left or allowed, from a non-empty heap drawn uniformly.
+
+    Args:
+        rules: The game.
+        n: How many objects to take, 1 or more.
+
+    Raises:
+        TypeError: ``n`` is not an integer.
+        ValueError: ``n`` is below 1.
+    """
+
+    def __init__(self, rules: NimRules, n: int) -> None:
+        self.rules, self.n = rules, as_integer("n", n)
+        if self.n < 1:
+            raise ValueError(f"n must be 1 or more; got {self.n}")
+
+    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
+        """One action for each non-empty heap, int8 of shape ``(..., n_actions)``."""
+        most = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
+        taken = np.minimum(self.rules.positions(observation), most)
+        choices: NDArray[np.int8] = (taken[..., self.rules.move_heaps] == self.rules.move_counts).astype(np.int8)
+        return choices
+
+
+class ExpertPolicy(UniformPolicy):
+    """Perfect play: a winning action drawn uniformly, or any legal action where none wins.
+
+    On one heap in normal play with takes of up to 3 that is ``heap % 4``, or random where that is 0.
+    See :mod:`nim_env.theory` for the source.
+    """
+
+    def __init__(self, rules: NimRules) -> None:
+        self.rules = rules
+
+    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
+        """The winning actions, or all legal ones where none wins, int8 of shape ``(..., n_actions)``."""
+        winning = theory.winning_action_mask(self.rules, observation)
+        return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)
+
+
+class CallablePolicy:
+    """A function ``(observation, action_mask) -> action`` on one position or a batch, as a policy.
+
+    Args:
+        function: Takes what a policy takes; answers an integer action for each position, shape ``(...)``.
+        name: What to call the function in an error.
+    """
+
+    def __init__(self, function: Callable[[Any, Any], Any], name: str = "policy") -> None:
+        self.function, self.name = function, name
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """Probability 1 for the action that the function answers, float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            TypeError: The function answers anything but integers.
+            ValueError: It answers the wrong number of actions, or an illegal one.
+        """
+        mask = np.array(action_mask)
+        positions = np.array(observation)
+        actions = np.asarray(self.function(observation, action_mask))
+        if actions.dtype.kind not in "iu":
+            raise TypeError(f"{self.name} must answer integer actions; got {actions!r}")
+        if actions.shape != mask.shape[:-1]:
+            raise ValueError(
+                f"{self.name} must answer one action for each position, shape {mask.shape[:-1]}; "
+                f"got shape {actions.shape}"
+            )
+        chosen = np.arange(mask.shape[-1]) == actions[..., None]
+        illegal = ~(chosen & (mask != 0)).any(axis=-1)
+        if illegal.any():
+            where = tuple(np.argwhere(illegal)[0])
+            raise ValueError(
+                f"{self.name} answered action {actions[where]} at heaps {positions[where].tolist()}; "
+                f"legal are {np.flatnonzero(mask[where]).tolist()}"
+            )
+        probabilities: NDArray[np.float64] = chosen.astype(np.float64)
+        return probabilities
+
+
+def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
+    """The policy that ``policy`` names, is or wraps; ``name`` is the argument to blame in an error.
+
+    Raises:
+        TypeError: ``policy`` is not a name, a policy or a callable.
+        ValueError: No policy has that name.
+    """
+    if isinstance(policy, str):
+        return _named_policy(policy, rules, name)
+    if isinstance(policy, type):
+        raise TypeError(f"{name} must be a policy, not a class; got {policy!r}, make an instance of it")
+    if isinstance(policy, Policy):
+        return policy
+    if callable(policy):
+        return CallablePolicy(policy, name)
+    raise TypeError(
+        f"{name} must be a name, an object with action_probabilities, or a callable "
+        f"(observation, action_mask) -> action; got {policy!r}"
+    )
+
+
+def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
+    if policy == "random":
+        return RandomPolicy()
+    if policy == "expert":
+        return ExpertPolicy(rules)
+    if take := re.fullmatch(r"take-([1-9][0-9]{0,17})", policy):
+        return TakePolicy(rules, int(take[1]))
+    raise ValueError(f'{name} must be "random", "expert" or "take-N" with N of 1 or more; got {policy!r}')
+
+
+def checked_probabilities(
+    probabilities: Any, observation: NDArray[np.int64], action_mask: NDArray[np.int8], name: str = "policy"
+) -> NDArray[np.float64]:
+    """``probabilities`` as float64 of ``action_mask``'s shape, if they are a distribution over legal actions.
+
+    Args:
+        probabilities: What a policy answered, shape ``(..., n_actions)``.
+        observation: The positions it was asked about, shape ``(..., n_heaps)``.
+        action_mask: Their legal actions, shape ``(..., n_actions)``.
+        name: The argument that gave the policy, to blame in an error.
+
+    Raises:
+        TypeError: They are not numbers.
+        ValueError: The shape is wrong, or a row is negative or not finite, does not sum to 1, or puts
+            weight on an illegal action; the message names the first such position.
+    """
+    weights = np.asarray(probabilities)
+    if weights.dtype.kind not in "iuf":
+        raise TypeError(f"{name} must answer numbers as probabilities; got {probabilities!r}")
+    if weights.shape != action_mask.shape:
+        raise ValueError(
+            f"{name} must answer probabilities of shape {action_mask.shape}, one per action; got {weights.shape}"
+        )
+    weights = weights.astype(np.float64)
+    for wrong, what in (
+        (~(weights >= 0).all(axis=-1), "negative or not a number"),
+        (((weights > 0) & (action_mask == 0)).any(axis=-1), "above 0 for an illegal action"),
+        (~(np.abs(weights.sum(axis=-1) - 1) <= ROUNDING), "not of sum 1"),
+    ):
+        if wrong.any():
+            where = tuple(np.argwhere(wrong)[0])
+            raise ValueError(
+                f"{name} answered probabilities {what} at heaps {observation[where].tolist()}: "
+                f"{np.array2string(weights[where], precision=4, threshold=64)}"
+            )
+    return weights
+
+
+def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
+    """One action drawn from each distribution, int64 of shape ``(...)`` for ``(..., n_actions)``.
+
+    An action of probability 0 is never drawn, whatever the generator returns.
+    """
+    cumulative = probabilities.cumsum(axis=-1)
+    drawn = generator.random(probabilities.shape[:-1]) * cumulative[..., -1]
+    actions: NDArray[np.int64] = (cumulative <= drawn[..., None]).sum(axis=-1)
+    return actions

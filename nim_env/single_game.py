@@ -1,0 +1,103 @@
+"""What the environments of a single game share: their arguments, starts, action checks and rendering."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import gymnasium
+import numpy as np
+from gymnasium.error import InvalidAction, ResetNeeded
+
+from nim_env.positions import index_of, positions
+from nim_env.rendering import as_text
+from nim_env.rules import NimRules, as_integer
+
+IllegalAction: TypeAlias = Literal["lose", "raise"]
+EMPTY = 0  # the index of the empty position
+RENDER_MODES = ("ansi",)
+
+
+class SingleGame:
+    """The part of a single-game environment that is neither Gymnasium's API nor PettingZoo's."""
+
+    rules: NimRules
+    _status: str
+
+    def _set_up(
+        self,
+        heaps: Sequence[int],
+        max_take: int | None,
+        misere: bool,
+        random_start: bool,
+        illegal_action: IllegalAction,
+        render_mode: str | None,
+    ) -> None:
+        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        if not isinstance(random_start, bool | np.bool_):
+            raise TypeError(f"random_start must be True or False; got {random_start!r}")
+        if illegal_action not in get_args(IllegalAction):
+            raise ValueError(f'illegal_action must be "lose" or "raise"; got {illegal_action!r}')
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise ValueError(f"render_mode must be None or one of {RENDER_MODES}; got {render_mode!r}")
+        self.random_start = bool(random_start)
+        self.illegal_action = illegal_action
+        self.render_mode = render_mode
+        self._n_actions = self.rules.n_actions
+        self._offsets = self.rules.offsets
+        self._positions = positions(self.rules)
+        self._first_index = self.rules.n_positions - 1
+        self._index: int | None = None  # of the position now; None before the first reset
+        self._is_over = False
+
+    def _start_in(self, options: Mapping[str, Any]) -> int | None:
+        """The index of ``options["heaps"]``, or None where the options leave the start open."""
+        if options.get("heaps") is None:
+            return None
+        heaps = self.rules.positions(options["heaps"])
+        if heaps.ndim != 1 or not heaps.any():
+            raise ValueError(
+                f'options["heaps"] must be one unfinished position, {self.rules.n_heaps} heap sizes not all 0; '
+                f"got {options['heaps']!r}"
+            )
+        return index_of(self.rules, heaps)
+
+    def _random_start(self, generator: np.random.Generator) -> int:
+        """The index of a position other than the empty one, drawn uniformly."""
+        while True:
+            heaps = generator.integers(self.rules.shape)
+            if heaps.any():
+                return index_of(self.rules, heaps)
+
+    def _checked_action(self, action: Any) -> int:
+        try:
+            number = as_integer("action", action)
+        except TypeError:
+            number = -1
+        if not 0 <= number < self._n_actions:
+            raise InvalidAction(f"action must be an integer from 0 to {self._n_actions - 1}; got {action!r}")
+        return number
+
+    def _illegal(self, action: int, index: int) -> InvalidAction:
+        heap, count = self.rules.moves[action]
+        position = self._positions[index]
+        return InvalidAction(
+            f"action {action}, take {count} from heap {heap}, is illegal at heaps "
+            f"{position.heaps.tolist()}; legal are {list(position.actions)}"
+        )
+
+    def render(self) -> str | None:
+        """The position as text in ``render_mode="ansi"``; a warning and None without a render mode.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There is no game yet.
+        """
+        if self._index is None:
+            raise ResetNeeded("there is nothing to render before reset(); call reset() first")
+        if self.render_mode is None:
+            gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
+            return None
+        return as_text(self._positions[self._index].heaps.tolist(), self.rules.heaps, self._status)
+
+    def close(self) -> None:
+        """Nothing is held open, so there is nothing to close."""
