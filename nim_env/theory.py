@@ -65,7 +65,7 @@ def _heap_values(rules: NimRules, positions: NDArray[np.int64]) -> NDArray[np.in
 
 def _mover_wins(
     rules: NimRules, nim_sum: np.int64 | NDArray[np.int64], any_large: np.bool_ | NDArray[np.bool_]
-) -> NDArray[np.bool_]:
-    if rules.misere:
-        return np.where(any_large, nim_sum != 0, nim_sum == 0)
-    return np.asarray(nim_sum != 0)
+) -> np.bool_ | NDArray[np.bool_]:
+    turned_round = rules.misere & ~any_large  # misère play without a heap of value above 1
+    wins: np.bool_ | NDArray[np.bool_] = (nim_sum != 0) ^ turned_round
+    return wins

@@ -1,0 +1,215 @@
+"""What the tabular agents share: spaces, a table, hyperparameters, randomness, and saving."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+from gymnasium import Space, spaces
+from numpy.typing import NDArray
+
+from agents.q_table import QTable, Rows
+from agents.space_json import space_from_json, space_to_json
+
+Hyperparameter: TypeAlias = float | Callable[[float], float]
+"""A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
+
+FORMAT = 1
+
+
+class Agent(ABC):
+    """A learner with a table over observations and actions.
+
+    Args:
+        observation_space: The space of what the agent sees; of a PettingZoo dictionary of ``"observation"``
+            and ``"action_mask"``, the former.
+        action_space: A ``Discrete`` space.
+        seed: Seeds the agent's own generator, which draws its exploration and its ties.
+        rows: How the table finds the row of an observation, see :class:`QTable`.
+        memory_limit: The most bytes the table may take; by default half of the machine's memory.
+
+    Raises:
+        TypeError: A space is of a kind that a table cannot hold.
+        ValueError: The table would pass ``memory_limit``.
+    """
+
+    kinds: ClassVar[dict[str, type[Agent]]] = {}
+    hyperparameters: ClassVar[tuple[str, ...]] = ()
+    """The names of the constructor's further arguments, which :meth:`save` keeps."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        Agent.kinds[cls.__name__] = cls
+
+    def __init__(
+        self,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        *,
+        seed: int | None = None,
+        rows: Rows = "auto",
+        memory_limit: int | None = None,
+    ) -> None:
+        if not isinstance(action_space, spaces.Discrete):
+            raise TypeError(f"action_space must be Discrete; got {action_space!r}")
+        if not isinstance(observation_space, Space):
+            raise TypeError(f"observation_space must be a gymnasium Space; got {observation_space!r}")
+        self.observation_space = seen_space(observation_space)
+        self.action_space = action_space
+        self.n_actions = int(action_space.n)
+        self._first_action = int(action_space.start)
+        limit = _half_the_memory() if memory_limit is None else memory_limit
+        self.table = QTable(self.observation_space, self.n_actions, rows, limit)
+        self.generator = np.random.default_rng(seed)
+        self.progress_remaining = 1.0
+
+    @abstractmethod
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:
+        """An action for one observation, or an array of them for a batch."""
+
+    @abstractmethod
+    def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[np.float64]:
+        """How the agent plays without exploration: float64 probabilities, shape ``(..., n_actions)``."""
+
+    @abstractmethod
+    def update(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        next_observation: Any,
+        terminated: Any,
+        next_action_mask: Any = None,
+    ) -> None:
+        """Learns from one transition."""
+
+    def q_values(self, observation: Any) -> NDArray[np.float64]:
+        """The value of every action, 0 for pairs never updated: a float64 copy, shape ``(..., n_actions)``.
+
+        Args:
+            observation: One observation, or a batch with any number of leading dimensions.
+
+        Raises:
+            ValueError: An observation is not in the observation space.
+        """
+        if not self._is_batch(observation):
+            return np.array(self._values_of(observation))
+        rows = self.table.rows(np.asarray(observation))
+        values = self.table.values[rows]
+        values[rows < 0] = 0.0
+        return values
+
+    def _is_batch(self, observation: Any) -> bool:
+        shape = self.observation_space.shape
+        return shape is not None and np.ndim(observation) > len(shape)
+
+    def _values_of(self, observation: Any) -> list[float]:
+        row = self.table.find(observation)
+        values: list[float] = self.table.values[row].tolist() if row >= 0 else [0.0] * self.n_actions
+        return values
+
+    def _now(self, hyperparameter: Hyperparameter) -> float:
+        """The value of a hyperparameter at this point of the training run."""
+        return hyperparameter(self.progress_remaining) if callable(hyperparameter) else hyperparameter
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the agent to one file, whole or not at all: arrays and JSON, no pickle.
+
+        A hyperparameter that is a function is kept as its value now.
+        """
+        about = {
+            "format": FORMAT,
+            "kind": type(self).__name__,
+            "observation_space": space_to_json(self.observation_space),
+            "action_space": space_to_json(self.action_space),
+            "hyperparameters": {
+                name: value if isinstance(value := getattr(self, name), str) else self._now(value)
+                for name in self.hyperparameters
+            },
+            "hashed": self.table.hashed,
+            "generator": self.generator.bit_generator.state,
+        }
+        arrays = {**self.table.to_arrays(), "about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
+        target = Path(path)
+        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            with open(unfinished, "wb") as file:
+                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # it sees its own flag in them
+            os.replace(unfinished, target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+
+def load(path: str | os.PathLike[str]) -> Agent:
+    """The agent that :meth:`Agent.save` wrote to ``path``, of the class it had; it goes on as it would have.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is damaged, is no saved agent, or holds a kind of agent that is not known.
+    """
+    try:
+        file = np.load(path, allow_pickle=False)
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise ValueError("it holds a single array")
+        with file:
+            arrays = {name: file[name] for name in file.files}
+        about = json.loads(arrays.pop("about").tobytes())
+        kind, version = about["kind"], about["format"]
+    except (EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise ValueError(f"{os.fspath(path)} is damaged or is no saved agent: {error}") from None
+    if version != FORMAT or kind not in Agent.kinds:
+        raise ValueError(
+            f"{os.fspath(path)} holds a {kind!r} in format {version!r}; "
+            f"known are {sorted(Agent.kinds)} in format {FORMAT}"
+        )
+    try:
+        agent = Agent.kinds[kind](
+            space_from_json(about["observation_space"]),
+            space_from_json(about["action_space"]),
+            rows="hashed" if about["hashed"] else "arithmetic",
+            memory_limit=max(_half_the_memory(), arrays["values"].nbytes),
+            **about["hyperparameters"],
+        )
+        agent.table.from_arrays(arrays)
+        agent.generator.bit_generator.state = about["generator"]
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
+    return agent
+
+
+def seen_space(space: Space[Any]) -> Space[Any]:
+    """The part of an observation space that an agent sees: all of it but a PettingZoo action mask."""
+    if isinstance(space, spaces.Dict) and set(space.spaces) == {"observation", "action_mask"}:
+        return space["observation"]
+    return space
+
+
+def checked_hyperparameter(name: str, value: Any) -> Hyperparameter:
+    """``value`` if it is a number from 0 to 1 or a function of the progress remaining.
+
+    Raises:
+        TypeError: It is neither a number nor a function.
+        ValueError: It is not between 0 and 1.
+    """
+    if callable(value):
+        function: Callable[[float], float] = value
+        return function
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise TypeError(f"{name} must be a number or a function of the progress remaining; got {value!r}")
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1; got {value!r}")
+    return float(value)
+
+
+def _half_the_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):  # not every system says
+        return 4 * 2**30

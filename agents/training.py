@@ -1,0 +1,194 @@
+"""The training loops: an agent, an environment of the standard API, a number of episodes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+import pettingzoo
+from numpy.typing import NDArray
+
+from agents.agent import Agent, seen_space
+
+TO_PLAY = "to_play"
+"""The info key by which a Gymnasium environment says that the agent plays both sides, and whose turn it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class History:
+    """What happened in training, an entry for each episode.
+
+    Attributes:
+        rewards: The learner's total reward, in self-play the first player's, float64.
+        lengths: How many actions were taken, in self-play by both players, int64.
+    """
+
+    rewards: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+
+
+Callback: TypeAlias = Callable[[Agent, History], Any]
+
+
+def train(
+    agent: Agent,
+    env: Any,
+    episodes: int,
+    *,
+    seed: int | None = None,
+    progress: bool = False,
+    callback: Callback | None = None,
+) -> History:
+    """Trains ``agent`` on ``env``, exploring.
+
+    In a PettingZoo environment the agent plays every side (self-play): an action of one player is followed, in
+    what the agent learns, by what that player sees when it is to move again, and at the end of the game
+    each player learns from its last action. A Gymnasium environment whose infos hold ``"to_play"``, 0 or 1, is
+    one in which the agent plays both sides of a zero-sum game: the reward of a step is the mover's, the other
+    player gets its negative, and the same follows. Action masks are found in the info or, beside
+    ``"observation"``, in the observation.
+
+    Args:
+        agent: The learner. Its ``progress_remaining`` falls from 1 to 0 over the run.
+        env: A Gymnasium environment, or a PettingZoo AEC environment whose players share the agent's spaces.
+        episodes: How many episodes, 0 or more.
+        seed: Seeds the environment at its first reset. The agent has a seed of its own.
+        progress: Whether to show a progress bar (needs tqdm).
+        callback: Called as ``callback(agent, history)`` after each episode; the run ends if it returns False.
+
+    Returns:
+        The history of the episodes that were played: ``episodes``, unless the callback ended the run.
+
+    Raises:
+        TypeError: ``env`` is neither kind of environment, or ``episodes`` is not an integer.
+        ValueError: ``episodes`` is negative, or the agent was made for other spaces than the environment's.
+        gymnasium.error.DependencyNotInstalled: ``progress`` without tqdm.
+    """
+    if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer):
+        raise TypeError(f"episodes must be an integer; got {episodes!r}")
+    episodes = operator.index(episodes)
+    if episodes < 0:
+        raise ValueError(f"episodes must be 0 or more; got {episodes}")
+    play = _episodes_of(agent, env, seed)
+    rewards, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
+    played = 0
+    with _progress_bar(episodes, progress) as bar:
+        while played < episodes:
+            agent.progress_remaining = 1 - played / episodes
+            rewards[played], lengths[played] = next(play)
+            played += 1
+            if bar is not None:
+                bar.update()
+            if callback is not None and callback(agent, History(rewards[:played], lengths[:played])) is False:
+                break
+        else:
+            agent.progress_remaining = 0.0
+    return History(rewards[:played], lengths[:played])
+
+
+def _episodes_of(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
+    """Plays and learns one episode after another; yields the total reward and length of each."""
+    if isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None)):
+        for player in env.possible_agents:
+            _check_spaces(agent, env.observation_space(player), env.action_space(player))
+        return _aec_episodes(agent, env, seed)
+    is_vector = isinstance(env, gymnasium.vector.VectorEnv)
+    if not is_vector and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
+        _check_spaces(agent, env.observation_space, env.action_space)
+        return _gymnasium_episodes(agent, env, seed)
+    raise TypeError(f"env must be a Gymnasium environment or a PettingZoo AEC environment; got {env!r}")
+
+
+def _check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> None:
+    for name, made_for, given in (
+        ("observation_space", agent.observation_space, seen_space(observation_space)),
+        ("action_space", agent.action_space, action_space),
+    ):
+        if made_for != given:
+            raise ValueError(f"the agent was made for {name}={made_for}, but the environment has {given}")
+
+
+@dataclass(slots=True)
+class _Turn:
+    """What a player saw and did, and what it got since; it learns when it sees what came of it."""
+
+    observation: Any
+    action: Any
+    reward: float = 0.0
+
+    def learn(self, agent: Agent, next_observation: Any, terminated: bool, next_action_mask: Any) -> None:
+        agent.update(self.observation, self.action, self.reward, next_observation, terminated, next_action_mask)
+
+
+def _gymnasium_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
+    while True:
+        observation, info = env.reset(seed=seed)
+        seed = None
+        total, length, over = 0.0, 0, False
+        waiting: dict[int, _Turn] = {}
+        while not over:
+            player = info.get(TO_PLAY, 0)
+            seen, mask = _unpacked(observation, info)
+            if player in waiting:
+                waiting[player].learn(agent, seen, False, mask)
+            action = agent.act(seen, mask, explore=True)
+            observation, reward, terminated, truncated, info = env.step(action)
+            waiting[player] = _Turn(seen, action)
+            for owner, turn in waiting.items():
+                turn.reward += reward if owner == player else -reward
+            total += reward if player == 0 else -reward
+            length += 1
+            over = terminated or truncated
+        seen, mask = _unpacked(observation, info)
+        for owner, turn in waiting.items():
+            if terminated or owner == info.get(TO_PLAY, 0):  # cut short, only who is to move next sees a future
+                turn.learn(agent, seen, terminated, mask)
+        yield total, length
+
+
+def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
+    while True:
+        env.reset(seed=seed)
+        seed = None
+        first, total, length = env.agent_selection, 0.0, 0
+        waiting: dict[Any, _Turn] = {}
+        for player in env.agent_iter():
+            observation, reward, terminated, truncated, info = env.last()
+            seen, mask = _unpacked(observation, info)
+            if player == first:
+                total += reward
+            if player in waiting:
+                waiting[player].reward = reward
+                waiting[player].learn(agent, seen, terminated, mask)
+            if terminated or truncated:
+                env.step(None)
+                continue
+            action = agent.act(seen, mask, explore=True)
+            waiting[player] = _Turn(seen, action)
+            length += 1
+            env.step(action)
+        yield total, length
+
+
+def _unpacked(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
+    """What the agent sees and its action mask, None where the environment gives none."""
+    if isinstance(observation, dict) and "action_mask" in observation:
+        return observation["observation"], observation["action_mask"]
+    return observation, info.get("action_mask")
+
+
+def _progress_bar(episodes: int, progress: bool) -> Any:
+    if not progress:
+        return nullcontext()
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise gymnasium.error.DependencyNotInstalled(
+            'progress=True needs tqdm; run pip install tqdm, or pip install "nim-env[examples]"'
+        ) from error
+    return tqdm(total=episodes, unit=" episodes", unit_scale=True, mininterval=0.5)
