@@ -153,13 +153,11 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         start, first_player = self._checked_options(options)
         with nullcontext() if self._choices is not None else self._unchanged_on_error():
             super().reset(seed=seed)
-            loser_starts_anew = seed is not None
+            generator = self.np_random  # made here at the latest, so that copies go on alike
+            agent_won = self._agent_won if seed is None else None
             if start is None:
-                agent_won = None if loser_starts_anew else self._agent_won
-                start = self._start(first_player, agent_won)
-        if loser_starts_anew:
-            self._agent_won = None
-        self._index, self._is_over, self._to_play = start, False, 0
+                start = self._start(first_player, agent_won, generator)
+        self._index, self._is_over, self._to_play, self._agent_won = start, False, 0, agent_won
         return self._observation(), self._info(False)
 
     def step(self, action: Any) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
@@ -234,24 +232,25 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         mover = self._to_play ^ 1 if self._policy is None else 0
         return f"{names[mover if self._agent_won else mover ^ 1]} won"
 
-    def _start(self, first_player: FirstPlayer | None, agent_won: bool | None) -> int:
+    def _start(
+        self, first_player: FirstPlayer | None, agent_won: bool | None, generator: np.random.Generator
+    ) -> int:
         """The index of the position that the learner faces first."""
         if self.random_start:
-            return self._random_start(self.np_random)
+            return self._random_start(generator)
         opponent_starts = (
             first_player == "opponent"
             or (first_player == "loser" and agent_won is True)
-            or (first_player == "random" and self.np_random.random() < 0.5)
+            or (first_player == "random" and generator.random() < 0.5)
         )
         return self._first_index - (self._offsets[self._opening()] if opponent_starts else 0)
 
     def _reply(self, index: int) -> int:
         """The opponent's move in an unfinished position."""
-        assert self._np_random is not None
         if self._choices is not None:
             choices = self._choices[index]
-            return choices[int(self._np_random.random() * len(choices))]
-        return int(sample(_probabilities(self._policy, self._positions[index]), self._np_random))
+            return choices[int(self.np_random.random() * len(choices))]
+        return int(sample(_probabilities(self._policy, self._positions[index]), self.np_random))
 
     def _opening(self) -> int:
         """The opponent's move from the full heaps, among its moves that leave the game alive."""

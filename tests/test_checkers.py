@@ -1,0 +1,90 @@
+"""The checkers of the libraries that people use the environments with."""
+
+import contextlib
+import io
+import warnings
+
+import gymnasium as gym
+import pettingzoo
+import pytest
+from configurations import GAMES, GYM, SIMPLE
+from gymnasium.utils.env_checker import check_env
+from pettingzoo.test import api_test, seed_test
+from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
+
+import nim_env
+
+# What PettingZoo's api_test says of any environment like this one, whatever it does.
+EXPECTED_OF_PETTINGZOO = {
+    "Observation is not a NumPy array": "the classic dictionary of observation and mask is not one",
+    "Observation space for each agent probably should be gymnasium.spaces.box or gymnasium.spaces.discrete": (
+        "it is that dictionary's"
+    ),
+    "Observation numpy array is all zeros.": "an empty board is all zeros",
+    "Action mask numpy array is all zeros (no legal actions).": "so is the mask of a finished game",
+    "Observation is a single number": "a game of one heap",
+    "Action mask is a single number": "a game of one action",
+}
+
+
+@contextlib.contextmanager
+def no_warning_but(expected):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    unexpected = [str(warning.message) for warning in caught if str(warning.message) not in expected]
+    assert not unexpected
+
+
+@pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)
+def test_gymnasium(configuration):
+    with no_warning_but({}):
+        check_env(gym.make("Nim-v0", render_mode="ansi", **configuration).unwrapped)
+
+
+@pytest.mark.parametrize("identifier", ["Nim-v0", "SimpleNim-v0", "nim_env:Nim-v0"])
+def test_gymnasium_by_identifier(identifier):
+    with no_warning_but({}):
+        env = gym.make(identifier, render_mode="ansi")
+        check_env(env.unwrapped)
+        for seed in range(20):  # through gym.make's own passive checker too
+            env.reset(seed=seed)
+            env.action_space.seed(seed)
+            terminated = False
+            while not terminated:
+                _, _, terminated, _, info = env.step(env.action_space.sample())
+            env.render()
+        assert info["action_mask"].all()
+
+
+@pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
+def test_stable_baselines3(name):  # plays random actions, so not where illegal ones are errors
+    with no_warning_but({}):
+        check_env_of_sb3(gym.make("Nim-v0", **GYM[name]))
+
+
+def test_stable_baselines3_by_identifier():
+    with no_warning_but({}):
+        check_env_of_sb3(gym.make("Nim-v0"))
+        check_env_of_sb3(gym.make("SimpleNim-v0"))
+
+
+@pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
+def test_pettingzoo(configuration):
+    with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
+        api_test(pettingzoo.make("aec", "nim-v0", render_mode="ansi", **configuration), num_cycles=100)
+        seed_test(lambda: pettingzoo.make("aec", "nim-v0", **configuration), num_cycles=100)
+
+
+def test_pettingzoo_by_identifier():
+    with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
+        for identifier in ("nim-v0", "simple_nim-v0", "nim_v0"):
+            api_test(pettingzoo.make("aec", identifier), num_cycles=100)
+            seed_test(lambda identifier=identifier: pettingzoo.make("aec", identifier), num_cycles=100)
+
+
+def test_identifiers_are_the_games_they_name():
+    assert gym.make("Nim-v0").unwrapped.rules == nim_env.NimRules()
+    assert pettingzoo.make("aec", "nim-v0").rules == nim_env.NimRules()
+    assert gym.make("SimpleNim-v0").unwrapped.rules == nim_env.NimRules(**SIMPLE)
+    assert pettingzoo.make("aec", "simple_nim-v0").rules == nim_env.NimRules(**SIMPLE)

@@ -1,0 +1,103 @@
+"""What holds of every game of Nim, over random rules and random play, through the public interfaces."""
+
+from itertools import pairwise
+
+import brute_force
+import numpy as np
+from hypothesis import given
+from strategies import rules as any_rules
+from strategies import seeds
+
+from nim_env import aec_env
+from nim_env.gym_env import NimEnv
+
+
+def arguments_of(rules):
+    return {"heaps": rules.heaps, "max_take": rules.max_take, "misere": rules.misere}
+
+
+def check_position(rules, heaps, mask):
+    legal = {move for move, _ in brute_force.moves(tuple(heaps.tolist()), rules.max_take)}
+    assert {rules.moves[action] for action in np.flatnonzero(mask)} == legal
+
+
+@given(any_rules, seeds)
+def test_two_players(rules, seed):
+    generator = np.random.default_rng(seed)
+    env = aec_env.env(**arguments_of(rules), random_start=bool(seed % 2))
+    env.reset(seed=seed)
+    objects = [int(env.state()[:-1].sum())]
+    assert objects[0] > 0
+    while not any(env.terminations.values()):
+        mover = env.agent_selection
+        observation = env.last()[0]
+        check_position(rules, observation["observation"], observation["action_mask"])
+        env.step(generator.choice(np.flatnonzero(observation["action_mask"])))
+        objects.append(int(env.state()[:-1].sum()))
+        assert sum(env.rewards.values()) == 0
+    assert all(before > after for before, after in pairwise(objects))
+    assert objects[-1] == 0
+    assert len(objects) - 1 <= objects[0]
+    assert env.rewards[mover] == (-1 if rules.misere else 1)
+
+
+@given(any_rules, seeds)
+def test_one_learner_against_an_opponent(rules, seed):
+    generator = np.random.default_rng(seed)
+    first_player = "agent" if sum(rules.heaps) == 1 else ("agent", "opponent", "random", "loser")[seed % 4]
+    opponent = ("random", "take-2", "expert")[seed % 3] if first_player == "agent" else "random"
+    env = NimEnv(**arguments_of(rules), opponent=opponent, first_player=first_player)
+    observation, info = env.reset(seed=seed)
+    assert observation.any()  # reset never returns a finished game
+    over = False
+    while not over:
+        check_position(rules, observation, info["action_mask"])
+        before, action = observation, generator.choice(np.flatnonzero(info["action_mask"]))
+        observation, reward, over, truncated, info = env.step(action)
+        mine = rules.move_counts[action]
+        taken = int((before - observation).sum())
+        assert (before >= observation).all()
+        assert not truncated
+        assert not info["illegal_action"]
+        assert taken > mine or (taken == mine and over)  # the opponent replies to every move but the last
+    assert not observation.any()
+    agent_took_the_last = taken == mine
+    assert reward == (1 if agent_took_the_last != rules.misere else -1)
+
+
+@given(any_rules, seeds)
+def test_one_learner_on_both_sides(rules, seed):
+    generator = np.random.default_rng(seed)
+    env, board = NimEnv(**arguments_of(rules), opponent=None), aec_env.env(**arguments_of(rules))
+    observation, info = env.reset(seed=seed)
+    board.reset()
+    over = False
+    while not over:
+        mover = board.agent_selection
+        assert f"player_{info['to_play']}" == mover
+        action = generator.choice(np.flatnonzero(info["action_mask"]))
+        observation, reward, over, _, info = env.step(action)
+        board.step(action)
+        np.testing.assert_array_equal(observation, board.state()[:-1])
+        assert reward == board.rewards[mover]
+        assert over == board.terminations[mover]
+
+
+@given(any_rules, seeds)
+def test_any_action_at_all(rules, seed):
+    """Illegal actions included, nothing but a loss for the mover comes of them."""
+    generator = np.random.default_rng(seed)
+    env = NimEnv(**arguments_of(rules), first_player="agent")
+    for episode in range(3):
+        observation, info = env.reset(seed=seed if episode == 0 else None)
+        over = False
+        while not over:
+            legal = info["action_mask"].copy()
+            action = generator.integers(rules.n_actions)
+            after, reward, over, _, info = env.step(action)
+            assert info["illegal_action"] == (not legal[action])
+            if info["illegal_action"]:
+                assert (reward, over) == (-1.0, True)
+                np.testing.assert_array_equal(after, observation)
+            assert over == bool(info["illegal_action"] or not after.any())
+            observation = after

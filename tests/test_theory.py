@@ -1,0 +1,81 @@
+import itertools
+
+import brute_force
+import numpy as np
+import pytest
+from hypothesis import given
+from strategies import rules as any_rules
+
+from nim_env import NimRules, theory
+
+STARTS = [(30,), (12, 12), (7, 7, 7), (1, 3, 5, 7), (5, 5, 5, 5), (4, 4, 4, 4, 4), (2, 2, 2, 2, 2, 2)]
+VARIANTS = list(itertools.product((None, 1, 2, 3, 4), (False, True)))
+
+
+def all_positions(rules):
+    return np.stack(np.unravel_index(np.arange(rules.n_positions), rules.shape), axis=-1)
+
+
+def test_there_are_enough_positions():
+    assert sum(NimRules(heaps).n_positions for heaps in STARTS) * len(VARIANTS) >= 50_000
+
+
+@pytest.mark.parametrize(("max_take", "misere"), VARIANTS)
+@pytest.mark.parametrize("heaps", STARTS, ids=str)
+def test_the_closed_form_is_the_truth(heaps, max_take, misere):
+    rules = NimRules(heaps, max_take, misere)
+    positions = all_positions(rules)
+    truth = [brute_force.mover_wins(tuple(sorted(position)), max_take, misere) for position in positions.tolist()]
+    np.testing.assert_array_equal(theory.is_winning(rules, positions), truth)
+    values = [brute_force.grundy(tuple(sorted(position)), max_take) for position in positions.tolist()]
+    np.testing.assert_array_equal(theory.grundy(rules, positions), values)
+
+
+@given(any_rules)
+def test_winning_actions_leave_a_lost_position(rules):
+    positions = all_positions(rules)
+    masks = theory.winning_action_mask(rules, positions)
+    assert masks.dtype == np.int8
+    for position, mask in zip(positions.tolist(), masks, strict=True):
+        expected = [
+            rules.action(*move)
+            for move, after in brute_force.moves(tuple(position), rules.max_take)
+            if not brute_force.mover_wins(tuple(sorted(after)), rules.max_take, rules.misere)
+        ]
+        assert np.flatnonzero(mask).tolist() == expected
+
+
+def test_one_position_and_batches_agree():
+    rules = NimRules((2, 3, 4), max_take=2)
+    batch = all_positions(rules).reshape(3, 4, 5, 3)
+    for function, width in (
+        (theory.grundy, ()),
+        (theory.is_winning, ()),
+        (theory.winning_action_mask, (rules.n_actions,)),
+    ):
+        together = function(rules, batch)
+        assert together.shape == (3, 4, 5, *width)
+        for where in np.ndindex(3, 4, 5):
+            np.testing.assert_array_equal(together[where], function(rules, batch[where].tolist()))
+
+
+def test_the_empty_position_is_winning_exactly_in_misere():
+    assert theory.is_winning(NimRules(misere=True), (0, 0, 0, 0))
+    assert not theory.is_winning(NimRules(misere=False), (0, 0, 0, 0))
+    assert not theory.winning_action_mask(NimRules(), (0, 0, 0, 0)).any()
+
+
+def test_limits_beyond_the_heaps_are_no_limit():
+    huge = NimRules((3, 4), max_take=10**30)
+    positions = all_positions(huge)
+    np.testing.assert_array_equal(
+        theory.winning_action_mask(huge, positions), theory.winning_action_mask(NimRules((3, 4)), positions)
+    )
+
+
+def test_positions_are_checked():
+    for function in (theory.grundy, theory.is_winning, theory.winning_action_mask):
+        with pytest.raises(ValueError, match="got 9 in heap 0"):
+            function(NimRules(), (9, 3, 5, 7))
+        with pytest.raises(TypeError, match="heaps must hold integers alone"):
+            function(NimRules(), (1.0, 3, 5, 7))
