@@ -155,11 +155,12 @@ def load(path: str | os.PathLike[str]) -> Agent:
         ValueError: The file is damaged, is no saved agent, or holds a kind of agent that is not known.
     """
     try:
-        file = np.load(path, allow_pickle=False)
-        if not isinstance(file, np.lib.npyio.NpzFile):
-            raise ValueError("it holds a single array")
-        with file:
-            arrays = {name: file[name] for name in file.files}
+        with open(path, "rb") as stream:
+            file = np.load(stream, allow_pickle=False)
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise ValueError("it holds a single array")
+            with file:
+                arrays = {name: file[name] for name in file.files}
         about = json.loads(arrays.pop("about").tobytes())
         kind, version = about["kind"], about["format"]
     except (EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:

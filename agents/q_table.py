@@ -48,7 +48,7 @@ class QTable:
             return
         assert sizes is not None
         self._sizes = sizes.ravel().tolist()
-        self._start = np.asarray(getattr(space, "start", 0)).ravel().tolist()
+        self._start = np.broadcast_to(getattr(space, "start", 0), sizes.shape).ravel().tolist()
         number = math.prod(self._sizes)
         self._check_memory(number)
         self._strides = np.array(

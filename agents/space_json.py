@@ -24,7 +24,7 @@ def space_to_json(space: Space[Any]) -> dict[str, Any]:
             "dtype": str(space.dtype),
         }
     if isinstance(space, spaces.MultiBinary):
-        return {"kind": "MultiBinary", "n": list(space.shape)}
+        return {"kind": "MultiBinary", "n": list(space.shape) if len(space.shape) > 1 else space.shape[0]}
     if isinstance(space, spaces.Box):
         low, high = space.low.astype(str).tolist(), space.high.astype(str).tolist()  # as text: JSON has no inf
         return {"kind": "Box", "low": low, "high": high, "dtype": str(space.dtype)}
