@@ -70,10 +70,7 @@ def main(arguments: Arguments) -> None:
         for option in ("games", "match_games", "checkpoints"):
             if getattr(arguments, option) < 1:
                 fail(f"--{option.replace('_', '-')} must be 1 or more; got {getattr(arguments, option)}")
-    learned = {
-        name: train(arguments, rules, name, agent, env)
-        for name, (agent, env) in tqdm(learners.items(), desc="training", unit="learner", leave=False)
-    }
+    learned = {name: train(arguments, rules, name, agent, env) for name, (agent, env) in learners.items()}
     Console().print(table_of(arguments, rules, learned))
     save(picture_of(arguments, learned), arguments.picture)
 
@@ -103,7 +100,7 @@ def train(arguments: Arguments, rules: NimRules, name: str, agent: agents.QLearn
     mastery: list[tuple[int, float]] = []
     checkpoints = set(np.geomspace(1, arguments.games, arguments.checkpoints).round().astype(int).tolist())
 
-    with tqdm(total=arguments.games, desc=f"Q-learning, {name}", unit="game", leave=False) as bar:
+    with tqdm(total=arguments.games, desc=f"Q-learning, {name}", unit=" games", leave=False, disable=None) as bar:
 
         def measure(agent: agents.Agent, history: agents.History) -> None:
             played = len(history.lengths)
