@@ -103,10 +103,10 @@ def train(arguments: Arguments, rules: NimRules, name: str, agent: agents.QLearn
     with tqdm(total=arguments.games, desc=f"Q-learning, {name}", unit=" games", leave=False, disable=None) as bar:
 
         def measure(agent: agents.Agent, history: agents.History) -> None:
+            bar.update()
             played = len(history.lengths)
             if played in checkpoints:
                 mastery.append((played, evaluation.mastery(rules, agent).expert))
-                bar.update(played - bar.n)
 
         history = agents.train(agent, env, arguments.games, seed=arguments.seed, callback=measure)
     return Learned(agent, history.rewards, mastery)

@@ -2,15 +2,14 @@
 
 import contextlib
 import io
-import warnings
 
 import gymnasium as gym
 import pettingzoo
 import pytest
 from configurations import GAMES, GYM, SIMPLE
+from expected_warnings import no_warning_but
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, seed_test
-from stable_baselines3.common.env_checker import check_env as check_env_of_sb3
 
 import nim_env
 
@@ -25,15 +24,6 @@ EXPECTED_OF_PETTINGZOO = {
     "Observation is a single number": "a game of one heap",
     "Action mask is a single number": "a game of one action",
 }
-
-
-@contextlib.contextmanager
-def no_warning_but(expected):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    unexpected = [str(warning.message) for warning in caught if str(warning.message) not in expected]
-    assert not unexpected
 
 
 @pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)
@@ -55,18 +45,6 @@ def test_gymnasium_by_identifier(identifier):
                 _, _, terminated, _, info = env.step(env.action_space.sample())
             env.render()
         assert info["action_mask"].all()
-
-
-@pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
-def test_stable_baselines3(name):  # plays random actions, so not where illegal ones are errors
-    with no_warning_but({}):
-        check_env_of_sb3(gym.make("Nim-v0", **GYM[name]))
-
-
-def test_stable_baselines3_by_identifier():
-    with no_warning_but({}):
-        check_env_of_sb3(gym.make("Nim-v0"))
-        check_env_of_sb3(gym.make("SimpleNim-v0"))
 
 
 @pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
