@@ -9,7 +9,7 @@ import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -43,6 +43,11 @@ class Agent(ABC):
     kinds: ClassVar[dict[str, type[Agent]]] = {}
     hyperparameters: ClassVar[tuple[str, ...]] = ()
     """The names of the constructor's further arguments, which :meth:`save` keeps."""
+    learns_against_opponents: ClassVar[bool] = True
+    """Whether the agent learns as one player, the others being part of the world."""
+    self_play: ClassVar[Literal["own turns", "every ply"] | None] = "own turns"
+    """What comes next in self-play: what a player sees when it is to move again, or what the other player sees
+    one ply on; ``None`` for an agent that does not learn by self-play."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -90,6 +95,9 @@ class Agent(ABC):
     ) -> None:
         """Learns from one transition."""
 
+    def end_episode(self) -> None:  # noqa: B027  most agents have nothing to do
+        """Told by :func:`agents.train` that an episode is over, terminated or cut short."""
+
     def q_values(self, observation: Any) -> NDArray[np.float64]:
         """The value of every action, 0 for pairs never updated: a float64 copy, shape ``(..., n_actions)``.
 
@@ -115,6 +123,41 @@ class Agent(ABC):
         values: list[float] = self.table.values[row].tolist() if row >= 0 else [0.0] * self.n_actions
         return values
 
+    def _column(self, action: Any) -> int:
+        """The column of an action in the table."""
+        column = int(action) - self._first_action
+        if not 0 <= column < self.n_actions:
+            raise ValueError(f"action {action!r} is not in {self.action_space}")
+        return column
+
+    def _legal(self, action_mask: Any) -> list[int]:
+        if action_mask is None:
+            return list(range(self.n_actions))
+        mask = np.asarray(action_mask)
+        if mask.shape != (self.n_actions,):
+            raise ValueError(f"action_mask must have shape ({self.n_actions},); got {mask.shape}")
+        legal: list[int] = mask.nonzero()[0].tolist()
+        if not legal:
+            raise ValueError("action_mask leaves no legal action")
+        return legal
+
+    def _legal_in_batch(self, action_mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+        if action_mask is None:
+            return np.ones(shape, dtype=np.bool_)
+        legal: NDArray[np.bool_] = np.asarray(action_mask) != 0
+        if legal.shape != shape:
+            raise ValueError(f"action_mask must have shape {shape}; got {legal.shape}")
+        if not legal.any(axis=-1).all():
+            raise ValueError("action_mask leaves an observation without a legal action")
+        return legal
+
+    def _drawn(self, weights: NDArray[Any]) -> NDArray[np.int64]:
+        """An index in each row, drawn in proportion to the weights; one of weight 0 is never drawn."""
+        cumulative = weights.cumsum(axis=-1)
+        drawn = self.generator.random(weights.shape[:-1]) * cumulative[..., -1]
+        indices: NDArray[np.int64] = (cumulative <= drawn[..., None]).sum(axis=-1)
+        return indices
+
     def _now(self, hyperparameter: Hyperparameter) -> float:
         """The value of a hyperparameter at this point of the training run."""
         return hyperparameter(self.progress_remaining) if callable(hyperparameter) else hyperparameter
@@ -130,7 +173,7 @@ class Agent(ABC):
             "observation_space": space_to_json(self.observation_space),
             "action_space": space_to_json(self.action_space),
             "hyperparameters": {
-                name: value if isinstance(value := getattr(self, name), str) else self._now(value)
+                name: self._now(value) if callable(value := getattr(self, name)) else value
                 for name in self.hyperparameters
             },
             "hashed": self.table.hashed,

@@ -96,18 +96,11 @@ class QLearningAgent(Agent):
         actions = values.argmax(axis=-1)
         if explore:
             if self.ties == "random":
-                actions = self._one_of(values == values.max(axis=-1, keepdims=True))
+                actions = self._drawn(values == values.max(axis=-1, keepdims=True))
             explores = self.generator.random(actions.shape) < self._now(self.epsilon)
-            actions = np.where(explores, self._one_of(legal), actions)
+            actions = np.where(explores, self._drawn(legal), actions)
         chosen: NDArray[np.int64] = actions + self._first_action
         return chosen
-
-    def _one_of(self, choices: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The index of one of the choices in each row, drawn uniformly."""
-        number = choices.sum(axis=-1)
-        before = (self.generator.random(number.shape) * number).astype(np.int64)
-        drawn: NDArray[np.int64] = (choices.cumsum(axis=-1) <= before[..., None]).sum(axis=-1)
-        return drawn
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """Probability 1 for the action of :meth:`act` without exploration, shape ``(..., n_actions)``.
@@ -147,9 +140,7 @@ class QLearningAgent(Agent):
             return self._update_from_batch(
                 observation, action, reward, next_observation, terminated, next_action_mask
             )
-        column = int(action) - self._first_action
-        if not 0 <= column < self.n_actions:
-            raise ValueError(f"action {action!r} is not in {self.action_space}")
+        column = self._column(action)
         future = 0.0 if terminated else self._future(next_observation, next_action_mask)
         target = float(reward) + self._now(self.gamma) * future
         row = self.table.row(observation)
@@ -182,29 +173,8 @@ class QLearningAgent(Agent):
             self.update(*transition)
 
     def _future(self, observation: Any, action_mask: Any) -> float:
-        """What the next observation is worth to the agent: its best legal value, 0 where nothing is legal."""
+        """What the next observation is worth to the mover: its best legal value, 0 where nothing is legal."""
         values = self._values_of(observation)
         if action_mask is None:
             return max(values)
         return max([values[action] for action in np.asarray(action_mask).nonzero()[0].tolist()], default=0.0)
-
-    def _legal(self, action_mask: Any) -> list[int]:
-        if action_mask is None:
-            return list(range(self.n_actions))
-        mask = np.asarray(action_mask)
-        if mask.shape != (self.n_actions,):
-            raise ValueError(f"action_mask must have shape ({self.n_actions},); got {mask.shape}")
-        legal: list[int] = mask.nonzero()[0].tolist()
-        if not legal:
-            raise ValueError("action_mask leaves no legal action")
-        return legal
-
-    def _legal_in_batch(self, action_mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-        if action_mask is None:
-            return np.ones(shape, dtype=np.bool_)
-        legal: NDArray[np.bool_] = np.asarray(action_mask) != 0
-        if legal.shape != shape:
-            raise ValueError(f"action_mask must have shape {shape}; got {legal.shape}")
-        if not legal.any(axis=-1).all():
-            raise ValueError("action_mask leaves an observation without a legal action")
-        return legal

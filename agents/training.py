@@ -48,7 +48,8 @@ def train(
 
     In a PettingZoo environment the agent plays every side (self-play): an action of one player is followed, in
     what the agent learns, by what that player sees when it is to move again, and at the end of the game
-    each player learns from its last action. A Gymnasium environment whose infos hold ``"to_play"``, 0 or 1, is
+    each player learns from its last action. (For an agent whose ``self_play`` is ``"every ply"`` it is followed
+    by what the other player sees next.) A Gymnasium environment whose infos hold ``"to_play"``, 0 or 1, is
     one in which the agent plays both sides of a zero-sum game: the reward of a step is the mover's, the other
     player gets its negative, and the same follows. Action masks are found in the info or, beside
     ``"observation"``, in the observation.
@@ -66,7 +67,8 @@ def train(
 
     Raises:
         TypeError: ``env`` is neither kind of environment, or ``episodes`` is not an integer.
-        ValueError: ``episodes`` is negative, or the agent was made for other spaces than the environment's.
+        ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, or it
+            does not learn in this setting (by self-play, or against an opponent).
         gymnasium.error.DependencyNotInstalled: ``progress`` without tqdm.
     """
     if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer):
@@ -96,6 +98,7 @@ def _episodes_of(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[flo
     if isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None)):
         for player in env.possible_agents:
             _check_spaces(agent, env.observation_space(player), env.action_space(player))
+        _check_setting(agent, self_play=True)
         return _aec_episodes(agent, env, seed)
     is_vector = isinstance(env, gymnasium.vector.VectorEnv)
     if not is_vector and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
@@ -115,64 +118,85 @@ def _check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> No
 
 @dataclass(slots=True)
 class _Turn:
-    """What a player saw and did, and what it got since; it learns when it sees what came of it."""
+    """What a player saw and did, and what it got since; the agent learns from it when it sees what follows."""
 
+    player: Any
     observation: Any
     action: Any
-    reward: float = 0.0
+    reward: float
 
     def learn(self, agent: Agent, next_observation: Any, terminated: bool, next_action_mask: Any) -> None:
         agent.update(self.observation, self.action, self.reward, next_observation, terminated, next_action_mask)
 
 
 def _gymnasium_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
+    every_ply = agent.self_play == "every ply"
     while True:
         observation, info = env.reset(seed=seed)
         seed = None
+        _check_setting(agent, self_play=TO_PLAY in info)
         total, length, over = 0.0, 0, False
-        waiting: dict[int, _Turn] = {}
+        waiting: dict[int, _Turn] = {}  # by player; with every ply, the last one alone
         while not over:
             player = info.get(TO_PLAY, 0)
+            seat = 0 if every_ply else player
             seen, mask = _unpacked(observation, info)
-            if player in waiting:
-                waiting[player].learn(agent, seen, False, mask)
+            if seat in waiting:
+                waiting[seat].learn(agent, seen, False, mask)
             action = agent.act(seen, mask, explore=True)
             observation, reward, terminated, truncated, info = env.step(action)
-            waiting[player] = _Turn(seen, action)
-            for owner, turn in waiting.items():
-                turn.reward += reward if owner == player else -reward
+            waiting[seat] = _Turn(player, seen, action, 0.0)
+            for turn in waiting.values():
+                turn.reward += reward if turn.player == player else -reward
             total += reward if player == 0 else -reward
             length += 1
             over = terminated or truncated
         seen, mask = _unpacked(observation, info)
-        for owner, turn in waiting.items():
-            if terminated or owner == info.get(TO_PLAY, 0):  # cut short, only who is to move next sees a future
+        for turn in waiting.values():
+            if (
+                terminated or every_ply or turn.player == info.get(TO_PLAY, 0)
+            ):  # who else is cut short sees no future
                 turn.learn(agent, seen, terminated, mask)
+        agent.end_episode()
         yield total, length
 
 
 def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
+    every_ply = agent.self_play == "every ply"
     while True:
         env.reset(seed=seed)
         seed = None
         first, total, length = env.agent_selection, 0.0, 0
-        waiting: dict[Any, _Turn] = {}
+        waiting: dict[Any, _Turn] = {}  # by player; with every ply, the last one alone
         for player in env.agent_iter():
             observation, reward, terminated, truncated, info = env.last()
+            seat = 0 if every_ply else player
             seen, mask = _unpacked(observation, info)
             if player == first:
                 total += reward
-            if player in waiting:
-                waiting[player].reward = reward
-                waiting[player].learn(agent, seen, terminated, mask)
+            turn = waiting.pop(seat, None)
+            if turn is not None:
+                if not every_ply:
+                    turn.reward = reward
+                if terminated or not every_ply or turn.player != player:  # or it would look from its own side
+                    turn.learn(agent, seen, terminated, mask)
             if terminated or truncated:
                 env.step(None)
                 continue
             action = agent.act(seen, mask, explore=True)
-            waiting[player] = _Turn(seen, action)
             length += 1
             env.step(action)
+            waiting[seat] = _Turn(player, seen, action, env.rewards[player])
+        agent.end_episode()
         yield total, length
+
+
+def _check_setting(agent: Agent, self_play: bool) -> None:
+    name = type(agent).__name__
+    if self_play and agent.self_play is None:
+        raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
+    if not self_play and not agent.learns_against_opponents:
+        raise ValueError(f"{name} learns by self-play alone; train it where it plays both sides")
 
 
 def _unpacked(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:

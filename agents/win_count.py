@@ -1,0 +1,142 @@
+"""Counting wins: the learner that draws its moves in proportion to how often they won."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from gymnasium import Space
+from numpy.typing import NDArray
+
+from agents.agent import Agent
+from agents.q_table import Rows
+
+
+class WinCountAgent(Agent):
+    """Counts, for every observation, how often each action was part of a won episode.
+
+    All counts start at 1, and an action is drawn with a probability in proportion to its count among the legal
+    ones. After a win (a positive reward at the end) each action taken counts 1 more. After a loss each
+    alternative to an action taken counts 1 more. A draw changes nothing. The source is the fifth system in the
+    project's README, a learner of simple Nim.
+
+    Args:
+        observation_space: What the agent sees, see :class:`Agent`.
+        action_space: A ``Discrete`` space.
+        cutoff: Once the counts at an observation sum to more than this, their minimum less 1 is subtracted from
+            all of them ("normalization", which speeds learning up); ``None``: never.
+        seed: Seeds the agent's own generator.
+        rows: How the table finds its rows, see :class:`agents.q_table.QTable`.
+        memory_limit: The most bytes the table may take; by default half of the machine's memory.
+
+    Raises:
+        TypeError: A space is of a kind that a table cannot hold, or ``cutoff`` is not a number.
+        ValueError: ``cutoff`` is below 1, or the table would pass ``memory_limit``.
+    """
+
+    hyperparameters: ClassVar[tuple[str, ...]] = ("cutoff",)
+    self_play: ClassVar[Literal["own turns", "every ply"] | None] = None
+
+    def __init__(
+        self,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        *,
+        cutoff: int | None = 1000,
+        seed: int | None = None,
+        rows: Rows = "auto",
+        memory_limit: int | None = None,
+    ) -> None:
+        if cutoff is not None:
+            if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer):
+                raise TypeError(f"cutoff must be an integer, or None for no normalization; got {cutoff!r}")
+            if cutoff < 1:
+                raise ValueError(f"cutoff must be 1 or more, or None for no normalization; got {cutoff}")
+        super().__init__(observation_space, action_space, seed=seed, rows=rows, memory_limit=memory_limit)
+        self.cutoff = None if cutoff is None else int(cutoff)
+        self._taken: list[tuple[int, int]] = []  # row and column of each action of the episode so far
+
+    def counts(self, observation: Any) -> NDArray[np.float64]:
+        """The counts behind the draw, 1 more than :meth:`q_values`: float64, shape ``(..., n_actions)``."""
+        return self.q_values(observation) + 1
+
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:  # noqa: ARG002
+        """A legal action, drawn in proportion to the counts, with or without exploration.
+
+        Args:
+            observation: One observation, or a batch with any number of leading dimensions.
+            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; ``None``: all are.
+            explore: Without effect, the draw itself explores.
+
+        Returns:
+            An int, or for a batch an int64 array of shape ``(...)``.
+
+        Raises:
+            ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
+        """
+        if self._is_batch(observation):
+            return self._drawn(self.action_probabilities(observation, action_mask)) + self._first_action
+        counts = self._values_of(observation)
+        legal = self._legal(action_mask)
+        left = self.generator.random() * (sum([counts[action] for action in legal]) + len(legal))
+        for action in legal:
+            left -= counts[action] + 1
+            if left < 0:
+                return action + self._first_action
+        return legal[-1] + self._first_action  # where rounding has left a little over
+
+    def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
+        """The shares of the counts among the legal actions, float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            ValueError: As :meth:`act`.
+        """
+        counts = self.counts(observation)
+        counts *= self._legal_in_batch(action_mask, counts.shape)
+        shares: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
+        return shares
+
+    def update(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        next_observation: Any,  # noqa: ARG002
+        terminated: Any,
+        next_action_mask: Any = None,  # noqa: ARG002
+    ) -> None:
+        """Remembers one action of the running episode; at its end, counts them all.
+
+        Args:
+            observation: What the agent saw.
+            action: What it did, an integer of the action space.
+            reward: What it got; at the end, above 0 is a win and below 0 a loss.
+            next_observation: Without effect.
+            terminated: Whether the episode ended for good.
+            next_action_mask: Without effect.
+
+        Raises:
+            ValueError: The observation or action is not in its space.
+        """
+        self._taken.append((self.table.row(observation), self._column(action)))
+        if terminated:
+            if reward:
+                for row, column in self._taken:
+                    self._count(row, column, won=reward > 0)
+            self._taken.clear()
+
+    def end_episode(self) -> None:
+        """Forgets the actions of an episode that was cut short: it was neither won nor lost."""
+        self._taken.clear()
+
+    def _count(self, row: int, column: int, won: bool) -> None:
+        counts: list[float] = self.table.values[row].tolist()
+        if won:
+            counts[column] += 1
+        else:
+            counts = [count + 1 for count in counts]
+            counts[column] -= 1
+        if self.cutoff is not None and sum(counts) + len(counts) > self.cutoff:
+            least = min(counts)
+            counts = [count - least for count in counts]
+        self.table.values[row] = counts
