@@ -49,6 +49,7 @@ class QTable:
         assert sizes is not None
         self._sizes = sizes.ravel().tolist()
         self._start = np.broadcast_to(getattr(space, "start", 0), sizes.shape).ravel().tolist()
+        self._is_shifted = any(self._start)
         number = math.prod(self._sizes)
         self._check_memory(number)
         self._strides = np.array(
@@ -142,11 +143,12 @@ class QTable:
         digits = observation.ravel().tolist() if isinstance(observation, np.ndarray) else observation
         if not isinstance(digits, list | tuple):
             digits = (digits,)
+        if self._is_shifted:
+            digits = [digit - start for digit, start in zip(digits, self._start, strict=False)]
         row = 0
         if len(digits) != len(self._sizes):
             raise ValueError(f"observation {observation!r} is not in {self.space}")
-        for digit, start, size in zip(digits, self._start, self._sizes, strict=True):
-            digit -= start
+        for digit, size in zip(digits, self._sizes):  # noqa: B905  their lengths are equal
             if not 0 <= digit < size:
                 raise ValueError(f"observation {observation!r} is not in {self.space}")
             row = row * size + digit
