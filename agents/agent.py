@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import operator
 import os
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
+from agents.checks import as_integer, as_share
 from agents.q_table import QTable, Rows
 from agents.space_json import space_from_json, space_to_json
 
-Hyperparameter: TypeAlias = float | Callable[[float], float]
-"""A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
-
 FORMAT = 1
+DAMAGE = EOFError, KeyError, OverflowError, TypeError, ValueError, zipfile.BadZipFile, zlib.error
+"""What reading a damaged file may raise."""
 
 
 class Agent(ABC):
@@ -70,7 +71,7 @@ class Agent(ABC):
         self.action_space = action_space
         self.n_actions = int(action_space.n)
         self._first_action = int(action_space.start)
-        limit = _half_the_memory() if memory_limit is None else memory_limit
+        limit = _half_the_memory() if memory_limit is None else as_integer("memory_limit", memory_limit, 1)
         self.table = QTable(self.observation_space, self.n_actions, rows, limit)
         self.generator = np.random.default_rng(seed)
         self.progress_remaining = 1.0
@@ -125,18 +126,28 @@ class Agent(ABC):
 
     def _column(self, action: Any) -> int:
         """The column of an action in the table."""
-        column = int(action) - self._first_action
+        if type(action) is not int:
+            if isinstance(action, np.ndarray) and action.ndim == 0:
+                action = action[()]
+            if isinstance(action, bool) or not isinstance(action, int | np.integer):
+                raise TypeError(f"action must be an integer of {self.action_space}; got {action!r}")
+        column = operator.index(action) - self._first_action
         if not 0 <= column < self.n_actions:
             raise ValueError(f"action {action!r} is not in {self.action_space}")
         return column
 
-    def _legal(self, action_mask: Any) -> list[int]:
+    def _legal(self, action_mask: Any, name: str = "action_mask") -> list[int]:
+        """The columns of the legal actions of one observation; all of them without a mask."""
         if action_mask is None:
             return list(range(self.n_actions))
         mask = np.asarray(action_mask)
         if mask.shape != (self.n_actions,):
-            raise ValueError(f"action_mask must have shape ({self.n_actions},); got {mask.shape}")
+            raise ValueError(f"{name} must have shape ({self.n_actions},); got {mask.shape}")
         legal: list[int] = mask.nonzero()[0].tolist()
+        return legal
+
+    def _some_legal(self, action_mask: Any) -> list[int]:
+        legal = self._legal(action_mask)
         if not legal:
             raise ValueError("action_mask leaves no legal action")
         return legal
@@ -158,14 +169,19 @@ class Agent(ABC):
         indices: NDArray[np.int64] = (cumulative <= drawn[..., None]).sum(axis=-1)
         return indices
 
-    def _now(self, hyperparameter: Hyperparameter) -> float:
+    def _now(self, hyperparameter: str) -> float:
         """The value of a hyperparameter at this point of the training run."""
-        return hyperparameter(self.progress_remaining) if callable(hyperparameter) else hyperparameter
+        value = getattr(self, hyperparameter)
+        return as_share(hyperparameter, value(self.progress_remaining)) if callable(value) else value
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the agent to one file, whole or not at all: arrays and JSON, no pickle.
 
         A hyperparameter that is a function is kept as its value now.
+
+        Raises:
+            OSError: The file cannot be written.
+            TypeError: The observation space is of a kind that cannot be saved.
         """
         about = {
             "format": FORMAT,
@@ -173,7 +189,7 @@ class Agent(ABC):
             "observation_space": space_to_json(self.observation_space),
             "action_space": space_to_json(self.action_space),
             "hyperparameters": {
-                name: self._now(value) if callable(value := getattr(self, name)) else value
+                name: self._now(name) if callable(value := getattr(self, name)) else value
                 for name in self.hyperparameters
             },
             "hashed": self.table.hashed,
@@ -181,6 +197,10 @@ class Agent(ABC):
         }
         arrays = {**self.table.to_arrays(), "about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
         target = Path(path)
+        if not target.parent.is_dir():
+            raise FileNotFoundError(errno.ENOENT, "there is no such folder to save to", str(target.parent))
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "the agent needs a file to be saved to", str(target))
         unfinished = target.with_name(f".{target.name}.{os.getpid()}")
         try:
             with open(unfinished, "wb") as file:
@@ -197,6 +217,7 @@ def load(path: str | os.PathLike[str]) -> Agent:
         OSError: The file cannot be read.
         ValueError: The file is damaged, is no saved agent, or holds a kind of agent that is not known.
     """
+    name = os.fspath(path)
     try:
         with open(path, "rb") as stream:
             file = np.load(stream, allow_pickle=False)
@@ -205,13 +226,12 @@ def load(path: str | os.PathLike[str]) -> Agent:
             with file:
                 arrays = {name: file[name] for name in file.files}
         about = json.loads(arrays.pop("about").tobytes())
-        kind, version = about["kind"], about["format"]
-    except (EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{os.fspath(path)} is damaged or is no saved agent: {error}") from None
+        kind, version = str(about["kind"]), about["format"]
+    except DAMAGE as error:
+        raise ValueError(f"{name} is damaged or is no saved agent: {error}") from None
     if version != FORMAT or kind not in Agent.kinds:
         raise ValueError(
-            f"{os.fspath(path)} holds a {kind!r} in format {version!r}; "
-            f"known are {sorted(Agent.kinds)} in format {FORMAT}"
+            f"{name} holds a {kind!r} in format {version!r}; known are {sorted(Agent.kinds)} in format {FORMAT}"
         )
     try:
         agent = Agent.kinds[kind](
@@ -223,33 +243,16 @@ def load(path: str | os.PathLike[str]) -> Agent:
         )
         agent.table.from_arrays(arrays)
         agent.generator.bit_generator.state = about["generator"]
-    except (KeyError, TypeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)} is damaged: {error}") from None
+    except DAMAGE as error:
+        raise ValueError(f"{name} is damaged: {error}") from None
     return agent
 
 
 def seen_space(space: Space[Any]) -> Space[Any]:
-    """The part of an observation space that an agent sees: all of it but a PettingZoo action mask."""
-    if isinstance(space, spaces.Dict) and set(space.spaces) == {"observation", "action_mask"}:
+    """What an agent sees of an observation space: ``"observation"`` where ``"action_mask"`` is beside it."""
+    if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
         return space["observation"]
     return space
-
-
-def checked_hyperparameter(name: str, value: Any) -> Hyperparameter:
-    """``value`` if it is a number from 0 to 1 or a function of the progress remaining.
-
-    Raises:
-        TypeError: It is neither a number nor a function.
-        ValueError: It is not between 0 and 1.
-    """
-    if callable(value):
-        function: Callable[[float], float] = value
-        return function
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise TypeError(f"{name} must be a number or a function of the progress remaining; got {value!r}")
-    if not 0 <= value <= 1:
-        raise ValueError(f"{name} must lie between 0 and 1; got {value!r}")
-    return float(value)
 
 
 def _half_the_memory() -> int:

@@ -45,7 +45,7 @@ class MinimaxQAgent(QLearningAgent):
                 ``None``: all are.
 
         Raises:
-            ValueError: An observation or action is not in its space, or a mask has the wrong shape.
+            TypeError, ValueError: As :meth:`QLearningAgent.update`.
         """
         super().update(observation, action, reward, next_observation, terminated, next_action_mask)
 

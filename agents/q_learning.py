@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import Agent, Hyperparameter, checked_hyperparameter
+from agents.agent import Agent
+from agents.checks import Hyperparameter, as_hyperparameter
 from agents.q_table import Rows
 
 Ties: TypeAlias = Literal["random", "first"]
@@ -55,9 +57,9 @@ class QLearningAgent(Agent):
     ) -> None:
         if ties not in ("random", "first"):
             raise ValueError(f'ties must be "random" or "first"; got {ties!r}')
-        self.learning_rate = checked_hyperparameter("learning_rate", learning_rate)
-        self.gamma = checked_hyperparameter("gamma", gamma)
-        self.epsilon = checked_hyperparameter("epsilon", epsilon)
+        self.learning_rate = as_hyperparameter("learning_rate", learning_rate)
+        self.gamma = as_hyperparameter("gamma", gamma)
+        self.epsilon = as_hyperparameter("epsilon", epsilon)
         self.ties = ties
         super().__init__(observation_space, action_space, seed=seed, rows=rows, memory_limit=memory_limit)
 
@@ -78,9 +80,9 @@ class QLearningAgent(Agent):
         """
         if self._is_batch(observation):
             return self._act_on_batch(np.asarray(observation), action_mask, explore)
-        legal = self._legal(action_mask)
+        legal = self._some_legal(action_mask)
         random = self.generator.random
-        if explore and random() < self._now(self.epsilon):
+        if explore and random() < self._now("epsilon"):
             return legal[int(random() * len(legal))] + self._first_action
         values = self._values_of(observation)
         best = max([values[action] for action in legal])
@@ -97,7 +99,7 @@ class QLearningAgent(Agent):
         if explore:
             if self.ties == "random":
                 actions = self._drawn(values == values.max(axis=-1, keepdims=True))
-            explores = self.generator.random(actions.shape) < self._now(self.epsilon)
+            explores = self.generator.random(actions.shape) < self._now("epsilon")
             actions = np.where(explores, self._drawn(legal), actions)
         chosen: NDArray[np.int64] = actions + self._first_action
         return chosen
@@ -134,19 +136,24 @@ class QLearningAgent(Agent):
             next_action_mask: Nonzero where an action is legal next, shape ``(..., n_actions)``; ``None``: all are.
 
         Raises:
-            ValueError: An observation or action is not in its space, or a mask has the wrong shape.
+            TypeError: An action is not an integer.
+            ValueError: An observation or action is not in its space, a mask has the wrong shape, a reward is not
+                finite, or the parts of a batch differ in their leading dimensions. Nothing has been learnt then.
         """
         if self._is_batch(observation):
             return self._update_from_batch(
                 observation, action, reward, next_observation, terminated, next_action_mask
             )
         column = self._column(action)
+        reward = float(reward)
+        if not math.isfinite(reward):
+            raise ValueError(f"reward must be finite; got {reward}")
         future = 0.0 if terminated else self._future(next_observation, next_action_mask)
-        target = float(reward) + self._now(self.gamma) * future
+        target = reward + self._now("gamma") * future
         row = self.table.row(observation)
         values = self.table.values
         old = values.item(row, column)
-        values[row, column] = old + self._now(self.learning_rate) * (target - old)
+        values[row, column] = old + self._now("learning_rate") * (target - old)
         return None
 
     def _update_from_batch(
@@ -158,18 +165,28 @@ class QLearningAgent(Agent):
         terminated: Any,
         next_action_mask: Any,
     ) -> None:
-        leading = np.shape(action)
-        shape = self.observation_space.shape or ()
-        masks = np.ones((*leading, self.n_actions)) if next_action_mask is None else np.asarray(next_action_mask)
-        for transition in zip(
-            np.reshape(observation, (-1, *shape)),
-            np.ravel(action),
-            np.ravel(reward),
-            np.reshape(next_observation, (-1, *shape)),
-            np.ravel(terminated),
-            masks.reshape(-1, self.n_actions),
-            strict=True,
-        ):
+        shape, leading = self.observation_space.shape or (), np.shape(action)
+        if next_action_mask is None:
+            next_action_mask = np.ones((*leading, self.n_actions), dtype=np.int8)
+        parts = {
+            "observation": (np.asarray(observation), shape),
+            "action": (np.asarray(action), ()),
+            "reward": (np.asarray(reward, dtype=np.float64), ()),
+            "next_observation": (np.asarray(next_observation), shape),
+            "terminated": (np.asarray(terminated), ()),
+            "next_action_mask": (np.asarray(next_action_mask), (self.n_actions,)),
+        }
+        for name, (part, own_shape) in parts.items():
+            if part.shape != leading + own_shape:
+                raise ValueError(f"{name} must have shape {leading + own_shape}, as action has; got {part.shape}")
+        self.table.rows(parts["observation"][0])  # these three raise before anything is learnt
+        self.table.rows(parts["next_observation"][0])
+        for each in parts["action"][0].ravel():
+            self._column(each)
+        if not np.isfinite(parts["reward"][0]).all():
+            raise ValueError(f"reward must be finite; got {reward!r}")
+        flat = (part.reshape(math.prod(leading), *own_shape) for part, own_shape in parts.values())
+        for transition in zip(*flat, strict=True):
             self.update(*transition)
 
     def _future(self, observation: Any, action_mask: Any) -> float:
@@ -177,4 +194,4 @@ class QLearningAgent(Agent):
         values = self._values_of(observation)
         if action_mask is None:
             return max(values)
-        return max([values[action] for action in np.asarray(action_mask).nonzero()[0].tolist()], default=0.0)
+        return max([values[action] for action in self._legal(action_mask, "next_action_mask")], default=0.0)

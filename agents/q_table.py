@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 Rows: TypeAlias = Literal["auto", "arithmetic", "hashed"]
 FIRST_ROWS = 64  # of a hashed table, which doubles when full
+KEY_BYTES = 120  # what a dictionary entry takes besides the key's own bytes
 
 
 class QTable:
@@ -25,17 +25,18 @@ class QTable:
         space: The observation space.
         n_actions: How many actions, the length of a row.
         rows: ``"arithmetic"``, ``"hashed"``, or ``"auto"`` for the former where it is possible.
-        memory_limit: The most bytes that the values may take.
+        memory_limit: The most bytes that values and keys may take.
 
     Raises:
+        TypeError: The space does not hold arrays of a fixed shape, or tuples or dictionaries of them.
         ValueError: The table would pass ``memory_limit``, or ``"arithmetic"`` rows of a space that is not
             discrete.
     """
 
     def __init__(self, space: Space[Any], n_actions: int, rows: Rows, memory_limit: int) -> None:
-        sizes = _sizes(space)
         if not space.is_np_flattenable:
             raise TypeError(f"observation_space must hold arrays of a fixed shape; got {space}")
+        sizes = _sizes(space)
         if rows not in ("auto", "arithmetic", "hashed"):
             raise ValueError(f'rows must be "auto", "arithmetic" or "hashed"; got {rows!r}')
         if rows == "arithmetic" and sizes is None:
@@ -43,19 +44,17 @@ class QTable:
         self.space, self.n_actions, self.memory_limit = space, n_actions, memory_limit
         self.hashed = rows == "hashed" or sizes is None
         self._keys: dict[bytes, int] = {}
-        if self.hashed:
-            self.values: NDArray[np.float64] = np.zeros((FIRST_ROWS, n_actions))
-            return
-        assert sizes is not None
-        self._sizes = sizes.ravel().tolist()
-        self._start = np.broadcast_to(getattr(space, "start", 0), sizes.shape).ravel().tolist()
-        self._is_shifted = any(self._start)
-        number = math.prod(self._sizes)
+        self._sizes: list[int] | None = None
+        number = FIRST_ROWS
+        if sizes is not None:
+            self._sizes = sizes.ravel().tolist()
+            self._start = np.broadcast_to(getattr(space, "start", 0), sizes.shape).ravel().tolist()
+            self._is_shifted = any(self._start)
+            n_observations = math.prod(self._sizes)
+            self._key_bytes = (n_observations.bit_length() + 7) // 8
+            number = min(number, n_observations) if self.hashed else n_observations
         self._check_memory(number)
-        self._strides = np.array(
-            [math.prod(self._sizes[i + 1 :]) for i in range(len(self._sizes))], dtype=np.int64
-        )
-        self.values = np.zeros((number, n_actions))
+        self.values: NDArray[np.float64] = np.zeros((number, n_actions))
 
     @property
     def n_rows(self) -> int:
@@ -99,20 +98,27 @@ class QTable:
         Raises:
             ValueError: An observation is not in the space.
         """
-        shape = self.space.shape or ()
+        if self.space.shape is None:
+            raise ValueError(f"observations of {self.space} do not come in batches")
+        shape = self.space.shape
         leading = observations.shape[: observations.ndim - len(shape)]
         if observations.shape[len(leading) :] != shape:
-            raise ValueError(f"observations must have shape (..., *{shape}); got {observations.shape}")
-        flat = observations.reshape(-1, *shape)
+            raise ValueError(f"observation must have shape (..., *{shape}); got {observations.shape}")
+        flat = observations.reshape(math.prod(leading), *shape)
         if self.hashed:
-            found = [self._keys.get(self._key(observation), -1) for observation in flat]
+            found = [self.find(observation) for observation in flat]
             return np.array(found, dtype=np.int64).reshape(leading)
-        digits = flat.reshape(len(flat), -1) - np.array(self._start)
-        outside = (digits < 0) | (digits >= np.array(self._sizes))
-        if outside.any() or flat.dtype.kind not in "iub":
-            raise ValueError(f"observation {flat[outside.any(axis=1)][:1].tolist()} is not in {self.space}")
-        rows: NDArray[np.int64] = (digits @ self._strides).reshape(leading)
-        return rows
+        assert self._sizes is not None
+        if flat.dtype.kind not in "iub":
+            raise self._not_in_space(flat[:1])
+        digits = flat.reshape(len(flat), len(self._sizes)).astype(np.int64) - np.array(self._start)
+        outside = ((digits < 0) | (digits >= np.array(self._sizes))).any(axis=1)
+        if outside.any():
+            raise self._not_in_space(flat[outside][0])
+        rows = np.zeros(len(flat), dtype=np.int64)
+        for column, size in zip(digits.T, self._sizes, strict=True):
+            rows = rows * size + column
+        return rows.reshape(leading)
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What the table has learnt: ``values``, and for a hashed table ``keys``, one of equal length a row."""
@@ -132,43 +138,59 @@ class QTable:
         expected = (len(values) if self.hashed else len(self.values), self.n_actions)
         if values.shape != expected or values.dtype != np.float64:
             raise ValueError(f"values must be float64 of shape {expected}; got {values.dtype} of {values.shape}")
+        if not np.isfinite(values).all():
+            raise ValueError("values must be finite")
         if self.hashed:
-            self._keys = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
-            if len(self._keys) != len(values):
-                raise ValueError(f"there must be {len(values)} different keys; got {len(self._keys)}")
+            keys, width = arrays["keys"], len(self._key(self.space.sample()))
+            self._keys = {key.tobytes(): row for row, key in enumerate(keys)}
+            if len(self._keys) != len(values) or (len(keys) and keys.shape[1:] != (width,)):
+                raise ValueError(f"keys must be {len(values)} different ones of {width} bytes; got {keys.shape}")
             values = np.concatenate([values, np.zeros((FIRST_ROWS, self.n_actions))])
         self.values = values
 
     def _arithmetic_row(self, observation: Any) -> int:
-        digits = observation.ravel().tolist() if isinstance(observation, np.ndarray) else observation
-        if not isinstance(digits, list | tuple):
-            digits = (digits,)
+        assert self._sizes is not None
+        array = np.asarray(observation)
+        if array.shape != self.space.shape or array.dtype.kind not in "iub":
+            raise self._not_in_space(observation)
+        digits: list[int] = array.ravel().tolist()
         if self._is_shifted:
-            digits = [digit - start for digit, start in zip(digits, self._start, strict=False)]
+            digits = [digit - start for digit, start in zip(digits, self._start, strict=True)]
         row = 0
-        if len(digits) != len(self._sizes):
-            raise ValueError(f"observation {observation!r} is not in {self.space}")
         for digit, size in zip(digits, self._sizes):  # noqa: B905  their lengths are equal
             if not 0 <= digit < size:
-                raise ValueError(f"observation {observation!r} is not in {self.space}")
+                raise self._not_in_space(observation)
             row = row * size + digit
-        return operator.index(row)
+        return row
 
     def _key(self, observation: Any) -> bytes:
+        if self._sizes is not None:
+            return self._arithmetic_row(observation).to_bytes(self._key_bytes, "big")
         if self.space.shape is None:
-            return np.asarray(spaces.flatten(self.space, observation)).tobytes()
-        array = np.asarray(observation, dtype=self.space.dtype)
-        if array.shape != self.space.shape:
-            raise ValueError(f"observation {observation!r} is not in {self.space}")
+            if not self.space.contains(observation):
+                raise self._not_in_space(observation)
+            array = np.asarray(spaces.flatten(self.space, observation))
+        else:
+            array = np.asarray(observation)
+            dtype = np.dtype(self.space.dtype)
+            if array.shape != self.space.shape or not np.can_cast(array.dtype, dtype, "same_kind"):
+                raise self._not_in_space(observation)
+            array = array.astype(dtype, copy=False)
+        if array.dtype.kind == "f":
+            array = array + 0.0  # -0.0 is 0.0
         return array.tobytes()
 
+    def _not_in_space(self, observation: Any) -> ValueError:
+        return ValueError(f"observation {observation!r} is not in {self.space}")
+
     def _check_memory(self, n_rows: int) -> None:
-        needed = n_rows * self.n_actions * np.dtype(np.float64).itemsize
+        key_bytes = len(next(iter(self._keys), b"")) + KEY_BYTES if self.hashed else 0
+        needed = n_rows * (self.n_actions * np.dtype(np.float64).itemsize + key_bytes)
         if needed > self.memory_limit:
+            remedy = "" if self.hashed else ', or use rows="hashed", which grows only with what is seen'
             raise ValueError(
-                f"a table of {n_rows:,} observations by {self.n_actions:,} actions takes {needed / 1e9:,.2f} GB, "
-                f"more than memory_limit={self.memory_limit / 1e9:,.2f} GB; raise memory_limit, or use "
-                'rows="hashed", which grows only with what is seen'
+                f"a table of {n_rows:,} observations by {self.n_actions:,} actions takes {needed / 1e6:,.1f} MB, "
+                f"more than memory_limit={self.memory_limit / 1e6:,.1f} MB; raise memory_limit{remedy}"
             )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import pettingzoo
 from numpy.typing import NDArray
 
 from agents.agent import Agent, seen_space
+from agents.checks import as_integer
 
 TO_PLAY = "to_play"
 """The info key by which a Gymnasium environment says that the agent plays both sides, and whose turn it is."""
@@ -60,22 +60,22 @@ def train(
         episodes: How many episodes, 0 or more.
         seed: Seeds the environment at its first reset. The agent has a seed of its own.
         progress: Whether to show a progress bar (needs tqdm).
-        callback: Called as ``callback(agent, history)`` after each episode; the run ends if it returns False.
+        callback: Called as ``callback(agent, history)`` after each episode, with the history so far, read-only;
+            the run ends if it returns False.
 
     Returns:
         The history of the episodes that were played: ``episodes``, unless the callback ended the run.
 
     Raises:
-        TypeError: ``env`` is neither kind of environment, or ``episodes`` is not an integer.
+        TypeError: ``agent`` is no agent, ``env`` is neither kind of environment, or ``episodes`` is not an
+            integer.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, or it
             does not learn in this setting (by self-play, or against an opponent).
         gymnasium.error.DependencyNotInstalled: ``progress`` without tqdm.
     """
-    if isinstance(episodes, bool) or not isinstance(episodes, int | np.integer):
-        raise TypeError(f"episodes must be an integer; got {episodes!r}")
-    episodes = operator.index(episodes)
-    if episodes < 0:
-        raise ValueError(f"episodes must be 0 or more; got {episodes}")
+    if not isinstance(agent, Agent):
+        raise TypeError(f"agent must be an agents.Agent; got {agent!r}")
+    episodes = as_integer("episodes", episodes, 0)
     play = _episodes_of(agent, env, seed)
     rewards, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     played = 0
@@ -86,22 +86,30 @@ def train(
             played += 1
             if bar is not None:
                 bar.update()
-            if callback is not None and callback(agent, History(rewards[:played], lengths[:played])) is False:
-                break
+            if callback is not None:
+                goes_on = callback(agent, History(_seen(rewards[:played]), _seen(lengths[:played])))
+                if isinstance(goes_on, bool | np.bool_) and not goes_on:
+                    break
         else:
             agent.progress_remaining = 0.0
     return History(rewards[:played], lengths[:played])
 
 
+def _seen(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that a callback cannot change."""
+    array.setflags(write=False)
+    return array
+
+
 def _episodes_of(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
     """Plays and learns one episode after another; yields the total reward and length of each."""
-    if isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None)):
+    other_api = isinstance(env, type | gymnasium.vector.VectorEnv | pettingzoo.ParallelEnv)
+    if not other_api and (isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None))):
         for player in env.possible_agents:
             _check_spaces(agent, env.observation_space(player), env.action_space(player))
         _check_setting(agent, self_play=True)
         return _aec_episodes(agent, env, seed)
-    is_vector = isinstance(env, gymnasium.vector.VectorEnv)
-    if not is_vector and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
+    if not other_api and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
         _check_spaces(agent, env.observation_space, env.action_space)
         return _gymnasium_episodes(agent, env, seed)
     raise TypeError(f"env must be a Gymnasium environment or a PettingZoo AEC environment; got {env!r}")
@@ -153,9 +161,8 @@ def _gymnasium_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tu
             over = terminated or truncated
         seen, mask = _unpacked(observation, info)
         for turn in waiting.values():
-            if (
-                terminated or every_ply or turn.player == info.get(TO_PLAY, 0)
-            ):  # who else is cut short sees no future
+            # cut short, who has just moved sees no future
+            if terminated or every_ply or turn.player == info.get(TO_PLAY, 0):
                 turn.learn(agent, seen, terminated, mask)
         agent.end_episode()
         yield total, length
@@ -166,7 +173,7 @@ def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[fl
     while True:
         env.reset(seed=seed)
         seed = None
-        first, total, length = env.agent_selection, 0.0, 0
+        first, last_mover, total, length = env.agent_selection, None, 0.0, 0
         waiting: dict[Any, _Turn] = {}  # by player; with every ply, the last one alone
         for player in env.agent_iter():
             observation, reward, terminated, truncated, info = env.last()
@@ -178,7 +185,7 @@ def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[fl
             if turn is not None:
                 if not every_ply:
                     turn.reward = reward
-                if terminated or not every_ply or turn.player != player:  # or it would look from its own side
+                if terminated or not truncated or player != last_mover:  # as in a Gymnasium environment
                     turn.learn(agent, seen, terminated, mask)
             if terminated or truncated:
                 env.step(None)
@@ -186,6 +193,7 @@ def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[fl
             action = agent.act(seen, mask, explore=True)
             length += 1
             env.step(action)
+            last_mover = player
             waiting[seat] = _Turn(player, seen, action, env.rewards[player])
         agent.end_episode()
         yield total, length
@@ -201,7 +209,7 @@ def _check_setting(agent: Agent, self_play: bool) -> None:
 
 def _unpacked(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
     """What the agent sees and its action mask, None where the environment gives none."""
-    if isinstance(observation, dict) and "action_mask" in observation:
+    if isinstance(observation, dict) and {"observation", "action_mask"} <= observation.keys():
         return observation["observation"], observation["action_mask"]
     return observation, info.get("action_mask")
 

@@ -9,6 +9,7 @@ from gymnasium import Space
 from numpy.typing import NDArray
 
 from agents.agent import Agent
+from agents.checks import as_integer
 from agents.q_table import Rows
 
 
@@ -47,13 +48,8 @@ class WinCountAgent(Agent):
         rows: Rows = "auto",
         memory_limit: int | None = None,
     ) -> None:
-        if cutoff is not None:
-            if isinstance(cutoff, bool) or not isinstance(cutoff, int | np.integer):
-                raise TypeError(f"cutoff must be an integer, or None for no normalization; got {cutoff!r}")
-            if cutoff < 1:
-                raise ValueError(f"cutoff must be 1 or more, or None for no normalization; got {cutoff}")
         super().__init__(observation_space, action_space, seed=seed, rows=rows, memory_limit=memory_limit)
-        self.cutoff = None if cutoff is None else int(cutoff)
+        self.cutoff = None if cutoff is None else as_integer("cutoff", cutoff, 1)
         self._taken: list[tuple[int, int]] = []  # row and column of each action of the episode so far
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
@@ -77,7 +73,7 @@ class WinCountAgent(Agent):
         if self._is_batch(observation):
             return self._drawn(self.action_probabilities(observation, action_mask)) + self._first_action
         counts = self._values_of(observation)
-        legal = self._legal(action_mask)
+        legal = self._some_legal(action_mask)
         left = self.generator.random() * (sum([counts[action] for action in legal]) + len(legal))
         for action in legal:
             left -= counts[action] + 1

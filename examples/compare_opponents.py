@@ -1,8 +1,9 @@
-"""Trains Q-learning against random, take-3 and expert play and by self-play, then compares what it learnt.
+"""Trains three learners against random, take-3 and expert play and by self-play, then compares what they learnt.
 
-Every result plays every opponent, going first and going second, and is held against the exact answer:
-its expert mastery is the share of all winning positions in which it plays a winning move. The three opponents
-stand in the table as rows of their own, so that a reader sees what a good figure is.
+Each learns in the settings it is defined for: Q-learning in all, minimax-Q by self-play, win counting against
+an opponent. Every result plays every opponent, going first and going second, and is held against the exact
+answer: its expert mastery is the share of all winning positions in which it plays a winning move. The three
+opponents stand in the table as rows of their own, so that a reader sees what a good figure is.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from script import checking_arguments, fail, run, save
+from script import check_at_least, checking_arguments, run, save
 from tqdm import tqdm
 
 import agents
@@ -24,6 +25,12 @@ from nim_env import NimRules, evaluation
 
 OPPONENTS = ("random", "take-3", "expert")
 SELF_PLAY = "self-play"
+TEACHERS = (*OPPONENTS, SELF_PLAY)
+LEARNERS = {
+    "Q-learning": agents.QLearningAgent,
+    "minimax-Q": agents.MinimaxQAgent,
+    "win counting": agents.WinCountAgent,
+}
 
 
 @dataclass
@@ -41,7 +48,7 @@ class Arguments:
     match_games: int = 10_000
     """Games behind each win rate."""
     learning_rate: float = 0.2
-    """How far a value moves towards its target, 0 to 1."""
+    """How far a value moves towards its target, 0 to 1 (not in win counting, nor the next two)."""
     gamma: float = 1.0
     """The discount of the future, 0 to 1."""
     epsilon: float = 0.2
@@ -58,49 +65,67 @@ class Arguments:
 class Learned:
     """An agent and how it came about."""
 
-    agent: agents.QLearningAgent
+    agent: agents.Agent
     rewards: np.ndarray
     mastery: list[tuple[int, float]]  # (games played, expert mastery)
 
 
 def main(arguments: Arguments) -> None:
+    check_at_least(1, games=arguments.games, match_games=arguments.match_games, checkpoints=arguments.checkpoints)
     with checking_arguments():
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
-        learners = {name: learner(arguments, name) for name in (*OPPONENTS, SELF_PLAY)}
-        for option in ("games", "match_games", "checkpoints"):
-            if getattr(arguments, option) < 1:
-                fail(f"--{option.replace('_', '-')} must be 1 or more; got {getattr(arguments, option)}")
-    learned = {name: train(arguments, rules, name, agent, env) for name, (agent, env) in learners.items()}
+        envs = {teacher: make_env(rules, teacher) for teacher in TEACHERS}
+        new = {
+            (learner, teacher): make_agent(arguments, learner, envs[teacher])
+            for learner in LEARNERS
+            for teacher in TEACHERS
+            if is_defined(learner, teacher)
+        }
+    learned = {
+        (learner, teacher): train(arguments, rules, f"{learner}, {teacher}", agent, envs[teacher])
+        for (learner, teacher), agent in new.items()
+    }
     Console().print(table_of(arguments, rules, learned))
     save(picture_of(arguments, learned), arguments.picture)
 
 
-def learner(arguments: Arguments, opponent: str) -> tuple[agents.QLearningAgent, gym.Env]:
-    """A new agent, and the environment to train it in."""
-    env = gym.make(
+def is_defined(learner: str, teacher: str) -> bool:
+    """Whether a learner learns in a setting at all."""
+    kind = LEARNERS[learner]
+    return kind.self_play is not None if teacher == SELF_PLAY else kind.learns_against_opponents
+
+
+def make_env(rules: NimRules, teacher: str) -> gym.Env:
+    """The environment to train in: against an opponent, or both sides."""
+    return gym.make(
         "nim_env:Nim-v0",
-        heaps=arguments.heaps,
-        max_take=arguments.max_take,
-        misere=arguments.misere,
-        opponent=None if opponent == SELF_PLAY else opponent,
+        heaps=rules.heaps,
+        max_take=rules.max_take,
+        misere=rules.misere,
+        opponent=None if teacher == SELF_PLAY else teacher,
     )
-    agent = agents.QLearningAgent(
-        env.observation_space,
-        env.action_space,
+
+
+def make_agent(arguments: Arguments, learner: str, env: gym.Env) -> agents.Agent:
+    """A new agent."""
+    spaces = env.observation_space, env.action_space
+    if learner == "win counting":
+        return agents.WinCountAgent(*spaces, seed=arguments.seed)
+    return LEARNERS[learner](
+        *spaces,
         learning_rate=arguments.learning_rate,
         gamma=arguments.gamma,
         epsilon=arguments.epsilon,
         seed=arguments.seed,
     )
-    return agent, env
 
 
-def train(arguments: Arguments, rules: NimRules, name: str, agent: agents.QLearningAgent, env: gym.Env) -> Learned:
+def train(arguments: Arguments, rules: NimRules, name: str, agent: agents.Agent, env: gym.Env) -> Learned:
     """Trains the agent, measuring its mastery on the way."""
     mastery: list[tuple[int, float]] = []
     checkpoints = set(np.geomspace(1, arguments.games, arguments.checkpoints).round().astype(int).tolist())
 
-    with tqdm(total=arguments.games, desc=f"Q-learning, {name}", unit=" games", leave=False, disable=None) as bar:
+    with tqdm(total=arguments.games, desc=name, unit=" games", leave=False, disable=None) as bar:
 
         def measure(agent: agents.Agent, history: agents.History) -> None:
             bar.update()
@@ -112,12 +137,12 @@ def train(arguments: Arguments, rules: NimRules, name: str, agent: agents.QLearn
     return Learned(agent, history.rewards, mastery)
 
 
-def table_of(arguments: Arguments, rules: NimRules, learned: dict[str, Learned]) -> Table:
+def table_of(arguments: Arguments, rules: NimRules, learned: dict[tuple[str, str], Learned]) -> Table:
     """Everyone against every opponent."""
     table = Table(
         title=f"{'-'.join(map(str, rules.heaps))}, {'misère' if rules.misere else 'normal'} play, "
         f"take {'any number' if rules.max_take is None else f'1 to {rules.max_take}'}",
-        caption=f"games won in %, going first / going second, of {arguments.match_games:,} games each "
+        caption=f"games won in %, going first/going second, of {arguments.match_games:,} games each "
         f"(95 %\ninterval at most ±{widest_interval(arguments.match_games):.1f}); mastery: winning positions "
         f"played right, in %;\neach learner trained for {arguments.games:,} games, seed {arguments.seed}",
         box=box.SIMPLE_HEAD,
@@ -128,9 +153,12 @@ def table_of(arguments: Arguments, rules: NimRules, learned: dict[str, Learned])
     for opponent in OPPONENTS:
         table.add_column(f"vs {opponent}", justify="right")
     table.add_column("mastery", justify="right")
-    for name, result in learned.items():
-        table.add_row("Q-learning", name, *figures(arguments, rules, result.agent))
-    table.add_section()
+    for learner in LEARNERS:
+        for teacher in TEACHERS:
+            result = learned.get((learner, teacher))
+            cells = figures(arguments, rules, result.agent) if result else ["–"] * (len(OPPONENTS) + 1)
+            table.add_row(learner, teacher, *cells)
+        table.add_section()
     for name in OPPONENTS:
         table.add_row(name, "–", *figures(arguments, rules, name))
     return table
@@ -144,7 +172,7 @@ def figures(arguments: Arguments, rules: NimRules, player: agents.Agent | str) -
             evaluation.play_match(rules, player, opponent, arguments.match_games, arguments.seed, goes_first)
             for goes_first in (True, False)
         )
-        cells.append(f"{100 * first.win_rate:.1f} / {100 * second.win_rate:.1f}")
+        cells.append(f"{100 * first.win_rate:.1f}/{100 * second.win_rate:.1f}")
     return [*cells, f"{100 * evaluation.mastery(rules, player).expert:.1f}"]
 
 
@@ -154,15 +182,18 @@ def widest_interval(games: int) -> float:
     return 100 * (high - low) / 2
 
 
-def picture_of(arguments: Arguments, learned: dict[str, Learned]) -> plt.Figure:
+def picture_of(arguments: Arguments, learned: dict[tuple[str, str], Learned]) -> plt.Figure:
     """Win rate and mastery over the training games."""
-    figure, (wins, mastery) = plt.subplots(1, 2, figsize=(11, 4), layout="constrained")
+    figure, (wins, mastery) = plt.subplots(1, 2, figsize=(13, 4), layout="constrained")
     games = np.unique(np.geomspace(min(20, arguments.games), arguments.games, 100).astype(int))
-    for name, result in learned.items():
+    colours = dict(zip(TEACHERS, ("C0", "C1", "C2", "C3"), strict=True))
+    styles = dict(zip(LEARNERS, ("-", "--", ":"), strict=True))
+    for (learner, teacher), result in learned.items():
+        look = {"color": colours[teacher], "linestyle": styles[learner], "label": f"{learner}, {teacher}"}
         won = np.append(0, (result.rewards > 0).cumsum())
-        wins.plot(games, 100 * (won[games] - won[games // 2]) / (games - games // 2))
+        wins.plot(games, 100 * (won[games] - won[games // 2]) / (games - games // 2), **look)
         played, share = zip(*result.mastery, strict=True)
-        mastery.plot(played, 100 * np.array(share), label=name)
+        mastery.plot(played, 100 * np.array(share), **look)
     wins.set(
         title="Games won while exploring, over the later half so far\n(in self-play: by the first player)",
         ylabel="%",
@@ -171,7 +202,7 @@ def picture_of(arguments: Arguments, learned: dict[str, Learned]) -> plt.Figure:
     for axes in (wins, mastery):
         axes.set(xlabel="training games", ylim=(0, 102), xscale="log")
         axes.grid(alpha=0.3)
-    mastery.legend(title="Q-learning, taught by", loc="upper left")
+    figure.legend(*mastery.get_legend_handles_labels(), title="learner, taught by", loc="outside right upper")
     return figure
 
 

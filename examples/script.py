@@ -51,6 +51,13 @@ def checking_arguments() -> Iterator[None]:
         fail(str(error))
 
 
+def check_at_least(least: int, **numbers: int) -> None:
+    """Ends the script unless every option, named as in its dataclass, is ``least`` or more."""
+    for name, number in numbers.items():
+        if number < least:
+            fail(f"--{name.replace('_', '-')} must be {least} or more; got {number}")
+
+
 def fail(message: str) -> None:
     """Ends the script with one line on standard error and exit status 2."""
     print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr)

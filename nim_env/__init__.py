@@ -7,11 +7,21 @@ Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium,
 import gymnasium
 import pettingzoo
 
-from nim_env import evaluation, policies, theory
+from nim_env import aec_env, evaluation, gym_env, policies, theory
 from nim_env.policies import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.rules import NimRules
 
-__all__ = ["ExpertPolicy", "NimRules", "RandomPolicy", "TakePolicy", "evaluation", "policies", "theory"]
+__all__ = [
+    "ExpertPolicy",
+    "NimRules",
+    "RandomPolicy",
+    "TakePolicy",
+    "aec_env",
+    "evaluation",
+    "gym_env",
+    "policies",
+    "theory",
+]
 
 _SIMPLE = {"heaps": (21,), "max_take": 3, "misere": False}
 

@@ -122,10 +122,12 @@ class Mastery:
     Attributes:
         expert: The share of all winning positions where the policy plays a winning move, its probability
             for a stochastic policy; 1.0 where the game has no winning position.
-        mistakes: The winning positions where it may play a losing move, int64 of shape ``(k, n_heaps)``.
+        winning_positions: How many there are.
+        mistakes: Those where the policy may play a losing move, int64 of shape ``(k, n_heaps)``.
     """
 
     expert: float
+    winning_positions: int
     mistakes: NDArray[np.int64]
 
 
@@ -151,7 +153,7 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
         asked += len(heaps)
         right += float((probabilities * winning).sum())
         mistakes.append(heaps[((probabilities > 0) & (winning == 0)).any(axis=-1)])
-    return Mastery(expert=right / asked if asked else 1.0, mistakes=np.concatenate(mistakes))
+    return Mastery(right / asked if asked else 1.0, asked, np.concatenate(mistakes))
 
 
 def _all_positions(rules: NimRules) -> Iterator[NDArray[np.int64]]:
@@ -164,7 +166,7 @@ def _all_positions(rules: NimRules) -> Iterator[NDArray[np.int64]]:
     batch = _batch_size(rules)
     for start in range(1, rules.n_positions, batch):
         indices = np.arange(start, min(start + batch, rules.n_positions))
-        yield np.stack(np.unravel_index(indices, rules.shape), axis=-1)
+        yield indices[:, None] // np.array(rules.strides) % np.array(rules.shape)
 
 
 def _batch_size(rules: NimRules) -> int:

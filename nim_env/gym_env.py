@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any, Literal, TypeAlias, get_args
 
 import gymnasium
@@ -13,9 +12,8 @@ from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from nim_env.policies import PolicyLike, UniformPolicy, as_policy, checked_probabilities, sample
-from nim_env.positions import Memo, Position, capacity, positions
-from nim_env.rules import NimRules
+from nim_env.policies import PolicyLike, as_policy, draws_uniformly, sample
+from nim_env.positions import Choices, choices, probabilities_of
 from nim_env.single_game import EMPTY, IllegalAction, SingleGame
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
@@ -118,10 +116,10 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         self.action_space = Discrete(self._n_actions)
         self.opponent = opponent
         self._policy = None if opponent is None else as_policy(opponent, self.rules, "opponent")
-        self._choices: Memo[tuple[int, ...]] | None = None
+        self._choices: Choices | None = None
         self._openings: tuple[int, ...] = ()
-        if isinstance(self._policy, UniformPolicy):
-            self._choices = Memo(partial(_choices, self.rules, self._policy), capacity(self.rules))
+        if draws_uniformly(self._policy):
+            self._choices = choices(self.rules, self._policy)
             self._openings = tuple(a for a in self._choices[self._first_index] if self._leaves_alive(a))
         if first_player is None:
             self.first_player: FirstPlayer | None = None if self._policy is None else "random"
@@ -248,15 +246,15 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
     def _reply(self, index: int) -> int:
         """The opponent's move in an unfinished position."""
         if self._choices is not None:
-            choices = self._choices[index]
-            return choices[int(self.np_random.random() * len(choices))]
-        return int(sample(_probabilities(self._policy, self._positions[index]), self.np_random))
+            drawn_from = self._choices[index]
+            return drawn_from[int(self.np_random.random() * len(drawn_from))]
+        return int(sample(probabilities_of(self._policy, self._positions[index]), self.np_random))
 
     def _opening(self) -> int:
         """The opponent's move from the full heaps, among its moves that leave the game alive."""
         if self._choices is not None:
             return self._openings[int(self.np_random.random() * len(self._openings))]
-        probabilities = _probabilities(self._policy, self._positions[self._first_index])
+        probabilities = probabilities_of(self._policy, self._positions[self._first_index])
         probabilities *= [self._leaves_alive(action) for action in range(self._n_actions)]
         if not probabilities.any():
             raise self._no_opening("first_player", "opponent")
@@ -266,8 +264,8 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         return self._first_index - self._offsets[action] != EMPTY
 
     def _check_opening(self, name: str, first_player: str | None) -> None:
-        choices = self._openings if self._choices is not None else self._positions[self._first_index].actions
-        if not any(self._leaves_alive(action) for action in choices):
+        drawn_from = self._openings if self._choices is not None else self._positions[self._first_index].actions
+        if not any(self._leaves_alive(action) for action in drawn_from):
             raise self._no_opening(name, first_player)
 
     def _no_opening(self, name: str, first_player: str | None) -> ValueError:
@@ -287,15 +285,13 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
     def _checked_options(self, options: dict[str, Any] | None) -> tuple[int | None, FirstPlayer | None]:
         if options is None:
             return None, self.first_player
-        if not isinstance(options, dict):
-            raise TypeError(f"options must be a dictionary or None; got {options!r}")
+        start = self._start_in(options)
         for key in options:
             if key not in ("heaps", "first_player"):
                 raise ValueError(f'options may hold "heaps" and "first_player"; got {key!r}')
         first_player = self.first_player
         if options.get("first_player") is not None:
             first_player = self._checked_first_player(options["first_player"], 'options["first_player"]')
-        start = self._start_in(options)
         if start is None and not self.random_start and first_player not in (None, "agent"):
             self._check_opening('options["first_player"]', first_player)
         return start, first_player
@@ -311,13 +307,3 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
             if generator is not None:
                 generator.bit_generator.state = state
             raise
-
-
-def _choices(rules: NimRules, policy: UniformPolicy, index: int) -> tuple[int, ...]:
-    return tuple(np.flatnonzero(_probabilities(policy, positions(rules)[index])).tolist())
-
-
-def _probabilities(policy: Any, position: Position) -> NDArray[np.float64]:
-    heaps, mask = position.heaps, position.action_mask
-    answer = policy.action_probabilities(heaps.copy(), mask.copy())
-    return checked_probabilities(answer, heaps, mask, "opponent")

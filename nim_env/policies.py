@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +56,7 @@ class UniformPolicy(ABC):
         return probabilities
 
 
+@dataclass(frozen=True)
 class RandomPolicy(UniformPolicy):
     """Every legal action is equally likely."""
 
@@ -63,6 +65,7 @@ class RandomPolicy(UniformPolicy):
         return np.asarray(action_mask).astype(np.int8)
 
 
+@dataclass(frozen=True)
 class TakePolicy(UniformPolicy):
     """Takes ``n`` objects, or what is left or allowed, from a non-empty heap drawn uniformly.
 
@@ -71,13 +74,16 @@ class TakePolicy(UniformPolicy):
         n: How many objects to take, 1 or more.
 
     Raises:
-        TypeError: ``n`` is not an integer.
+        TypeError: ``rules`` are no NimRules, or ``n`` is not an integer.
         ValueError: ``n`` is below 1.
     """
 
-    def __init__(self, rules: NimRules, n: int) -> None:
-        self.rules, self.n = rules, as_integer("n", n)
-        if self.n < 1:
+    rules: NimRules
+    n: int
+
+    def __post_init__(self) -> None:
+        _check_rules(self.rules)
+        if as_integer("n", self.n) < 1:
             raise ValueError(f"n must be 1 or more; got {self.n}")
 
     def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
@@ -88,15 +94,24 @@ class TakePolicy(UniformPolicy):
         return choices
 
 
+@dataclass(frozen=True)
 class ExpertPolicy(UniformPolicy):
     """Perfect play: a winning action drawn uniformly, or any legal action where none wins.
 
     On one heap in normal play with takes of up to 3 that is ``heap % 4``, or random where that is 0.
     See :mod:`nim_env.theory` for the source.
+
+    Args:
+        rules: The game.
+
+    Raises:
+        TypeError: ``rules`` are no NimRules.
     """
 
-    def __init__(self, rules: NimRules) -> None:
-        self.rules = rules
+    rules: NimRules
+
+    def __post_init__(self) -> None:
+        _check_rules(self.rules)
 
     def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
         """The winning actions, or all legal ones where none wins, int8 of shape ``(..., n_actions)``."""
@@ -149,12 +164,14 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
 
     Raises:
         TypeError: ``policy`` is not a name, a policy or a callable.
-        ValueError: No policy has that name.
+        ValueError: No policy has that name, or the policy was made for another game.
     """
     if isinstance(policy, str):
         return _named_policy(policy, rules, name)
     if isinstance(policy, type):
         raise TypeError(f"{name} must be a policy, not a class; got {policy!r}, make an instance of it")
+    if isinstance(policy, TakePolicy | ExpertPolicy) and policy.rules != rules:
+        raise ValueError(f"{name} was made for {policy.rules}, but the game is {rules}")
     if isinstance(policy, Policy):
         return policy
     if callable(policy):
@@ -163,6 +180,17 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         f"{name} must be a name, an object with action_probabilities, or a callable "
         f"(observation, action_mask) -> action; got {policy!r}"
     )
+
+
+def draws_uniformly(policy: Any) -> TypeGuard[UniformPolicy]:
+    """Whether a policy's choices say all about it: it has not got ``action_probabilities`` of its own."""
+    inherited = UniformPolicy.action_probabilities
+    return isinstance(policy, UniformPolicy) and type(policy).action_probabilities is inherited
+
+
+def _check_rules(rules: Any) -> None:
+    if not isinstance(rules, NimRules):
+        raise TypeError(f"rules must be NimRules; got {rules!r}")
 
 
 def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:

@@ -6,17 +6,19 @@ empty position is index 0. Plain Python numbers, since one game at a time gains 
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache, partial
+from abc import abstractmethod
+from functools import lru_cache
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env.policies import UniformPolicy, checked_probabilities
 from nim_env.rules import NimRules
 
 T = TypeVar("T")
-ENTRIES = 2**21  # mask entries remembered per game: 131,072 positions of 1-3-5-7, some tens of megabytes
+MEMORY = 2**26  # bytes that one game's positions may take, about: 64 MiB
+POSITION_BYTES = 700  # measured: what a position takes besides its heaps and actions
 
 
 class Position(NamedTuple):
@@ -31,37 +33,70 @@ class Position(NamedTuple):
 
 
 class Memo(dict[int, T], Generic[T]):
-    """A function of a position's index that remembers at most ``capacity`` answers.
+    """A function of a position's index that remembers a bounded number of answers.
 
     ``memo[index]`` costs a dictionary look-up. When full it forgets everything and starts anew.
     """
 
-    def __init__(self, function: Callable[[int], T], capacity: int) -> None:
+    def __init__(self, rules: NimRules) -> None:
         super().__init__()
-        self.function, self.capacity = function, capacity
+        self.rules, self.capacity = rules, capacity(rules)
+
+    @abstractmethod
+    def make(self, index: int) -> T:
+        """The answer for one index."""
 
     def __missing__(self, index: int) -> T:
         if len(self) >= self.capacity:
             self.clear()
-        answer = self[index] = self.function(index)
+        answer = self[index] = self.make(index)
         return answer
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> Memo[T]:
-        return self  # what is remembered is the same for every copy of an environment
 
-    def __reduce__(self) -> tuple[type[Memo[T]], tuple[Callable[[int], T], int]]:
-        return Memo, (self.function, self.capacity)
+class Positions(Memo[Position]):
+    """The positions of a game."""
+
+    def make(self, index: int) -> Position:
+        """The position at one index."""
+        sizes = zip(self.rules.strides, self.rules.shape, strict=True)
+        heaps = np.array([index // stride % size for stride, size in sizes], dtype=np.int64)
+        mask = self.rules.action_mask(heaps)
+        return Position(heaps, mask, mask.tobytes(), tuple(np.flatnonzero(mask).tolist()))
+
+    def __reduce__(self) -> Any:
+        return positions, (self.rules,)  # a copied or unpickled environment shares what is remembered
 
 
-def capacity(rules: NimRules) -> int:
-    """How many positions of a game are remembered at most."""
-    return max(1, ENTRIES // rules.n_actions)
+class Choices(Memo[tuple[int, ...]]):
+    """The actions that a uniform policy draws from."""
+
+    def __init__(self, rules: NimRules, policy: UniformPolicy) -> None:
+        super().__init__(rules)
+        self.policy = policy
+
+    def make(self, index: int) -> tuple[int, ...]:
+        """The policy's actions at one index."""
+        return tuple(np.flatnonzero(probabilities_of(self.policy, positions(self.rules)[index])).tolist())
+
+    def __reduce__(self) -> Any:
+        return choices, (self.rules, self.policy)
 
 
 @lru_cache(maxsize=16)
-def positions(rules: NimRules) -> Memo[Position]:
+def positions(rules: NimRules) -> Positions:
     """The positions of a game by index, shared by all its environments."""
-    return Memo(partial(_position, rules), capacity(rules))
+    return Positions(rules)
+
+
+@lru_cache(maxsize=16)
+def choices(rules: NimRules, policy: UniformPolicy) -> Choices:
+    """The choices of a policy by index, shared by all environments it plays in."""
+    return Choices(rules, policy)
+
+
+def capacity(rules: NimRules) -> int:
+    """How many positions of a game are remembered at most, so that they take about ``MEMORY`` bytes."""
+    return max(1, MEMORY // (POSITION_BYTES + 8 * rules.n_heaps + 12 * rules.n_actions))
 
 
 def index_of(rules: NimRules, heaps: NDArray[np.int64]) -> int:
@@ -69,10 +104,15 @@ def index_of(rules: NimRules, heaps: NDArray[np.int64]) -> int:
     return sum(size * stride for size, stride in zip(heaps.tolist(), rules.strides, strict=True))
 
 
-def _position(rules: NimRules, index: int) -> Position:
-    heaps = np.array(
-        [index // stride % size for stride, size in zip(rules.strides, rules.shape, strict=True)],
-        dtype=np.int64,
-    )
-    mask = rules.action_mask(heaps)
-    return Position(heaps, mask, mask.tobytes(), tuple(np.flatnonzero(mask).tolist()))
+def probabilities_of(policy: Any, position: Position) -> NDArray[np.float64]:
+    """What an environment's opponent answers in one position, checked.
+
+    Raises:
+        TypeError, ValueError: It cannot answer, or answers anything but a distribution over legal actions.
+    """
+    heaps, mask = position.heaps, position.action_mask
+    try:
+        answer = policy.action_probabilities(heaps.copy(), mask.copy())
+    except ValueError as error:
+        raise ValueError(f"opponent={policy!r} cannot play at heaps {heaps.tolist()}: {error}") from error
+    return checked_probabilities(answer, heaps, mask, "opponent")

@@ -7,12 +7,14 @@ import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 MAX_ACTIONS = 1_000_000
+MAX_HEAPS = 10_000
 MAX_HEAP = int(np.iinfo(np.int64).max) - 1  # so that a heap size, and the number of its values, fit an int64
 
 
@@ -35,7 +37,7 @@ class NimRules:
     Raises:
         TypeError: An argument is of the wrong kind (a boolean is not a number here, nor is 3.0).
         ValueError: No heaps, a negative one, all empty, ``max_take`` below 1, or a game of more than a
-            million actions.
+            million actions or ten thousand heaps.
     """
 
     heaps: tuple[int, ...] = (1, 3, 5, 7)
@@ -112,7 +114,8 @@ class NimRules:
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """A position's index is ``sum(heaps * strides)``, last heap fastest, as in an array of :attr:`shape`."""
-        return tuple(math.prod(self.shape[heap + 1 :]) for heap in range(self.n_heaps))
+        products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
+        return tuple(reversed(list(products)))
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
@@ -135,7 +138,7 @@ class NimRules:
         return self._actions[move]
 
     def positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
-        """``heaps`` as an int64 array of positions of this game, shape ``(..., n_heaps)``.
+        """``heaps`` as a new int64 array of positions of this game, shape ``(..., n_heaps)``.
 
         Raises:
             TypeError: ``heaps`` holds anything but integers (booleans and whole floats included).
@@ -156,11 +159,19 @@ class NimRules:
         return array
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
-        """Which actions are legal: int8 ones and zeros, shape ``(..., n_actions)``."""
+        """Which actions are legal: int8 ones and zeros, shape ``(..., n_actions)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`positions`.
+        """
         return (self.positions(heaps)[..., self.move_heaps] >= self.move_counts).astype(np.int8)
 
     def legal_moves(self, heaps: ArrayLike) -> list[tuple[int, int]]:
-        """The ``(heap, count)`` pairs that are legal in one position, in the order of :attr:`moves`."""
+        """The ``(heap, count)`` pairs that are legal in one position, in the order of :attr:`moves`.
+
+        Raises:
+            TypeError, ValueError: As :meth:`positions`; also for more than one position.
+        """
         position = self.positions(heaps)
         if position.ndim != 1:
             raise ValueError(f"heaps must be one position, shape ({self.n_heaps},); got {position.shape}")
@@ -171,10 +182,17 @@ class NimRules:
 
         Raises:
             TypeError: ``heaps`` or ``actions`` holds anything but integers.
-            ValueError: An action is out of range or illegal in its position.
+            ValueError: An action is out of range or illegal in its position, or the leading dimensions do not
+                fit together.
         """
         position = self.positions(heaps)
         action = _integer_array("actions", actions)
+        try:
+            np.broadcast_shapes(position.shape[:-1], action.shape)
+        except ValueError:
+            raise ValueError(
+                f"actions must have one entry for each position, shape {position.shape[:-1]}; got {action.shape}"
+            ) from None
         outside = (action < 0) | (action >= self.n_actions)
         if outside.any():
             raise ValueError(f"actions must lie in 0 to {self.n_actions - 1}; got {action[outside][0]}")
@@ -191,7 +209,11 @@ class NimRules:
         return after
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-        """Whether nothing is left to take, booleans of shape ``(...)``."""
+        """Whether nothing is left to take, booleans of shape ``(...)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`positions`.
+        """
         over: np.bool_ | NDArray[np.bool_] = ~self.positions(heaps).any(axis=-1)
         return over
 
@@ -210,6 +232,8 @@ def _heap_sizes(heaps: Any) -> tuple[int, ...]:
         raise TypeError(f"heaps must be a sequence of integers such as (1, 3, 5, 7); got {heaps!r}")
     if isinstance(heaps, np.ndarray) and heaps.ndim != 1:
         raise ValueError(f"heaps must be one-dimensional, one size per heap; got shape {heaps.shape}")
+    if len(heaps) > MAX_HEAPS:
+        raise ValueError(f"heaps must hold {MAX_HEAPS:,} sizes or fewer; got {len(heaps):,}")
     sizes = tuple(as_integer(f"heaps[{index}]", size) for index, size in enumerate(heaps))
     if not sizes or min(sizes) < 0 or max(sizes) > MAX_HEAP or not any(sizes):
         raise ValueError(
@@ -223,10 +247,14 @@ def _integer_array(name: str, values: ArrayLike) -> NDArray[np.int64]:
         array = np.asarray(values)
     except ValueError as error:
         raise ValueError(f"{name} must be a regular array of integers; {error}") from None
+    if array.dtype.kind == "u" or (array.dtype.kind == "O" and all(type(value) is int for value in array.flat)):
+        if (abs(array) > MAX_HEAP).any():
+            raise ValueError(f"{name} must lie within 64 bits; got {_shortened(values)}")
+        array = array.astype(np.int64)
     holds_bool = not isinstance(values, np.ndarray) and array.size and _has_boolean(values)
-    if array.dtype.kind not in "iu" or holds_bool:
+    if array.dtype.kind != "i" or holds_bool:
         raise TypeError(f"{name} must hold integers alone; got {_shortened(values)}")
-    return array.astype(np.int64, copy=False)
+    return array.astype(np.int64)
 
 
 def _has_boolean(values: Any) -> bool:

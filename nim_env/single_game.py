@@ -52,6 +52,8 @@ class SingleGame:
 
     def _start_in(self, options: Mapping[str, Any]) -> int | None:
         """The index of ``options["heaps"]``, or None where the options leave the start open."""
+        if not isinstance(options, Mapping):
+            raise TypeError(f"options must be a dictionary or None; got {options!r}")
         if options.get("heaps") is None:
             return None
         heaps = self.rules.positions(options["heaps"])

@@ -2,7 +2,9 @@
 
 Bouton (1901), "Nim, a game with a complete mathematical theory", Annals of Mathematics 3, gives normal
 and misère play with unbounded takes; Sprague (1935) and Grundy (1939) give the value of a heap from which
-at most k may be taken, its size modulo k + 1. With g the values of the heaps and x their nim-sum (xor):
+at most k may be taken, its size modulo k + 1; Ferguson (1974), "On sums of graph games with last player
+losing", International Journal of Game Theory 3, carries misère play over to such heaps. With g the values of
+the heaps and x their nim-sum (xor):
 
 - normal play: the mover wins iff x ≠ 0;
 - misère play: the mover wins iff x ≠ 0, unless every g ≤ 1, when it wins iff x = 0.

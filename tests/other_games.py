@@ -40,8 +40,9 @@ class RaceAEC(AECEnv):
     metadata = {"name": "race_v0"}
     possible_agents = ["left_0", "right_1"]
 
-    def __init__(self):
+    def __init__(self, truncate_after=None):
         super().__init__()
+        self.truncate_after = truncate_after
         self.space, self.actions = spaces.Discrete(GOAL + 2), spaces.Discrete(2, start=1)
 
     def observation_space(self, agent):  # noqa: ARG002
@@ -54,7 +55,7 @@ class RaceAEC(AECEnv):
         return self.counter
 
     def reset(self, seed=None, options=None):  # noqa: ARG002
-        self.counter = 0
+        self.counter, self.plies = 0, 0
         self.agents = self.possible_agents[:]
         self.agent_selection = self.agents[0]
         self.rewards = dict.fromkeys(self.agents, 0.0)
@@ -64,7 +65,7 @@ class RaceAEC(AECEnv):
         self.infos = {agent: {} for agent in self.agents}
 
     def step(self, action):
-        if self.terminations[self.agent_selection]:
+        if self.terminations[self.agent_selection] or self.truncations[self.agent_selection]:
             self._was_dead_step(action)
             return
         assert action in self.actions
@@ -75,6 +76,8 @@ class RaceAEC(AECEnv):
             self.rewards = {mover: 1.0, other: -1.0}
             self._cumulative_rewards = dict(self.rewards)
             self.terminations = dict.fromkeys(self.agents, True)
+        self.plies += 1
+        self.truncations = dict.fromkeys(self.agents, self.plies == self.truncate_after)
         self.agent_selection = other
 
 

@@ -7,6 +7,7 @@ import pettingzoo
 import pytest
 from configurations import GAMES, SIMPLE
 from gymnasium.error import InvalidAction, ResetNeeded
+from pettingzoo.utils import BaseWrapper
 
 from nim_env import NimRules, aec_env
 
@@ -288,22 +289,35 @@ def test_copies_go_on_identically(configuration, copied):
     assert env.state().tolist() == other.state().tolist()
 
 
-def test_returned_arrays_are_the_callers():
-    spoiled, left_alone = aec_env.env(), aec_env.env()
-    for seed in range(3):
-        spoiled.reset(seed=seed)
-        left_alone.reset(seed=seed)
-        while left_alone.agents:
-            expected, *rest = left_alone.last()
-            given, *given_rest = spoiled.last()
-            assert plain(given) == plain(expected)
-            assert given_rest == rest
-            action = None if rest[1] else int(expected["action_mask"].nonzero()[0][-1])
-            for player in ("player_0", "player_1"):
-                for array in (*given.values(), *spoiled.observe(player).values(), spoiled.state()):
+@pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
+def test_returned_arrays_are_the_callers(configuration):
+    expected = [play(aec_env.env(**configuration), seed) for seed in range(3)]  # copied out before it is spoiled
+
+    class Spoiled(BaseWrapper):
+        def last(self, observe=True):
+            observation, *rest = self.env.last(observe)
+            kept = copy.deepcopy(observation)
+            for player in self.env.possible_agents:
+                for array in (*observation.values(), *self.env.observe(player).values(), self.env.state()):
                     array[:] = -1
-            spoiled.step(action)
-            left_alone.step(action)
+            return kept, *rest
+
+    for _ in range(2):
+        assert [play(Spoiled(aec_env.env(**configuration)), seed) for seed in range(3)] == expected
+    assert [play(aec_env.env(**configuration), seed) for seed in range(3)] == expected
+
+
+def test_a_refused_reset_changes_nothing_that_is_random():
+    env, other = (aec_env.env(random_start=True) for _ in range(2))
+    for each in (env, other):
+        each.reset(seed=5)
+    for options, error in (({"heaps": (9, 0, 0, 0)}, ValueError), ([1, 2], TypeError), ("heaps", TypeError)):
+        with pytest.raises(error):
+            env.reset(seed=6, options=options)
+    for _ in range(5):
+        for each in (env, other):
+            each.reset()
+        assert env.state().tolist() == other.state().tolist()
 
 
 def test_rendering():

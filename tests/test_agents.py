@@ -99,34 +99,42 @@ def test_values_are_copies():
         (SMALL, np.array([0])),
         (SMALL, np.array([[0, 4]])),
         (SMALL, np.array([[0, 0, 0]])),
+        (SMALL, [0.5, 1]),
+        (SMALL, [[0.5, 1]]),
+        (SMALL, 10**30),
         (BOX, np.zeros(3, np.float32)),
+        (BOX, [["a", "b"], ["c", "d"]]),
+        (spaces.MultiDiscrete([[2, 3], [4, 1]]), [0, 0, 0, 0]),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]), (-1, 0)),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]), (3, 0)),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]), (2,)),
     ],
+    ids=str,
 )
-def test_observations_outside_the_space_are_refused(space, observation):
-    agent = agent_of(space)
+@pytest.mark.parametrize("rows", ["auto", "hashed"])
+def test_observations_outside_the_space_are_refused(space, observation, rows):
+    agent = agent_of(space, rows=rows)
     for call in (agent.q_values, agent.act):
         with pytest.raises(ValueError, match=r"is not in|must have shape"):
             call(observation)
 
 
-def test_fractions_are_no_indices():
-    with pytest.raises(TypeError):
-        agent_of().q_values([0.5, 1])
-
-
 def test_a_table_that_is_too_large_says_so():
     space = spaces.MultiDiscrete([1000, 1000, 1000])
     with pytest.raises(
-        ValueError, match=r"1,000,000,000 observations by 3 actions takes 24\.00 GB.*memory_limit=1\.00 GB.*hashed"
+        ValueError,
+        match=r"1,000,000,000 observations by 3 actions takes 24,000\.0 MB.*memory_limit=1,000\.0 MB.*hashed",
     ):
         agent_of(space, memory_limit=10**9)
     agent_of(space, rows="hashed", memory_limit=10**9)
     with pytest.raises(ValueError, match="memory_limit"):
         agent_of(spaces.MultiDiscrete([2**31 - 1] * 9))  # by default too
-    small = agent_of(BOX, memory_limit=128 * 3 * 8)
+    with pytest.raises(TypeError, match="memory_limit must be an integer; got '1GB'"):
+        agent_of(SMALL, memory_limit="1GB")
+    small = agent_of(BOX, memory_limit=128 * (3 * 8 + 16 + 120))
     for seed in range(128):
         small.update(sample(BOX, seed), 0, 1.0, sample(BOX, seed), True)
-    with pytest.raises(ValueError, match="256 observations by 3 actions"):
+    with pytest.raises(ValueError, match=r"256 observations by 3 actions takes 0\.0 MB.*raise memory_limit$"):
         small.update(sample(BOX, 128), 0, 1.0, sample(BOX, 128), True)
     assert small.table.n_rows == 128
     assert small.q_values(sample(BOX, 0))[0] == 0.5
@@ -219,10 +227,68 @@ def test_a_batch_is_its_transitions_one_after_another(seed, learning_rate):
     np.testing.assert_array_equal(together.table.values, one_by_one.table.values)
 
 
-@pytest.mark.parametrize("action", [3, -1])
-def test_actions_outside_the_space_are_not_learnt(action):
-    with pytest.raises(ValueError, match=rf"action {action} is not in Discrete\(3\)"):
-        agent_of().update([0, 0], action, 1.0, [0, 0], True)
+@pytest.mark.parametrize("rows", ["auto", "hashed"])
+def test_observations_are_recognised_in_any_form(rows):
+    wide = agent_of(spaces.MultiDiscrete([200, 200]), rows=rows)
+    wide.update((np.uint8(150), np.uint8(3)), 0, 1.0, [0, 0], True)
+    assert wide.q_values(np.array([150, 3])).any()
+    shifted = agent_of(spaces.Discrete(500, start=-2), rows=rows)
+    shifted.update(np.uint8(3), 0, 1.0, 0, True)
+    assert shifted.q_values(3).any()
+    nested = agent_of(spaces.MultiDiscrete([[2, 3], [4, 1]]), rows=rows)
+    nested.update([[1, 2], [3, 0]], 0, 1.0, np.zeros((2, 2), int), True)
+    assert nested.q_values(np.array([[1, 2], [3, 0]])).any()
+    box = agent_of(BOX)
+    box.update(np.full((2, 2), -0.0), 0, 1.0, np.zeros((2, 2)), True)
+    assert box.q_values(np.zeros((2, 2))).any()
+
+
+def test_empty_batches():
+    for rows in ("auto", "hashed"):
+        agent = agent_of(rows=rows)
+        assert agent.q_values(np.empty((0, 2), int)).shape == (0, 3)
+        assert agent.act(np.empty((4, 0, 2), int), explore=True).shape == (4, 0)
+
+
+TRANSITION = ([0, 1], 0, 1.0, [1, 1], False, [1, 1, 1])
+BATCH = ([[0, 1], [0, 2]], [0, 1], [1.0, 2.0], [[1, 1], [2, 1]], [False, False], [[1, 1, 1], [1, 1, 1]])
+
+
+@pytest.mark.parametrize("rows", ["auto", "hashed"])
+@pytest.mark.parametrize(
+    ("transition", "part", "value", "error", "message"),
+    [
+        (TRANSITION, 0, [9, 9], ValueError, "observation .9, 9. is not in"),
+        (TRANSITION, 1, 3, ValueError, r"action 3 is not in Discrete\(3\)"),
+        (TRANSITION, 1, -1, ValueError, r"action -1 is not in Discrete\(3\)"),
+        (TRANSITION, 1, 1.0, TypeError, r"action must be an integer of Discrete\(3\); got 1\.0"),
+        (TRANSITION, 1, "2", TypeError, "action must be an integer"),
+        (TRANSITION, 1, True, TypeError, "action must be an integer"),
+        (TRANSITION, 2, float("nan"), ValueError, "reward must be finite; got nan"),
+        (TRANSITION, 2, float("inf"), ValueError, "reward must be finite; got inf"),
+        (TRANSITION, 3, [9, 9], ValueError, "observation .9, 9. is not in"),
+        (TRANSITION, 5, [1, 1], ValueError, r"next_action_mask must have shape \(3,\); got \(2,\)"),
+        (TRANSITION, 5, [[0, 0, 1]], ValueError, r"next_action_mask must have shape \(3,\); got \(1, 3\)"),
+        (TRANSITION, 5, 1, ValueError, r"next_action_mask must have shape \(3,\); got \(\)"),
+        (BATCH, 0, [[0, 1], [9, 2]], ValueError, "is not in"),
+        (BATCH, 0, [[0, 1]], ValueError, r"observation must have shape \(2, 2\), as action has; got \(1, 2\)"),
+        (BATCH, 1, [0, 7], ValueError, "action .*7.* is not in"),
+        (BATCH, 1, [0, 1.5], TypeError, "action must be an integer"),
+        (BATCH, 1, [[0, 1]], ValueError, r"observation must have shape \(1, 2, 2\)"),
+        (BATCH, 2, 1.0, ValueError, r"reward must have shape \(2,\), as action has; got \(\)"),
+        (BATCH, 2, [1.0, float("nan")], ValueError, "reward must be finite"),
+        (BATCH, 3, [[1, 1], [2, 9]], ValueError, "is not in"),
+        (BATCH, 4, [False], ValueError, r"terminated must have shape \(2,\)"),
+        (BATCH, 5, [1, 1, 1], ValueError, r"next_action_mask must have shape \(2, 3\)"),
+    ],
+)
+def test_what_cannot_be_learnt_changes_nothing(transition, part, value, error, message, rows):
+    agent = agent_of(rows=rows)
+    agent.update([0, 1], 1, 1.0, [0, 0], True)
+    before = {state: agent.q_values(state).tolist() for state in np.ndindex(3, 4)}
+    with pytest.raises(error, match=message):
+        agent.update(*transition[:part], value, *transition[part + 1 :])
+    assert {state: agent.q_values(state).tolist() for state in np.ndindex(3, 4)} == before
 
 
 # --- Acting ---------------------------------------------------------------------------------------
@@ -305,6 +371,15 @@ def test_hyperparameters_may_follow_the_progress():
     assert agent.q_values([0, 0])[0] == 0.25
     share = np.mean([agent.act([0, 0], explore=True) != 0 for _ in range(3000)])
     assert abs(share - 0.75 * 2 / 3) < 4 * 0.5 / 3000**0.5
+
+
+def test_what_a_schedule_says_is_checked():
+    agent = agent_of(learning_rate=lambda _: 5.0, epsilon=lambda _: float("nan"))
+    with pytest.raises(ValueError, match=r"learning_rate must lie between 0 and 1; got 5\.0"):
+        agent.update([0, 0], 0, 1.0, [0, 0], True)
+    with pytest.raises(ValueError, match="epsilon must lie between 0 and 1; got nan"):
+        agent.act([0, 0], explore=True)
+    assert not agent.q_values([0, 0]).any()
 
 
 def test_one_seed_gives_one_agent():
@@ -404,7 +479,7 @@ def test_files_hold_no_pickle_and_keep_their_name(tmp_path):
 
 
 def test_schedules_are_saved_as_their_value_now(tmp_path):
-    agent = agent_of(epsilon=lambda remaining: remaining / 2)
+    agent = agent_of(epsilon=lambda remaining: np.float32(remaining / 2))
     agent.progress_remaining = 0.5
     agent.save(tmp_path / "agent")
     assert agents.load(tmp_path / "agent").epsilon == 0.25
@@ -474,7 +549,10 @@ def rewritten(path, change, **arrays):
             {},
             "holds a 'AlphaNim' in format 1; known are .*QLearningAgent",
         ),
+        (lambda about: about.update(kind=["x"]), {}, "known are"),
         (lambda about: about.update(format=99), {}, "in format 99"),
+        (lambda about: about["action_space"].update(n=10**30), {}, "is damaged"),
+        (lambda about: about, {"values": np.full((12, 3), np.nan)}, "values must be finite"),
         (lambda about: about["hyperparameters"].update(gamma=7), {}, "gamma must lie between 0 and 1"),
         (lambda about: about["hyperparameters"].update(colour=7), {}, "is damaged"),
         (lambda about: about["observation_space"].update(kind="Circle"), {}, "'Circle' is not a known space"),
@@ -489,6 +567,22 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path, change, arrays, me
     rewritten(path, change, **arrays)
     with pytest.raises(ValueError, match=message):
         agents.load(path)
+
+
+def test_keys_of_another_space_are_refused(tmp_path):
+    path = tmp_path / "agent"
+    trained(BOX).save(path)
+    rewritten(path, lambda _: None, keys=np.arange(300, dtype=np.uint8).reshape(100, 3))
+    with pytest.raises(ValueError, match="keys must be 100 different ones of 16 bytes"):
+        agents.load(path)
+
+
+def test_places_that_hold_no_file_are_named(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no such folder to save to: '.*nowhere'"):
+        trained(SMALL).save(tmp_path / "nowhere" / "agent")
+    with pytest.raises(IsADirectoryError, match="needs a file to be saved to"):
+        trained(SMALL).save(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 def test_spaces_that_cannot_be_saved_say_so(tmp_path):

@@ -85,6 +85,7 @@ def test_policies_are_not_asked_about_finished_games_and_see_batches():
 
 def test_mastery_of_known_policies():
     assert evaluation.mastery(NimRules(), "expert").expert == 1.0
+    assert evaluation.mastery(NimRules(), "expert").winning_positions == 335
     assert evaluation.mastery(NimRules(), ExpertPolicy(NimRules())).mistakes.shape == (0, 4)
     simple = evaluation.mastery(SIMPLE, TakePolicy(SIMPLE, 3))
     # 16 heaps are no multiple of 4; taking 3 is right at 3, 7, 11, 15, 19, taking what is left at 1 and 2
@@ -119,6 +120,12 @@ def test_a_planted_mistake_is_named():
     found = evaluation.mastery(rules, Planted())
     assert found.mistakes.tolist() == [[0, 1, 2, 0]]
     assert found.expert == 334 / 335
+
+
+def test_games_of_many_heaps():
+    rules = NimRules((0,) * 70 + (5,), misere=False)
+    assert evaluation.mastery(rules, "expert").winning_positions == 5
+    assert evaluation.mastery(rules, "random").expert == pytest.approx((1 + 1 / 2 + 1 / 3 + 1 / 4 + 1 / 5) / 5)
 
 
 def test_a_game_without_winning_positions_is_mastered():

@@ -51,10 +51,15 @@ def test_compare_opponents(tmp_path):
     done = run("compare_opponents.py", *small, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "21, normal play, take 1 to 3" in done.stdout
-    assert re.search(r"expert +– .* 100\.0 / 0\.0 +100\.0", done.stdout)
+    assert re.search(r"expert +– .* 100\.0/0\.0 +100\.0", done.stdout)
     assert re.search(r"take-3 +– .* 43\.8", done.stdout)  # 7 of 16 winning positions
     for teacher in ("random", "take-3", "expert", "self-play"):
-        assert re.search(rf"Q-learning +{teacher} ", done.stdout)
+        assert re.search(rf"Q-learning +{teacher} .*\d\.\d/\d+\.\d ", done.stdout)
+    assert re.search(r"minimax-Q +random +– +– +– +–", done.stdout)
+    assert re.search(r"minimax-Q +self-play .*\d\.\d/\d+\.\d ", done.stdout)
+    assert re.search(r"win counting +expert .*\d\.\d/\d+\.\d ", done.stdout)
+    assert re.search(r"win counting +self-play +– +– +– +–", done.stdout)
+    assert max(map(len, done.stdout.splitlines())) <= 80
     assert not done.stderr  # progress bars are for terminals
     picture = tmp_path / "results" / "compare_opponents.png"
     assert f"picture: {Path('results', 'compare_opponents.png')}" in done.stdout

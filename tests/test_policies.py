@@ -78,6 +78,15 @@ def test_other_things_are_no_policies(policy):
         policies.as_policy(policy, SIMPLE, "opponent")
 
 
+def test_policies_of_another_game_are_refused():
+    for policy in (ExpertPolicy(NimRules((7, 5))), TakePolicy(NimRules((21,), 3, misere=True), 2)):
+        with pytest.raises(ValueError, match=r"opponent was made for NimRules\(.*\), but the game is NimRules\("):
+            policies.as_policy(policy, SIMPLE, "opponent")
+    for make in (lambda: ExpertPolicy((1, 3)), lambda: TakePolicy(3, 3)):
+        with pytest.raises(TypeError, match="rules must be NimRules; got"):
+            make()
+
+
 def test_take_refuses_a_bad_number():
     with pytest.raises(ValueError, match="n must be 1 or more; got 0"):
         TakePolicy(SIMPLE, 0)

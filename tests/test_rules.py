@@ -72,7 +72,7 @@ def test_functions_take_any_number_of_leading_dimensions():
 
 def test_functions_are_pure():
     rules, heaps = NimRules(), np.array([1, 3, 5, 7])
-    for result in (rules.apply(heaps, 3), rules.action_mask(heaps)):
+    for result in (rules.apply(heaps, 3), rules.action_mask(heaps), rules.positions(heaps)):
         result[:] = 0
     assert heaps.tolist() == [1, 3, 5, 7]
     with pytest.raises(ValueError, match="read-only"):
@@ -124,6 +124,7 @@ def test_large_games_are_exact():
         ({"misere": None}, TypeError, "misere must be True or False; got None"),
         ({"heaps": (1_000_001,)}, ValueError, "has 1,000,001 actions, more than 1,000,000"),
         ({"heaps": (10**18, 10**18), "max_take": 600_000}, ValueError, "has 1,200,000 actions"),
+        ({"heaps": range(10**8)}, ValueError, "heaps must hold 10,000 sizes or fewer; got 100,000,000"),
     ],
 )
 def test_bad_games_are_refused(arguments, error, message):
@@ -146,6 +147,8 @@ def test_bad_games_are_refused(arguments, error, message):
         (np.ones(4, bool), TypeError, "heaps must hold integers alone"),
         ("1357", TypeError, "heaps must hold integers alone; got '1357'"),
         ([[1, 3, 5, 7], [1, 3]], ValueError, "heaps must be a regular array"),
+        ([10**30, 0, 0, 0], ValueError, "heaps must lie within 64 bits"),
+        (np.array([2**63 + 1, 0, 0, 0], dtype=np.uint64), ValueError, "heaps must lie within 64 bits"),
         (None, TypeError, "heaps must hold integers alone; got None"),
     ],
 )
@@ -172,5 +175,9 @@ def test_bad_moves_are_refused():
         rules.apply((5, 5), 1.0)
     with pytest.raises(ValueError, match=r"action 1, take 2 from heap 0, is illegal at \[1, 5\]"):
         rules.apply([[5, 5], [1, 5]], [1, 1])
+    with pytest.raises(
+        ValueError, match=r"actions must have one entry for each position, shape \(2,\); got \(3,\)"
+    ):
+        rules.apply([[5, 5], [5, 5]], [0, 0, 0])
     with pytest.raises(ValueError, match="must be one position"):
         rules.legal_moves([[5, 5]])

@@ -134,8 +134,9 @@ def test_what_self_play_teaches(make):
     assert history.lengths.tolist() == [6]
 
 
-def test_a_truncated_game_teaches_only_who_sees_what_follows():
-    env = RaceGym(truncate_after=3)
+@pytest.mark.parametrize("make", [RaceGym, RaceAEC])
+def test_a_truncated_game_teaches_only_who_sees_what_follows(make):
+    env = make(truncate_after=3)
     agent = Recorder(env, [1, 1, 1])
     agents.train(agent, env, 1)
     # player 1 is to move at 3 and looks ahead from there; player 0, who moved last, never sees its next turn
@@ -209,6 +210,29 @@ def test_both_apis_teach_the_same_self_play():
         np.testing.assert_array_equal(first, second)
 
 
+def test_observations_with_more_in_them():
+    """An environment whose dictionary holds more than observation and mask, and one that holds no observation."""
+
+    class More(gym.ObservationWrapper):
+        def __init__(self, env, names):
+            super().__init__(env)
+            self.names = names
+            parts = {"observation": env.observation_space, "board": env.observation_space}
+            parts |= {"extra": spaces.Discrete(2), "action_mask": spaces.MultiBinary(16)}
+            self.observation_space = spaces.Dict({name: parts[name] for name in names})
+
+        def observation(self, observation):
+            parts = {"observation": observation, "board": observation, "extra": 1}
+            parts["action_mask"] = self.env.unwrapped.action_masks()
+            return {name: parts[name] for name in self.names}
+
+    for names in (("observation", "extra", "action_mask"), ("board", "action_mask")):
+        env = More(gym.make("Nim-v0"), names)
+        agent = agent_for(env, seed=0)
+        assert len(agents.train(agent, env, 20, seed=0).rewards) == 20
+    assert agent_for(More(gym.make("Nim-v0"), ("observation", "action_mask"))).observation_space.shape == (4,)
+
+
 def test_an_agent_may_be_an_opponent():
     env = pettingzoo.make("aec", "nim-v0")
     agent = agent_for(env, seed=0)
@@ -263,8 +287,20 @@ def test_the_callback_sees_every_episode_and_may_end_the_run():
     history = agents.train(agent, env, 20, seed=0, callback=callback)
     assert seen == [1, 2, 3, 4, 5, 6, 7]
     assert len(history.rewards) == len(history.lengths) == 7
+    assert len(agents.train(agent, env, 20, callback=lambda _, history: history.lengths.sum() < 0).rewards) == 1
     seen.clear()
     assert len(agents.train(agent, env, 3, callback=lambda *_: seen.append(1)).rewards) == len(seen) == 3
+
+
+def test_the_callback_cannot_change_the_history():
+    env = gym.make("Nim-v0")
+
+    def vandal(_, history):
+        history.rewards[:] = 99
+
+    with pytest.raises(ValueError, match="read-only"):
+        agents.train(agent_for(env), env, 3, callback=vandal)
+    agents.train(agent_for(env), env, 3).rewards[:] = 99  # what is returned is the caller's
 
 
 def test_the_progress_falls_from_1_to_0():
@@ -305,6 +341,8 @@ def test_an_agent_made_for_other_spaces_is_refused():
             ValueError, match=r"made for observation_space=MultiDiscrete\(\[22\]\), but the environment has"
         ):
             agents.train(agent, env, 1)
+    with pytest.raises(TypeError, match=r"agent must be an agents\.Agent; got None"):
+        agents.train(None, gym.make("Nim-v0"), 1)
     agent = QLearningAgent(gym.make("Nim-v0").observation_space, spaces.Discrete(15))
     with pytest.raises(
         ValueError, match=r"made for action_space=Discrete\(15\), but the environment has Discrete\(16\)"
@@ -312,7 +350,9 @@ def test_an_agent_made_for_other_spaces_is_refused():
         agents.train(agent, gym.make("Nim-v0"), 1)
 
 
-@pytest.mark.parametrize("env", [None, 3, "Nim-v0", gym.make_vec("CartPole-v1", num_envs=2)], ids=str)
+@pytest.mark.parametrize(
+    "env", [None, 3, "Nim-v0", RaceGym, RaceAEC, pettingzoo.ParallelEnv(), gym.make_vec("CartPole-v1", num_envs=2)]
+)
 def test_other_things_are_no_environments(env):
     with pytest.raises(
         TypeError, match="env must be a Gymnasium environment or a PettingZoo AEC environment; got"

@@ -74,6 +74,11 @@ def test_a_missing_progress_bar_names_the_install_command(monkeypatch):
     assert len(agents.train(agent, env, 1).rewards) == 1
 
 
+@pytest.mark.parametrize("name", ["aec_env.env", "gym_env.NimEnv", "evaluation.mastery", "theory.grundy"])
+def test_public_modules_are_there_after_the_import(name):
+    subprocess.run([sys.executable, "-c", f"import nim_env; nim_env.{name}"], check=True)
+
+
 @pytest.mark.parametrize("package", [NIM_ENV, AGENTS])
 def test_packages_are_typed(package):
     assert (package / "py.typed").exists()

@@ -1,0 +1,81 @@
+"""System 4: minimax-Q on three heaps, then as many games against you as you like.
+
+Player A moves first and maximises, player B minimises; the value is 1000 for A's win and -1000 for B's, discounted
+by 0.9 for every move until then. Whoever takes the last object loses. The machine learns from random play, and
+its values after every single move; it wins every game that can be won.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pettingzoo
+from script import check_at_least, checking_arguments, fail, run
+from terminal import Leave, ask_choice, ask_number, play_game, player_of
+from tqdm import tqdm
+
+import agents
+from nim_env import NimRules
+
+WIN = 1000  # the original's reward; the environment's is 1
+
+
+@dataclass
+class Arguments:
+    """The options of this script."""
+
+    heaps: tuple[int, int, int] | None = None
+    """Three starting heap sizes from 0 to 9; asked for when not given."""
+    games: int | None = None
+    """How many games to learn from; asked for when not given."""
+    epsilon: float = 1.0
+    """The share of random moves while learning, 0 to 1."""
+    seed: int = 0
+    """The same seed gives the same machine."""
+
+
+def main(arguments: Arguments) -> None:
+    check_at_least(0, games=arguments.games or 0)
+    if arguments.heaps is not None and max(arguments.heaps) > 9:
+        fail(f"--heaps must each be 0 to 9; got {arguments.heaps}")
+    try:
+        with checking_arguments():
+            rules = NimRules(arguments.heaps or ask_heaps())
+            env = pettingzoo.make("aec", "nim-v0", heaps=rules.heaps)
+            agent = agents.MinimaxQAgent(
+                env.observation_space("player_0"),
+                env.action_space("player_0"),
+                learning_rate=1.0,
+                gamma=0.9,
+                epsilon=arguments.epsilon,
+                seed=arguments.seed,
+            )
+        games = ask_number("How many games shall I simulate? ") if arguments.games is None else arguments.games
+        with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
+            agents.train(agent, env, games, seed=arguments.seed, callback=lambda *_: bar.update() and None)
+        print_values(rules, agent)
+        while True:
+            human = ask_choice("\nWho goes first, computer or human? (q to leave) ", {"computer": 1, "human": 0})
+            play_game(rules, player_of(agent, arguments.seed), human)
+    except Leave:
+        print("Goodbye.")
+
+
+def ask_heaps() -> tuple[int, ...]:
+    """Three heap sizes, not all 0."""
+    while True:
+        heaps = tuple(ask_number(f"Size of heap {name}? ", 0, 9) for name in "ABC")
+        if any(heaps):
+            return heaps
+        print("At least one heap needs an object; try again.")
+
+
+def print_values(rules: NimRules, agent: agents.MinimaxQAgent) -> None:
+    """The values of all moves from the start, as Q[player and heaps, heap and count]."""
+    position = "".join(map(str, rules.heaps))
+    for (heap, count), value in zip(rules.moves, agent.player_values(rules.heaps, 0), strict=True):
+        print(f"Q[A{position}, {heap}{count}] = {WIN * value:.1f}")
+
+
+if __name__ == "__main__":
+    run(main, Arguments)

@@ -1,0 +1,114 @@
+"""Play Nim in a terminal: against a saved agent, a built-in policy, or an agent trained on the spot.
+
+The game is 1-3-5-7, whoever takes the last object loses, unless flags say otherwise. At every prompt "q", -1 and
+Ctrl-D leave.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import gymnasium as gym
+import numpy as np
+from script import check_at_least, checking_arguments, fail, run
+from terminal import Leave, ask_choice, play_game, player_of
+from tqdm import tqdm
+
+import agents
+from nim_env import NimRules
+from nim_env.policies import as_policy
+
+LEARNERS = {
+    "q-learning": agents.QLearningAgent,
+    "minimax-q": agents.MinimaxQAgent,
+    "win-counting": agents.WinCountAgent,
+}
+
+
+@dataclass
+class Arguments:
+    """The options of this script."""
+
+    opponent: str = "q-learning"
+    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; or the file of a
+    saved agent."""
+    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    """Starting heap sizes."""
+    max_take: int | None = None
+    """The most objects one move may take; None for no limit."""
+    misere: bool = True
+    """Whether taking the last object loses."""
+    first: Literal["human", "ai"] | None = None
+    """Who moves first; drawn for every game when not given."""
+    games: int = 10_000
+    """Training games of an agent trained on the spot."""
+    save: Path | None = None
+    """Where to save an agent trained on the spot."""
+    seed: int | None = None
+    """The same seed gives the same opponent; drawn when not given."""
+
+
+def main(arguments: Arguments) -> None:
+    check_at_least(0, games=arguments.games)
+    with checking_arguments():
+        rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
+        generator = np.random.default_rng(arguments.seed)
+        opponent = opponent_of(arguments, rules)
+    try:
+        while True:
+            human = {"human": 0, "ai": 1, None: int(generator.integers(2))}[arguments.first]
+            play_game(rules, player_of(opponent, arguments.seed), human)
+            if not ask_choice("\nAnother game, yes or no? ", {"yes": True, "no": False}):
+                break
+    except Leave:
+        pass
+    print("Goodbye.")
+
+
+def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
+    """The agent or policy to play against."""
+    if arguments.opponent in LEARNERS:
+        agent = trained(arguments, rules)
+        if arguments.save is not None:
+            agent.save(arguments.save)
+            print(f"saved: {arguments.save}")
+        return agent
+    if arguments.save is not None:
+        fail(f"--save needs an --opponent trained on the spot: {', '.join(LEARNERS)}")
+    path = Path(arguments.opponent)
+    if not path.exists() and path.suffix == "" and path.name == arguments.opponent:
+        try:
+            return as_policy(arguments.opponent, rules, "opponent")
+        except ValueError:
+            fail(
+                f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
+                "nor the file of a saved agent"
+            )
+    agent = agents.load(path)
+    spaces = gym.make("Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
+    if (agent.observation_space, agent.action_space) != (spaces.observation_space, spaces.action_space):
+        game = "-".join(map(str, rules.heaps))
+        fail(f"{path} holds an agent of another game than {game}; see --heaps and --max-take")
+    return agent
+
+
+def trained(arguments: Arguments, rules: NimRules) -> agents.Agent:
+    """A new agent, trained by self-play where it can be, else against random play."""
+    kind = LEARNERS[arguments.opponent]
+    env = gym.make(
+        "Nim-v0",
+        heaps=rules.heaps,
+        max_take=rules.max_take,
+        misere=rules.misere,
+        opponent="random" if kind.self_play is None else None,
+    )
+    agent = kind(env.observation_space, env.action_space, seed=arguments.seed)
+    with tqdm(total=arguments.games, desc="training", unit=" games", leave=False, disable=None) as bar:
+        agents.train(agent, env, arguments.games, seed=arguments.seed, callback=lambda *_: bar.update() and None)
+    return agent
+
+
+if __name__ == "__main__":
+    run(main, Arguments)
