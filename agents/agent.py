@@ -68,6 +68,8 @@ class Agent(ABC):
         if not isinstance(observation_space, Space):
             raise TypeError(f"observation_space must be a gymnasium Space; got {observation_space!r}")
         self.observation_space = seen_space(observation_space)
+        shape = self.observation_space.shape
+        self._ndim = None if shape is None else len(shape)  # of one observation; None where there are no batches
         self.action_space = action_space
         self.n_actions = int(action_space.n)
         self._first_action = int(action_space.start)
@@ -116,8 +118,10 @@ class Agent(ABC):
         return values
 
     def _is_batch(self, observation: Any) -> bool:
-        shape = self.observation_space.shape
-        return shape is not None and np.ndim(observation) > len(shape)
+        if self._ndim is None:
+            return False
+        ndim: int = observation.ndim if isinstance(observation, np.ndarray) else np.ndim(observation)
+        return ndim > self._ndim
 
     def _values_of(self, observation: Any) -> list[float]:
         row = self.table.find(observation)

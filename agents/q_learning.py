@@ -81,15 +81,16 @@ class QLearningAgent(Agent):
         if self._is_batch(observation):
             return self._act_on_batch(np.asarray(observation), action_mask, explore)
         legal = self._some_legal(action_mask)
-        random = self.generator.random
-        if explore and random() < self._now("epsilon"):
-            return legal[int(random() * len(legal))] + self._first_action
+        drawn = self.generator.random() if explore else 1.0
+        epsilon = self._now("epsilon") if explore else 0.0
+        if drawn < epsilon:
+            return legal[int(drawn / epsilon * len(legal))] + self._first_action
         values = self._values_of(observation)
         best = max([values[action] for action in legal])
-        if explore and self.ties == "random":
-            legal = [action for action in legal if values[action] == best]
-            return legal[int(random() * len(legal)) if len(legal) > 1 else 0] + self._first_action
-        return next(action for action in legal if values[action] == best) + self._first_action
+        ties = [action for action in legal if values[action] == best]
+        if len(ties) == 1 or not explore or self.ties == "first":
+            return ties[0] + self._first_action
+        return ties[int(self.generator.random() * len(ties))] + self._first_action
 
     def _act_on_batch(self, observations: NDArray[Any], action_mask: Any, explore: bool) -> NDArray[np.int64]:
         values = self.q_values(observations)

@@ -128,7 +128,6 @@ def _check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> No
 class _Turn:
     """What a player saw and did, and what it got since; the agent learns from it when it sees what follows."""
 
-    player: Any
     observation: Any
     action: Any
     reward: float
@@ -138,34 +137,57 @@ class _Turn:
 
 
 def _gymnasium_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
-    every_ply = agent.self_play == "every ply"
     while True:
         observation, info = env.reset(seed=seed)
         seed = None
-        _check_setting(agent, self_play=TO_PLAY in info)
-        total, length, over = 0.0, 0, False
-        waiting: dict[int, _Turn] = {}  # by player; with every ply, the last one alone
-        while not over:
-            player = info.get(TO_PLAY, 0)
-            seat = 0 if every_ply else player
-            seen, mask = _unpacked(observation, info)
-            if seat in waiting:
-                waiting[seat].learn(agent, seen, False, mask)
-            action = agent.act(seen, mask, explore=True)
-            observation, reward, terminated, truncated, info = env.step(action)
-            waiting[seat] = _Turn(player, seen, action, 0.0)
-            for turn in waiting.values():
-                turn.reward += reward if turn.player == player else -reward
-            total += reward if player == 0 else -reward
-            length += 1
-            over = terminated or truncated
-        seen, mask = _unpacked(observation, info)
-        for turn in waiting.values():
-            # cut short, who has just moved sees no future
-            if terminated or every_ply or turn.player == info.get(TO_PLAY, 0):
-                turn.learn(agent, seen, terminated, mask)
+        self_play = TO_PLAY in info
+        _check_setting(agent, self_play)
+        if self_play and agent.self_play == "own turns":
+            yield _episode_of_own_turns(agent, env, observation, info)
+        else:
+            yield _episode_of_every_step(agent, env, observation, info)
         agent.end_episode()
-        yield total, length
+
+
+def _episode_of_every_step(agent: Agent, env: Any, observation: Any, info: dict[str, Any]) -> tuple[float, int]:
+    """One learner, or an agent that learns from every ply: an action is followed by what the step returns."""
+    seen, mask = _unpacked(observation, info)
+    total, length, over = 0.0, 0, False
+    while not over:
+        player = info.get(TO_PLAY, 0)
+        action = agent.act(seen, mask, explore=True)
+        observation, reward, terminated, truncated, info = env.step(action)
+        next_seen, mask = _unpacked(observation, info)
+        agent.update(seen, action, reward, next_seen, terminated, mask)
+        seen = next_seen
+        total += -reward if player else reward
+        length += 1
+        over = terminated or truncated
+    return total, length
+
+
+def _episode_of_own_turns(agent: Agent, env: Any, observation: Any, info: dict[str, Any]) -> tuple[float, int]:
+    """Self-play in which a player's action is followed by what it sees when it is to move again."""
+    waiting: dict[int, _Turn] = {}  # by player
+    total, length, over = 0.0, 0, False
+    while not over:
+        player = info[TO_PLAY]
+        seen, mask = _unpacked(observation, info)
+        if player in waiting:
+            waiting[player].learn(agent, seen, False, mask)
+        action = agent.act(seen, mask, explore=True)
+        observation, reward, terminated, truncated, info = env.step(action)
+        waiting[player] = _Turn(seen, action, 0.0)
+        for owner, turn in waiting.items():
+            turn.reward += reward if owner == player else -reward
+        total += -reward if player else reward
+        length += 1
+        over = terminated or truncated
+    seen, mask = _unpacked(observation, info)
+    for owner, turn in waiting.items():
+        if terminated or owner == info[TO_PLAY]:  # cut short, who has just moved sees no future
+            turn.learn(agent, seen, terminated, mask)
+    return total, length
 
 
 def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
@@ -194,7 +216,7 @@ def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[fl
             length += 1
             env.step(action)
             last_mover = player
-            waiting[seat] = _Turn(player, seen, action, env.rewards[player])
+            waiting[seat] = _Turn(seen, action, env.rewards[player])
         agent.end_episode()
         yield total, length
 

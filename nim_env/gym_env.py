@@ -13,7 +13,7 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
 from nim_env.policies import PolicyLike, as_policy, draws_uniformly, sample
-from nim_env.positions import Choices, choices, probabilities_of
+from nim_env.positions import Choices, Position, choices, probabilities_of
 from nim_env.single_game import EMPTY, IllegalAction, SingleGame
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
@@ -128,6 +128,7 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         if self.first_player not in (None, "agent") and not self.random_start:
             self._check_opening("first_player", self.first_player)
         self._last_mover_reward = 1.0 if self.rules.last_mover_wins else -1.0
+        self._all_ones = np.ones(self._n_actions, dtype=np.int8)
         self._to_play = 0
         self._agent_won: bool | None = None  # the last finished episode; None before the first
 
@@ -156,7 +157,7 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
             if start is None:
                 start = self._start(first_player, agent_won, generator)
         self._index, self._is_over, self._to_play, self._agent_won = start, False, 0, agent_won
-        return self._observation(), self._info(False)
+        return self._seen(illegal=False)
 
     def step(self, action: Any) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
         """Plays ``action`` and, unless that ends the game or there is no opponent, the opponent's reply.
@@ -196,7 +197,8 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         self._to_play ^= 1
         if is_over:
             self._agent_won = reward > 0
-        return self._observation(), reward, is_over, False, self._info(illegal)
+        observation, info = self._seen(illegal)
+        return observation, reward, is_over, False, info
 
     def action_masks(self) -> NDArray[np.int8]:
         """Which actions are legal now: int8, shape ``(n_actions,)``, all ones when the game is over.
@@ -208,19 +210,19 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         """
         if self._index is None:
             raise ResetNeeded("there is no action mask before reset(); call reset() first")
-        if self._is_over:
-            return np.ones(self._n_actions, dtype=np.int8)
-        return self._positions[self._index].action_mask.copy()
+        return self._mask_of(self._positions[self._index])
 
-    def _observation(self) -> NDArray[np.int64]:
+    def _mask_of(self, position: Position) -> NDArray[np.int8]:
+        return (self._all_ones if self._is_over else position.action_mask).copy()
+
+    def _seen(self, illegal: bool) -> tuple[NDArray[np.int64], dict[str, Any]]:
+        """The observation and the info of the position now."""
         assert self._index is not None
-        return self._positions[self._index].heaps.copy()
-
-    def _info(self, illegal: bool) -> dict[str, Any]:
-        info = {"action_mask": self.action_masks(), "illegal_action": illegal}
+        position = self._positions[self._index]
+        info = {"action_mask": self._mask_of(position), "illegal_action": illegal}
         if self._policy is None:
             info["to_play"] = self._to_play
-        return info
+        return position.heaps.copy(), info
 
     @property
     def _status(self) -> str:  # type: ignore[override]

@@ -236,11 +236,11 @@ def test_observations_with_more_in_them():
 def test_an_agent_may_be_an_opponent():
     env = pettingzoo.make("aec", "nim-v0")
     agent = agent_for(env, seed=0)
-    agents.train(agent, env, 5000, seed=0)
+    agents.train(agent, env, 10_000, seed=0)
     other = gym.make("Nim-v0", opponent=agent)
     learner = agent_for(other, seed=1)
     history = agents.train(learner, other, 200, seed=1)
-    assert (history.rewards < 0).mean() > 0.9
+    assert (history.rewards < 0).mean() > 0.85
     assert evaluation.play_match(NimRules(), agent, "random", 500, seed=0).win_rate > 0.9
 
 
