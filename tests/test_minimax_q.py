@@ -1,0 +1,242 @@
+import csv
+from functools import cache
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium import spaces
+from other_games import GOAL, RaceAEC, RaceGym
+
+import agents
+from agents import MinimaxQAgent
+from nim_env import NimRules, evaluation
+
+DATA = Path(__file__).parent / "data"
+
+
+def agent_for(env, **arguments):
+    if isinstance(env, pettingzoo.AECEnv):
+        player = env.possible_agents[0]
+        return MinimaxQAgent(env.observation_space(player), env.action_space(player), **arguments)
+    return MinimaxQAgent(env.observation_space, env.action_space, **arguments)
+
+
+# --- The update -----------------------------------------------------------------------------------
+
+
+def test_a_move_is_worth_minus_the_best_that_the_other_can_do():
+    agent = MinimaxQAgent(spaces.Discrete(3), spaces.Discrete(2), learning_rate=1, gamma=0.5)
+    agent.update(0, 0, 1.0, 2, True)
+    agent.update(0, 1, 0.25, 2, True)
+    agent.update(1, 0, 0.125, 0, False)
+    assert agent.q_values(1).tolist() == [0.125 - 0.5 * 1.0, 0]
+    agent.update(1, 1, 0.0, 0, False, [0, 1])
+    assert agent.q_values(1)[1] == -0.5 * 0.25
+    agent.update(1, 1, 0.5, 0, False, [0, 0])
+    assert agent.q_values(1)[1] == 0.5
+    agent.update(1, 1, -1.0, 0, True)
+    assert agent.q_values(1)[1] == -1
+
+
+def test_a_batch_is_its_plies_one_after_another():
+    generator = np.random.default_rng(0)
+    together, one_by_one = (MinimaxQAgent(spaces.Discrete(4), spaces.Discrete(3), gamma=0.9) for _ in range(2))
+    batch = (
+        generator.integers(4, size=50),
+        generator.integers(3, size=50),
+        generator.normal(size=50),
+        generator.integers(4, size=50),
+        generator.random(50) < 0.3,
+        generator.integers(2, size=(50, 3)),
+    )
+    together.update(*batch)
+    for transition in zip(*batch, strict=True):
+        one_by_one.update(*transition)
+    np.testing.assert_array_equal(together.table.values, one_by_one.table.values)
+    assert together.table.values.any()
+
+
+def test_one_table_shows_itself_as_two():
+    agent = MinimaxQAgent(spaces.Discrete(2), spaces.Discrete(2), learning_rate=1)
+    agent.update(1, 0, 0.75, 0, True)
+    assert agent.player_values(1, 0).tolist() == [0.75, 0]
+    assert agent.player_values([1, 0], 1).tolist() == [[-0.75, 0], [0, 0]]
+    assert not np.signbit(agent.player_values(0, 1)).any()
+    with pytest.raises(ValueError, match="player must be 0 or 1; got 2"):
+        agent.player_values(1, 2)
+
+
+class Recorder(MinimaxQAgent):
+    def play(self, actions):
+        self.actions, self.learnt = iter(actions), []
+        return self
+
+    def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+        return next(self.actions)
+
+    def update(self, *transition):
+        self.learnt.append(transition)
+
+
+@pytest.mark.parametrize("make", [RaceGym, RaceAEC])
+def test_what_self_play_teaches(make):
+    """After every single move, from the state the other player then faces."""
+    env = make()
+    spaces_ = (
+        (env.observation_space("left_0"), env.action_space("left_0"))
+        if make is RaceAEC
+        else (env.observation_space, env.action_space)
+    )
+    agent = Recorder(*spaces_).play([2, 2, 2, 1, 1, 2])
+    history = agents.train(agent, env, 1)
+    assert agent.learnt == [
+        (0, 2, 0.0, 2, False, None),
+        (2, 2, 0.0, 4, False, None),
+        (4, 2, 0.0, 6, False, None),
+        (6, 1, 0.0, 7, False, None),
+        (7, 1, 0.0, 8, False, None),
+        (8, 2, 1.0, 10, True, None),
+    ]
+    assert (history.rewards.tolist(), history.lengths.tolist()) == ([-1], [6])
+    agent.play([1, 1, 1])
+    agents.train(agent, make(truncate_after=3), 1)
+    assert agent.learnt == [
+        (0, 1, 0.0, 1, False, None),
+        (1, 1, 0.0, 2, False, None),
+        (2, 1, 0.0, 3, False, None),
+    ]
+
+
+@pytest.mark.parametrize("make", [RaceGym, RaceAEC])
+def test_a_small_game_to_the_exact_values(make):
+    env = make()
+    agent = agent_for(env, learning_rate=1, gamma=0.9, epsilon=1, seed=0)
+    agents.train(agent, env, 2000, seed=0)
+
+    @cache
+    def worth(counter):
+        return max(value_of(counter, action) for action in (1, 2))
+
+    def value_of(counter, action):
+        return 1.0 if counter + action >= GOAL else -0.9 * worth(counter + action)
+
+    for counter in range(GOAL):
+        expected = [value_of(counter, action) for action in (1, 2)]
+        np.testing.assert_allclose(agent.q_values(counter), expected, atol=1e-12)
+
+
+def test_minimax_needs_both_sides():
+    for env in (gym.make("Nim-v0"), gym.make("FrozenLake-v1")):
+        with pytest.raises(ValueError, match="MinimaxQAgent learns by self-play alone"):
+            agents.train(agent_for(env), env, 1)
+
+
+def test_save_and_load(tmp_path):
+    env = pettingzoo.make("aec", "nim-v0")
+    agent = agent_for(env, gamma=0.9, seed=0)
+    agents.train(agent, env, 20, seed=0)
+    agent.save(tmp_path / "agent")
+    other = agents.load(tmp_path / "agent")
+    assert type(other) is MinimaxQAgent
+    np.testing.assert_array_equal(other.table.values, agent.table.values)
+
+
+# --- System 4 -------------------------------------------------------------------------------------
+
+
+def trained(heaps, games, seed):
+    env = pettingzoo.make("aec", "nim-v0", heaps=heaps)
+    agent = agent_for(env, learning_rate=1.0, gamma=0.9, epsilon=1.0, seed=seed)
+    agents.train(agent, env, games, seed=seed)
+    return agent
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(("heaps", "pairs"), [((0, 1, 2), 10), ((1, 2, 3), 108)])
+def test_the_published_tables(heaps, pairs, seed):
+    agent, rules = trained(heaps, 4000, seed), NimRules(heaps)
+    with open(DATA / f"q_table_{'-'.join(map(str, heaps))}.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == pairs
+    for row in rows:
+        position = [int(row[f"heap_{heap}"]) for heap in range(3)]
+        action = rules.action(int(row["move_heap"]), int(row["move_count"]))
+        value = 1000 * agent.player_values(position, "AB".index(row["player"]))[action]
+        assert abs(value - float(row["q_value"])) < 0.05
+    best = agent.player_values(heaps, 0)[rules.action_mask(heaps) == 1].max()
+    assert (best > 0) == (heaps == (0, 1, 2))
+
+
+@pytest.mark.parametrize(
+    ("heaps", "goes_first"),
+    [
+        ((3, 4, 5), True),
+        ((0, 1, 2), True),
+        ((1, 2, 4), True),
+        ((2, 3, 4), True),
+        ((2, 4, 6), False),
+        ((1, 2, 3), False),
+    ],
+)
+def test_the_computer_wins_against_every_line_of_play(heaps, goes_first):
+    agent, rules = trained(heaps, 20_000, seed=0), NimRules(heaps)
+
+    @cache
+    def computer_wins(position, computer_moves):
+        if not any(position):
+            return computer_moves  # the other has taken the last object, and loses
+        mask = rules.action_mask(position)
+        actions = [agent.act(np.array(position), mask)] if computer_moves else np.flatnonzero(mask)
+        after = [tuple(rules.apply(position, action).tolist()) for action in actions]
+        return all(computer_wins(following, not computer_moves) for following in after)
+
+    assert computer_wins(heaps, goes_first)
+
+
+def test_minimax_masters_1_3_5_7():
+    env = gym.make("Nim-v0", opponent=None, random_start=True)
+    agent = agent_for(env, learning_rate=1.0, epsilon=1.0, seed=0)
+    agents.train(agent, env, 20_000, seed=0)
+    assert evaluation.mastery(env.unwrapped.rules, agent).expert == 1.0
+
+
+# --- Tic-tac-toe ----------------------------------------------------------------------------------
+
+LINES = [(0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6)]
+
+
+def test_tic_tac_toe_is_never_lost_in_any_line_of_play():
+    env = pettingzoo.make("aec", "classic/tictactoe-v3")
+    agent = agent_for(env, learning_rate=1.0, epsilon=0.1, seed=0)
+    agents.train(agent, env, 50_000, seed=0)
+
+    def observation(board, player):
+        squares = np.array(board).reshape(3, 3)
+        return np.stack([squares == player, squares == 1 - player], axis=-1).astype(np.int8)
+
+    env.reset()
+    for action in (4, 0, 8):
+        env.step(action)
+    seen = env.observe(env.agent_selection)["observation"]
+    board = (1, None, None, None, 0, None, None, None, 0)
+    np.testing.assert_array_equal(seen, observation([-1 if square is None else square for square in board], 1))
+
+    def loses(board, player, learner):
+        free = [square for square in range(9) if board[square] == -1]
+        if player == learner:
+            mask = np.array([square == -1 for square in board])
+            free = [agent.act(observation(board, player), mask)]
+        for square in free:
+            after = (*board[:square], player, *board[square + 1 :])
+            if any(all(after[i] == player for i in line) for line in LINES):
+                if player != learner:
+                    return True
+            elif -1 in after and loses(after, 1 - player, learner):
+                return True
+        return False
+
+    loses = cache(loses)
+    for learner in (0, 1):
+        assert not loses((-1,) * 9, 0, learner)
