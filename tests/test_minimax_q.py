@@ -198,7 +198,7 @@ def test_the_computer_wins_against_every_line_of_play(heaps, goes_first):
 def test_minimax_masters_1_3_5_7():
     env = gym.make("Nim-v0", opponent=None, random_start=True)
     agent = agent_for(env, learning_rate=1.0, epsilon=1.0, seed=0)
-    agents.train(agent, env, 20_000, seed=0)
+    agents.train(agent, env, 40_000, seed=0)
     assert evaluation.mastery(env.unwrapped.rules, agent).expert == 1.0
 
 

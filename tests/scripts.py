@@ -1,0 +1,55 @@
+"""Running the example scripts as a user does: in a process of their own, with or without a terminal."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pexpect
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+ENVIRONMENT = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "TERM": "xterm"}
+
+
+def run(script, *arguments, folder):
+    """Runs a script without a terminal and without input."""
+    return subprocess.run(
+        [sys.executable, EXAMPLES / script, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=folder,
+        env=ENVIRONMENT,
+        timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
+
+
+def talk(script, *arguments, folder):
+    """Runs a script on a pseudo-terminal: a pexpect process to expect from and send lines to."""
+    return pexpect.spawn(
+        sys.executable,
+        [str(EXAMPLES / script), *map(str, arguments)],
+        cwd=str(folder),
+        env=ENVIRONMENT,
+        encoding="utf-8",
+        timeout=60,
+        echo=False,
+        dimensions=(40, 80),
+    )
+
+
+def left(process):
+    """The rest of the output, and the exit status."""
+    process.expect(pexpect.EOF)
+    process.close()
+    return process.before, process.exitstatus
+
+
+def check_refused(done, message):
+    """One line on standard error that says what to do, exit status 2, and nothing else."""
+    assert done.returncode == 2
+    assert re.search(message, done.stderr)
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not done.stdout
