@@ -72,6 +72,7 @@ class Agent(ABC):
         self._ndim = None if shape is None else len(shape)  # of one observation; None where there are no batches
         self.action_space = action_space
         self.n_actions = int(action_space.n)
+        self._mask_shape = (self.n_actions,)
         self._first_action = int(action_space.start)
         limit = _half_the_memory() if memory_limit is None else as_integer("memory_limit", memory_limit, 1)
         self.table = QTable(self.observation_space, self.n_actions, rows, limit)
@@ -145,8 +146,8 @@ class Agent(ABC):
         if action_mask is None:
             return list(range(self.n_actions))
         mask = np.asarray(action_mask)
-        if mask.shape != (self.n_actions,):
-            raise ValueError(f"{name} must have shape ({self.n_actions},); got {mask.shape}")
+        if mask.shape != self._mask_shape:
+            raise ValueError(f"{name} must have shape {self._mask_shape}; got {mask.shape}")
         legal: list[int] = mask.nonzero()[0].tolist()
         return legal
 

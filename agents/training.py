@@ -231,7 +231,7 @@ def _check_setting(agent: Agent, self_play: bool) -> None:
 
 def _unpacked(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
     """What the agent sees and its action mask, None where the environment gives none."""
-    if isinstance(observation, dict) and {"observation", "action_mask"} <= observation.keys():
+    if isinstance(observation, dict) and "observation" in observation and "action_mask" in observation:
         return observation["observation"], observation["action_mask"]
     return observation, info.get("action_mask")
 
