@@ -15,39 +15,12 @@ class MinimaxQAgent(QLearningAgent):
 
     It learns two-player zero-sum games whose observation shows the board from the view of the player to move,
     by self-play. One table in the mover's view serves both players. Arguments and errors are those of
-    :class:`QLearningAgent`.
+    :class:`QLearningAgent`, and so is :meth:`update`, in which the next observation (and mask) is what the other
+    player sees one ply on, and V(s′) = −max Q(s′, ·).
     """
 
     learns_against_opponents: ClassVar[bool] = False
     self_play: ClassVar[Literal["own turns", "every ply"] | None] = "every ply"
-
-    def update(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: Any,
-        next_action_mask: Any = None,
-    ) -> None:
-        """Learns from one ply, or from a batch as if its plies came one after another.
-
-        Q(s, a) ← Q(s, a) + α ((r − γ max Q(s′, ·)) − Q(s, a)): s′ is what the other player sees, and the maximum
-        is over its legal actions; nothing follows a terminal ply.
-
-        Args:
-            observation: What the mover saw, one observation or a batch.
-            action: What it did, an integer of the action space for each observation.
-            reward: What the mover got for it.
-            next_observation: What the other player sees next.
-            terminated: Whether the game ended.
-            next_action_mask: Nonzero where the other player's actions are legal, shape ``(..., n_actions)``;
-                ``None``: all are.
-
-        Raises:
-            TypeError, ValueError: As :meth:`QLearningAgent.update`.
-        """
-        super().update(observation, action, reward, next_observation, terminated, next_action_mask)
 
     def player_values(self, observation: Any, player: int) -> NDArray[np.float64]:
         """The table as one player sees it: player 0 maximises what player 1 minimises.

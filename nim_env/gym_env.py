@@ -116,6 +116,7 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         self.action_space = Discrete(self._n_actions)
         self.opponent = opponent
         self._policy = None if opponent is None else as_policy(opponent, self.rules, "opponent")
+        self._opponent_may_fail = not (self._policy is None or draws_uniformly(self._policy))
         self._choices: Choices | None = None
         self._openings: tuple[int, ...] = ()
         if draws_uniformly(self._policy):
@@ -150,7 +151,7 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
             ValueError: An unknown option or a wrong value in one, or an opponent that cannot open.
         """
         start, first_player = self._checked_options(options)
-        with nullcontext() if self._choices is not None else self._unchanged_on_error():
+        with self._unchanged_on_error() if self._opponent_may_fail else nullcontext():
             super().reset(seed=seed)
             generator = self.np_random  # made here at the latest, so that copies go on alike
             agent_won = self._agent_won if seed is None else None
@@ -226,11 +227,12 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
 
     @property
     def _status(self) -> str:  # type: ignore[override]
-        names = ("player 0", "player 1") if self._policy is None else ("agent", "opponent")
+        self_play = self._policy is None
+        names = ("player 0", "player 1") if self_play else ("agent", "opponent")
         if not self._is_over:
-            return f"{names[self._to_play if self._policy is None else 0]} to move"
-        mover = self._to_play ^ 1 if self._policy is None else 0
-        return f"{names[mover if self._agent_won else mover ^ 1]} won"
+            return f"{names[self._to_play if self_play else 0]} to move"
+        last_mover = 1 - self._to_play if self_play else 0  # of the learner's moves
+        return f"{names[last_mover if self._agent_won else 1 - last_mover]} won"
 
     def _start(
         self, first_player: FirstPlayer | None, agent_won: bool | None, generator: np.random.Generator
