@@ -125,8 +125,8 @@ class QLearningAgent(Agent):
     ) -> None:
         """Learns from one transition, or from a batch as if its transitions came one after another.
 
-        Q(s, a) ← Q(s, a) + α ((r + γ V(s′)) − Q(s, a)) with V(s′) = max Q(s′, ·) over the legal actions of the next
-        observation, 0 if it is terminal. A truncated episode still has a future.
+        Q(s, a) ← Q(s, a) + α ((r + γ V(s′)) − Q(s, a)) with V(s′) = max Q(s′, ·) over the legal actions of the
+        next observation, 0 if it is terminal. A truncated episode still has a future.
 
         Args:
             observation: What the agent saw, one observation or a batch.

@@ -46,9 +46,7 @@ class QTable:
         self.hashed = rows == "hashed" or sizes is None
         self._shape = space.shape
         self._keys: dict[bytes, int] = {}
-        self._recent: dict[
-            bytes, int
-        ] = {}  # arithmetic rows by their observations, which is faster than arithmetic
+        self._recent: dict[bytes, int] = {}  # arithmetic rows found lately: a look-up beats the arithmetic
         self._dtype = space.dtype
         self._sizes: list[int] | None = None
         number = FIRST_ROWS
