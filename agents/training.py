@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -107,11 +108,11 @@ def _episodes_of(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[flo
     if not other_api and (isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None))):
         for player in env.possible_agents:
             _check_spaces(agent, env.observation_space(player), env.action_space(player))
-        _check_setting(agent, self_play=True)
-        return _aec_episodes(agent, env, seed)
+        _check_setting(agent, players=len(env.possible_agents))
+        return _every_episode(agent, partial(_aec_episode, agent, env), seed)
     if not other_api and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
         _check_spaces(agent, env.observation_space, env.action_space)
-        return _gymnasium_episodes(agent, env, seed)
+        return _every_episode(agent, partial(_gymnasium_episode, agent, env), seed)
     raise TypeError(f"env must be a Gymnasium environment or a PettingZoo AEC environment; got {env!r}")
 
 
@@ -136,17 +137,25 @@ class _Turn:
         agent.update(self.observation, self.action, self.reward, next_observation, terminated, next_action_mask)
 
 
-def _gymnasium_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
+def _every_episode(
+    agent: Agent, play: Callable[[int | None], tuple[float, int]], seed: int | None
+) -> Iterator[tuple[float, int]]:
     while True:
-        observation, info = env.reset(seed=seed)
+        try:
+            episode = play(seed)
+        finally:
+            agent.end_episode()  # also where a person leaves in the middle
         seed = None
-        self_play = TO_PLAY in info
-        _check_setting(agent, self_play)
-        if self_play and agent.self_play == "own turns":
-            yield _episode_of_own_turns(agent, env, observation, info)
-        else:
-            yield _episode_of_every_step(agent, env, observation, info)
-        agent.end_episode()
+        yield episode
+
+
+def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
+    observation, info = env.reset(seed=seed)
+    self_play = TO_PLAY in info
+    _check_setting(agent, players=2 if self_play else 1)
+    if self_play and agent.self_play == "own turns":
+        return _episode_of_own_turns(agent, env, observation, info)
+    return _episode_of_every_step(agent, env, observation, info)
 
 
 def _episode_of_every_step(agent: Agent, env: Any, observation: Any, info: dict[str, Any]) -> tuple[float, int]:
@@ -190,43 +199,42 @@ def _episode_of_own_turns(agent: Agent, env: Any, observation: Any, info: dict[s
     return total, length
 
 
-def _aec_episodes(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
-    every_ply = agent.self_play == "every ply"
-    while True:
-        env.reset(seed=seed)
-        seed = None
-        first, last_mover, total, length = env.agent_selection, None, 0.0, 0
-        waiting: dict[Any, _Turn] = {}  # by player; with every ply, the last one alone
-        for player in env.agent_iter():
-            observation, reward, terminated, truncated, info = env.last()
-            seat = 0 if every_ply else player
-            seen, mask = _unpacked(observation, info)
-            if player == first:
-                total += reward
-            turn = waiting.pop(seat, None)
-            if turn is not None:
-                if not every_ply:
-                    turn.reward = reward
-                if terminated or not truncated or player != last_mover:  # as in a Gymnasium environment
-                    turn.learn(agent, seen, terminated, mask)
-            if terminated or truncated:
-                env.step(None)
-                continue
-            action = agent.act(seen, mask, explore=True)
-            length += 1
-            env.step(action)
-            last_mover = player
-            waiting[seat] = _Turn(seen, action, env.rewards[player])
-        agent.end_episode()
-        yield total, length
+def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
+    env.reset(seed=seed)
+    every_ply, alone = agent.self_play == "every ply", len(env.possible_agents) == 1
+    first, last_mover, total, length = env.agent_selection, None, 0.0, 0
+    waiting: dict[Any, _Turn] = {}  # by player; with every ply, the last one alone
+    for player in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        seat = 0 if every_ply else player
+        seen, mask = _unpacked(observation, info)
+        if player == first:
+            total += reward
+        turn = waiting.pop(seat, None)
+        if turn is not None:
+            if not every_ply:
+                turn.reward = reward
+            if terminated or not truncated or player != last_mover or alone:  # as in a Gymnasium environment
+                turn.learn(agent, seen, terminated, mask)
+        if terminated or truncated:
+            env.step(None)
+            continue
+        action = agent.act(seen, mask, explore=True)
+        length += 1
+        env.step(action)
+        last_mover = player
+        waiting[seat] = _Turn(seen, action, env.rewards[player])
+    return total, length
 
 
-def _check_setting(agent: Agent, self_play: bool) -> None:
+def _check_setting(agent: Agent, players: int) -> None:
     name = type(agent).__name__
-    if self_play and agent.self_play is None:
-        raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
-    if not self_play and not agent.learns_against_opponents:
+    if players == 1 and not agent.learns_against_opponents:
         raise ValueError(f"{name} learns by self-play alone; train it where it plays both sides")
+    if players > 1 and agent.self_play is None:
+        raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
+    if players > 2 and agent.self_play == "every ply":
+        raise ValueError(f"{name} learns games of two players; the environment has {players}")
 
 
 def _unpacked(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:

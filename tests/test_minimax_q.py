@@ -133,6 +133,19 @@ def test_minimax_needs_both_sides():
             agents.train(agent_for(env), env, 1)
 
 
+def test_minimax_needs_exactly_two_players():
+    class Three(RaceAEC):
+        possible_agents = ["left_0", "right_1", "middle_2"]
+
+    class One(RaceAEC):
+        possible_agents = ["left_0"]
+
+    with pytest.raises(ValueError, match="MinimaxQAgent learns games of two players; the environment has 3"):
+        agents.train(agent_for(Three()), Three(), 1)
+    with pytest.raises(ValueError, match="MinimaxQAgent learns by self-play alone"):
+        agents.train(agent_for(One()), One(), 1)
+
+
 def test_save_and_load(tmp_path):
     env = pettingzoo.make("aec", "nim-v0")
     agent = agent_for(env, gamma=0.9, seed=0)

@@ -152,6 +152,24 @@ def test_self_play_is_refused():
             agents.train(agent, env, 1)
 
 
+def test_an_episode_that_breaks_off_is_forgotten():
+    class Stop(Exception):  # noqa: N818
+        pass
+
+    class Broken(Guess):
+        def step(self, action):
+            if self.rounds == 1:
+                raise Stop
+            return super().step(action)
+
+    agent = WinCountAgent(Guess.observation_space, Guess.action_space, seed=0)
+    for _ in range(3):
+        with pytest.raises(Stop):
+            agents.train(agent, Broken(), 1, seed=0)
+    history = agents.train(agent, Guess(), 1, seed=0)
+    assert agent.q_values([0, 1, 2]).sum() == (2 if history.rewards[0] > 0 else 2 * 3)  # of its two moves alone
+
+
 def test_save_and_load(tmp_path):
     for cutoff in (None, 7):
         agent = agent_of(cutoff=cutoff)
