@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import agents
-from agents import QLearningAgent
+from agents import QLearningAgent, q_table
 from agents.q_table import QTable
 
 BOX = spaces.Box(-1, 1, (2, 2), np.float32)
@@ -77,6 +77,15 @@ def test_only_what_was_learnt_takes_rows():
     for seed in range(500):
         agent.update(sample(BOX, seed), 0, 1.0, sample(BOX, seed + 1000), False)
     assert agent.table.n_rows == 500
+
+
+def test_what_a_table_looks_up_is_bounded(monkeypatch):
+    monkeypatch.setattr(q_table, "RECENT_ROWS", 10)
+    agent = agent_of(spaces.MultiDiscrete([30, 30]), learning_rate=1)
+    for number in range(900):
+        agent.update(np.array(divmod(number, 30)), 0, number + 1.0, np.zeros(2, int), True)
+        assert len(agent.table._recent) <= 10
+    assert [agent.q_values(np.array(divmod(number, 30)))[0] for number in range(900)] == list(range(1, 901))
 
 
 def test_values_are_copies():

@@ -385,6 +385,22 @@ def test_an_opponent_that_fails_at_its_opening_changes_nothing():
     np.testing.assert_array_equal(env.unwrapped.action_masks(), masks)
 
 
+def test_a_refused_opening_takes_back_its_coin():
+    env = make(opponent=lambda *_: None, first_player="random")
+    refused = 0
+    for seed in range(20):
+        env.reset(seed=seed, options={"first_player": "agent"})
+        state = env.unwrapped.np_random.bit_generator.state
+        try:
+            env.reset()
+        except TypeError:
+            refused += 1
+            assert env.unwrapped.np_random.bit_generator.state == state
+        else:
+            assert env.unwrapped.np_random.bit_generator.state != state
+    assert 0 < refused < 20
+
+
 def test_a_policy_with_bad_probabilities_is_named():
     class Half:
         def action_probabilities(self, observation, action_mask):  # noqa: ARG002
