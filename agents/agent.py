@@ -37,8 +37,8 @@ class Agent(ABC):
         memory_limit: The most bytes the table may take; by default half of the machine's memory.
 
     Raises:
-        TypeError: A space is of a kind that a table cannot hold.
-        ValueError: The table would pass ``memory_limit``.
+        TypeError: A space is of a kind that a table cannot hold, or ``seed`` is not an integer.
+        ValueError: The table would pass ``memory_limit``, or ``seed`` is below 0.
     """
 
     kinds: ClassVar[dict[str, type[Agent]]] = {}
@@ -76,7 +76,7 @@ class Agent(ABC):
         self._first_action = int(action_space.start)
         limit = _half_the_memory() if memory_limit is None else as_integer("memory_limit", memory_limit, 1)
         self.table = QTable(self.observation_space, self.n_actions, rows, limit)
-        self.generator = np.random.default_rng(seed)
+        self.generator = np.random.default_rng(None if seed is None else as_integer("seed", seed, 0))
         self.progress_remaining = 1.0
 
     @abstractmethod

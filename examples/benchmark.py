@@ -42,6 +42,7 @@ class Arguments:
 
 def main(arguments: Arguments) -> None:
     check_at_least(1, rounds=arguments.rounds)
+    check_at_least(0, seed=arguments.seed, share=arguments.share)
     seconds = timed(arguments)
     table = Table(
         title="Training through the standard API and in bare loops",

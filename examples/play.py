@@ -51,7 +51,7 @@ class Arguments:
 
 
 def main(arguments: Arguments) -> None:
-    check_at_least(0, games=arguments.games)
+    check_at_least(0, games=arguments.games, seed=arguments.seed or 0)
     with checking_arguments():
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
         generator = np.random.default_rng(arguments.seed)

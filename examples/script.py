@@ -55,7 +55,7 @@ def checking_arguments() -> Iterator[None]:
         fail(str(error))
 
 
-def check_at_least(least: int, **numbers: int) -> None:
+def check_at_least(least: int, **numbers: float) -> None:
     """Ends the script unless every option, named as in its dataclass, is ``least`` or more."""
     for name, number in numbers.items():
         if number < least:

@@ -91,7 +91,14 @@ def opponent_of(name: str) -> str | Callable[[Any, Any], Any]:
     function = getattr(module, own["function"], None)
     if not callable(function):
         raise ValueError(f"{path} has no function {own['function']} for --opponent {name}")
-    return function
+
+    def guarded(observation: np.ndarray, action_mask: np.ndarray) -> Any:
+        try:
+            return function(observation, action_mask)
+        except Exception as error:
+            raise ValueError(f"{name} raised {type(error).__name__}: {error} at heap {observation[0]}") from error
+
+    return guarded
 
 
 def picture_of(agent: agents.WinCountAgent, env: gym.Env, arguments: Arguments) -> plt.Figure:

@@ -72,7 +72,7 @@ def play_match(
 
     Raises:
         TypeError: An argument is of the wrong kind.
-        ValueError: ``games`` is below 1, a policy's name is unknown, or a policy answers anything but a
+        ValueError: ``games`` is below 1, ``seed`` below 0, a policy's name is unknown, or a policy answers anything but a
             distribution over legal actions.
     """
     games = as_integer("games", games)
@@ -80,6 +80,8 @@ def play_match(
         raise ValueError(f"games must be 1 or more; got {games}")
     if first is not None and not isinstance(first, bool | np.bool_):
         raise TypeError(f"first must be True, False or None; got {first!r}")
+    if seed is not None and as_integer("seed", seed) < 0:
+        raise ValueError(f"seed must be 0 or more; got {seed}")
     players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
     generator = np.random.default_rng(seed)
     starter = np.arange(games) % 2 if first is None else np.full(games, 0 if first else 1)

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env.policies import UniformPolicy, checked_probabilities
+from nim_env.policies import CallablePolicy, UniformPolicy, checked_probabilities
 from nim_env.rules import NimRules
 
 T = TypeVar("T")
@@ -114,5 +114,7 @@ def probabilities_of(policy: Any, position: Position) -> NDArray[np.float64]:
     try:
         answer = policy.action_probabilities(heaps.copy(), mask.copy())
     except ValueError as error:
+        if isinstance(policy, CallablePolicy):
+            raise  # it says by itself what was wrong
         raise ValueError(f"opponent={policy!r} cannot play at heaps {heaps.tolist()}: {error}") from error
     return checked_probabilities(answer, heaps, mask, "opponent")
