@@ -72,8 +72,8 @@ def play_match(
 
     Raises:
         TypeError: An argument is of the wrong kind.
-        ValueError: ``games`` is below 1, ``seed`` below 0, a policy's name is unknown, or a policy answers anything but a
-            distribution over legal actions.
+        ValueError: ``games`` is below 1, ``seed`` below 0, a policy's name is unknown, or a policy answers
+            anything but a distribution over legal actions.
     """
     games = as_integer("games", games)
     if games < 1:

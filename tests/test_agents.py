@@ -415,6 +415,13 @@ def test_bad_hyperparameters_are_named(arguments, error, message):
         agent_of(**arguments)
 
 
+def test_bad_seeds_are_named():
+    with pytest.raises(ValueError, match="seed must be 0 or more; got -1"):
+        QLearningAgent(SMALL, spaces.Discrete(2), seed=-1)
+    with pytest.raises(TypeError, match="seed must be an integer; got 'x'"):
+        QLearningAgent(SMALL, spaces.Discrete(2), seed="x")
+
+
 def test_wrong_spaces_are_named():
     with pytest.raises(TypeError, match=r"action_space must be Discrete; got MultiDiscrete"):
         QLearningAgent(SMALL, SMALL)

@@ -166,6 +166,11 @@ def test_a_game_without_winning_positions_is_mastered():
             ValueError,
             "opponent must answer one",
         ),
+        (
+            lambda: evaluation.play_match(NimRules(), "random", "random", 5, -1),
+            ValueError,
+            "seed must be 0 or more",
+        ),
         (lambda: evaluation.mastery(NimRules(), "best"), ValueError, "policy must be .*got 'best'"),
         (
             lambda: evaluation.mastery(NimRules(), lambda *_: 0),
