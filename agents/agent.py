@@ -21,7 +21,7 @@ from agents.q_table import QTable, Rows
 from agents.space_json import space_from_json, space_to_json
 
 FORMAT = 1
-DAMAGE = EOFError, KeyError, OverflowError, TypeError, ValueError, zipfile.BadZipFile, zlib.error
+DAMAGE = EOFError, KeyError, OverflowError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile, zlib.error
 """What reading a damaged file may raise."""
 
 
@@ -182,7 +182,7 @@ class Agent(ABC):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the agent to one file, whole or not at all: arrays and JSON, no pickle.
 
-        A hyperparameter that is a function is kept as its value now.
+        A hyperparameter that is a function is kept as its value now; of an episode under way nothing is kept.
 
         Raises:
             OSError: The file cannot be written.

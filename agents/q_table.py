@@ -48,6 +48,7 @@ class QTable:
         self._keys: dict[bytes, int] = {}
         self._recent: dict[bytes, int] = {}  # arithmetic rows found lately: a look-up beats the arithmetic
         self._dtype = space.dtype
+        self._looks_up = math.prod(space.shape or ()) <= 64  # longer observations would cost memory
         self._sizes: list[int] | None = None
         number = FIRST_ROWS
         if sizes is not None:
@@ -153,7 +154,7 @@ class QTable:
         self.values = values
 
     def _arithmetic_row(self, observation: Any) -> int:
-        if not isinstance(observation, np.ndarray) or observation.dtype is not self._dtype:
+        if not isinstance(observation, np.ndarray) or observation.dtype != self._dtype or not self._looks_up:
             return self._computed_row(observation)
         if observation.shape != self._shape:
             raise self._not_in_space(observation)
@@ -206,9 +207,14 @@ class QTable:
         if needed > self.memory_limit:
             remedy = "" if self.hashed else ', or use rows="hashed", which grows only with what is seen'
             raise ValueError(
-                f"a table of {n_rows:,} observations by {self.n_actions:,} actions takes {needed / 1e6:,.1f} MB, "
+                f"a table of {_figure(n_rows)} observations by {self.n_actions:,} actions takes "
+                f"{_figure(-(-needed // 10**6))} MB, "
                 f"more than memory_limit={self.memory_limit / 1e6:,.1f} MB; raise memory_limit{remedy}"
             )
+
+
+def _figure(number: int) -> str:
+    return f"{number:,}" if number < 10**18 else "more than 10^18"
 
 
 def _sizes(space: Space[Any]) -> NDArray[np.int64] | None:

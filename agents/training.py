@@ -210,12 +210,12 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
         seen, mask = _unpacked(observation, info)
         if player == first:
             total += reward
-        turn = waiting.pop(seat, None)
+        sees_what_follows = terminated or not truncated or player != last_mover or alone
+        turn = waiting.pop(seat, None) if sees_what_follows else None
         if turn is not None:
             if not every_ply:
                 turn.reward = reward
-            if terminated or not truncated or player != last_mover or alone:  # as in a Gymnasium environment
-                turn.learn(agent, seen, terminated, mask)
+            turn.learn(agent, seen, terminated, mask)
         if terminated or truncated:
             env.step(None)
             continue

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -17,15 +18,15 @@ class WinCountAgent(Agent):
     """Counts, for every observation, how often each action was part of a won episode.
 
     All counts start at 1, and an action is drawn with a probability in proportion to its count among the legal
-    ones. After a win (a positive reward at the end) each action taken counts 1 more. After a loss each
+    ones. After a win (a positive reward at the end) each action taken counts 1 more. After a loss each legal
     alternative to an action taken counts 1 more. A draw changes nothing. The source is the fifth system in the
     project's README, a learner of simple Nim.
 
     Args:
         observation_space: What the agent sees, see :class:`Agent`.
         action_space: A ``Discrete`` space.
-        cutoff: Once the counts at an observation sum to more than this, their minimum less 1 is subtracted from
-            all of them ("normalization", which speeds learning up); ``None``: never.
+        cutoff: Once the legal counts at an observation sum to more than this, their minimum less 1 is subtracted
+            from all of them ("normalization", which speeds learning up); ``None``: never.
         seed: Seeds the agent's own generator.
         rows: How the table finds its rows, see :class:`agents.q_table.QTable`.
         memory_limit: The most bytes the table may take; by default half of the machine's memory.
@@ -50,7 +51,8 @@ class WinCountAgent(Agent):
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed, rows=rows, memory_limit=memory_limit)
         self.cutoff = None if cutoff is None else as_integer("cutoff", cutoff, 1)
-        self._taken: list[tuple[int, int]] = []  # row and column of each action of the episode so far
+        self._legal_here: list[int] | None = None  # where :meth:`act` has just acted
+        self._taken: list[tuple[int, int, list[int]]] = []  # of the episode so far: row, column, legal columns
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
         """The counts behind the draw, 1 more than :meth:`q_values`: float64, shape ``(..., n_actions)``."""
@@ -73,7 +75,7 @@ class WinCountAgent(Agent):
         if self._is_batch(observation):
             return self._drawn(self.action_probabilities(observation, action_mask)) + self._first_action
         counts = self._values_of(observation)
-        legal = self._some_legal(action_mask)
+        legal = self._legal_here = self._some_legal(action_mask)
         left = self.generator.random() * (sum([counts[action] for action in legal]) + len(legal))
         for action in legal:
             left -= counts[action] + 1
@@ -101,7 +103,9 @@ class WinCountAgent(Agent):
         terminated: Any,
         next_action_mask: Any = None,  # noqa: ARG002
     ) -> None:
-        """Remembers one action of the running episode; at its end, counts them all.
+        """Remembers one action of the running episode; at its end, counts them all. No batches.
+
+        The legal alternatives are those that :meth:`act` has just chosen from; without it, all actions.
 
         Args:
             observation: What the agent saw.
@@ -112,27 +116,36 @@ class WinCountAgent(Agent):
             next_action_mask: Without effect.
 
         Raises:
-            ValueError: The observation or action is not in its space.
+            TypeError: The action is not an integer.
+            ValueError: The observation or action is not in its space, or the reward is not finite.
         """
-        self._taken.append((self.table.row(observation), self._column(action)))
+        column, reward = self._column(action), float(reward)
+        if not math.isfinite(reward):
+            raise ValueError(f"reward must be finite; got {reward}")
+        legal = list(range(self.n_actions)) if self._legal_here is None else self._legal_here
+        self._taken.append((self.table.row(observation), column, legal))
+        self._legal_here = None
         if terminated:
             if reward:
-                for row, column in self._taken:
-                    self._count(row, column, won=reward > 0)
+                for turn in self._taken:
+                    self._count(*turn, won=reward > 0)
             self._taken.clear()
 
     def end_episode(self) -> None:
         """Forgets the actions of an episode that was cut short: it was neither won nor lost."""
         self._taken.clear()
+        self._legal_here = None
 
-    def _count(self, row: int, column: int, won: bool) -> None:
+    def _count(self, row: int, column: int, legal: list[int], won: bool) -> None:
         counts: list[float] = self.table.values[row].tolist()
         if won:
             counts[column] += 1
         else:
-            counts = [count + 1 for count in counts]
+            for alternative in legal:
+                counts[alternative] += 1
             counts[column] -= 1
-        if self.cutoff is not None and sum(counts) + len(counts) > self.cutoff:
-            least = min(counts)
-            counts = [count - least for count in counts]
+        if self.cutoff is not None and sum([counts[each] for each in legal]) + len(legal) > self.cutoff:
+            least = min([counts[each] for each in legal])
+            for each in legal:
+                counts[each] -= least
         self.table.values[row] = counts

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
+from script import check_at_least, fail, run
+
 import gymnasium as gym
 import pettingzoo
 import tyro
@@ -19,7 +21,6 @@ from bare_loops import q_learning_self_play, win_counting
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from script import check_at_least, run
 from tqdm import tqdm
 
 import agents
@@ -42,7 +43,9 @@ class Arguments:
 
 def main(arguments: Arguments) -> None:
     check_at_least(1, rounds=arguments.rounds)
-    check_at_least(0, seed=arguments.seed, share=arguments.share)
+    check_at_least(0, seed=arguments.seed)
+    if not 0 < arguments.share <= 1:
+        fail(f"--share must lie above 0 and at most 1; got {arguments.share}")
     seconds = timed(arguments)
     table = Table(
         title="Training through the standard API and in bare loops",

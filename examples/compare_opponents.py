@@ -11,13 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from script import check_at_least, check_picture, checking_arguments, run, save
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from script import check_at_least, checking_arguments, run, save
 from tqdm import tqdm
 
 import agents
@@ -71,6 +72,7 @@ class Learned:
 
 
 def main(arguments: Arguments) -> None:
+    check_picture(arguments.picture)
     check_at_least(1, games=arguments.games, match_games=arguments.match_games, checkpoints=arguments.checkpoints)
     with checking_arguments():
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
@@ -153,14 +155,17 @@ def table_of(arguments: Arguments, rules: NimRules, learned: dict[tuple[str, str
     for opponent in OPPONENTS:
         table.add_column(f"vs {opponent}", justify="right")
     table.add_column("mastery", justify="right")
-    for learner in LEARNERS:
-        for teacher in TEACHERS:
-            result = learned.get((learner, teacher))
-            cells = figures(arguments, rules, result.agent) if result else ["–"] * (len(OPPONENTS) + 1)
-            table.add_row(learner, teacher, *cells)
-        table.add_section()
-    for name in OPPONENTS:
-        table.add_row(name, "–", *figures(arguments, rules, name))
+    with tqdm(total=len(learned) + len(OPPONENTS), desc="matches", leave=False, disable=None) as bar:
+        for learner in LEARNERS:
+            for teacher in TEACHERS:
+                result = learned.get((learner, teacher))
+                cells = figures(arguments, rules, result.agent) if result else ["–"] * (len(OPPONENTS) + 1)
+                table.add_row(learner, teacher, *cells)
+                bar.update(result is not None)
+            table.add_section()
+        for name in OPPONENTS:
+            table.add_row(name, "–", *figures(arguments, rules, name))
+            bar.update()
     return table
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from script import MOST, check_at_least, checking_arguments, fail, run
+
 import pettingzoo
-from script import check_at_least, checking_arguments, fail, run
 from terminal import Leave, ask_choice, ask_number, play_game, player_of
 from tqdm import tqdm
 
@@ -35,8 +36,8 @@ class Arguments:
 
 
 def main(arguments: Arguments) -> None:
-    check_at_least(0, games=arguments.games or 0)
-    if arguments.heaps is not None and max(arguments.heaps) > 9:
+    check_at_least(0, games=arguments.games or 0, seed=arguments.seed)
+    if arguments.heaps is not None and not all(0 <= size <= 9 for size in arguments.heaps):
         fail(f"--heaps must each be 0 to 9; got {arguments.heaps}")
     try:
         with checking_arguments():
@@ -50,13 +51,18 @@ def main(arguments: Arguments) -> None:
                 epsilon=arguments.epsilon,
                 seed=arguments.seed,
             )
-        games = ask_number("How many games shall I simulate? ") if arguments.games is None else arguments.games
+        games = (
+            ask_number("How many games shall I simulate? ", 0, MOST)
+            if arguments.games is None
+            else arguments.games
+        )
         with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
             agents.train(agent, env, games, seed=arguments.seed, callback=lambda *_: bar.update() and None)
         print_values(rules, agent)
+        machine = player_of(agent, arguments.seed)
         while True:
             human = ask_choice("\nWho goes first, computer or human? (q to leave) ", {"computer": 1, "human": 0})
-            play_game(rules, player_of(agent, arguments.seed), human)
+            play_game(rules, machine, human)
     except Leave:
         print("Goodbye.")
 

@@ -6,13 +6,15 @@ Ctrl-D leave.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from script import check_at_least, check_file, checking_arguments, fail, run
+
 import gymnasium as gym
 import numpy as np
-from script import check_at_least, checking_arguments, fail, run
 from terminal import Leave, ask_choice, play_game, player_of
 from tqdm import tqdm
 
@@ -33,7 +35,7 @@ class Arguments:
 
     opponent: str = "q-learning"
     """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; or the file of a
-    saved agent."""
+    saved agent, which knows its heaps but not whether it was trained for misère play."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
@@ -52,14 +54,17 @@ class Arguments:
 
 def main(arguments: Arguments) -> None:
     check_at_least(0, games=arguments.games, seed=arguments.seed or 0)
+    if arguments.save is not None:
+        check_file("save", arguments.save)
     with checking_arguments():
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
         generator = np.random.default_rng(arguments.seed)
         opponent = opponent_of(arguments, rules)
     try:
+        player = player_of(opponent, arguments.seed)
         while True:
             human = {"human": 0, "ai": 1, None: int(generator.integers(2))}[arguments.first]
-            play_game(rules, player_of(opponent, arguments.seed), human)
+            play_game(rules, player, human)
             if not ask_choice("\nAnother game, yes or no? ", {"yes": True, "no": False}):
                 break
     except Leave:
@@ -77,15 +82,14 @@ def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
         return agent
     if arguments.save is not None:
         fail(f"--save needs an --opponent trained on the spot: {', '.join(LEARNERS)}")
+    with contextlib.suppress(ValueError):
+        return as_policy(arguments.opponent, rules, "opponent")
     path = Path(arguments.opponent)
-    if not path.exists() and path.suffix == "" and path.name == arguments.opponent:
-        try:
-            return as_policy(arguments.opponent, rules, "opponent")
-        except ValueError:
-            fail(
-                f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
-                "nor the file of a saved agent"
-            )
+    if not path.is_file():
+        fail(
+            f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
+            "nor the file of a saved agent"
+        )
     agent = agents.load(path)
     spaces = gym.make("Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
     if (agent.observation_space, agent.action_space) != (spaces.observation_space, spaces.action_space):
@@ -102,9 +106,13 @@ def trained(arguments: Arguments, rules: NimRules) -> agents.Agent:
         heaps=rules.heaps,
         max_take=rules.max_take,
         misere=rules.misere,
-        opponent="random" if kind.self_play is None else None,
+        opponent=None if kind.self_play else "random",
+        first_player=None if kind.self_play or sum(rules.heaps) > 1 else "agent",  # one object allows no opening
     )
-    agent = kind(env.observation_space, env.action_space, seed=arguments.seed)
+    try:
+        agent = kind(env.observation_space, env.action_space, seed=arguments.seed)
+    except ValueError:  # too large for a table of every position
+        agent = kind(env.observation_space, env.action_space, seed=arguments.seed, rows="hashed")
     with tqdm(total=arguments.games, desc="training", unit=" games", leave=False, disable=None) as bar:
         agents.train(agent, env, arguments.games, seed=arguments.seed, callback=lambda *_: bar.update() and None)
     return agent

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from script import check_at_least, checking_arguments, run
+
 import numpy as np
 import pettingzoo
-from script import check_at_least, checking_arguments, run
 from terminal import Leave, play_game, player_of
 from tqdm import tqdm
 

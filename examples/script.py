@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import io
 import os
 import sys
@@ -10,16 +11,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-try:
-    import matplotlib as mpl
-    import tyro
-except ImportError as missing:
-    sys.exit(f'{missing.name} is missing; run pip install -e ".[examples]" in the project folder')
+for package in ("matplotlib", "rich", "tqdm", "tyro"):
+    if importlib.util.find_spec(package) is None:
+        print(f'{package} is missing; run pip install -e ".[examples]" in the project folder', file=sys.stderr)
+        sys.exit(2)
+os.environ["MPLBACKEND"] = "Agg"  # pictures go to files, on machines without a display too
+
+import tyro  # noqa: E402
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Arguments = TypeVar("Arguments")
+MOST = 100_000_000  # games: days of them
+PICTURES = (".png", ".pdf", ".svg", ".jpg", ".webp")
 
 
 def run(main: Callable[[Arguments], None], arguments: type[Arguments]) -> None:
@@ -27,17 +32,9 @@ def run(main: Callable[[Arguments], None], arguments: type[Arguments]) -> None:
 
     A mistake in the command line is one line on standard error and exit status 2; Ctrl-C is one line and 130.
     """
-    mpl.use("Agg")  # pictures go to files, on machines without a display too
-    errors = io.StringIO()
     try:
-        with contextlib.redirect_stderr(errors):
-            parsed = tyro.cli(arguments, description=sys.modules[main.__module__].__doc__)
-    except SystemExit as stop:
-        if stop.code:
-            fail(_first_sentence(errors.getvalue()))
-        raise
-    try:
-        main(parsed)
+        main(_parsed(arguments, sys.modules[main.__module__].__doc__))
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         sys.exit(130)
@@ -46,20 +43,50 @@ def run(main: Callable[[Arguments], None], arguments: type[Arguments]) -> None:
         sys.exit(1)
 
 
+def _parsed(arguments: type[Arguments], description: str | None) -> Arguments:
+    errors = io.StringIO()
+    try:
+        with contextlib.redirect_stderr(errors):
+            return tyro.cli(arguments, description=description)
+    except SystemExit as stop:
+        if stop.code:
+            fail(_first_sentence(errors.getvalue()))
+        raise
+
+
 @contextlib.contextmanager
 def checking_arguments() -> Iterator[None]:
     """Around the lines that make things of the arguments: what they refuse is a mistake in the command line."""
     try:
         yield
+    except BrokenPipeError:
+        raise
     except (ValueError, TypeError, OSError) as error:
-        fail(str(error))
+        fail(str(error).split(" was raised from the environment creator")[0])  # which Gymnasium adds
 
 
-def check_at_least(least: int, **numbers: float) -> None:
+def check_at_least(least: int, **numbers: int) -> None:
     """Ends the script unless every option, named as in its dataclass, is ``least`` or more."""
     for name, number in numbers.items():
-        if number < least:
+        if not number >= least:
             fail(f"--{name.replace('_', '-')} must be {least} or more; got {number}")
+        if name != "seed" and number > MOST:
+            fail(f"--{name.replace('_', '-')} must be {MOST} or less; got {number}")
+
+
+def check_file(name: str, path: Path) -> None:
+    """Ends the script unless an option names a file that can be written, its folder being there."""
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        fail(f"--{name} must be a file in a folder that can be written to; got {path}")
+
+
+def check_picture(path: Path) -> None:
+    """Ends the script unless --picture names a picture file whose folder is there or can be made."""
+    if path.suffix.lower() not in PICTURES or path.is_dir():
+        fail(f"--picture must end in one of {', '.join(PICTURES)}; got {path}")
+    folder = next(folder for folder in path.absolute().parents if folder.exists())
+    if not folder.is_dir() or not os.access(folder, os.W_OK):
+        fail(f"--picture must lie in a folder that can be written to; got {path}")
 
 
 def fail(message: str) -> None:

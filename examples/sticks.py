@@ -11,13 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from script import check_at_least, check_picture, checking_arguments, run, save
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from script import check_at_least, checking_arguments, run, save
 from terminal import Leave, ask_move
 from tqdm import tqdm
 
@@ -60,6 +61,7 @@ class Arguments:
 def main(arguments: Arguments) -> None:
     check_at_least(0, games=arguments.games, practice=arguments.practice)
     check_at_least(1, window=arguments.window)
+    check_picture(arguments.picture)
     with checking_arguments():
         env = make_env(arguments, arguments.opponent)
         agent = agents.QLearningAgent(
@@ -75,7 +77,15 @@ def main(arguments: Arguments) -> None:
     won: list[bool] = []
     try:
         if arguments.practice:
-            agents.train(agent, make_env(arguments, "random"), arguments.practice, seed=arguments.seed)
+            env_of_practice = make_env(arguments, "random")
+            with tqdm(total=arguments.practice, desc="practice", unit=" games", leave=False, disable=None) as bar:
+
+                def after_practice(*_: object) -> None:
+                    bar.update()
+
+                agents.train(
+                    agent, env_of_practice, arguments.practice, seed=arguments.seed, callback=after_practice
+                )
         with tqdm(
             total=arguments.games, unit=" games", leave=False, disable=True if told(arguments) else None
         ) as bar:
@@ -169,14 +179,16 @@ def summarise(won: list[bool]) -> None:
 
 def picture_of(won: list[bool], arguments: Arguments) -> plt.Figure:
     """The proportion of wins over a rolling window."""
-    window = min(arguments.window, len(won))
-    share = np.convolve(won, np.ones(window) / window, mode="valid")
+    games, wins = np.arange(1, len(won) + 1), np.append(0, np.cumsum(won))
+    looked_back = np.minimum(arguments.window, games)
+    share = (wins[games] - wins[games - looked_back]) / looked_back
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(np.arange(window, len(won) + 1), share, linewidth=1)
+    axes.plot(games, share, marker="." if len(won) <= 100 else None, linewidth=1)
+    axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(
         title=f"Q-learning of {arguments.sticks} sticks, opponent {arguments.opponent}",
         xlabel="games played",
-        ylabel=f"proportion won, last {window} games",
+        ylabel=f"proportion won, last {arguments.window} games",
         ylim=(-0.02, 1.02),
     )
     axes.grid(alpha=0.3)

@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from script import check_at_least, check_picture, checking_arguments, run, save
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
-from script import check_at_least, checking_arguments, run, save
 from tqdm import tqdm
 
 import agents
@@ -50,6 +52,8 @@ class Arguments:
 def main(arguments: Arguments) -> None:
     check_at_least(0, games=arguments.games)
     check_at_least(1, every=arguments.every)
+    check_at_least(2, heap=arguments.heap)  # from 1 no opening move leaves the game alive
+    check_picture(arguments.picture)
     with checking_arguments():
         env = gym.make(
             "SimpleNim-v0",
@@ -83,10 +87,11 @@ def opponent_of(name: str) -> str | Callable[[Any, Any], Any]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path} for --opponent {name}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
+    sys.path.insert(0, str(path.parent.resolve()))  # for what lies beside the file
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise ValueError(f"{path} does not run: {type(error).__name__}: {error}") from error
     function = getattr(module, own["function"], None)
     if not callable(function):
@@ -95,7 +100,7 @@ def opponent_of(name: str) -> str | Callable[[Any, Any], Any]:
     def guarded(observation: np.ndarray, action_mask: np.ndarray) -> Any:
         try:
             return function(observation, action_mask)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise ValueError(f"{name} raised {type(error).__name__}: {error} at heap {observation[0]}") from error
 
     return guarded
@@ -115,10 +120,11 @@ def picture_of(agent: agents.WinCountAgent, env: gym.Env, arguments: Arguments) 
         title=f"What win counting learnt in {arguments.games:,} games against {arguments.opponent}",
         xlabel="heap size",
         ylabel="probability",
-        xticks=heaps if len(heaps) <= 30 else None,
         xlim=(0.4, arguments.heap + 0.6),
         ylim=(0, 1),
     )
+    if len(heaps) <= 30:
+        axes.set_xticks(heaps)
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(8, rules.n_actions))
     return figure
 

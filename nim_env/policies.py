@@ -130,6 +130,9 @@ class CallablePolicy:
     def __init__(self, function: Callable[[Any, Any], Any], name: str = "policy") -> None:
         self.function, self.name = function, name
 
+    def __repr__(self) -> str:
+        return f"CallablePolicy({getattr(self.function, '__name__', self.function)})"
+
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Probability 1 for the action that the function answers, float64 of shape ``(..., n_actions)``.
 

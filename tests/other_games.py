@@ -79,6 +79,8 @@ class RaceAEC(AECEnv):
         self.plies += 1
         self.truncations = dict.fromkeys(self.agents, self.plies == self.truncate_after)
         self.agent_selection = other
+        if self.plies == self.truncate_after:
+            self._deads_step_first()  # PettingZoo's idiom: in the order of the agents, whoever moved last
 
 
 class OnlyTheAPI:

@@ -1,11 +1,14 @@
 """Every script, as a user runs it without a terminal."""
 
+import importlib
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scripts import EXAMPLES, check_refused, run
+from scripts import ENVIRONMENT, EXAMPLES, check_refused, run
 
 import agents
 from nim_env import NimRules, evaluation
@@ -82,14 +85,9 @@ def test_mistakes_on_the_command_line_are_one_line(arguments, message, tmp_path)
 
 def test_a_picture_that_cannot_be_saved_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
-    done = run(
-        "compare_opponents.py",
-        *("--games", 20, "--match-games", 20, "--checkpoints", 2, "--picture", "file/p.png"),
-        folder=tmp_path,
-    )
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert "compare_opponents.py:" in done.stderr.strip().splitlines()[-1]
+    for script in ("compare_opponents.py", "sticks.py", "win_counting.py"):
+        done = run(script, "--picture", "file/p.png", folder=tmp_path)
+        check_refused(done, "--picture must lie in a folder that can be written to; got file/p.png")
 
 
 # --- Systems 1 and 2: q_learning_self_play.py -----------------------------------------------------
@@ -202,17 +200,14 @@ def test_an_opponent_of_your_own(tmp_path):
     assert "of 500 games against mine.py:generous." in done.stdout
 
 
-OPPONENTS = """
-import nothing_of_that_name
-"""
-
-
 @pytest.mark.parametrize(
     ("content", "opponent", "message"),
     [
         ("", "nowhere.py:f", "there is no file nowhere.py for --opponent nowhere.py:f"),
         ("def g(o, m): return 0", "mine.py:f", "mine.py has no function f for --opponent mine.py:f"),
         ("f = 3", "mine.py:f", "mine.py has no function f"),
+        ("raise SystemExit", "mine.py:f", "mine.py does not run: SystemExit"),
+        ("import sys\ndef f(o, m): sys.exit()", "mine.py:f", "mine.py:f raised SystemExit"),
         ("import nothing_of_that_name", "mine.py:f", "mine.py does not run: ModuleNotFoundError: No module"),
         ("def f(", "mine.py:f", "mine.py does not run: SyntaxError"),
         ("def f(o, m): return 99", "mine.py:f", r"py: opponent answered action 99 at heaps \[\d+\]; legal are"),
@@ -256,6 +251,8 @@ def test_a_saved_agent_is_the_one_that_was_trained(tmp_path):
             "--opponent grandmaster is neither q-learning, .* nor the file of a saved agent",
         ),
         (["--opponent", "nowhere.npz"], "nowhere.npz"),
+        (["--opponent", ""], "--opponent  is neither"),
+        (["--games", "100000000000000"], "--games must be 100000000 or less"),
         (["--opponent", "broken.npz"], "broken.npz is damaged or is no saved agent"),
         (["--opponent", "other.npz"], "other.npz holds an agent of another game than 1-3-5-7; see --heaps"),
         (["--opponent", "expert", "--save", "x"], "--save needs an --opponent trained on the spot"),
@@ -264,7 +261,10 @@ def test_a_saved_agent_is_the_one_that_was_trained(tmp_path):
         (["--heaps", "-1"], "heaps must hold"),
         (["--games", "-1"], "--games must be 0 or more; got -1"),
         (["--first", "me"], "'me' for argument '--first'"),
-        (["--save", "nowhere/agent", "--games", "1"], "there is no such folder to save to"),
+        (
+            ["--save", "nowhere/agent", "--games", "1"],
+            "--save must be a file in a folder that can be written to; got nowhere/agent",
+        ),
     ],
 )
 def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
@@ -285,7 +285,12 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         ("play.py", ["--seed", "-1"], "--seed must be 0 or more; got -1"),
         ("compare_opponents.py", ["--seed", "-1"], "seed must be 0 or more; got -1"),
         ("benchmark.py", ["--seed", "-1"], "--seed must be 0 or more; got -1"),
-        ("benchmark.py", ["--share", "-1"], "--share must be 0 or more; got -1"),
+        ("benchmark.py", ["--share", "-1"], "--share must lie above 0 and at most 1; got -1"),
+        ("benchmark.py", ["--share", "nan"], "--share must lie above 0 and at most 1; got nan"),
+        ("minimax_q.py", ["--seed", "-1"], "--seed must be 0 or more; got -1"),
+        ("win_counting.py", ["--picture", "p.txt"], "--picture must end in one of .png.*; got p.txt"),
+        ("sticks.py", ["--picture", "."], "--picture must end in one of"),
+        ("win_counting.py", ["--heap", "1"], "--heap must be 2 or more; got 1"),
         ("sticks.py", ["--max-take", "0"], "max_take must be 1 or more"),
         ("sticks.py", ["--opponent", "take-0"], "opponent must be"),
         ("sticks.py", ["--window", "0"], "--window must be 1 or more"),
@@ -295,19 +300,124 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         ("minimax_q.py", ["--heaps", "1", "2", "3", "4"], "4"),
         ("minimax_q.py", ["--heaps", "1", "2"], "--heaps"),
         ("minimax_q.py", ["--heaps", "1", "2", "10"], r"--heaps must each be 0 to 9; got \(1, 2, 10\)"),
-        ("minimax_q.py", ["--heaps", "1", "2", "-3"], "heaps must hold"),
+        ("minimax_q.py", ["--heaps", "1", "2", "-3"], "--heaps must each be 0 to 9"),
         ("minimax_q.py", ["--heaps", "0", "0", "0"], "not all 0"),
         ("minimax_q.py", ["--games", "-1"], "--games must be 0 or more"),
         ("win_counting.py", ["--games", "-1"], "--games must be 0 or more"),
         ("win_counting.py", ["--every", "0"], "--every must be 1 or more"),
         ("win_counting.py", ["--cutoff", "0"], "cutoff must be 1 or more"),
-        ("win_counting.py", ["--heap", "-1"], "heaps must hold"),
         ("benchmark.py", ["everything"], "everything"),
         ("benchmark.py", ["--rounds", "0"], "--rounds must be 1 or more"),
     ],
 )
 def test_mistakes_in_the_systems_are_one_line(script, arguments, message, tmp_path):
     check_refused(run(script, *arguments, folder=tmp_path), message)
+
+
+# --- What the options do --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def script_module(monkeypatch):
+    """Imports a script, to look at what it draws."""
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    return importlib.import_module
+
+
+def test_the_graph_of_sticks_rolls_over_its_window(script_module):
+    sticks = script_module("sticks")
+    won = [True, False, False, True, True, True]
+    for window, expected in ((1, won), (3, [1, 1 / 2, 1 / 3, 1 / 3, 2 / 3, 1])):
+        figure = sticks.picture_of(won, sticks.Arguments(window=window))
+        (line,) = figure.axes[0].lines
+        np.testing.assert_allclose(line.get_ydata(), expected)
+        assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+def test_the_bars_of_win_counting_are_the_probabilities(script_module):
+    script = script_module("win_counting")
+    env = NimEnv(heaps=(5,), max_take=3, misere=False)
+    agent = agents.WinCountAgent(env.observation_space, env.action_space)
+    for heap, action in ((5, 0), (5, 0), (4, 2), (3, 2)):
+        agent.update([heap], action, 1.0, [0], True)
+    figure = script.picture_of(agent, type("Env", (), {"unwrapped": env}), script.Arguments(heap=5))
+    bars = np.array([[bar.get_height() for bar in take] for take in figure.axes[0].containers])
+    assert bars.shape == (3, 5)
+    np.testing.assert_allclose(bars.sum(axis=0), 1)
+    np.testing.assert_allclose(bars[:, 4], [3 / 5, 1 / 5, 1 / 5])  # heap 5: take 1 counted twice
+    np.testing.assert_allclose(bars[:, 3], [1 / 4, 1 / 4, 2 / 4])
+    np.testing.assert_allclose(bars[:, 0], [1, 0, 0])
+    bottoms = [[bar.get_y() for bar in take] for take in figure.axes[0].containers]
+    np.testing.assert_allclose(bottoms[1], bars[0])
+
+
+def test_in_win_counting_the_loser_starts(tmp_path):
+    done = run("win_counting.py", "--heap", 5, "--games", 4000, "--every", 2000, folder=tmp_path)
+    ratio = float(done.stdout.splitlines()[1].split()[-1])
+    assert 0.4 < ratio <= 0.5  # against the expert only the games it starts can be won
+
+
+def test_large_heaps_are_drawn_too(tmp_path):
+    done = run("win_counting.py", "--heap", 40, "--games", 50, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "results" / "win_counting.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("script", "flags", "option", "values"),
+    [
+        ("q_learning_self_play.py", ("--games", 300, "--seed", 0), "--epsilon", (0.1, 1.0)),
+        ("q_learning_self_play.py", ("--games", 300, "--seed", 0), "--learning-rate", (0.1, 1.0)),
+        ("minimax_q.py", ("--heaps", 1, 2, 3, "--games", 60), "--epsilon", (0.0, 1.0)),
+        ("sticks.py", ("--games", 50, "--table"), "--epsilon", (0.0, 1.0)),
+        ("sticks.py", ("--games", 50, "--table"), "--learning-rate", (0.5, 1.0)),
+        ("sticks.py", ("--games", 50, "--table"), "--gamma", (0.5, 1.0)),
+        ("win_counting.py", ("--games", 4000, "--every", 1000), "--cutoff", (20, None)),
+    ],
+)
+def test_options_change_what_is_learnt(script, flags, option, values, tmp_path):
+    first, again, other = (
+        run(script, *flags, option, value, folder=tmp_path).stdout for value in (values[0], *values)
+    )
+    assert first == again != other
+
+
+def test_the_seed_of_play_decides_the_agent_and_who_starts(tmp_path):
+    shown = []
+    for number, seed in enumerate((1, 1, 2, 3, 4, 5)):
+        done = run("play.py", "--games", 50, "--seed", seed, "--save", f"{number}.npz", folder=tmp_path)
+        shown.append(done.stdout.replace(f"{number}.npz", ""))
+    tables = [agents.load(tmp_path / f"{number}.npz").table.values for number in range(3)]
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert (tables[0] != tables[2]).any()
+    assert shown[0] == shown[1]
+    starts = {re.search(r"Your turn|AI's turn", text)[0] for text in shown}
+    assert starts == {"Your turn", "AI's turn"}
+
+
+def test_play_takes_any_game(tmp_path):
+    for flags in (("--heaps", 1, "--opponent", "win-counting"), ("--heaps", *[50] * 5, "--games", 3)):
+        done = run("play.py", *flags, "--first", "human", folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "Your turn" in done.stdout
+
+
+def test_a_reader_that_has_had_enough(tmp_path):
+    command = f'"{sys.executable}" "{EXAMPLES / "win_counting.py"}" --games 3000 --every 10 | head -2'
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT)
+    assert len(done.stdout.splitlines()) == 2
+    assert not done.stderr
+
+
+def test_a_missing_package_names_the_install_command(tmp_path):
+    for script in SCRIPTS:
+        blocked = "import sys; sys.modules['tqdm'] = None; import importlib.util as u; find = u.find_spec;"
+        blocked += "u.find_spec = lambda name, *rest: None if name == 'tqdm' else find(name, *rest);"
+        blocked += (
+            f"sys.path.insert(0, {str(EXAMPLES)!r}); import runpy; runpy.run_path({str(EXAMPLES / script)!r})"
+        )
+        done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path)
+        check_refused(done, r"tqdm is missing; run pip install -e")
 
 
 # --- benchmark.py ---------------------------------------------------------------------------------

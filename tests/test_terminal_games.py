@@ -177,7 +177,7 @@ def test_minimax_q_asks_for_everything(tmp_path):
         process.sendline(str(size))
     process.expect(r"How many games shall I simulate\? ")
     process.sendline("many")
-    process.expect("'many' is not a whole number of 0 or more")
+    process.expect("'many' is not a whole number from 0 to 100000000")
     process.expect(r"How many games shall I simulate\? ")
     process.sendline("500")
     process.expect(r"Q\[A012, 11\] = -810\.0\s+Q\[A012, 21\] = -810\.0\s+Q\[A012, 22\] = 900\.0\s")

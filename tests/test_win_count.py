@@ -54,6 +54,31 @@ def test_nothing_counts_before_the_end():
     assert not agent.q_values([0, 1, 2]).any()
 
 
+def test_only_legal_actions_are_alternatives():
+    """Fifteen masked actions beside two legal ones change nothing: not the counts, not the cutoff."""
+    narrow = WinCountAgent(spaces.Discrete(1), spaces.Discrete(2), cutoff=50, seed=0)
+    wide = WinCountAgent(spaces.Discrete(1), spaces.Discrete(17), cutoff=50, seed=0)
+    mask = np.array([1, 1] + [0] * 15)
+    for number in range(500):
+        reward = 1.0 if number % 3 == 0 else -1.0
+        assert narrow.act(0) == wide.act(0, mask)
+        for agent in (narrow, wide):
+            agent.update(0, number % 2, reward, 0, True)
+    assert wide.counts(0)[:2].tolist() == narrow.counts(0).tolist()
+    assert not wide.q_values(0)[2:].any()
+    assert narrow.counts(0).sum() <= 51
+
+
+@pytest.mark.parametrize("reward", [float("nan"), float("inf")])
+def test_a_reward_that_is_no_number_counts_nothing(reward):
+    agent = WinCountAgent(spaces.Discrete(3), spaces.Discrete(3), rows="hashed")
+    with pytest.raises(ValueError, match="reward must be finite"):
+        agent.update(1, 0, reward, 0, True)
+    with pytest.raises(ValueError, match="is not in"):
+        agent.update(1, 5, 1.0, 0, True)
+    assert agent.table.n_rows == 0
+
+
 def test_normalization():
     agent, never = agent_of(cutoff=10), agent_of(cutoff=None)
     for each in (agent, never):
@@ -167,7 +192,7 @@ def test_an_episode_that_breaks_off_is_forgotten():
         with pytest.raises(Stop):
             agents.train(agent, Broken(), 1, seed=0)
     history = agents.train(agent, Guess(), 1, seed=0)
-    assert agent.q_values([0, 1, 2]).sum() == (2 if history.rewards[0] > 0 else 2 * 3)  # of its two moves alone
+    assert agent.q_values([0, 1, 2]).sum() == (2 if history.rewards[0] > 0 else 2 * 2)  # of its two moves alone
 
 
 def test_save_and_load(tmp_path):
