@@ -154,7 +154,9 @@ class QTable:
         self.values = values
 
     def _arithmetic_row(self, observation: Any) -> int:
-        if not isinstance(observation, np.ndarray) or observation.dtype != self._dtype or not self._looks_up:
+        if not self._looks_up or not isinstance(observation, np.ndarray):
+            return self._computed_row(observation)
+        if observation.dtype is not self._dtype and observation.dtype != self._dtype:
             return self._computed_row(observation)
         if observation.shape != self._shape:
             raise self._not_in_space(observation)

@@ -144,8 +144,9 @@ class WinCountAgent(Agent):
             for alternative in legal:
                 counts[alternative] += 1
             counts[column] -= 1
-        if self.cutoff is not None and sum([counts[each] for each in legal]) + len(legal) > self.cutoff:
-            least = min([counts[each] for each in legal])
-            for each in legal:
-                counts[each] -= least
+        if self.cutoff is not None and sum(counts) + len(legal) > self.cutoff:  # all of them, a quick first look
+            legal_counts = [counts[each] for each in legal]
+            if sum(legal_counts) + len(legal) > self.cutoff:
+                for each in legal:
+                    counts[each] -= min(legal_counts)
         self.table.values[row] = counts
