@@ -5,6 +5,7 @@ import pytest
 from gymnasium import spaces
 
 import agents
+import nim_env  # noqa: F401  registers
 from agents import WinCountAgent
 
 
