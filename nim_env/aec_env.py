@@ -64,8 +64,7 @@ OF_A_GAME = (
 def env(**kwargs: Any) -> raw_env:
     """The environment; see the module for its arguments.
 
-    PettingZoo's stock wrappers are not needed: :class:`raw_env` checks order, range and legality itself,
-    at a fifteenth of their cost.
+    PettingZoo's stock wrappers are not needed: :class:`raw_env` checks order, range and legality itself.
     """
     return raw_env(**kwargs)
 

@@ -18,7 +18,7 @@ from nim_env.rules import NimRules
 
 T = TypeVar("T")
 MEMORY = 2**26  # bytes that one game's positions may take, about: 64 MiB
-POSITION_BYTES = 700  # measured: what a position takes besides its heaps and actions
+POSITION_BYTES = 700  # a generous guess at what a position takes besides its heaps and actions
 
 
 class Position(NamedTuple):
