@@ -7,7 +7,7 @@ Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium,
 import gymnasium
 import pettingzoo
 
-from nim_env import aec_env, evaluation, gym_env, policies, theory
+from nim_env import aec_env, evaluation, gym_env, policies, theory, vector_env
 from nim_env.policies import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.rules import NimRules
 
@@ -21,11 +21,19 @@ __all__ = [
     "gym_env",
     "policies",
     "theory",
+    "vector_env",
 ]
 
 _SIMPLE = {"heaps": (21,), "max_take": 3, "misere": False}
 
-gymnasium.register("Nim-v0", entry_point="nim_env.gym_env:NimEnv")
-gymnasium.register("SimpleNim-v0", entry_point="nim_env.gym_env:NimEnv", kwargs=_SIMPLE)
+gymnasium.register(
+    "Nim-v0", entry_point="nim_env.gym_env:NimEnv", vector_entry_point="nim_env.vector_env:NimVectorEnv"
+)
+gymnasium.register(
+    "SimpleNim-v0",
+    entry_point="nim_env.gym_env:NimEnv",
+    vector_entry_point="nim_env.vector_env:NimVectorEnv",
+    kwargs=_SIMPLE,
+)
 pettingzoo.register("aec", "nim-v0", entry_point="nim_env.aec_env:env")
 pettingzoo.register("aec", "simple_nim-v0", entry_point="nim_env.aec_env:env", kwargs=_SIMPLE)

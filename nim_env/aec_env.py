@@ -46,7 +46,8 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env.single_game import EMPTY, IllegalAction, SingleGame
+from nim_env.arguments import EMPTY, IllegalAction
+from nim_env.single_game import SingleGame
 
 PLAYERS = ("player_0", "player_1")
 OF_A_GAME = (

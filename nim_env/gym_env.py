@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -12,14 +12,14 @@ from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from nim_env.policies import PolicyLike, as_policy, draws_uniformly, sample
-from nim_env.positions import Choices, Position, choices, probabilities_of
-from nim_env.single_game import EMPTY, IllegalAction, SingleGame
+from nim_env.arguments import EMPTY, FirstPlayer, IllegalAction, OpponentArguments, no_opening
+from nim_env.policies import PolicyLike, opponent_probabilities, sample
+from nim_env.positions import Position
+from nim_env.rendering import status_of
+from nim_env.single_game import SingleGame
 
-FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
 
-
-class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
+class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.int64]):
     """Nim: players take turns taking objects from heaps, and the last object decides.
 
     ## Description
@@ -114,20 +114,7 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         self._set_up(heaps, max_take, misere, random_start, illegal_action, render_mode)
         self.observation_space = MultiDiscrete(np.array(self.rules.shape))
         self.action_space = Discrete(self._n_actions)
-        self.opponent = opponent
-        self._policy = None if opponent is None else as_policy(opponent, self.rules, "opponent")
-        self._opponent_may_fail = not (self._policy is None or draws_uniformly(self._policy))
-        self._choices: Choices | None = None
-        self._openings: tuple[int, ...] = ()
-        if draws_uniformly(self._policy):
-            self._choices = choices(self.rules, self._policy)
-            self._openings = tuple(a for a in self._choices[self._first_index] if self._leaves_alive(a))
-        if first_player is None:
-            self.first_player: FirstPlayer | None = None if self._policy is None else "random"
-        else:
-            self.first_player = self._checked_first_player(first_player, "first_player")
-        if self.first_player not in (None, "agent") and not self.random_start:
-            self._check_opening("first_player", self.first_player)
+        self._set_opponent(opponent, first_player)
         self._last_mover_reward = 1.0 if self.rules.last_mover_wins else -1.0
         self._all_ones = np.ones(self._n_actions, dtype=np.int8)
         self._to_play = 0
@@ -227,12 +214,8 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
 
     @property
     def _status(self) -> str:  # type: ignore[override]
-        self_play = self._policy is None
-        names = ("player 0", "player 1") if self_play else ("agent", "opponent")
-        if not self._is_over:
-            return f"{names[self._to_play if self_play else 0]} to move"
-        last_mover = 1 - self._to_play if self_play else 0  # of the learner's moves
-        return f"{names[last_mover if self._agent_won else 1 - last_mover]} won"
+        to_play = self._to_play if self._policy is None else None
+        return status_of(self._is_over, self._agent_won is True, to_play)
 
     def _start(
         self, first_player: FirstPlayer | None, agent_won: bool | None, generator: np.random.Generator
@@ -252,39 +235,23 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         if self._choices is not None:
             drawn_from = self._choices[index]
             return drawn_from[int(self.np_random.random() * len(drawn_from))]
-        return int(sample(probabilities_of(self._policy, self._positions[index]), self.np_random))
+        return int(sample(self._answer(index), self.np_random))
+
+    def _answer(self, index: int) -> NDArray[np.float64]:
+        """What the opponent answers in an unfinished position."""
+        assert self._policy is not None
+        position = self._positions[index]
+        return opponent_probabilities(self._policy, position.heaps, position.action_mask)
 
     def _opening(self) -> int:
         """The opponent's move from the full heaps, among its moves that leave the game alive."""
         if self._choices is not None:
-            return self._openings[int(self.np_random.random() * len(self._openings))]
-        probabilities = probabilities_of(self._policy, self._positions[self._first_index])
+            return self._opening_moves[int(self.np_random.random() * len(self._opening_moves))]
+        probabilities = self._answer(self._first_index)
         probabilities *= [self._leaves_alive(action) for action in range(self._n_actions)]
         if not probabilities.any():
-            raise self._no_opening("first_player", "opponent")
+            raise no_opening("first_player", "opponent", self.opponent, self.rules)
         return int(sample(probabilities, self.np_random))
-
-    def _leaves_alive(self, action: int) -> bool:
-        return self._first_index - self._offsets[action] != EMPTY
-
-    def _check_opening(self, name: str, first_player: str | None) -> None:
-        drawn_from = self._openings if self._choices is not None else self._positions[self._first_index].actions
-        if not any(self._leaves_alive(action) for action in drawn_from):
-            raise self._no_opening(name, first_player)
-
-    def _no_opening(self, name: str, first_player: str | None) -> ValueError:
-        return ValueError(
-            f"{name}={first_player!r} needs an opening move that leaves the game alive, and "
-            f'opponent={self.opponent!r} has none from heaps {self.rules.heaps}; use {name}="agent"'
-        )
-
-    def _checked_first_player(self, first_player: Any, name: str) -> FirstPlayer:
-        if self._policy is None:
-            raise ValueError(f"{name}={first_player!r} has no meaning with opponent=None; leave it out")
-        if first_player not in get_args(FirstPlayer):
-            raise ValueError(f"{name} must be one of {get_args(FirstPlayer)}; got {first_player!r}")
-        player: FirstPlayer = first_player
-        return player
 
     def _checked_options(self, options: dict[str, Any] | None) -> tuple[int | None, FirstPlayer | None]:
         if options is None:
@@ -299,15 +266,3 @@ class NimEnv(SingleGame, gymnasium.Env[NDArray[np.int64], np.int64]):
         if start is None and not self.random_start and first_player not in (None, "agent"):
             self._check_opening('options["first_player"]', first_player)
         return start, first_player
-
-    @contextmanager
-    def _unchanged_on_error(self) -> Iterator[None]:
-        generator, seed = self._np_random, self._np_random_seed
-        state: Any = None if generator is None else generator.bit_generator.state
-        try:
-            yield
-        except BaseException:
-            self._np_random, self._np_random_seed = generator, seed
-            if generator is not None:
-                generator.bit_generator.state = state
-            raise

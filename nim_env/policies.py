@@ -35,6 +35,14 @@ PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
 """A name (``"random"``, ``"take-3"``, ``"expert"``), a policy, or ``(observation, action_mask) -> action``."""
 
 
+class AnswerError(ValueError):
+    """A policy answered what cannot be played; ``where`` indexes the first position concerned."""
+
+    def __init__(self, message: str, where: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.where = where
+
+
 class UniformPolicy(ABC):
     """A fixed policy that draws uniformly among some of the legal actions: its :meth:`choices`."""
 
@@ -146,17 +154,19 @@ class CallablePolicy:
         if actions.dtype.kind not in "iu":
             raise TypeError(f"{self.name} must answer integer actions; got {actions!r}")
         if actions.shape != mask.shape[:-1]:
-            raise ValueError(
+            raise AnswerError(
                 f"{self.name} must answer one action for each position, shape {mask.shape[:-1]}; "
-                f"got shape {actions.shape}"
+                f"got shape {actions.shape}",
+                (0,) * (mask.ndim - 1),
             )
         chosen = np.arange(mask.shape[-1]) == actions[..., None]
         illegal = ~(chosen & (mask != 0)).any(axis=-1)
         if illegal.any():
             where = tuple(np.argwhere(illegal)[0])
-            raise ValueError(
+            raise AnswerError(
                 f"{self.name} answered action {actions[where]} at heaps {positions[where].tolist()}; "
-                f"legal are {np.flatnonzero(mask[where]).tolist()}"
+                f"legal are {np.flatnonzero(mask[where]).tolist()}",
+                where,
             )
         probabilities: NDArray[np.float64] = chosen.astype(np.float64)
         return probabilities
@@ -226,8 +236,9 @@ def checked_probabilities(
     if weights.dtype.kind not in "iuf":
         raise TypeError(f"{name} must answer numbers as probabilities; got {probabilities!r}")
     if weights.shape != action_mask.shape:
-        raise ValueError(
-            f"{name} must answer probabilities of shape {action_mask.shape}, one per action; got {weights.shape}"
+        raise AnswerError(
+            f"{name} must answer probabilities of shape {action_mask.shape}, one per action; got {weights.shape}",
+            (0,) * (action_mask.ndim - 1),
         )
     weights = weights.astype(np.float64)
     for wrong, what in (
@@ -237,11 +248,44 @@ def checked_probabilities(
     ):
         if wrong.any():
             where = tuple(np.argwhere(wrong)[0])
-            raise ValueError(
+            raise AnswerError(
                 f"{name} answered probabilities {what} at heaps {observation[where].tolist()}: "
-                f"{np.array2string(weights[where], precision=4, threshold=64)}"
+                f"{np.array2string(weights[where], precision=4, threshold=64)}",
+                where,
             )
     return weights
+
+
+def opponent_probabilities(
+    policy: Policy, observation: NDArray[np.int64], action_mask: NDArray[np.int8]
+) -> NDArray[np.float64]:
+    """What an environment's opponent answers, checked; it gets copies of what it is shown.
+
+    Raises:
+        TypeError, ValueError: It cannot answer, or answers anything but distributions over legal actions.
+    """
+    try:
+        answer = policy.action_probabilities(observation.copy(), action_mask.copy())
+    except ValueError as error:
+        if isinstance(policy, CallablePolicy):
+            raise  # it says by itself what was wrong
+        where = f" at heaps {observation.tolist()}" if observation.ndim == 1 else ""
+        raise ValueError(f"opponent={policy!r} cannot play{where}: {error}") from error
+    return checked_probabilities(answer, observation, action_mask, "opponent")
+
+
+def uniform_sample(choices: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The chosen action of each row, one uniform draw from [0, 1) choosing evenly among the nonzero entries.
+
+    Args:
+        choices: Nonzero where an action may be chosen, one or more in each row, shape ``(n, n_actions)``.
+        draws: Shape ``(n,)``.
+    """
+    chosen_from = np.flatnonzero(choices)
+    number = np.count_nonzero(choices, axis=1)
+    nth = number.cumsum() - number + (draws * number).astype(np.int64)
+    actions: NDArray[np.int64] = chosen_from[nth] - np.arange(len(choices)) * choices.shape[1]
+    return actions
 
 
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:

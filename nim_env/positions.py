@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env.policies import CallablePolicy, UniformPolicy, checked_probabilities
+from nim_env.policies import UniformPolicy, opponent_probabilities
 from nim_env.rules import NimRules
 
 T = TypeVar("T")
@@ -76,7 +76,9 @@ class Choices(Memo[tuple[int, ...]]):
 
     def make(self, index: int) -> tuple[int, ...]:
         """The policy's actions at one index."""
-        return tuple(np.flatnonzero(probabilities_of(self.policy, positions(self.rules)[index])).tolist())
+        position = positions(self.rules)[index]
+        answer = opponent_probabilities(self.policy, position.heaps, position.action_mask)
+        return tuple(np.flatnonzero(answer).tolist())
 
     def __reduce__(self) -> Any:
         return choices, (self.rules, self.policy)
@@ -102,19 +104,3 @@ def capacity(rules: NimRules) -> int:
 def index_of(rules: NimRules, heaps: NDArray[np.int64]) -> int:
     """The index of one position, exact however large the game is."""
     return sum(size * stride for size, stride in zip(heaps.tolist(), rules.strides, strict=True))
-
-
-def probabilities_of(policy: Any, position: Position) -> NDArray[np.float64]:
-    """What an environment's opponent answers in one position, checked.
-
-    Raises:
-        TypeError, ValueError: It cannot answer, or answers anything but a distribution over legal actions.
-    """
-    heaps, mask = position.heaps, position.action_mask
-    try:
-        answer = policy.action_probabilities(heaps.copy(), mask.copy())
-    except ValueError as error:
-        if isinstance(policy, CallablePolicy):
-            raise  # it says by itself what was wrong
-        raise ValueError(f"opponent={policy!r} cannot play at heaps {heaps.tolist()}: {error}") from error
-    return checked_probabilities(answer, heaps, mask, "opponent")

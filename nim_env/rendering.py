@@ -25,3 +25,18 @@ def as_text(heaps: Sequence[int], sizes: Sequence[int], status: str) -> str:
 
 def _objects(left: int, size: int) -> str:
     return " ".join("|" * left + "·" * (size - left)) if size <= WIDTH else ""
+
+
+def status_of(is_over: bool, mover_won: bool, to_play: int | None) -> str:
+    """Whose turn it is, or who won.
+
+    Args:
+        is_over: Whether the game is over.
+        mover_won: Whether the learner, in self-play the player who moved last, won it.
+        to_play: The player to move in self-play, 0 or 1; ``None`` against an opponent.
+    """
+    names = ("agent", "opponent") if to_play is None else ("player 0", "player 1")
+    mover = 0 if to_play is None else 1 - to_play
+    if is_over:
+        return f"{names[mover if mover_won else 1 - mover]} won"
+    return f"{names[to_play or 0]} to move"

@@ -154,7 +154,7 @@ class NimRules:
             first = tuple(np.argwhere(outside)[0])
             raise ValueError(
                 f"heaps must lie between 0 and the starting heaps {_shortened(self.heaps)}; "
-                f"got {array[first]} in heap {first[-1]}"
+                f"got {array[first]} in heap {first[-1]}{_of(first[:-1])}"
             )
         return array
 
@@ -164,7 +164,10 @@ class NimRules:
         Raises:
             TypeError, ValueError: As :meth:`positions`.
         """
-        return (self.positions(heaps)[..., self.move_heaps] >= self.move_counts).astype(np.int8)
+        mask: NDArray[np.int8] = (self.positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts).view(
+            np.int8
+        )
+        return mask
 
     def legal_moves(self, heaps: ArrayLike) -> list[tuple[int, int]]:
         """The ``(heap, count)`` pairs that are legal in one position, in the order of :attr:`moves`.
@@ -204,7 +207,7 @@ class NimRules:
             before = np.broadcast_to(position, after.shape)[first]
             raise ValueError(
                 f"action {wrong}, take {self.move_counts[wrong]} from heap {self.move_heaps[wrong]}, "
-                f"is illegal at {before.tolist()}; see action_mask(heaps)"
+                f"is illegal at {before.tolist()}{_of(first)}; see action_mask(heaps)"
             )
         return after
 
@@ -225,6 +228,10 @@ def as_integer(name: str, value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer; got {value!r}")
     return operator.index(value)
+
+
+def _of(position: tuple[np.intp, ...]) -> str:
+    return f" of position {', '.join(map(str, position))}" if position else ""
 
 
 def _heap_sizes(heaps: Any) -> tuple[int, ...]:

@@ -1,52 +1,27 @@
-"""What the environments of a single game share: their arguments, starts, action checks and rendering."""
+"""What the environments of a single game share: starts, action checks and rendering."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
 
-from nim_env.positions import index_of, positions
+from nim_env.arguments import GameArguments, illegal_move
+from nim_env.positions import index_of
 from nim_env.rendering import as_text
-from nim_env.rules import NimRules, as_integer
-
-IllegalAction: TypeAlias = Literal["lose", "raise"]
-EMPTY = 0  # the index of the empty position
-RENDER_MODES = ("ansi",)
+from nim_env.rules import as_integer
 
 
-class SingleGame:
+class SingleGame(GameArguments):
     """The part of a single-game environment that is neither Gymnasium's API nor PettingZoo's."""
 
-    rules: NimRules
     _status: str
 
-    def _set_up(
-        self,
-        heaps: Sequence[int],
-        max_take: int | None,
-        misere: bool,
-        random_start: bool,
-        illegal_action: IllegalAction,
-        render_mode: str | None,
-    ) -> None:
-        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        if not isinstance(random_start, bool | np.bool_):
-            raise TypeError(f"random_start must be True or False; got {random_start!r}")
-        if illegal_action not in get_args(IllegalAction):
-            raise ValueError(f'illegal_action must be "lose" or "raise"; got {illegal_action!r}')
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise ValueError(f"render_mode must be None or one of {RENDER_MODES}; got {render_mode!r}")
-        self.random_start = bool(random_start)
-        self.illegal_action = illegal_action
-        self.render_mode = render_mode
-        self._n_actions = self.rules.n_actions
-        self._offsets = self.rules.offsets
-        self._positions = positions(self.rules)
-        self._first_index = self.rules.n_positions - 1
+    def _set_up(self, *arguments: Any) -> None:
+        self._set_game(*arguments)
         self._index: int | None = None  # of the position now; None before the first reset
         self._is_over = False
 
@@ -81,12 +56,7 @@ class SingleGame:
         return number
 
     def _illegal(self, action: int, index: int) -> InvalidAction:
-        heap, count = self.rules.moves[action]
-        position = self._positions[index]
-        return InvalidAction(
-            f"action {action}, take {count} from heap {heap}, is illegal at heaps "
-            f"{position.heaps.tolist()}; legal are {list(position.actions)}"
-        )
+        return InvalidAction(illegal_move(self.rules, action, self._positions[index].heaps.tolist()))
 
     def render(self) -> str | None:
         """The position as text in ``render_mode="ansi"``; a warning and None without a render mode.

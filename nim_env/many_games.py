@@ -1,0 +1,368 @@
+"""Many games at once, as the vector environment steps them: a state for each game, arrays in, new arrays out.
+
+A step has two halves, the learner's :meth:`Games.move` and the opponent's :meth:`Games.reply`. Between them a
+finished game waits in its *opening*, the state from which the reply draws where the next episode starts.
+:class:`ComputedGames` works out every half from the rules, for any game and any opponent;
+:class:`TabulatedGames` looks both up in tables, for games of few positions against the built-in policies.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env.arguments import FirstPlayer, no_opening
+from nim_env.policies import (
+    AnswerError,
+    ExpertPolicy,
+    Policy,
+    RandomPolicy,
+    TakePolicy,
+    UniformPolicy,
+    opponent_probabilities,
+    sample,
+    uniform_sample,
+)
+from nim_env.rules import NimRules
+
+States = NDArray[np.int64]
+TABULATED = 2**20  # entries, positions times actions, up to which a whole game is tabulated: about 30 MB
+TABULATED_MASKS = 2**26  # entries up to which the masks are: 64 MiB
+
+MASK_BATCH = 2**12  # positions whose masks are made at once
+
+OPENINGS = AGENT, OPPONENT, EITHER, ANYWHERE = range(4)
+"""How an episode opens: who makes the first move, or at a position drawn from all."""
+FIRST = {None: AGENT, "agent": AGENT, "opponent": OPPONENT, "random": EITHER}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the games of a vector environment have in common.
+
+    Attributes:
+        rules: The game.
+        policy: The opponent; ``None`` in self-play.
+        first_player: Who starts; ``None`` in self-play.
+        random_start: Whether episodes start anywhere.
+        opening_moves: What a built-in opponent may open with.
+    """
+
+    rules: NimRules
+    policy: Policy | None
+    first_player: FirstPlayer | None
+    random_start: bool
+    opening_moves: tuple[int, ...]
+
+    @property
+    def last_mover_reward(self) -> float:
+        """What taking the last object is worth."""
+        return 1.0 if self.rules.last_mover_wins else -1.0
+
+    def openings(self, first_player: FirstPlayer | None, won: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The opening of each game, given whether the learner won the episode before."""
+        if self.random_start:
+            return np.full(len(won), ANYWHERE)
+        if first_player == "loser":
+            return np.where(won, OPPONENT, AGENT)
+        return np.full(len(won), FIRST[first_player])
+
+
+class Games(ABC):
+    """States of many games and what becomes of them: pure functions of arrays whose first axis is the game."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting, self.rules = setting, setting.rules
+        self.draws = setting.policy is not None or setting.random_start
+
+    @abstractmethod
+    def at(self, heaps: NDArray[np.int64]) -> States:
+        """The states of games in progress at these positions, shape ``(n, n_heaps)``."""
+
+    @abstractmethod
+    def opening(self, openings: NDArray[np.int64]) -> States:
+        """The states before the first position of an episode is drawn."""
+
+    @abstractmethod
+    def move(self, states: States, actions: NDArray[np.int64]) -> States:
+        """The states after the learner's actions; a finished game goes to the opening of its next episode."""
+
+    @abstractmethod
+    def reply(self, states: States, generator: np.random.Generator, games: NDArray[np.int64]) -> States:
+        """The states that the learner sees next, after the opponent's moves.
+
+        Args:
+            states: What :meth:`move` or :meth:`opening` gave.
+            generator: Draws the replies.
+            games: The number of each game, for errors.
+
+        Raises:
+            TypeError, ValueError: The opponent's answer is not a legal action.
+        """
+
+    @abstractmethod
+    def heaps(self, states: States) -> NDArray[np.int64]:
+        """The positions, a new array of shape ``(n, n_heaps)``."""
+
+    @abstractmethod
+    def masks(self, states: States) -> NDArray[np.int8]:
+        """The legal actions, all ones for finished games: a new array of shape ``(n, n_actions)``."""
+
+    @abstractmethod
+    def rewards(self, states: States) -> NDArray[np.float64]:
+        """What the last move of each game was worth to the learner: not 0 exactly in finished games."""
+
+    @abstractmethod
+    def are_illegal(self, states: States) -> NDArray[np.bool_]:
+        """Which games have ended by an illegal action."""
+
+
+class TabulatedGames(Games):
+    """A whole game as a finite automaton: each half of a step is a look-up for each game.
+
+    With n positions, state i in 1 to n - 1 is a game in progress at the position of index i; in state 0 the
+    learner has taken the last object, in n the opponent has; in n + i the learner has just made an illegal move
+    at i; and 2n + o is opening o.
+    """
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        rules, n = self.rules, self.rules.n_positions
+        self._n, self._n_actions = n, rules.n_actions
+        positions = np.arange(n)
+        heaps = positions[:, None] // np.array(rules.strides) % np.array(rules.shape)
+        masks = rules.action_mask(heaps)
+        masks[0] = 1  # the game is over there
+        self._heaps = np.concatenate([heaps, heaps])
+        self._masks = np.concatenate([masks, np.ones_like(masks)])
+        self._rewards = np.concatenate([np.zeros(n), np.full(n, -1.0)])
+        self._rewards[[0, n]] = setting.last_mover_reward, -setting.last_mover_reward
+        next_opening = self.opening(setting.openings(setting.first_player, self._rewards > 0))
+        moves = np.repeat(next_opening[:, None], rules.n_actions, axis=1)
+        moves[1:n] = np.where(masks, positions[:, None] - rules.offsets, positions[:, None] + n)[1:]
+        self._moves = moves.ravel()
+        if self.draws:
+            self._tabulate_replies(heaps[1:], masks[1:])
+
+    def _tabulate_replies(self, heaps: NDArray[np.int64], masks: NDArray[np.int8]) -> None:
+        """Lists for each state the states that it leads to, one of which is drawn."""
+        n, setting = self._n, self.setting
+        playing = np.arange(1, n)
+        if is_built_in(setting.policy):
+            choices = setting.policy.choices(heaps, masks)
+            number = choices.sum(axis=1, dtype=np.int64)
+            row, action = choices.nonzero()
+            replies = playing[row] - np.array(self.rules.offsets)[action]
+            replies[replies == 0] = n
+        else:
+            number, replies = np.ones_like(playing), playing
+        full = n - 1
+        opened = [full - self.rules.offsets[action] for action in setting.opening_moves]
+        openings = [[full], opened, [full] * len(opened) + opened, playing if setting.random_start else []]
+        self._number = np.concatenate([[1], number, np.ones(n, np.int64), [len(drawn) for drawn in openings]])
+        self._first = self._number.cumsum() - self._number
+        finished = np.arange(n, 2 * n)
+        self._replies = np.concatenate([[0], replies, finished, *openings]).astype(np.int64)
+
+    def __reduce__(self) -> Any:
+        return tabulated_games, (self.setting,)  # a copied or unpickled environment shares the tables
+
+    def at(self, heaps: NDArray[np.int64]) -> States:
+        states: States = heaps @ np.array(self.rules.strides)
+        return states
+
+    def opening(self, openings: NDArray[np.int64]) -> States:
+        return 2 * self._n + openings if self.draws else np.full(len(openings), self._n - 1)
+
+    def move(self, states: States, actions: NDArray[np.int64]) -> States:
+        return self._moves.take(states * self._n_actions + actions)
+
+    def reply(self, states: States, generator: np.random.Generator, games: NDArray[np.int64]) -> States:  # noqa: ARG002
+        if not self.draws:
+            return states
+        nth = (generator.random(len(states)) * self._number.take(states)).astype(np.int64)
+        seen: States = self._replies.take(self._first.take(states) + nth)
+        return seen
+
+    def heaps(self, states: States) -> NDArray[np.int64]:
+        return self._heaps.take(states, axis=0)
+
+    def masks(self, states: States) -> NDArray[np.int8]:
+        return self._masks.take(states, axis=0)
+
+    def rewards(self, states: States) -> NDArray[np.float64]:
+        return self._rewards.take(states)
+
+    def are_illegal(self, states: States) -> NDArray[np.bool_]:
+        return (states > self._n) & (states < 2 * self._n)
+
+
+class ComputedGames(Games):
+    """Any game and any opponent, worked out from the rules.
+
+    A state is a row of heap sizes and a last number that says how the game stands.
+    """
+
+    PLAYING, AGENT_WAS_LAST, OPPONENT_WAS_LAST, ILLEGAL, OPENING = range(5)  # and OPENING + o for opening o
+
+    def __init__(self, setting: Setting) -> None:
+        super().__init__(setting)
+        reward = setting.last_mover_reward
+        self._rewards = np.array([0.0, reward, -reward, -1.0, *[0.0] * len(OPENINGS)])
+        self._leaves_alive = self.rules.move_counts < sum(self.rules.heaps)  # from the full heaps
+        self._mask_of: Callable[[NDArray[np.int64]], NDArray[np.int8]] = self.rules.action_mask
+        if self.rules.n_positions * self.rules.n_actions <= TABULATED_MASKS:
+            self._mask_of = mask_table(self.rules)
+
+    def at(self, heaps: NDArray[np.int64]) -> States:
+        return np.column_stack([heaps, np.full(len(heaps), self.PLAYING)])
+
+    def opening(self, openings: NDArray[np.int64]) -> States:
+        return np.column_stack([np.tile(self.rules.heaps, (len(openings), 1)), self.OPENING + openings])
+
+    def move(self, states: States, actions: NDArray[np.int64]) -> States:
+        after = states.copy()
+        is_playing = states[:, -1] == self.PLAYING
+        legal = self.rules.move_counts[actions] <= states[np.arange(len(states)), self.rules.move_heaps[actions]]
+        moving = np.flatnonzero(is_playing & legal)
+        self._take(after, moving, actions[moving], self.AGENT_WAS_LAST)
+        after[is_playing & ~legal, -1] = self.ILLEGAL
+        finished = np.flatnonzero(~is_playing)
+        won = self.rewards(states[finished]) > 0
+        after[finished] = self.opening(self.setting.openings(self.setting.first_player, won))
+        return after
+
+    def reply(self, states: States, generator: np.random.Generator, games: NDArray[np.int64]) -> States:
+        after = states.copy()
+        how = states[:, -1]
+        draws = generator.random(len(states)) if self.draws else np.zeros(len(states))
+        if (how >= self.OPENING).any():
+            after[how >= self.OPENING, -1] = self.PLAYING
+            anywhere = np.flatnonzero(how == self.OPENING + ANYWHERE)
+            after[anywhere, :-1] = _random_positions(self.rules, len(anywhere), generator)
+            either = how == self.OPENING + EITHER
+            opponent_opens = (how == self.OPENING + OPPONENT) | (either & (draws >= 0.5))
+            draws[either] = 2 * draws[either] - 1
+            self._play(after, np.flatnonzero(opponent_opens), draws, generator, games, opens=True)
+        if self.setting.policy is not None:
+            self._play(after, np.flatnonzero(how == self.PLAYING), draws, generator, games, opens=False)
+        return after
+
+    def _play(
+        self,
+        states: States,
+        rows: NDArray[np.int64],
+        draws: NDArray[np.float64],
+        generator: np.random.Generator,
+        games: NDArray[np.int64],
+        opens: bool,
+    ) -> None:
+        """Makes the opponent's moves in some of the rows."""
+        if not rows.size:
+            return
+        heaps, masks = states[rows, :-1], self.masks(states[rows])
+        playable = masks & self._leaves_alive if opens else masks
+        policy = self.setting.policy
+        if is_built_in(policy):
+            actions = uniform_sample(policy.choices(heaps, masks) & playable, draws[rows])
+        else:
+            actions = sample(self._answer(heaps, masks, playable, games[rows]), generator)
+        self._take(states, rows, actions, self.OPPONENT_WAS_LAST)
+
+    def _answer(
+        self,
+        heaps: NDArray[np.int64],
+        masks: NDArray[np.int8],
+        playable: NDArray[np.int8],
+        games: NDArray[np.int64],
+    ) -> NDArray[np.float64]:
+        """How likely the opponent makes each move that it may, up to a factor for each game."""
+        policy = self.setting.policy
+        assert policy is not None
+        try:
+            weights = opponent_probabilities(policy, heaps, masks) * playable
+        except AnswerError as error:
+            raise ValueError(f"game {games[error.where[0]]}: {error}") from None
+        if not (can_play := weights.any(axis=1)).all():
+            reason = no_opening("first_player", "opponent", policy, self.rules)
+            raise ValueError(f"game {games[can_play.argmin()]}: {reason}")
+        return weights
+
+    def _take(self, states: States, rows: NDArray[np.int64], actions: NDArray[np.int64], was_last: int) -> None:
+        """Makes a legal move in each of the rows."""
+        states[rows, self.rules.move_heaps[actions]] -= self.rules.move_counts[actions]
+        emptied = ~states[rows, :-1].any(axis=1)
+        states[rows[emptied], -1] = was_last
+
+    def heaps(self, states: States) -> NDArray[np.int64]:
+        return states[:, :-1].copy()
+
+    def masks(self, states: States) -> NDArray[np.int8]:
+        masks = self._mask_of(states[:, :-1])
+        masks[states[:, -1] != self.PLAYING] = 1
+        return masks
+
+    def rewards(self, states: States) -> NDArray[np.float64]:
+        return self._rewards[states[:, -1]]
+
+    def are_illegal(self, states: States) -> NDArray[np.bool_]:
+        are_illegal: NDArray[np.bool_] = states[:, -1] == self.ILLEGAL
+        return are_illegal
+
+
+class MaskTable:
+    """The legal actions of every position of a game, looked up by its index."""
+
+    def __init__(self, rules: NimRules) -> None:
+        self.rules, self._strides = rules, np.array(rules.strides)
+        self._masks = np.empty((rules.n_positions, rules.n_actions), dtype=np.int8)
+        for start in range(0, rules.n_positions, MASK_BATCH):
+            index = np.arange(start, min(start + MASK_BATCH, rules.n_positions))
+            self._masks[index] = rules.action_mask(index[:, None] // self._strides % np.array(rules.shape))
+
+    def __reduce__(self) -> Any:
+        return mask_table, (self.rules,)
+
+    def __call__(self, heaps: NDArray[np.int64]) -> NDArray[np.int8]:
+        """As :meth:`NimRules.action_mask`, for positions known to be the game's."""
+        masks: NDArray[np.int8] = self._masks.take(heaps @ self._strides, axis=0)
+        return masks
+
+
+@lru_cache(maxsize=16)
+def tabulated_games(setting: Setting) -> TabulatedGames:
+    """The tables of a setting, shared by all its environments."""
+    return TabulatedGames(setting)
+
+
+@lru_cache(maxsize=2)
+def mask_table(rules: NimRules) -> MaskTable:
+    """The masks of a game, shared by all its environments."""
+    return MaskTable(rules)
+
+
+def is_built_in(policy: Policy | None) -> TypeGuard[UniformPolicy]:
+    """Whether a policy is one of this project's own, whose choices are known to be legal."""
+    return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)
+
+
+def games_of(setting: Setting) -> Games:
+    """The quickest way to play a setting."""
+    is_small = setting.rules.n_positions * setting.rules.n_actions <= TABULATED
+    if is_small and (setting.policy is None or is_built_in(setting.policy)):
+        return tabulated_games(setting)
+    return ComputedGames(setting)
+
+
+def _random_positions(rules: NimRules, number: int, generator: np.random.Generator) -> NDArray[np.int64]:
+    """Uniformly drawn positions other than the empty one, shape ``(number, n_heaps)``."""
+    heaps = generator.integers(rules.shape, size=(number, rules.n_heaps))
+    while (empty := ~heaps.any(axis=1)).any():
+        heaps[empty] = generator.integers(rules.shape, size=(int(empty.sum()), rules.n_heaps))
+    return heaps

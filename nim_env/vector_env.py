@@ -1,0 +1,383 @@
+"""Nim as a Gymnasium vector environment: thousands of games per step."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+from numpy.typing import NDArray
+
+from nim_env.arguments import FirstPlayer, IllegalAction, OpponentArguments, illegal_move
+from nim_env.many_games import Setting, States, games_of, is_built_in
+from nim_env.policies import PolicyLike
+from nim_env.rendering import as_text, status_of
+from nim_env.rules import as_integer
+
+MASK_BYTES, HEAP_BYTES = 10, 32  # that a step takes for each entry of its masks and positions, at most
+
+Infos: TypeAlias = dict[str, Any]
+Step: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
+
+
+class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]):
+    """Many games of :class:`nim_env.gym_env.NimEnv`, stepped at once.
+
+    What that page says of rules, spaces, rewards and arguments holds here for each of the ``num_envs`` games; a
+    callable opponent gets the positions and masks of a batch, shapes ``(n, n_heaps)`` and ``(n, n_actions)``, and
+    answers an action for each. Observations are int64 of shape ``(num_envs, n_heaps)``, rewards float64 and
+    terminations bool of shape ``(num_envs,)``, truncations all False; every array is the caller's to keep.
+
+    ## Information
+    The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
+    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; and with ``opponent=None`` ``to_play``, int64
+    of shape ``(num_envs,)``. Beside each stands ``_key``, bool of shape ``(num_envs,)``: the games it is news of.
+
+    ## Arguments
+    ```python
+    import gymnasium as gym
+    import nim_env
+
+    gym.make_vec("Nim-v0", num_envs=1024)
+    gym.make_vec("SimpleNim-v0", num_envs=1024, opponent="expert", autoreset_mode="SameStep")
+    ```
+
+    Those of the single environment, and:
+
+    - ``num_envs`` = 1: how many games.
+    - ``autoreset_mode`` = ``"NextStep"``: the step after a game's end starts its next episode, whatever the
+      action; ``"SameStep"``: the last step itself does, and tells the end in ``info["final_obs"]`` and
+      ``info["final_info"]``; ``"Disabled"``: ``reset(options={"reset_mask": ...})`` does. Or an ``AutoresetMode``.
+    - ``memory_limit``: the most bytes that the arrays of a step may take; by default half of the machine's memory.
+
+    ``reset(options=...)`` takes ``heaps``, shape ``(n_heaps,)`` for all games or ``(num_envs, n_heaps)``, and
+    ``first_player``, one for all games or a sequence of ``num_envs``. ``options["reset_mask"]``, bool of shape
+    ``(num_envs,)``, says which games to reset; the others go on, and their rows stay what they were.
+
+    ## Errors
+    As in the single environment; where only some games are concerned, the first of them is named. No game has
+    moved, and the generator has not either.
+    """
+
+    metadata = {"render_modes": ["ansi"], "render_fps": 2}
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        heaps: Sequence[int] = (1, 3, 5, 7),
+        max_take: int | None = None,
+        misere: bool = True,
+        *,
+        opponent: PolicyLike | None = "random",
+        first_player: FirstPlayer | None = None,
+        random_start: bool = False,
+        illegal_action: IllegalAction = "lose",
+        render_mode: str | None = None,
+        autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
+        memory_limit: int | None = None,
+    ) -> None:
+        self.num_envs = as_integer("num_envs", num_envs)
+        if self.num_envs < 1:
+            raise ValueError(f"num_envs must be 1 or more; got {num_envs}")
+        self.autoreset_mode = _checked_mode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self._set_game(heaps, max_take, misere, random_start, illegal_action, render_mode)
+        self._check_memory(memory_limit)
+        self._set_opponent(opponent, first_player)
+        self.single_observation_space = MultiDiscrete(np.array(self.rules.shape))
+        self.single_action_space = Discrete(self._n_actions)
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._setting = Setting(
+            self.rules, self._policy, self.first_player, self.random_start, self._opening_moves
+        )
+        self._games = games_of(self._setting)
+        self._opponent_may_fail = not (self._policy is None or is_built_in(self._policy))
+        self._every_game = np.arange(self.num_envs)
+        self._states: States | None = None  # until the first reset
+        self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
+        self._last_reward = np.zeros(self.num_envs)  # of each game's last finished episode; 0 before the first
+        self._to_play = np.zeros(self.num_envs, dtype=np.int64)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.int64], Infos]:
+        """Starts an episode in every game, or in those of ``options["reset_mask"]``.
+
+        Args:
+            seed: Seeds the one generator that decides everything random here, and forgets the episodes before
+                (``first_player="loser"``) of the games reset; ``None`` goes on with both.
+            options: ``heaps``, ``first_player`` and ``reset_mask``, see the class.
+
+        Returns:
+            The observations, int64 of shape ``(num_envs, n_heaps)``, and the infos.
+
+        Raises:
+            TypeError: ``options`` is not a dictionary, or holds something of the wrong kind.
+            ValueError: An unknown option or a wrong value in one, or an opponent that cannot open.
+            gymnasium.error.ResetNeeded: A mask leaves games out that were never reset.
+        """
+        is_reset, heaps, first_player = self._checked_options(options)
+        games = np.flatnonzero(is_reset)
+        last_reward = self._last_reward.copy()
+        if seed is not None:
+            last_reward[games] = 0.0
+        with self._unchanged_on_error() if self._opponent_may_fail else nullcontext():
+            super().reset(seed=seed)
+            generator = self.np_random  # made here at the latest, so that copies go on alike
+            if heaps is not None:
+                started = self._games.at(heaps[games])
+            else:
+                openings = self._openings(first_player, last_reward > 0)
+                started = self._games.reply(self._games.opening(openings[games]), generator, games)
+        self._last_reward = last_reward
+        if self._states is None:
+            self._states = started
+        else:
+            self._states = self._states.copy()
+            self._states[games] = started
+        self._is_over = self._is_over & ~is_reset
+        self._to_play = np.where(is_reset, 0, self._to_play)
+        return self._games.heaps(self._states), self._infos(self._states, is_reset)
+
+    def step(self, actions: Any) -> Step:
+        """Plays an action in every game and, unless that ends it or there is no opponent, the opponent's reply.
+
+        Args:
+            actions: Integers of the action space, shape ``(num_envs,)``; where a game starts anew, without effect.
+
+        Returns:
+            Observations (int64, shape ``(num_envs, n_heaps)``), rewards (float64, shape ``(num_envs,)``),
+            terminations, truncations (bool, shape ``(num_envs,)``) and infos.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There is no game, or with autoreset disabled one is over.
+            gymnasium.error.InvalidAction: An action is outside the space, or illegal with
+                ``illegal_action="raise"``.
+            TypeError, ValueError: The opponent's answer is not a legal action.
+        """
+        if self._states is None:
+            raise ResetNeeded("there are no games to step: call reset() first")
+        if self.autoreset_mode is AutoresetMode.DISABLED and self._is_over.any():
+            raise ResetNeeded(
+                f"game {self._is_over.argmax()} is over: reset it first, by reset(options={{'reset_mask': ...}})"
+            )
+        actions = self._checked_actions(actions)
+        moved = self._games.move(self._states, actions)
+        if self.illegal_action == "raise" and (are_illegal := self._games.are_illegal(moved)).any():
+            game = int(are_illegal.argmax())
+            heaps = self._games.heaps(self._states)[game].tolist()
+            raise InvalidAction(f"game {game}: {illegal_move(self.rules, int(actions[game]), heaps)}")
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        with self._unchanged_on_error() if self._opponent_may_fail else nullcontext():
+            states = self._games.reply(moved, self.np_random, self._every_game)
+            rewards = self._games.rewards(states)
+            is_over = rewards != 0.0
+            to_play = (self._to_play ^ 1) * ~self._is_over if self._policy is None else self._to_play
+            infos: Infos = {}
+            if same_step and is_over.any():
+                infos = self._final_infos(states, is_over, to_play)
+                states = self._restarted(states, is_over)
+                to_play = to_play * ~is_over
+        self._states, self._to_play = states, to_play
+        np.copyto(self._last_reward, rewards, where=is_over)
+        self._is_over = np.zeros_like(is_over) if same_step else is_over.copy()
+        infos.update(self._infos(states, np.ones_like(is_over)))
+        return self._games.heaps(states), rewards, is_over, np.zeros_like(is_over), infos
+
+    def action_masks(self) -> NDArray[np.int8]:
+        """Which actions are legal now: int8, shape ``(num_envs, n_actions)``, all ones where a game is over.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There are no games yet.
+        """
+        if self._states is None:
+            raise ResetNeeded("there are no action masks before reset(); call reset() first")
+        return self._games.masks(self._states)
+
+    def render(self) -> tuple[str, ...] | None:
+        """The positions as texts in ``render_mode="ansi"``; a warning and None without a render mode.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There are no games yet.
+        """
+        if self._states is None:
+            raise ResetNeeded("there is nothing to render before reset(); call reset() first")
+        if self.render_mode is None:
+            gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
+            return None
+        to_play = self._to_play.tolist() if self._policy is None else [None] * self.num_envs
+        seen = zip(self._games.heaps(self._states), self._is_over, self._last_reward > 0, to_play, strict=True)
+        return tuple(
+            as_text(heaps.tolist(), self.rules.heaps, status_of(bool(is_over), bool(won), player))
+            for heaps, is_over, won, player in seen
+        )
+
+    def _infos(self, states: States, told: NDArray[np.bool_]) -> Infos:
+        """What there is to say of every game, and which of them it is news of."""
+        infos: Infos = {
+            "action_mask": self._games.masks(states),
+            "_action_mask": told.copy(),
+            "illegal_action": self._games.are_illegal(states),
+            "_illegal_action": told.copy(),
+        }
+        if self._policy is None:
+            infos |= {"to_play": self._to_play.copy(), "_to_play": told.copy()}
+        return infos
+
+    def _final_infos(self, states: States, is_over: NDArray[np.bool_], to_play: NDArray[np.int64]) -> Infos:
+        """How the games that have just ended did end, in Gymnasium's form."""
+        observations = np.full(self.num_envs, None, dtype=object)
+        for game in np.flatnonzero(is_over):
+            observations[game] = self._games.heaps(states[game : game + 1])[0]
+        final: Infos = {
+            "action_mask": self._games.masks(states) * is_over[:, None],
+            "_action_mask": is_over.copy(),
+            "illegal_action": self._games.are_illegal(states),
+            "_illegal_action": is_over.copy(),
+        }
+        if self._policy is None:
+            final |= {"to_play": to_play * is_over, "_to_play": is_over.copy()}
+        return {
+            "final_obs": observations,
+            "_final_obs": is_over.copy(),
+            "final_info": final,
+            "_final_info": is_over.copy(),
+        }
+
+    def _restarted(self, states: States, is_over: NDArray[np.bool_]) -> States:
+        """The states with the next episode begun where one is over."""
+        games = np.flatnonzero(is_over)
+        openings = self._games.move(states[games], np.zeros_like(games))
+        states = states.copy()
+        states[games] = self._games.reply(openings, self.np_random, games)
+        return states
+
+    def _openings(self, first_player: Sequence[FirstPlayer | None], won: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The opening of every game, given who starts, in all of them or in each."""
+        if len(first_player) == 1:
+            return self._setting.openings(first_player[0], won)
+        one_by_one = zip(first_player, won[:, None], strict=True)
+        return np.concatenate([self._setting.openings(player, has_won) for player, has_won in one_by_one])
+
+    def _checked_actions(self, actions: Any) -> NDArray[np.int64]:
+        """The actions as int64, one of the space for every game."""
+        try:
+            array = np.asarray(actions) if isinstance(actions, np.ndarray) else np.array([*actions], dtype=object)
+        except TypeError:
+            array = np.array(actions, dtype=object)
+        if array.shape != (self.num_envs,):
+            raise InvalidAction(
+                f"actions must have shape ({self.num_envs},), one for each of the games 0 to {self.num_envs - 1}; "
+                f"got shape {array.shape}"
+            )
+        if array.dtype.kind in "iu":
+            numbers = array.astype(np.int64, copy=False)
+            is_wrong = numbers.view(np.uint64) >= self._n_actions
+        else:
+            is_wrong = np.array([not self._is_action(action) for action in array])
+            numbers = array if is_wrong.any() else array.astype(np.int64)
+        if is_wrong.any():
+            game = int(is_wrong.argmax())
+            raise InvalidAction(
+                f"actions must be integers from 0 to {self._n_actions - 1}; game {game} got {array[game]!r}"
+            )
+        return numbers
+
+    def _is_action(self, action: Any) -> bool:
+        try:
+            return 0 <= as_integer("action", action) < self._n_actions
+        except TypeError:
+            return False
+
+    def _checked_options(
+        self, options: Mapping[str, Any] | None
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64] | None, Sequence[FirstPlayer | None]]:
+        """Which games to reset, the positions they start from if given, and who starts."""
+        options = {} if options is None else options
+        if not isinstance(options, Mapping):
+            raise TypeError(f"options must be a dictionary or None; got {options!r}")
+        for key in options:
+            if key not in ("heaps", "first_player", "reset_mask"):
+                raise ValueError(f'options may hold "heaps", "first_player" and "reset_mask"; got {key!r}')
+        is_reset = self._checked_reset_mask(options.get("reset_mask"))
+        heaps = self._checked_starts(options.get("heaps"), is_reset)
+        first_player = self._checked_first_players(options.get("first_player"))
+        if heaps is None and not self.random_start:
+            for player in sorted({player for player in first_player if player not in (None, "agent")}):
+                self._check_opening('options["first_player"]', player)
+        return is_reset, heaps, first_player
+
+    def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
+        if mask is None:
+            mask = np.ones(self.num_envs, dtype=np.bool_)
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_:
+            raise TypeError(f'options["reset_mask"] must be a NumPy array of booleans; got {mask!r}')
+        if mask.shape != (self.num_envs,) or not mask.any():
+            raise ValueError(
+                f'options["reset_mask"] must have shape ({self.num_envs},) and one True or more; got {mask!r}'
+            )
+        if self._states is None and not mask.all():
+            raise ResetNeeded(f"game {mask.argmin()} was never reset: reset all games first")
+        is_reset: NDArray[np.bool_] = mask.copy()
+        return is_reset
+
+    def _checked_starts(self, heaps: Any, is_reset: NDArray[np.bool_]) -> NDArray[np.int64] | None:
+        if heaps is None:
+            return None
+        starts = self.rules.positions(heaps)
+        shape = self.num_envs, self.rules.n_heaps
+        if starts.shape not in (shape, shape[1:]):
+            raise ValueError(
+                f'options["heaps"] must have shape {shape[1:]}, one position for all games, or {shape}, one for '
+                f"each; got shape {starts.shape}"
+            )
+        starts = np.broadcast_to(starts, shape)
+        if (is_empty := is_reset & ~starts.any(axis=1)).any():
+            raise ValueError(f'options["heaps"] must be unfinished positions; game {is_empty.argmax()} got all 0')
+        return starts
+
+    def _checked_first_players(self, players: Any) -> Sequence[FirstPlayer | None]:
+        name = 'options["first_player"]'
+        if players is None:
+            return [self.first_player]
+        if isinstance(players, str) or not isinstance(players, Sequence | np.ndarray):
+            return [self._checked_first_player(players, name)]
+        if len(players) != self.num_envs:
+            raise ValueError(
+                f"{name} must be one for all games, or {self.num_envs}, one for each; got {len(players)}"
+            )
+        return [self._checked_first_player(player, f"{name}[{game}]") for game, player in enumerate(players)]
+
+    def _check_memory(self, memory_limit: int | None) -> None:
+        limit = _half_the_memory() if memory_limit is None else as_integer("memory_limit", memory_limit)
+        needed = self.num_envs * (MASK_BYTES * self._n_actions + HEAP_BYTES * self.rules.n_heaps)
+        if needed > limit:
+            raise ValueError(
+                f"num_envs={self.num_envs:,} games of {self.rules.n_heaps:,} heaps and {self._n_actions:,} actions "
+                f"take up to {needed / 1e6:,.1f} MB for masks and positions at each step, more than "
+                f"memory_limit={limit / 1e6:,.1f} MB; use a smaller num_envs, smaller heaps or a smaller "
+                "max_take, or raise memory_limit"
+            )
+
+
+def _checked_mode(mode: Any) -> AutoresetMode:
+    for known in AutoresetMode:
+        if mode in (known, known.value, known.name):
+            return known
+    names = ", ".join(repr(known.value) for known in AutoresetMode)
+    raise ValueError(f"autoreset_mode must be one of {names}, or an AutoresetMode; got {mode!r}")
+
+
+def _half_the_memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    except (AttributeError, ValueError, OSError):  # not every system says
+        return 4 * 2**30
