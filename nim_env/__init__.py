@@ -26,14 +26,9 @@ __all__ = [
 
 _SIMPLE = {"heaps": (21,), "max_take": 3, "misere": False}
 
-gymnasium.register(
-    "Nim-v0", entry_point="nim_env.gym_env:NimEnv", vector_entry_point="nim_env.vector_env:NimVectorEnv"
-)
-gymnasium.register(
-    "SimpleNim-v0",
-    entry_point="nim_env.gym_env:NimEnv",
-    vector_entry_point="nim_env.vector_env:NimVectorEnv",
-    kwargs=_SIMPLE,
-)
+_GYM = {"entry_point": "nim_env.gym_env:NimEnv", "vector_entry_point": "nim_env.vector_env:NimVectorEnv"}
+
+gymnasium.register("Nim-v0", **_GYM)
+gymnasium.register("SimpleNim-v0", **_GYM, kwargs=_SIMPLE)
 pettingzoo.register("aec", "nim-v0", entry_point="nim_env.aec_env:env")
 pettingzoo.register("aec", "simple_nim-v0", entry_point="nim_env.aec_env:env", kwargs=_SIMPLE)

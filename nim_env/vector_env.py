@@ -37,7 +37,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
 
     ## Information
     The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
-    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; and with ``opponent=None`` ``to_play``, int64
+    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; with ``opponent=None`` also ``to_play``, int64
     of shape ``(num_envs,)``. Beside each stands ``_key``, bool of shape ``(num_envs,)``: the games it is news of.
 
     ## Arguments
@@ -361,7 +361,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         needed = self.num_envs * (MASK_BYTES * self._n_actions + HEAP_BYTES * self.rules.n_heaps)
         if needed > limit:
             raise ValueError(
-                f"num_envs={self.num_envs:,} games of {self.rules.n_heaps:,} heaps and {self._n_actions:,} actions "
+                f"num_envs={self.num_envs:,} games of {self.rules.n_heaps:,} heaps, {self._n_actions:,} actions, "
                 f"take up to {needed / 1e6:,.1f} MB for masks and positions at each step, more than "
                 f"memory_limit={limit / 1e6:,.1f} MB; use a smaller num_envs, smaller heaps or a smaller "
                 "max_take, or raise memory_limit"
