@@ -4,6 +4,8 @@ Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium,
 ``simple_nim-v0`` with PettingZoo.
 """
 
+from typing import Any
+
 import gymnasium
 import pettingzoo
 
@@ -24,11 +26,14 @@ __all__ = [
     "vector_env",
 ]
 
-_SIMPLE = {"heaps": (21,), "max_take": 3, "misere": False}
+_SIMPLE: dict[str, Any] = {"heaps": (21,), "max_take": 3, "misere": False}
 
-_GYM = {"entry_point": "nim_env.gym_env:NimEnv", "vector_entry_point": "nim_env.vector_env:NimVectorEnv"}
-
-gymnasium.register("Nim-v0", **_GYM)
-gymnasium.register("SimpleNim-v0", **_GYM, kwargs=_SIMPLE)
-pettingzoo.register("aec", "nim-v0", entry_point="nim_env.aec_env:env")
-pettingzoo.register("aec", "simple_nim-v0", entry_point="nim_env.aec_env:env", kwargs=_SIMPLE)
+for _name, _arguments in (("Nim-v0", {}), ("SimpleNim-v0", _SIMPLE)):
+    gymnasium.register(
+        _name,
+        entry_point="nim_env.gym_env:NimEnv",
+        vector_entry_point="nim_env.vector_env:NimVectorEnv",
+        kwargs=_arguments,
+    )
+for _name, _arguments in (("nim-v0", {}), ("simple_nim-v0", _SIMPLE)):
+    pettingzoo.register("aec", _name, entry_point="nim_env.aec_env:env", kwargs=_arguments)

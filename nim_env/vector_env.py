@@ -37,8 +37,8 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
 
     ## Information
     The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
-    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; with ``opponent=None`` also ``to_play``, int64
-    of shape ``(num_envs,)``. Beside each stands ``_key``, bool of shape ``(num_envs,)``: the games it is news of.
+    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; ``to_play`` with ``opponent=None``, int64
+    of that shape. Beside each stands ``_key``, bool of shape ``(num_envs,)``: the games it is news of.
 
     ## Arguments
     ```python
