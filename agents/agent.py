@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import operator
 import os
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
+from agents.batches import row_counts
 from agents.checks import as_integer, as_share
 from agents.q_table import QTable, Rows
 from agents.space_json import space_from_json, space_to_json
@@ -23,6 +25,17 @@ from agents.space_json import space_from_json, space_to_json
 FORMAT = 1
 DAMAGE = EOFError, KeyError, OverflowError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile, zlib.error
 """What reading a damaged file may raise."""
+
+
+class Batch(NamedTuple):
+    """Transitions, n of them, with columns of the table for actions and masks."""
+
+    observations: NDArray[Any]
+    columns: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    next_observations: NDArray[Any]
+    terminated: NDArray[np.bool_]
+    next_legal: NDArray[np.bool_] | None
 
 
 class Agent(ABC):
@@ -46,6 +59,8 @@ class Agent(ABC):
     """The names of the constructor's further arguments, which :meth:`save` keeps."""
     learns_against_opponents: ClassVar[bool] = True
     """Whether the agent learns as one player, the others being part of the world."""
+    learns_whole_episodes: ClassVar[bool] = False
+    """Whether the transitions of an episode must come one after another, those of no other between them."""
     self_play: ClassVar[Literal["own turns", "every ply"] | None] = "own turns"
     """What comes next in self-play: what a player sees when it is to move again, or what the other player sees
     one ply on; ``None`` for an agent that does not learn by self-play."""
@@ -113,9 +128,13 @@ class Agent(ABC):
         """
         if not self._is_batch(observation):
             return np.array(self._values_of(observation))
-        rows = self.table.rows(np.asarray(observation))
-        values = self.table.values[rows]
-        values[rows < 0] = 0.0
+        return self._values_of_batch(np.asarray(observation))
+
+    def _values_of_batch(self, observations: NDArray[Any]) -> NDArray[np.float64]:
+        rows = self.table.rows(observations)
+        values = self.table.values.take(rows, axis=0, mode="clip")
+        if self.table.hashed:
+            values[rows < 0] = 0.0
         return values
 
     def _is_batch(self, observation: Any) -> bool:
@@ -141,6 +160,58 @@ class Agent(ABC):
             raise ValueError(f"action {action!r} is not in {self.action_space}")
         return column
 
+    def _columns(self, actions: NDArray[Any]) -> NDArray[np.int64]:
+        """The columns of a batch of actions."""
+        if actions.dtype.kind not in "iu":
+            raise TypeError(
+                f"action must be an integer of {self.action_space} for each observation; got {actions!r}"
+            )
+        columns = actions.astype(np.int64, copy=False)
+        if self._first_action:
+            columns = columns - self._first_action
+        is_outside = columns.view(np.uint64) >= self.n_actions  # negative ones too
+        if is_outside.any():
+            raise ValueError(f"action {actions[is_outside][0]!r} is not in {self.action_space}")
+        return columns
+
+    def _checked_batch(
+        self,
+        observation: Any,
+        action: Any,
+        reward: Any,
+        next_observation: Any,
+        terminated: Any,
+        next_action_mask: Any,
+    ) -> Batch:
+        """A batch of transitions with its leading dimensions made one, nothing being wrong with it."""
+        observation, action = np.asarray(observation), np.asarray(action)
+        reward, terminated = np.asarray(reward, dtype=np.float64), np.asarray(terminated)
+        leading, shape = action.shape, self.observation_space.shape or ()
+        next_observation = np.asarray(next_observation)
+        for name, part, expected in (
+            ("observation", observation, leading + shape),
+            ("reward", reward, leading),
+            ("next_observation", next_observation, leading + shape),
+            ("terminated", terminated, leading),
+        ):
+            if part.shape != expected:
+                raise ValueError(f"{name} must have shape {expected}, as action has; got {part.shape}")
+        n = math.prod(leading)
+        legal = None
+        if next_action_mask is not None:
+            legal = self._legal_in_batch(next_action_mask, leading, "next_action_mask")
+        columns = self._columns(action.reshape(n))
+        if not np.isfinite(reward).all():
+            raise ValueError(f"reward must be finite; got {reward!r}")
+        return Batch(
+            observation.reshape(n, *shape),
+            columns,
+            reward.reshape(n),
+            next_observation.reshape(n, *shape),
+            terminated.reshape(n) != 0,
+            legal,
+        )
+
     def _legal(self, action_mask: Any, name: str = "action_mask") -> list[int]:
         """The columns of the legal actions of one observation; all of them without a mask."""
         if action_mask is None:
@@ -151,28 +222,39 @@ class Agent(ABC):
         legal: list[int] = mask.nonzero()[0].tolist()
         return legal
 
+    def _some_legal_in_batch(
+        self, action_mask: Any, leading: tuple[int, ...]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """The legal actions, and how many there are for each observation."""
+        legal = self._legal_in_batch(action_mask, leading)
+        number = row_counts(legal)
+        if not number.all():
+            raise ValueError("action_mask leaves an observation without a legal action")
+        return legal, number
+
     def _some_legal(self, action_mask: Any) -> list[int]:
         legal = self._legal(action_mask)
         if not legal:
             raise ValueError("action_mask leaves no legal action")
         return legal
 
-    def _legal_in_batch(self, action_mask: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-        if action_mask is None:
-            return np.ones(shape, dtype=np.bool_)
-        legal: NDArray[np.bool_] = np.asarray(action_mask) != 0
-        if legal.shape != shape:
-            raise ValueError(f"action_mask must have shape {shape}; got {legal.shape}")
-        if not legal.any(axis=-1).all():
-            raise ValueError("action_mask leaves an observation without a legal action")
-        return legal
+    def _leading(self, observations: NDArray[Any]) -> tuple[int, ...]:
+        """The shape of a batch."""
+        assert self._ndim is not None
+        return observations.shape[: observations.ndim - self._ndim]
 
-    def _drawn(self, weights: NDArray[Any]) -> NDArray[np.int64]:
-        """An index in each row, drawn in proportion to the weights; one of weight 0 is never drawn."""
-        cumulative = weights.cumsum(axis=-1)
-        drawn = self.generator.random(weights.shape[:-1]) * cumulative[..., -1]
-        indices: NDArray[np.int64] = (cumulative <= drawn[..., None]).sum(axis=-1)
-        return indices
+    def _legal_in_batch(
+        self, action_mask: Any, leading: tuple[int, ...], name: str = "action_mask"
+    ) -> NDArray[np.bool_]:
+        """The legal actions of a batch, all of them without a mask: shape ``(n, n_actions)``."""
+        shape = *leading, self.n_actions
+        if action_mask is None:
+            legal = np.ones(shape, dtype=np.bool_)
+        else:
+            legal = np.asarray(action_mask) != 0
+            if legal.shape != shape:
+                raise ValueError(f"{name} must have shape {shape}; got {legal.shape}")
+        return legal.reshape(math.prod(leading), self.n_actions)
 
     def _now(self, hyperparameter: str) -> float:
         """The value of a hyperparameter at this point of the training run."""

@@ -20,6 +20,7 @@ class MinimaxQAgent(QLearningAgent):
     """
 
     learns_against_opponents: ClassVar[bool] = False
+    next_mover: ClassVar[float] = -1.0
     self_play: ClassVar[Literal["own turns", "every ply"] | None] = "every ply"
 
     def player_values(self, observation: Any, player: int) -> NDArray[np.float64]:
@@ -39,6 +40,3 @@ class MinimaxQAgent(QLearningAgent):
             raise ValueError(f"player must be 0 or 1; got {player!r}")
         values = self.q_values(observation)
         return values if player == 0 else 0.0 - values  # no negative zeros
-
-    def _future(self, observation: Any, action_mask: Any) -> float:
-        return -super()._future(observation, action_mask)

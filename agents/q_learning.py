@@ -9,7 +9,8 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import Agent
+from agents.agent import Agent, Batch
+from agents.batches import BELOW_ALL, best_of, lowered, move_towards, one_of, row_counts
 from agents.checks import Hyperparameter, as_hyperparameter
 from agents.q_table import Rows
 
@@ -40,6 +41,8 @@ class QLearningAgent(Agent):
         ValueError: A hyperparameter is out of range, or the table would pass ``memory_limit``.
     """
 
+    next_mover: ClassVar[float] = 1.0
+    """Whose the value of the next observation is: 1 for the agent's own, -1 for the other player's."""
     hyperparameters: ClassVar[tuple[str, ...]] = ("learning_rate", "gamma", "epsilon", "ties")
 
     def __init__(
@@ -93,17 +96,23 @@ class QLearningAgent(Agent):
         return ties[int(self.generator.random() * len(ties))] + self._first_action
 
     def _act_on_batch(self, observations: NDArray[Any], action_mask: Any, explore: bool) -> NDArray[np.int64]:
-        values = self.q_values(observations)
-        legal = self._legal_in_batch(action_mask, values.shape)
-        values = np.where(legal, values, -np.inf)
-        actions = values.argmax(axis=-1)
-        if explore:
-            if self.ties == "random":
-                actions = self._drawn(values == values.max(axis=-1, keepdims=True))
-            explores = self.generator.random(actions.shape) < self._now("epsilon")
-            actions = np.where(explores, self._drawn(legal), actions)
-        chosen: NDArray[np.int64] = actions + self._first_action
-        return chosen
+        leading = self._leading(observations)
+        legal, number = self._some_legal_in_batch(action_mask, leading)
+        epsilon = self._now("epsilon") if explore else 0.0
+        columns = np.empty(len(legal), dtype=np.int64)
+        if epsilon > 0:
+            columns = one_of(legal, number, self.generator.random(len(legal)))
+        if epsilon < 1:
+            greedy = np.arange(len(legal))
+            if explore:
+                greedy = np.flatnonzero(self.generator.random(len(legal)) >= epsilon)
+            seen = observations.reshape(len(legal), *observations.shape[len(leading) :]).take(greedy, axis=0)
+            values = lowered(self._values_of_batch(seen), legal.take(greedy, axis=0))
+            columns[greedy], best = best_of(values)
+            if explore and self.ties == "random":
+                ties = values == best[:, None]
+                columns[greedy] = one_of(ties, row_counts(ties), self.generator.random(len(greedy)))
+        return (columns + self._first_action).reshape(leading)
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """Probability 1 for the action of :meth:`act` without exploration, shape ``(..., n_actions)``.
@@ -142,9 +151,10 @@ class QLearningAgent(Agent):
                 finite, or the parts of a batch differ in their leading dimensions. Nothing has been learnt then.
         """
         if self._is_batch(observation):
-            return self._update_from_batch(
-                observation, action, reward, next_observation, terminated, next_action_mask
+            self._learn(
+                self._checked_batch(observation, action, reward, next_observation, terminated, next_action_mask)
             )
+            return
         column = self._column(action)
         reward = float(reward)
         if not math.isfinite(reward):
@@ -155,44 +165,28 @@ class QLearningAgent(Agent):
         values = self.table.values
         old = values.item(row, column)
         values[row, column] = old + self._now("learning_rate") * (target - old)
-        return None
 
-    def _update_from_batch(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: Any,
-        next_action_mask: Any,
-    ) -> None:
-        shape, leading = self.observation_space.shape or (), np.shape(action)
-        if next_action_mask is None:
-            next_action_mask = np.ones((*leading, self.n_actions), dtype=np.int8)
-        parts = {
-            "observation": (np.asarray(observation), shape),
-            "action": (np.asarray(action), ()),
-            "reward": (np.asarray(reward, dtype=np.float64), ()),
-            "next_observation": (np.asarray(next_observation), shape),
-            "terminated": (np.asarray(terminated), ()),
-            "next_action_mask": (np.asarray(next_action_mask), (self.n_actions,)),
-        }
-        for name, (part, own_shape) in parts.items():
-            if part.shape != leading + own_shape:
-                raise ValueError(f"{name} must have shape {leading + own_shape}, as action has; got {part.shape}")
-        self.table.rows(parts["observation"][0])  # these three raise before anything is learnt
-        self.table.rows(parts["next_observation"][0])
-        for each in parts["action"][0].ravel():
-            self._column(each)
-        if not np.isfinite(parts["reward"][0]).all():
-            raise ValueError(f"reward must be finite; got {reward!r}")
-        flat = (part.reshape(math.prod(leading), *own_shape) for part, own_shape in parts.values())
-        for transition in zip(*flat, strict=True):
-            self.update(*transition)
+    def _learn(self, batch: Batch) -> None:
+        goes_on = (~batch.terminated).nonzero()[0]
+        legal = None if batch.next_legal is None else batch.next_legal.take(goes_on, axis=0)
+        futures = np.zeros(len(batch.rewards))
+        futures[goes_on] = self._futures(batch.next_observations.take(goes_on, axis=0), legal)
+        targets = batch.rewards + self._now("gamma") * futures
+        rows = self.table.rows(batch.observations, add=True)
+        entries = rows * self.n_actions + batch.columns
+        move_towards(self.table.values.reshape(-1), entries, targets, self._now("learning_rate"))
 
     def _future(self, observation: Any, action_mask: Any) -> float:
-        """What the next observation is worth to the mover: its best legal value, 0 where nothing is legal."""
+        """What the next observation is worth: its best legal value, 0 where nothing is legal."""
         values = self._values_of(observation)
-        if action_mask is None:
-            return max(values)
-        return max([values[action] for action in self._legal(action_mask, "next_action_mask")], default=0.0)
+        legal = values
+        if action_mask is not None:
+            legal = [values[action] for action in self._legal(action_mask, "next_action_mask")]
+        return self.next_mover * max(legal, default=0.0)
+
+    def _futures(self, observations: NDArray[Any], legal: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        """:meth:`_future` of a batch."""
+        values = self._values_of_batch(observations)
+        _, best = best_of(values if legal is None else lowered(values, legal))
+        best[best <= -BELOW_ALL / 2] = 0.0  # nothing is legal there
+        return self.next_mover * best

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from itertools import accumulate
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -50,12 +52,20 @@ class QTable:
         self._dtype = space.dtype
         self._looks_up = math.prod(space.shape or ()) <= 64  # longer observations would cost memory
         self._sizes: list[int] | None = None
+        self._strides: NDArray[np.int64] | None = None  # of indices that fit 64 bits
         number = FIRST_ROWS
         if sizes is not None:
             self._sizes = sizes.ravel().tolist()
             self._start = np.broadcast_to(getattr(space, "start", 0), sizes.shape).ravel().tolist()
             self._is_shifted = any(self._start)
+            self._starts, self._ends = (
+                np.array(self._start, dtype=np.int64),
+                np.array(self._sizes, dtype=np.uint64),
+            )
             n_observations = math.prod(self._sizes)
+            if n_observations < 2**63:
+                strides = accumulate(reversed(self._sizes[1:]), operator.mul, initial=1)
+                self._strides = np.array(list(strides)[::-1], dtype=np.int64)
             self._key_bytes = (n_observations.bit_length() + 7) // 8
             number = min(number, n_observations) if self.hashed else n_observations
         self._check_memory(number)
@@ -82,9 +92,9 @@ class QTable:
         Raises:
             ValueError: The observation is not in the space, or the table would pass its memory limit.
         """
-        if not self.hashed:
-            return self._arithmetic_row(observation)
-        key = self._key(observation)
+        return self._row_of(self._key(observation)) if self.hashed else self._arithmetic_row(observation)
+
+    def _row_of(self, key: bytes) -> int:
         row = self._keys.get(key)
         if row is None:
             row = len(self._keys)
@@ -94,14 +104,15 @@ class QTable:
             self._keys[key] = row
         return row
 
-    def rows(self, observations: NDArray[Any]) -> NDArray[np.int64]:
+    def rows(self, observations: NDArray[Any], add: bool = False) -> NDArray[np.int64]:
         """The rows of a batch of observations, -1 for those that a hashed table has not seen.
 
         Args:
             observations: Any number of leading dimensions before the space's own shape.
+            add: Whether to add those that are new to a hashed table instead.
 
         Raises:
-            ValueError: An observation is not in the space.
+            ValueError: An observation is not in the space, or the table would pass its memory limit.
         """
         if self.space.shape is None:
             raise ValueError(f"observations of {self.space} do not come in batches")
@@ -111,19 +122,33 @@ class QTable:
             raise ValueError(f"observation must have shape (..., *{shape}); got {observations.shape}")
         flat = observations.reshape(math.prod(leading), *shape)
         if self.hashed:
-            found = [self.find(observation) for observation in flat]
+            keys = self._batch_keys(flat)
+            found = [self._row_of(key) for key in keys] if add else [self._keys.get(key, -1) for key in keys]
             return np.array(found, dtype=np.int64).reshape(leading)
+        return self._arithmetic_rows(flat).reshape(leading)
+
+    def _arithmetic_rows(self, observations: NDArray[Any]) -> NDArray[np.int64]:
+        if observations.dtype.kind not in "iub":
+            raise self._not_in_space(observations[:1])
+        flat = observations.reshape(len(observations), len(self._starts))
+        digits = np.ascontiguousarray(flat, dtype=np.int64)
+        if self._is_shifted:
+            digits = digits - self._starts
         assert self._sizes is not None
-        if flat.dtype.kind not in "iub":
-            raise self._not_in_space(flat[:1])
-        digits = flat.reshape(len(flat), len(self._sizes)).astype(np.int64) - np.array(self._start)
-        outside = ((digits < 0) | (digits >= np.array(self._sizes))).any(axis=1)
-        if outside.any():
-            raise self._not_in_space(flat[outside][0])
-        rows = np.zeros(len(flat), dtype=np.int64)
-        for column, size in zip(digits.T, self._sizes, strict=True):
-            rows = rows * size + column
-        return rows.reshape(leading)
+        assert self._strides is not None
+        rows: NDArray[np.int64] = digits @ self._strides
+        if digits.size > len(self._ends):
+            self._ends = np.tile(self._sizes, 2 * len(digits)).astype(np.uint64)
+        is_outside = digits.view(np.uint64).ravel() >= self._ends[: digits.size]  # negative ones too
+        if is_outside.any():
+            raise self._not_in_space(observations[is_outside.argmax() // len(self._starts)])
+        return rows
+
+    def _batch_keys(self, observations: NDArray[Any]) -> list[bytes]:
+        if self._strides is None:
+            return [self._key(observation) for observation in observations]
+        indices = self._arithmetic_rows(observations).tolist()
+        return [index.to_bytes(self._key_bytes, "big") for index in indices]
 
     def to_arrays(self) -> dict[str, NDArray[Any]]:
         """What the table has learnt: ``values``, and for a hashed table ``keys``, one of equal length a row."""
@@ -151,7 +176,7 @@ class QTable:
             if len(self._keys) != len(values) or (len(keys) and keys.shape[1:] != (width,)):
                 raise ValueError(f"keys must be {len(values)} different ones of {width} bytes; got {keys.shape}")
             values = np.concatenate([values, np.zeros((FIRST_ROWS, self.n_actions))])
-        self.values = values
+        self.values = np.ascontiguousarray(values)
 
     def _arithmetic_row(self, observation: Any) -> int:
         if not self._looks_up or not isinstance(observation, np.ndarray):

@@ -13,11 +13,10 @@ import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
-from agents.agent import Agent, seen_space
+from agents.agent import Agent
 from agents.checks import as_integer
-
-TO_PLAY = "to_play"
-"""The info key by which a Gymnasium environment says that the agent plays both sides, and whose turn it is."""
+from agents.conventions import TO_PLAY, check_setting, check_spaces, unpacked
+from agents.vector_training import vector_episodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,16 +76,17 @@ def train(
     if not isinstance(agent, Agent):
         raise TypeError(f"agent must be an agents.Agent; got {agent!r}")
     episodes = as_integer("episodes", episodes, 0)
-    play = _episodes_of(agent, env, seed)
+    play = _episodes_of(agent, env, episodes, seed)
     rewards, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     played = 0
     with _progress_bar(episodes, progress) as bar:
         while played < episodes:
             agent.progress_remaining = 1 - played / episodes
-            rewards[played], lengths[played] = next(play)
-            played += 1
+            number, rewards_now, lengths_now = next(play)
+            rewards[played : played + number], lengths[played : played + number] = rewards_now, lengths_now
+            played += number
             if bar is not None:
-                bar.update()
+                bar.update(number)
             if callback is not None:
                 goes_on = callback(agent, History(_seen(rewards[:played]), _seen(lengths[:played])))
                 if isinstance(goes_on, bool | np.bool_) and not goes_on:
@@ -102,27 +102,23 @@ def _seen(array: NDArray[Any]) -> NDArray[Any]:
     return array
 
 
-def _episodes_of(agent: Agent, env: Any, seed: int | None) -> Iterator[tuple[float, int]]:
-    """Plays and learns one episode after another; yields the total reward and length of each."""
-    other_api = isinstance(env, type | gymnasium.vector.VectorEnv | pettingzoo.ParallelEnv)
+def _episodes_of(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
+    """Plays and learns; yields how many episodes have just ended, their total rewards and their lengths."""
+    if isinstance(env, gymnasium.vector.VectorEnv):
+        check_spaces(agent, env.single_observation_space, env.single_action_space)
+        return vector_episodes(agent, env, episodes, seed)
+    other_api = isinstance(env, type | pettingzoo.ParallelEnv)
     if not other_api and (isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None))):
         for player in env.possible_agents:
-            _check_spaces(agent, env.observation_space(player), env.action_space(player))
-        _check_setting(agent, players=len(env.possible_agents))
+            check_spaces(agent, env.observation_space(player), env.action_space(player))
+        check_setting(agent, players=len(env.possible_agents))
         return _every_episode(agent, partial(_aec_episode, agent, env), seed)
     if not other_api and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
-        _check_spaces(agent, env.observation_space, env.action_space)
+        check_spaces(agent, env.observation_space, env.action_space)
         return _every_episode(agent, partial(_gymnasium_episode, agent, env), seed)
-    raise TypeError(f"env must be a Gymnasium environment or a PettingZoo AEC environment; got {env!r}")
-
-
-def _check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> None:
-    for name, made_for, given in (
-        ("observation_space", agent.observation_space, seen_space(observation_space)),
-        ("action_space", agent.action_space, action_space),
-    ):
-        if made_for != given:
-            raise ValueError(f"the agent was made for {name}={made_for}, but the environment has {given}")
+    raise TypeError(
+        f"env must be a Gymnasium environment or vector environment, or a PettingZoo AEC environment; got {env!r}"
+    )
 
 
 @dataclass(slots=True)
@@ -139,20 +135,20 @@ class _Turn:
 
 def _every_episode(
     agent: Agent, play: Callable[[int | None], tuple[float, int]], seed: int | None
-) -> Iterator[tuple[float, int]]:
+) -> Iterator[tuple[int, float, int]]:
     while True:
         try:
-            episode = play(seed)
+            total, length = play(seed)
         finally:
             agent.end_episode()  # also where a person leaves in the middle
         seed = None
-        yield episode
+        yield 1, total, length
 
 
 def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
     observation, info = env.reset(seed=seed)
     self_play = TO_PLAY in info
-    _check_setting(agent, players=2 if self_play else 1)
+    check_setting(agent, players=2 if self_play else 1)
     if self_play and agent.self_play == "own turns":
         return _episode_of_own_turns(agent, env, observation, info)
     return _episode_of_every_step(agent, env, observation, info)
@@ -160,13 +156,13 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
 
 def _episode_of_every_step(agent: Agent, env: Any, observation: Any, info: dict[str, Any]) -> tuple[float, int]:
     """One learner, or an agent that learns from every ply: an action is followed by what the step returns."""
-    seen, mask = _unpacked(observation, info)
+    seen, mask = unpacked(observation, info)
     total, length, over = 0.0, 0, False
     while not over:
         player = info.get(TO_PLAY, 0)
         action = agent.act(seen, mask, explore=True)
         observation, reward, terminated, truncated, info = env.step(action)
-        next_seen, mask = _unpacked(observation, info)
+        next_seen, mask = unpacked(observation, info)
         agent.update(seen, action, reward, next_seen, terminated, mask)
         seen = next_seen
         total += -reward if player else reward
@@ -181,7 +177,7 @@ def _episode_of_own_turns(agent: Agent, env: Any, observation: Any, info: dict[s
     total, length, over = 0.0, 0, False
     while not over:
         player = info[TO_PLAY]
-        seen, mask = _unpacked(observation, info)
+        seen, mask = unpacked(observation, info)
         if player in waiting:
             waiting[player].learn(agent, seen, False, mask)
         action = agent.act(seen, mask, explore=True)
@@ -192,7 +188,7 @@ def _episode_of_own_turns(agent: Agent, env: Any, observation: Any, info: dict[s
         total += -reward if player else reward
         length += 1
         over = terminated or truncated
-    seen, mask = _unpacked(observation, info)
+    seen, mask = unpacked(observation, info)
     for owner, turn in waiting.items():
         if terminated or owner == info[TO_PLAY]:  # cut short, who has just moved sees no future
             turn.learn(agent, seen, terminated, mask)
@@ -207,7 +203,7 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
     for player in env.agent_iter():
         observation, reward, terminated, truncated, info = env.last()
         seat = 0 if every_ply else player
-        seen, mask = _unpacked(observation, info)
+        seen, mask = unpacked(observation, info)
         if player == first:
             total += reward
         sees_what_follows = terminated or not truncated or player != last_mover or alone
@@ -225,23 +221,6 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
         last_mover = player
         waiting[seat] = _Turn(seen, action, env.rewards[player])
     return total, length
-
-
-def _check_setting(agent: Agent, players: int) -> None:
-    name = type(agent).__name__
-    if players == 1 and not agent.learns_against_opponents:
-        raise ValueError(f"{name} learns by self-play alone; train it where it plays both sides")
-    if players > 1 and agent.self_play is None:
-        raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
-    if players > 2 and agent.self_play == "every ply":
-        raise ValueError(f"{name} learns games of two players; the environment has {players}")
-
-
-def _unpacked(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
-    """What the agent sees and its action mask, None where the environment gives none."""
-    if isinstance(observation, dict) and "observation" in observation and "action_mask" in observation:
-        return observation["observation"], observation["action_mask"]
-    return observation, info.get("action_mask")
 
 
 def _progress_bar(episodes: int, progress: bool) -> Any:

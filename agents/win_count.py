@@ -37,6 +37,7 @@ class WinCountAgent(Agent):
     """
 
     hyperparameters: ClassVar[tuple[str, ...]] = ("cutoff",)
+    learns_whole_episodes: ClassVar[bool] = True
     self_play: ClassVar[Literal["own turns", "every ply"] | None] = None
 
     def __init__(
@@ -51,8 +52,8 @@ class WinCountAgent(Agent):
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed, rows=rows, memory_limit=memory_limit)
         self.cutoff = None if cutoff is None else as_integer("cutoff", cutoff, 1)
-        self._legal_here: list[int] | None = None  # where :meth:`act` has just acted
-        self._taken: list[tuple[int, int, list[int]]] = []  # of the episode so far: row, column, legal columns
+        self._legal_at: dict[int, list[int]] = {}  # by row: the legal columns when :meth:`act` last acted there
+        self._taken: list[tuple[int, int]] = []  # of the episode so far: row and column
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
         """The counts behind the draw, 1 more than :meth:`q_values`: float64, shape ``(..., n_actions)``."""
@@ -73,15 +74,29 @@ class WinCountAgent(Agent):
             ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
         """
         if self._is_batch(observation):
-            return self._drawn(self.action_probabilities(observation, action_mask)) + self._first_action
-        counts = self._values_of(observation)
-        legal = self._legal_here = self._some_legal(action_mask)
+            return self._act_on_batch(np.asarray(observation), action_mask)
+        legal = self._some_legal(action_mask)
+        row = self.table.row(observation)
+        self._legal_at[row] = legal
+        counts: list[float] = self.table.values[row].tolist()
         left = self.generator.random() * (sum([counts[action] for action in legal]) + len(legal))
         for action in legal:
             left -= counts[action] + 1
             if left < 0:
                 return action + self._first_action
         return legal[-1] + self._first_action  # where rounding has left a little over
+
+    def _act_on_batch(self, observations: NDArray[Any], action_mask: Any) -> NDArray[np.int64]:
+        leading = self._leading(observations)
+        legal, number = self._some_legal_in_batch(action_mask, leading)
+        rows = self.table.rows(observations, add=True).ravel()
+        columns, ends = (np.flatnonzero(legal) % self.n_actions).tolist(), number.cumsum().tolist()
+        for row, start, end in zip(rows.tolist(), [0, *ends], ends):  # noqa: B905  the starts are one more
+            self._legal_at[row] = columns[start:end]
+        cumulative = ((self.table.values[rows] + 1) * legal).cumsum(axis=1)
+        drawn = self.generator.random(len(rows)) * cumulative[:, -1]
+        actions: NDArray[np.int64] = (cumulative <= drawn[:, None]).sum(axis=1) + self._first_action
+        return actions.reshape(leading)
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The shares of the counts among the legal actions, float64 of shape ``(..., n_actions)``.
@@ -90,7 +105,8 @@ class WinCountAgent(Agent):
             ValueError: As :meth:`act`.
         """
         counts = self.counts(observation)
-        counts *= self._legal_in_batch(action_mask, counts.shape)
+        legal, _ = self._some_legal_in_batch(action_mask, counts.shape[:-1])
+        counts *= legal.reshape(counts.shape)
         shares: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
         return shares
 
@@ -99,32 +115,45 @@ class WinCountAgent(Agent):
         observation: Any,
         action: Any,
         reward: Any,
-        next_observation: Any,  # noqa: ARG002
+        next_observation: Any,
         terminated: Any,
-        next_action_mask: Any = None,  # noqa: ARG002
+        next_action_mask: Any = None,
     ) -> None:
-        """Remembers one action of the running episode; at its end, counts them all. No batches.
+        """Remembers one action of the running episode; at its end, counts them all.
 
-        The legal alternatives are those that :meth:`act` has just chosen from; without it, all actions.
+        In a batch the transitions come one after another, so that those of one episode end before another's
+        begin. The legal alternatives are those that :meth:`act` last chose from at the observation; where it
+        never did, all actions.
 
         Args:
-            observation: What the agent saw.
-            action: What it did, an integer of the action space.
+            observation: What the agent saw, one observation or a batch.
+            action: What it did, an integer of the action space for each observation.
             reward: What it got; at the end, above 0 is a win and below 0 a loss.
             next_observation: Without effect.
             terminated: Whether the episode ended for good.
             next_action_mask: Without effect.
 
         Raises:
-            TypeError: The action is not an integer.
-            ValueError: The observation or action is not in its space, or the reward is not finite.
+            TypeError: An action is not an integer.
+            ValueError: An observation or action is not in its space, a reward is not finite, or the parts of a
+                batch differ in their leading dimensions.
         """
+        if self._is_batch(observation):
+            batch = self._checked_batch(
+                observation, action, reward, next_observation, terminated, next_action_mask
+            )
+            rows = self.table.rows(batch.observations, add=True)
+            steps = rows.tolist(), batch.columns.tolist(), batch.rewards.tolist(), batch.terminated.tolist()
+            for step in zip(*steps, strict=True):
+                self._remember(*step)
+            return
         column, reward = self._column(action), float(reward)
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward}")
-        legal = list(range(self.n_actions)) if self._legal_here is None else self._legal_here
-        self._taken.append((self.table.row(observation), column, legal))
-        self._legal_here = None
+        self._remember(self.table.row(observation), column, reward, bool(terminated))
+
+    def _remember(self, row: int, column: int, reward: float, terminated: bool) -> None:
+        self._taken.append((row, column))
         if terminated:
             if reward:
                 for turn in self._taken:
@@ -134,9 +163,9 @@ class WinCountAgent(Agent):
     def end_episode(self) -> None:
         """Forgets the actions of an episode that was cut short: it was neither won nor lost."""
         self._taken.clear()
-        self._legal_here = None
 
-    def _count(self, row: int, column: int, legal: list[int], won: bool) -> None:
+    def _count(self, row: int, column: int, won: bool) -> None:
+        legal = self._legal_at.get(row) or list(range(self.n_actions))
         counts: list[float] = self.table.values[row].tolist()
         if won:
             counts[column] += 1

@@ -120,7 +120,7 @@ class Games(ABC):
 
     @abstractmethod
     def are_illegal(self, states: States) -> NDArray[np.bool_]:
-        """Which games have ended by an illegal action."""
+        """Which games have ended by an illegal action; openings do not count."""
 
 
 class TabulatedGames(Games):
@@ -200,7 +200,7 @@ class TabulatedGames(Games):
         return self._rewards.take(states)
 
     def are_illegal(self, states: States) -> NDArray[np.bool_]:
-        return (states > self._n) & (states < 2 * self._n)
+        return states > self._n
 
 
 class ComputedGames(Games):

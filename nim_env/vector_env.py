@@ -102,8 +102,11 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self._opponent_may_fail = not (self._policy is None or is_built_in(self._policy))
         self._every_game = np.arange(self.num_envs)
         self._states: States | None = None  # until the first reset
-        self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
-        self._last_reward = np.zeros(self.num_envs)  # of each game's last finished episode; 0 before the first
+        self._none = np.zeros(self.num_envs, dtype=np.bool_)
+        self._is_over = self._none
+        self._last_reward = np.zeros(
+            self.num_envs
+        )  # of each game's last episode against an opponent; 0 before one
         self._to_play = np.zeros(self.num_envs, dtype=np.int64)
 
     def reset(
@@ -171,8 +174,8 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             )
         actions = self._checked_actions(actions)
         moved = self._games.move(self._states, actions)
-        if self.illegal_action == "raise" and (are_illegal := self._games.are_illegal(moved)).any():
-            game = int(are_illegal.argmax())
+        if self.illegal_action == "raise" and (wrong := self._games.are_illegal(moved) & ~self._is_over).any():
+            game = int(wrong.argmax())
             heaps = self._games.heaps(self._states)[game].tolist()
             raise InvalidAction(f"game {game}: {illegal_move(self.rules, int(actions[game]), heaps)}")
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
@@ -187,10 +190,11 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
                 states = self._restarted(states, is_over)
                 to_play = to_play * ~is_over
         self._states, self._to_play = states, to_play
-        np.copyto(self._last_reward, rewards, where=is_over)
-        self._is_over = np.zeros_like(is_over) if same_step else is_over.copy()
-        infos.update(self._infos(states, np.ones_like(is_over)))
-        return self._games.heaps(states), rewards, is_over, np.zeros_like(is_over), infos
+        if self._policy is not None:
+            np.copyto(self._last_reward, rewards, where=is_over)
+        self._is_over = self._none.copy() if same_step else is_over.copy()
+        infos.update(self._infos(states, ~self._none))
+        return self._games.heaps(states), rewards, is_over, self._none.copy(), infos
 
     def action_masks(self) -> NDArray[np.int8]:
         """Which actions are legal now: int8, shape ``(num_envs, n_actions)``, all ones where a game is over.
@@ -214,10 +218,11 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
         to_play = self._to_play.tolist() if self._policy is None else [None] * self.num_envs
-        seen = zip(self._games.heaps(self._states), self._is_over, self._last_reward > 0, to_play, strict=True)
+        won = self._games.rewards(self._states) > 0
+        seen = zip(self._games.heaps(self._states), self._is_over, won, to_play, strict=True)
         return tuple(
-            as_text(heaps.tolist(), self.rules.heaps, status_of(bool(is_over), bool(won), player))
-            for heaps, is_over, won, player in seen
+            as_text(heaps.tolist(), self.rules.heaps, status_of(bool(is_over), bool(has_won), player))
+            for heaps, is_over, has_won, player in seen
         )
 
     def _infos(self, states: States, told: NDArray[np.bool_]) -> Infos:
