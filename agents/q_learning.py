@@ -98,20 +98,21 @@ class QLearningAgent(Agent):
     def _act_on_batch(self, observations: NDArray[Any], action_mask: Any, explore: bool) -> NDArray[np.int64]:
         leading = self._leading(observations)
         legal, number = self._some_legal_in_batch(action_mask, leading)
-        epsilon = self._now("epsilon") if explore else 0.0
+        explores = np.zeros(len(legal), dtype=np.bool_)
+        if explore:
+            explores = self.generator.random(len(legal)) < self._now("epsilon")
         columns = np.empty(len(legal), dtype=np.int64)
-        if epsilon > 0:
-            columns = one_of(legal, number, self.generator.random(len(legal)))
-        if epsilon < 1:
-            greedy = np.arange(len(legal))
-            if explore:
-                greedy = np.flatnonzero(self.generator.random(len(legal)) >= epsilon)
+        if (random := explores.nonzero()[0]).size:
+            columns[random] = one_of(
+                legal.take(random, axis=0), number[random], self.generator.random(random.size)
+            )
+        if (greedy := (~explores).nonzero()[0]).size:
             seen = observations.reshape(len(legal), *observations.shape[len(leading) :]).take(greedy, axis=0)
             values = lowered(self._values_of_batch(seen), legal.take(greedy, axis=0))
             columns[greedy], best = best_of(values)
             if explore and self.ties == "random":
                 ties = values == best[:, None]
-                columns[greedy] = one_of(ties, row_counts(ties), self.generator.random(len(greedy)))
+                columns[greedy] = one_of(ties, row_counts(ties), self.generator.random(greedy.size))
         return (columns + self._first_action).reshape(leading)
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:

@@ -9,7 +9,6 @@ finished game waits in its *opening*, the state from which the reply draws where
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeGuard
@@ -32,10 +31,9 @@ from nim_env.policies import (
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
-TABULATED = 2**20  # entries, positions times actions, up to which a whole game is tabulated: about 30 MB
-TABULATED_MASKS = 2**26  # entries up to which the masks are: 64 MiB
-
-MASK_BATCH = 2**12  # positions whose masks are made at once
+TABLES = 2**28  # bytes that the tables of a game may take
+TABULATED_MOVES = 2**20  # entries of them that moves may be; in larger games they are computed from the index
+BATCH = 2**12  # positions tabulated at once
 
 OPENINGS = AGENT, OPPONENT, EITHER, ANYWHERE = range(4)
 """How an episode opens: who makes the first move, or at a position drawn from all."""
@@ -134,31 +132,32 @@ class TabulatedGames(Games):
     def __init__(self, setting: Setting) -> None:
         super().__init__(setting)
         rules, n = self.rules, self.rules.n_positions
-        self._n, self._n_actions = n, rules.n_actions
-        positions = np.arange(n)
-        heaps = positions[:, None] // np.array(rules.strides) % np.array(rules.shape)
-        masks = rules.action_mask(heaps)
-        masks[0] = 1  # the game is over there
-        self._heaps = np.concatenate([heaps, heaps])
-        self._masks = np.concatenate([masks, np.ones_like(masks)])
+        self._n, self._n_actions, self._offsets = n, rules.n_actions, np.array(rules.offsets)
+        self._heaps = np.empty((2 * n, rules.n_heaps), dtype=np.min_scalar_type(max(rules.heaps)))
+        self._masks = np.ones((2 * n, rules.n_actions), dtype=np.int8)  # in finished games too
+        for start in range(0, n, BATCH):
+            index = np.arange(start, min(start + BATCH, n))
+            heaps = index[:, None] // np.array(rules.strides) % np.array(rules.shape)
+            self._heaps[index] = self._heaps[n + index] = heaps
+            self._masks[index[index > 0]] = rules.action_mask(heaps[index > 0])
         self._rewards = np.concatenate([np.zeros(n), np.full(n, -1.0)])
         self._rewards[[0, n]] = setting.last_mover_reward, -setting.last_mover_reward
-        next_opening = self.opening(setting.openings(setting.first_player, self._rewards > 0))
-        moves = np.repeat(next_opening[:, None], rules.n_actions, axis=1)
-        moves[1:n] = np.where(masks, positions[:, None] - rules.offsets, positions[:, None] + n)[1:]
-        self._moves = moves.ravel()
         if self.draws:
-            self._tabulate_replies(heaps[1:], masks[1:])
+            self._tabulate_replies()
+        self._moves: States | None = None
+        if self._masks.size <= TABULATED_MOVES:
+            states, actions = np.indices(self._masks.shape).reshape(2, -1)
+            self._moves = self._moved(states, actions)
 
-    def _tabulate_replies(self, heaps: NDArray[np.int64], masks: NDArray[np.int8]) -> None:
+    def _tabulate_replies(self) -> None:
         """Lists for each state the states that it leads to, one of which is drawn."""
         n, setting = self._n, self.setting
         playing = np.arange(1, n)
         if is_built_in(setting.policy):
-            choices = setting.policy.choices(heaps, masks)
+            choices = setting.policy.choices(self._heaps[1:n], self._masks[1:n])
             number = choices.sum(axis=1, dtype=np.int64)
             row, action = choices.nonzero()
-            replies = playing[row] - np.array(self.rules.offsets)[action]
+            replies = playing[row] - self._offsets[action]
             replies[replies == 0] = n
         else:
             number, replies = np.ones_like(playing), playing
@@ -181,7 +180,19 @@ class TabulatedGames(Games):
         return 2 * self._n + openings if self.draws else np.full(len(openings), self._n - 1)
 
     def move(self, states: States, actions: NDArray[np.int64]) -> States:
+        if self._moves is None:
+            return self._moved(states, actions)
         return self._moves.take(states * self._n_actions + actions)
+
+    def _moved(self, states: States, actions: NDArray[np.int64]) -> States:
+        after: States = states - self._offsets.take(actions)
+        is_illegal = self._masks.reshape(-1).take(states * self._n_actions + actions) == 0
+        if is_illegal.any():
+            after[is_illegal] = states[is_illegal] + self._n
+        rewards = self._rewards.take(states)
+        finished = rewards.nonzero()[0]
+        after[finished] = self.opening(self.setting.openings(self.setting.first_player, rewards[finished] > 0))
+        return after
 
     def reply(self, states: States, generator: np.random.Generator, games: NDArray[np.int64]) -> States:  # noqa: ARG002
         if not self.draws:
@@ -191,7 +202,7 @@ class TabulatedGames(Games):
         return seen
 
     def heaps(self, states: States) -> NDArray[np.int64]:
-        return self._heaps.take(states, axis=0)
+        return self._heaps.take(states, axis=0).astype(np.int64)
 
     def masks(self, states: States) -> NDArray[np.int8]:
         return self._masks.take(states, axis=0)
@@ -216,9 +227,6 @@ class ComputedGames(Games):
         reward = setting.last_mover_reward
         self._rewards = np.array([0.0, reward, -reward, -1.0, *[0.0] * len(OPENINGS)])
         self._leaves_alive = self.rules.move_counts < sum(self.rules.heaps)  # from the full heaps
-        self._mask_of: Callable[[NDArray[np.int64]], NDArray[np.int8]] = self.rules.action_mask
-        if self.rules.n_positions * self.rules.n_actions <= TABULATED_MASKS:
-            self._mask_of = mask_table(self.rules)
 
     def at(self, heaps: NDArray[np.int64]) -> States:
         return np.column_stack([heaps, np.full(len(heaps), self.PLAYING)])
@@ -304,7 +312,7 @@ class ComputedGames(Games):
         return states[:, :-1].copy()
 
     def masks(self, states: States) -> NDArray[np.int8]:
-        masks = self._mask_of(states[:, :-1])
+        masks = self.rules.action_mask(states[:, :-1])
         masks[states[:, -1] != self.PLAYING] = 1
         return masks
 
@@ -316,35 +324,10 @@ class ComputedGames(Games):
         return are_illegal
 
 
-class MaskTable:
-    """The legal actions of every position of a game, looked up by its index."""
-
-    def __init__(self, rules: NimRules) -> None:
-        self.rules, self._strides = rules, np.array(rules.strides)
-        self._masks = np.empty((rules.n_positions, rules.n_actions), dtype=np.int8)
-        for start in range(0, rules.n_positions, MASK_BATCH):
-            index = np.arange(start, min(start + MASK_BATCH, rules.n_positions))
-            self._masks[index] = rules.action_mask(index[:, None] // self._strides % np.array(rules.shape))
-
-    def __reduce__(self) -> Any:
-        return mask_table, (self.rules,)
-
-    def __call__(self, heaps: NDArray[np.int64]) -> NDArray[np.int8]:
-        """As :meth:`NimRules.action_mask`, for positions known to be the game's."""
-        masks: NDArray[np.int8] = self._masks.take(heaps @ self._strides, axis=0)
-        return masks
-
-
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=8)
 def tabulated_games(setting: Setting) -> TabulatedGames:
     """The tables of a setting, shared by all its environments."""
     return TabulatedGames(setting)
-
-
-@lru_cache(maxsize=2)
-def mask_table(rules: NimRules) -> MaskTable:
-    """The masks of a game, shared by all its environments."""
-    return MaskTable(rules)
 
 
 def is_built_in(policy: Policy | None) -> TypeGuard[UniformPolicy]:
@@ -354,10 +337,14 @@ def is_built_in(policy: Policy | None) -> TypeGuard[UniformPolicy]:
 
 def games_of(setting: Setting) -> Games:
     """The quickest way to play a setting."""
-    is_small = setting.rules.n_positions * setting.rules.n_actions <= TABULATED
-    if is_small and (setting.policy is None or is_built_in(setting.policy)):
-        return tabulated_games(setting)
-    return ComputedGames(setting)
+    rules = setting.rules
+    entries = rules.n_positions * rules.n_actions
+    tables = 2 * entries + rules.n_positions * (2 * 8 * rules.n_heaps + 80)
+    if is_built_in(setting.policy):
+        tables += 8 * entries
+    elif setting.policy is not None:
+        return ComputedGames(setting)
+    return tabulated_games(setting) if tables <= TABLES else ComputedGames(setting)
 
 
 def _random_positions(rules: NimRules, number: int, generator: np.random.Generator) -> NDArray[np.int64]:
