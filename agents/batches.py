@@ -56,7 +56,7 @@ def move_towards(
         targets: What each is moved towards.
         share: How far, α, 0 to 1.
     """
-    if share == 1.0:
+    if share == 1.0 or not entries.size:
         values[entries] = targets  # of several assignments to one entry the last stays
         return
     order = entries.argsort(kind="stable")

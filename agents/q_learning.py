@@ -164,8 +164,8 @@ class QLearningAgent(Agent):
         target = reward + self._now("gamma") * future
         row = self.table.row(observation)
         values = self.table.values
-        old = values.item(row, column)
-        values[row, column] = old + self._now("learning_rate") * (target - old)
+        share = self._now("learning_rate")
+        values[row, column] = (1.0 - share) * values.item(row, column) + share * target  # at 1 the target itself
 
     def _learn(self, batch: Batch) -> None:
         goes_on = (~batch.terminated).nonzero()[0]

@@ -241,18 +241,20 @@ def checked_probabilities(
             (0,) * (action_mask.ndim - 1),
         )
     weights = weights.astype(np.float64)
-    for wrong, what in (
-        (~(weights >= 0).all(axis=-1), "negative or not a number"),
-        (((weights > 0) & (action_mask == 0)).any(axis=-1), "above 0 for an illegal action"),
-        (~(np.abs(weights.sum(axis=-1) - 1) <= ROUNDING), "not of sum 1"),
-    ):
-        if wrong.any():
-            where = tuple(np.argwhere(wrong)[0])
-            raise AnswerError(
-                f"{name} answered probabilities {what} at heaps {observation[where].tolist()}: "
-                f"{np.array2string(weights[where], precision=4, threshold=64)}",
-                where,
-            )
+    wrongs = {
+        "negative or not a number": ~(weights >= 0).all(axis=-1),
+        "above 0 for an illegal action": ((weights > 0) & (action_mask == 0)).any(axis=-1),
+        "not of sum 1": ~(np.abs(weights.sum(axis=-1) - 1) <= ROUNDING),
+    }
+    is_wrong = np.any(list(wrongs.values()), axis=0)
+    if is_wrong.any():
+        where = tuple(np.argwhere(is_wrong)[0])
+        what = next(what for what, wrong in wrongs.items() if wrong[where])
+        raise AnswerError(
+            f"{name} answered probabilities {what} at heaps {observation[where].tolist()}: "
+            f"{np.array2string(weights[where], precision=4, threshold=64)}",
+            where,
+        )
     return weights
 
 

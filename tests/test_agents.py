@@ -217,25 +217,6 @@ def test_the_end_has_no_future_and_the_discount_counts():
     assert agent.q_values([1, 1])[0] == 1
 
 
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1.0, 0.5]))
-def test_a_batch_is_its_transitions_one_after_another(seed, learning_rate):
-    generator = np.random.default_rng(seed)
-    together, one_by_one = (agent_of(learning_rate=learning_rate, gamma=0.9) for _ in range(2))
-    shape = (4, 5)
-    batch = (
-        generator.integers([3, 2], size=(*shape, 2)),  # few states, so that pairs recur
-        generator.integers(3, size=shape),
-        generator.normal(size=shape),
-        generator.integers([3, 2], size=(*shape, 2)),
-        generator.random(shape) < 0.3,
-        (generator.random((*shape, 3)) < 0.7).astype(np.int8),
-    )
-    together.update(*batch)
-    for where in np.ndindex(shape):
-        one_by_one.update(*(part[where] for part in batch))
-    np.testing.assert_array_equal(together.table.values, one_by_one.table.values)
-
-
 @pytest.mark.parametrize("rows", ["auto", "hashed"])
 def test_observations_are_recognised_in_any_form(rows):
     wide = agent_of(spaces.MultiDiscrete([200, 200]), rows=rows)

@@ -40,24 +40,6 @@ def test_a_move_is_worth_minus_the_best_that_the_other_can_do():
     assert agent.q_values(1)[1] == -1
 
 
-def test_a_batch_is_its_plies_one_after_another():
-    generator = np.random.default_rng(0)
-    together, one_by_one = (MinimaxQAgent(spaces.Discrete(4), spaces.Discrete(3), gamma=0.9) for _ in range(2))
-    batch = (
-        generator.integers(4, size=50),
-        generator.integers(3, size=50),
-        generator.normal(size=50),
-        generator.integers(4, size=50),
-        generator.random(50) < 0.3,
-        generator.integers(2, size=(50, 3)),
-    )
-    together.update(*batch)
-    for transition in zip(*batch, strict=True):
-        one_by_one.update(*transition)
-    np.testing.assert_array_equal(together.table.values, one_by_one.table.values)
-    assert together.table.values.any()
-
-
 def test_one_table_shows_itself_as_two():
     agent = MinimaxQAgent(spaces.Discrete(2), spaces.Discrete(2), learning_rate=1)
     agent.update(1, 0, 0.75, 0, True)
