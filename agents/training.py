@@ -104,10 +104,11 @@ def _seen(array: NDArray[Any]) -> NDArray[Any]:
 
 def _episodes_of(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
     """Plays and learns; yields how many episodes have just ended, their total rewards and their lengths."""
-    if isinstance(env, gymnasium.vector.VectorEnv):
+    is_class = isinstance(env, type)
+    if isinstance(env, gymnasium.vector.VectorEnv) or (hasattr(env, "single_observation_space") and not is_class):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
-    other_api = isinstance(env, type | pettingzoo.ParallelEnv)
+    other_api = is_class or isinstance(env, pettingzoo.ParallelEnv)
     if not other_api and (isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None))):
         for player in env.possible_agents:
             check_spaces(agent, env.observation_space(player), env.action_space(player))

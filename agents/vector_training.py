@@ -243,6 +243,10 @@ def vector_episodes(
 
 
 def _learner(agent: Agent, games: Games) -> Learner:
+    if agent.observation_space.shape is None:
+        raise ValueError(
+            f"observations of {agent.observation_space} do not come in batches; train on one environment"
+        )
     self_play = games.view.to_play is not None
     check_setting(agent, players=2 if self_play else 1)
     if agent.learns_whole_episodes:

@@ -87,6 +87,9 @@ class OnlyTheAPI:
     """Passes on what an API names, and raises on anything else."""
 
     GYMNASIUM = frozenset({"reset", "step", "observation_space", "action_space"})
+    VECTOR = frozenset(
+        {"reset", "step", "num_envs", "metadata", "single_observation_space", "single_action_space"}
+    )
     PETTINGZOO = frozenset(
         {
             "reset",

@@ -1,0 +1,363 @@
+"""Training on vector environments: what is learnt, how many episodes, and that it ends where singles do."""
+
+import csv
+from functools import cache, partial
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from other_games import GOAL, OnlyTheAPI, RaceGym
+from scipy import stats
+from test_minimax_q import DATA
+
+import agents
+import nim_env  # noqa: F401  registers
+from agents import MinimaxQAgent, QLearningAgent, WinCountAgent
+from nim_env import NimRules, evaluation
+
+MODES = list(AutoresetMode)
+EVERY_MODE = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
+
+
+def make(num_envs=64, name="Nim-v0", **arguments):
+    return gym.make_vec(name, num_envs=num_envs, **arguments)
+
+
+def agent_for(env, kind=QLearningAgent, **arguments):
+    return kind(env.single_observation_space, env.single_action_space, **{"seed": 0, **arguments})
+
+
+# --- Transition by transition ---------------------------------------------------------------------
+
+
+class Race(RaceGym):
+    """Race to ten from some counter on, with masks, and cut short at will."""
+
+    def __init__(self, start=0, truncate_after=None, alone=False, in_observation=False):
+        super().__init__(truncate_after)
+        self.start, self.alone, self.in_observation = start, alone, in_observation
+        if in_observation:
+            self.observation_space = spaces.Dict(
+                {"observation": RaceGym.observation_space, "action_mask": spaces.MultiBinary(2)}
+            )
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.counter = self.start
+        return self.seen(self.counter, {"to_play": 0})
+
+    def step(self, action):
+        counter, *rest, info = super().step(action)
+        observation, info = self.seen(counter, info)
+        return observation, *rest, info
+
+    def seen(self, counter, info):
+        info = {} if self.alone else info
+        mask = np.array([1, counter != 3], dtype=np.int8)
+        if self.in_observation:
+            return {"observation": np.int64(counter), "action_mask": mask}, info
+        return counter, {**info, "action_mask": mask}
+
+
+def watching(kind):
+    """An agent of a kind that plays by rote and writes down what it is taught."""
+
+    class Watching(kind):
+        def act(self, observation, action_mask=None, explore=False):
+            assert explore
+            counters = np.asarray(observation)
+            actions = 1 + (counters * 7 // 3 + 1) % 2
+            mask = np.ones((*counters.shape, 2)) if action_mask is None else np.asarray(action_mask)
+            legal = np.take_along_axis(mask, actions[..., None] - 1, axis=-1)[..., 0]
+            self.taught = getattr(self, "taught", [])
+            return np.where(legal, actions, 1)
+
+        def update(self, *transition):
+            *parts, mask = transition
+            if np.ndim(parts[1]):
+                masks = [None] * len(parts[1]) if mask is None else mask
+                for row in zip(*parts, masks, strict=True):
+                    self.update(*row)
+                return
+            self.taught.append((*(part.item() if hasattr(part, "item") else part for part in parts), tuple(mask)))
+
+    return Watching(RaceGym.observation_space, RaceGym.action_space)
+
+
+class Watched(QLearningAgent):
+    self_play = "every ply"
+
+
+@EVERY_MODE
+@pytest.mark.parametrize("in_observation", [False, True])
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("kind", [QLearningAgent, Watched, WinCountAgent])
+def test_the_same_is_taught_as_by_single_environments(kind, alone, in_observation, mode):
+    if kind is WinCountAgent and not alone:
+        return  # it does not learn by self-play
+    ways = [
+        partial(Race, start, cut, alone, in_observation)
+        for start, cut in ((0, None), (5, None), (3, 2), (9, None), (1, 4), (8, 1), (6, 3))
+    ]
+    vector_agent, single_agent = watching(kind), watching(kind)
+    sync = SyncVectorEnv(ways, autoreset_mode=mode)
+    history = agents.train(vector_agent, sync, len(ways))  # so that each is played once
+    singles = [agents.train(single_agent, way(), 1) for way in ways]
+    assert sorted(vector_agent.taught) == sorted(single_agent.taught)
+    assert sorted(history.lengths.tolist()) == sorted(single.lengths.item() for single in singles)
+    assert sorted(history.rewards.tolist()) == sorted(single.rewards.item() for single in singles)
+    if kind is WinCountAgent:  # each episode in one piece
+        seen = [transition[0] for transition in vector_agent.taught]
+        starts = [counter for counter in seen if counter in (0, 5, 3, 9, 1, 8, 6)]
+        assert len(starts) >= len(ways)
+        for before, after in zip(vector_agent.taught, vector_agent.taught[1:], strict=False):
+            assert before[3] == after[0] or after[0] in (0, 5, 3, 9, 1, 8, 6)
+
+
+class Corridor(gym.Env):
+    """As long as was drawn: one step or twenty."""
+
+    observation_space, action_space = spaces.Discrete(21), spaces.Discrete(1)
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.left = int(self.np_random.choice([1, 20]))
+        return self.left, {}
+
+    def step(self, action):  # noqa: ARG002
+        self.left -= 1
+        return self.left, 1.0, self.left == 0, False, {}
+
+
+@EVERY_MODE
+def test_exactly_the_episodes_that_begin_first_count(mode):
+    env = SyncVectorEnv([Corridor] * 100, autoreset_mode=mode)
+    agent = agent_for(env, learning_rate=0.5)
+    learnt = []
+    agent.update = lambda *batch: learnt.append(len(batch[1]))
+    history = agents.train(agent, env, 1000, seed=1)
+    assert len(history.lengths) == len(history.rewards) == 1000
+    assert history.lengths.sum() == history.rewards.sum() == sum(learnt)
+    assert set(history.lengths) == {1, 20}
+    assert stats.binomtest(int((history.lengths == 20).sum()), 1000, 0.5).pvalue > 0.001
+
+
+@EVERY_MODE
+@pytest.mark.parametrize("opponent", ["random", None])
+@pytest.mark.parametrize("episodes", [0, 1, 3, 4, 5, 50])
+def test_any_number_of_episodes(episodes, opponent, mode):
+    env = make(4, opponent=opponent, autoreset_mode=mode, illegal_action="raise")
+    for kind in (QLearningAgent, MinimaxQAgent if opponent is None else WinCountAgent):
+        history = agents.train(agent_for(env, kind), env, episodes, seed=0)
+        assert len(history.rewards) == len(history.lengths) == episodes
+        assert set(history.rewards) <= {-1, 1}
+        assert (history.lengths > 0).all()
+
+
+def test_rewards_are_the_first_players():
+    env = make(50, opponent=None, heaps=(1, 1), misere=False)
+    history = agents.train(agent_for(env), env, 200, seed=0)
+    assert history.rewards.tolist() == [-1] * 200  # the second player takes the last object
+    assert history.lengths.tolist() == [2] * 200
+
+
+def test_the_same_seeds_the_same_training():
+    tables = []
+    for _ in range(2):
+        env = make(16, opponent="expert")
+        agent = agent_for(env)
+        history = agents.train(agent, env, 300, seed=3)
+        tables.append((agent.table.values.copy(), history.rewards, history.lengths))
+    for one, other in zip(*tables, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_callbacks():
+    env = make(8)
+    seen = []
+
+    def watch(agent, history):
+        seen.append(len(history.rewards))
+        assert agent.progress_remaining == 1 - ([0, *seen][-2]) / 100
+        with pytest.raises(ValueError, match="read-only"):
+            history.rewards[0] = 5
+        return seen[-1] < 60
+
+    history = agents.train(agent_for(env), env, 100, seed=0, callback=watch)
+    assert seen == sorted(set(seen))
+    assert len(history.rewards) == seen[-1] >= 60 > seen[-2]
+    assert agents.train(agent_for(env), env, 20, progress=True).rewards.shape == (20,)
+
+
+def test_wrong_settings():
+    env = make(3)
+    with pytest.raises(ValueError, match="MinimaxQAgent learns by self-play alone"):
+        agents.train(agent_for(env, MinimaxQAgent), env, 1)
+    env = make(3, opponent=None)
+    with pytest.raises(ValueError, match="WinCountAgent does not learn by self-play"):
+        agents.train(agent_for(env, WinCountAgent), env, 1)
+    with pytest.raises(ValueError, match="the agent was made for observation_space"):
+        agents.train(agent_for(make(3, heaps=(5,))), env, 1)
+
+    class Pair(Corridor):
+        observation_space = spaces.Tuple([spaces.Discrete(21), spaces.Discrete(2)])
+
+        def reset(self, **arguments):
+            return (super().reset(**arguments)[0], 0), {}
+
+    env = SyncVectorEnv([Pair] * 2)
+    with pytest.raises(ValueError, match="do not come in batches; train on one environment"):
+        agents.train(agent_for(env), env, 1)
+
+
+@EVERY_MODE
+@pytest.mark.parametrize("opponent", ["random", None])
+def test_training_needs_nothing_but_the_vector_api(opponent, mode):
+    histories = []
+    for wrap in (lambda env: env, lambda env: OnlyTheAPI(env, OnlyTheAPI.VECTOR)):
+        env = make(8, opponent=opponent, autoreset_mode=mode)
+        histories.append(agents.train(agent_for(env), wrap(env), 50, seed=0).rewards.tolist())
+    assert histories[0] == histories[1]
+
+
+def test_wrapped_environments():
+    env = gym.wrappers.vector.RecordEpisodeStatistics(make(8, opponent=None, autoreset_mode="Disabled"))
+    history = agents.train(agent_for(env), env, 100, seed=0)
+    assert env.episode_count >= 100
+    assert len(history.lengths) == 100
+
+
+# --- What comes of it -----------------------------------------------------------------------------
+
+
+@EVERY_MODE
+def test_frozen_lake(mode):
+    env = gym.make_vec(
+        "FrozenLake-v1", 8, vectorization_mode="sync", is_slippery=False, vector_kwargs={"autoreset_mode": mode}
+    )
+    agent = agent_for(env, gamma=0.99, epsilon=lambda remaining: 0.05 + 0.95 * remaining)
+    agents.train(agent, env, 1500, seed=0)
+    single = gym.make("FrozenLake-v1", is_slippery=False)
+    observation, _ = single.reset()
+    for _ in range(6):
+        observation, reward, terminated, _, _ = single.step(agent.act(observation))
+    assert terminated
+    assert reward == 1
+
+
+@EVERY_MODE
+@pytest.mark.parametrize("kind", [QLearningAgent, MinimaxQAgent])
+def test_self_play_on_a_small_game(kind, mode):
+    env = SyncVectorEnv([RaceGym] * 10, autoreset_mode=mode)
+    agent = agent_for(env, kind, epsilon=0.3, learning_rate=0.5 if kind is QLearningAgent else 1.0)
+    agents.train(agent, env, 4000, seed=0)
+    for counter in range(GOAL):
+        if counter % 3 != 1:
+            assert (counter + agent.act(counter)) % 3 == 1 or counter + agent.act(counter) >= GOAL
+
+
+@EVERY_MODE
+@pytest.mark.parametrize("num_envs", [1, 7, 256])
+@pytest.mark.parametrize(("heaps", "pairs"), [((0, 1, 2), 10), ((1, 2, 3), 108)])
+def test_the_published_tables_of_system_4(heaps, pairs, num_envs, mode):
+    env = make(num_envs, heaps=heaps, opponent=None, autoreset_mode=mode)
+    agent = agent_for(env, MinimaxQAgent, learning_rate=1.0, gamma=0.9, epsilon=1.0)
+    agents.train(agent, env, 12_000, seed=0)
+    rules = NimRules(heaps)
+    with open(DATA / f"q_table_{'-'.join(map(str, heaps))}.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == pairs
+    for row in rows:
+        position = [int(row[f"heap_{heap}"]) for heap in range(3)]
+        action = rules.action(int(row["move_heap"]), int(row["move_count"]))
+        value = 1000 * agent.player_values(position, "AB".index(row["player"]))[action]
+        assert abs(value - float(row["q_value"])) < 0.05
+
+
+@pytest.mark.parametrize("misere", [True, False])
+def test_batches_and_single_games_end_at_the_same_table(misere):
+    rules = NimRules((2, 3, 2), misere=misere)
+    vector = make(100, heaps=rules.heaps, misere=misere, opponent=None, random_start=True)
+    single = gym.make("Nim-v0", heaps=rules.heaps, misere=misere, opponent=None, random_start=True)
+    tables = []
+    for env, spaces_ in (
+        (vector, (vector.single_observation_space, vector.single_action_space)),
+        (single, (single.observation_space, single.action_space)),
+    ):
+        agent = MinimaxQAgent(*spaces_, learning_rate=1.0, gamma=0.9, epsilon=1.0, seed=0)
+        agents.train(agent, env, 20_000, seed=0)
+        tables.append(agent.table.values)
+    np.testing.assert_array_equal(*tables)
+
+    @cache
+    def worth(position):
+        mask = rules.action_mask(position)
+        return max(value_of(position, action) for action in np.flatnonzero(mask))
+
+    def value_of(position, action):
+        after = tuple(rules.apply(position, action).tolist())
+        return -0.9 * worth(after) if any(after) else (-1.0 if misere else 1.0)
+
+    for index in range(1, rules.n_positions):
+        position = tuple(int(heap) for heap in np.unravel_index(index, rules.shape))
+        for action in np.flatnonzero(rules.action_mask(position)):
+            assert abs(tables[0][index, action] - value_of(position, action)) < 1e-12
+
+
+def test_batches_and_single_games_learn_the_same_values_on_average():
+    """With learning rate 0.5 values go on moving, about the same means."""
+    arguments = {"heaps": (5,), "max_take": 2, "opponent": "random", "first_player": "agent"}
+    found = {"vector": [], "single": []}
+    for seed in range(60):
+        for kind, env in (("vector", make(8, **arguments)), ("single", gym.make("Nim-v0", **arguments))):
+            space = env.single_observation_space if kind == "vector" else env.observation_space
+            agent = QLearningAgent(space, gym.spaces.Discrete(2), gamma=0.9, epsilon=1.0, seed=seed)
+            agents.train(agent, env, 400, seed=seed)
+            found[kind].append(agent.q_values([[5], [4], [3], [2]]).ravel())
+    vector, single = np.array(found["vector"]), np.array(found["single"])
+    moving = vector.std(axis=0) > 0
+    assert moving.sum() >= 4
+    assert (stats.ttest_ind(vector[:, moving], single[:, moving]).pvalue > 0.001).all()
+    np.testing.assert_allclose(vector[:, ~moving], single[:, ~moving], atol=1e-9)
+
+
+def test_q_learning_masters_1_3_5_7_by_self_play():
+    env = make(16, opponent=None)
+    agent = agent_for(env, learning_rate=0.5, epsilon=0.1)
+    agents.train(agent, env, 20_000, seed=0)
+    assert evaluation.mastery(NimRules(), agent).expert > 0.95
+
+
+def test_q_learning_beats_an_opponent():
+    env = make(32, "SimpleNim-v0", opponent="random")
+    agent = agent_for(env, epsilon=0.2)
+    agents.train(agent, env, 20_000, seed=0)
+    rules = env.unwrapped.rules
+    assert evaluation.play_match(rules, agent, "random", 2000, seed=0).win_rate > 0.95
+
+
+def test_win_counting_beats_take_3_as_published():
+    env = make(20, "SimpleNim-v0", opponent="take-3", first_player="loser")
+    agent = agent_for(env, WinCountAgent)
+    history = agents.train(agent, env, 30_000, seed=0)
+    assert (history.rewards[-5000:] > 0).mean() > 0.99
+    assert (history.rewards[:200] > 0).mean() < 0.9
+
+
+def test_hashed_rows_learn_the_same():
+    tables = []
+    for rows in ("arithmetic", "hashed"):
+        env = make(30, heaps=(2, 3), opponent=None)
+        agent = agent_for(env, MinimaxQAgent, rows=rows, learning_rate=1.0, epsilon=1.0)
+        agents.train(agent, env, 500, seed=0)
+        tables.append(agent.q_values(np.array([(1, 3), (2, 2), (0, 3), (2, 0)])))
+    np.testing.assert_array_equal(*tables)
+
+
+def test_real_observations_are_hashed():
+    env = gym.make_vec("CartPole-v1", num_envs=4, vectorization_mode="vector_entry_point")
+    agent = agent_for(env)
+    history = agents.train(agent, env, 20, seed=0)
+    assert agent.table.n_rows > history.lengths.sum() - 4 * 20
