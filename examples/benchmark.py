@@ -1,5 +1,7 @@
 """Measures the project, alternating with what it is compared to, so that only the ratios count.
 
+environments: steps per second of every kind of environment, and of others' environments.
+training: moves that the agents learn from per second.
 systems: systems 1 and 5 here, through the standard API, and as bare loops without one (bare_loops.py).
 """
 
@@ -10,14 +12,17 @@ import statistics
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
-from script import check_at_least, fail, run
+from script import check_at_least, check_picture, fail, run, save
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import pettingzoo
 import tyro
 from bare_loops import q_learning_self_play, win_counting
+from contenders import AT_ONCE, Contender, environments, training
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -26,38 +31,149 @@ from tqdm import tqdm
 import agents
 import nim_env  # noqa: F401  registers
 
+MEASURED = {
+    "environments": (environments, "Environments: steps per second by games at once"),
+    "training": (training, "Training on 3-4-5: moves learnt from per second by games at once"),
+}
+Rates = dict[str, dict[int, float]]  # by contender and games at once
+
 
 @dataclass
 class Arguments:
     """The options of this script."""
 
-    part: Annotated[Literal["systems"], tyro.conf.Positional] = "systems"
+    part: Annotated[Literal["all", "environments", "training", "systems"], tyro.conf.Positional] = "all"
     """What to measure."""
     rounds: int = 5
     """How often each is timed; the median counts."""
+    seconds: float = 0.3
+    """How long each environment or training loop goes on in a round."""
     share: float = 1.0
-    """The share of the games to play, for a quick look."""
+    """The share of the games of the systems to play, for a quick look."""
     seed: int = 0
-    """The same seed plays the same games; the times differ all the same."""
+    """The same seed plays the same games of the systems; the times differ all the same."""
+    picture: Path = Path("results/benchmark.png")
+    """Where the rates of environments and training are drawn."""
 
 
 def main(arguments: Arguments) -> None:
     check_at_least(1, rounds=arguments.rounds)
     check_at_least(0, seed=arguments.seed)
+    check_picture(arguments.picture)
     if not 0 < arguments.share <= 1:
         fail(f"--share must lie above 0 and at most 1; got {arguments.share}")
-    seconds = timed(arguments)
-    table = Table(
-        title="Training through the standard API and in bare loops",
-        caption=f"medians of {arguments.rounds} alternating rounds; Python {platform.python_version()}, "
-        f"{platform.machine()}",
-        box=box.SIMPLE_HEAD,
+    if not 0 < arguments.seconds < 3600:
+        fail(f"--seconds must lie above 0 and below 3600; got {arguments.seconds}")
+    chosen = [part for part in MEASURED if arguments.part in ("all", part)]
+    found = {}
+    for part in chosen:
+        contenders, title = MEASURED[part]
+        all_of_them = contenders()
+        missing = sorted({package for contender in all_of_them for package in contender.missing})
+        found[part] = rates(arguments, [contender for contender in all_of_them if not contender.missing])
+        Console().print(table_of_rates(arguments, title, all_of_them, found[part]))
+        if missing:
+            print(f"not installed: {', '.join(missing)}")
+    if found:
+        save(picture_of(found), arguments.picture)
+    if arguments.part in ("all", "systems"):
+        Console().print(table_of_systems(arguments, timed(arguments)))
+
+
+def rates(arguments: Arguments, contenders: list[Contender]) -> Rates:
+    """Steps per second: medians over the rounds, in each of which every contender has its turn."""
+    runs = {(contender.name, contender.number): contender.make() for contender in contenders}
+    seen: dict[tuple[str, int], list[float]] = {which: [] for which in runs}
+    with tqdm(total=(arguments.rounds + 1) * len(runs), unit=" runs", leave=False, disable=None) as bar:
+        for round_number in range(arguments.rounds + 1):
+            for which, measured in runs.items():
+                steps, spent = measured(arguments.seconds if round_number else arguments.seconds / 10)
+                if round_number:  # the first warms up
+                    seen[which].append(steps / spent)
+                bar.update()
+    found: Rates = {}
+    for (name, number), values in seen.items():
+        found.setdefault(name, {})[number] = statistics.median(values)
+    return found
+
+
+def table_of_rates(arguments: Arguments, title: str, contenders: list[Contender], found: Rates) -> Table:
+    """A row for each kind of environment or training, a column for each number of games at once."""
+    table = Table(title=title, caption=how(arguments), box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("")
+    for number in AT_ONCE:
+        table.add_column(f"{number:,}", justify="right")
+    own = list(dict.fromkeys(contender.name for contender in contenders if not contender.is_peer))
+    peers = list(dict.fromkeys(contender.name for contender in contenders if contender.is_peer))
+    for names in (own, peers):
+        for name in names:
+            values = found.get(name, {})
+            cells = [in_short(values[number]) if number in values else "" for number in AT_ONCE]
+            table.add_row(name, *(cells if values else ["missing", *cells[1:]]))
+        table.add_section()
+    return table
+
+
+def in_short(rate: float) -> str:
+    """A rate with two or three figures."""
+    for unit, letter in ((1e6, " M"), (1e3, " k")):
+        if rate >= unit:
+            return f"{rate / unit:.{0 if rate >= 100 * unit else 1}f}{letter}"
+    return f"{rate:.0f}"
+
+
+def how(arguments: Arguments) -> str:
+    """Where and how it was measured."""
+    return (
+        f"medians of {arguments.rounds} alternating rounds; {processor()}, one core, Python "
+        f"{platform.python_version()}"
     )
+
+
+def processor() -> str:
+    """The name of the processor, where the system tells."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def picture_of(found: dict[str, Rates]) -> plt.Figure:
+    """The rates against the number of games at once, both axes logarithmic."""
+    figure, panels = plt.subplots(
+        1, len(found), figsize=(6.5 * len(found), 4.8), layout="constrained", squeeze=False, sharey=True
+    )
+    peers = {contender.name for part in found for contender in MEASURED[part][0]() if contender.is_peer}
+    for axes, (part, values) in zip(panels[0], found.items(), strict=True):
+        for name, by_number in values.items():
+            look = {"linestyle": "--", "marker": "x"} if name in peers else {"marker": "o"}
+            axes.plot(by_number.keys(), by_number.values(), label=name, **look)
+        axes.set(
+            title=part.capitalize(),
+            xlabel="games at once",
+            ylabel="steps per second" if part == "environments" else "moves learnt from per second",
+            xscale="log",
+            yscale="log",
+        )
+        axes.set_xticks(AT_ONCE, [f"{number:,}" for number in AT_ONCE])
+        axes.minorticks_off()
+        axes.yaxis.set_tick_params(labelleft=True)
+        axes.grid(alpha=0.3)
+        axes.legend(fontsize="small")
+    return figure
+
+
+def table_of_systems(arguments: Arguments, seconds: dict[str, tuple[int, float, float]]) -> Table:
+    """A row for each system: the time here and in a bare loop."""
+    title = "Training through the standard API and in bare loops"
+    table = Table(title=title, caption=how(arguments), box=box.SIMPLE_HEAD)
     for column in ("", "games", "here", "bare loop", "ratio"):
         table.add_column(column, justify="left" if not column else "right")
     for name, (games, ours, bare) in seconds.items():
         table.add_row(name, f"{games:,}", f"{ours:.2f} s", f"{bare:.2f} s", f"{ours / bare:.2f}")
-    Console().print(table)
+    return table
 
 
 def timed(arguments: Arguments) -> dict[str, tuple[int, float, float]]:

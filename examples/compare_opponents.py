@@ -25,6 +25,7 @@ import agents
 from nim_env import NimRules, evaluation
 
 OPPONENTS = ("random", "take-3", "expert")
+GAMES_AT_ONCE = 64
 SELF_PLAY = "self-play"
 TEACHERS = (*OPPONENTS, SELF_PLAY)
 LEARNERS = {
@@ -76,15 +77,15 @@ def main(arguments: Arguments) -> None:
     check_at_least(1, games=arguments.games, match_games=arguments.match_games, checkpoints=arguments.checkpoints)
     with checking_arguments():
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
-        envs = {teacher: make_env(rules, teacher) for teacher in TEACHERS}
-        new = {
-            (learner, teacher): make_agent(arguments, learner, envs[teacher])
+        envs = {
+            (learner, teacher): make_env(rules, learner, teacher)
             for learner in LEARNERS
             for teacher in TEACHERS
             if is_defined(learner, teacher)
         }
+        new = {which: make_agent(arguments, which[0], env) for which, env in envs.items()}
     learned = {
-        (learner, teacher): train(arguments, rules, f"{learner}, {teacher}", agent, envs[teacher])
+        (learner, teacher): train(arguments, rules, f"{learner}, {teacher}", agent, envs[learner, teacher])
         for (learner, teacher), agent in new.items()
     }
     Console().print(table_of(arguments, rules, learned))
@@ -97,24 +98,30 @@ def is_defined(learner: str, teacher: str) -> bool:
     return kind.self_play is not None if teacher == SELF_PLAY else kind.learns_against_opponents
 
 
-def make_env(rules: NimRules, teacher: str) -> gym.Env:
-    """The environment to train in: against an opponent, or both sides."""
-    return gym.make(
-        "nim_env:Nim-v0",
-        heaps=rules.heaps,
-        max_take=rules.max_take,
-        misere=rules.misere,
-        opponent=None if teacher == SELF_PLAY else teacher,
-    )
+def make_env(rules: NimRules, learner: str, teacher: str) -> gym.Env | gym.vector.VectorEnv:
+    """The games to train in: against an opponent, or both sides.
 
-
-def make_agent(arguments: Arguments, learner: str, env: gym.Env) -> agents.Agent:
-    """A new agent."""
-    spaces = env.observation_space, env.action_space
+    Many at once where that changes nothing but the time. Win counting draws its moves by what it has counted, and
+    learns a little better the longer it has to wait for that, so it plays one game after another.
+    """
+    arguments = {
+        "heaps": rules.heaps,
+        "max_take": rules.max_take,
+        "misere": rules.misere,
+        "opponent": None if teacher == SELF_PLAY else teacher,
+    }
     if learner == "win counting":
-        return agents.WinCountAgent(*spaces, seed=arguments.seed)
+        return gym.make("nim_env:Nim-v0", **arguments)
+    return gym.make_vec("nim_env:Nim-v0", num_envs=GAMES_AT_ONCE, **arguments)
+
+
+def make_agent(arguments: Arguments, learner: str, env: gym.Env | gym.vector.VectorEnv) -> agents.Agent:
+    """A new agent."""
+    if learner == "win counting":
+        return agents.WinCountAgent(env.observation_space, env.action_space, seed=arguments.seed)
     return LEARNERS[learner](
-        *spaces,
+        env.single_observation_space,
+        env.single_action_space,
         learning_rate=arguments.learning_rate,
         gamma=arguments.gamma,
         epsilon=arguments.epsilon,
@@ -122,18 +129,26 @@ def make_agent(arguments: Arguments, learner: str, env: gym.Env) -> agents.Agent
     )
 
 
-def train(arguments: Arguments, rules: NimRules, name: str, agent: agents.Agent, env: gym.Env) -> Learned:
+def train(
+    arguments: Arguments,
+    rules: NimRules,
+    name: str,
+    agent: agents.Agent,
+    env: gym.Env | gym.vector.VectorEnv,
+) -> Learned:
     """Trains the agent, measuring its mastery on the way."""
     mastery: list[tuple[int, float]] = []
-    checkpoints = set(np.geomspace(1, arguments.games, arguments.checkpoints).round().astype(int).tolist())
+    checkpoints = np.geomspace(1, arguments.games, arguments.checkpoints).round().tolist()
 
     with tqdm(total=arguments.games, desc=name, unit=" games", leave=False, disable=None) as bar:
 
         def measure(agent: agents.Agent, history: agents.History) -> None:
-            bar.update()
             played = len(history.lengths)
-            if played in checkpoints:
+            bar.update(played - bar.n)
+            if checkpoints and played >= checkpoints[0]:
                 mastery.append((played, evaluation.mastery(rules, agent).expert))
+                while checkpoints and played >= checkpoints[0]:
+                    checkpoints.pop(0)
 
         history = agents.train(agent, env, arguments.games, seed=arguments.seed, callback=measure)
     return Learned(agent, history.rewards, mastery)

@@ -11,13 +11,14 @@ from dataclasses import dataclass
 
 from script import MOST, check_at_least, checking_arguments, fail, run
 
-import pettingzoo
+import gymnasium as gym
 from terminal import Leave, ask_choice, ask_number, play_game, player_of
 from tqdm import tqdm
 
 import agents
 from nim_env import NimRules
 
+GAMES_AT_ONCE = 64
 WIN = 1000  # the original's reward; the environment's is 1
 
 
@@ -42,10 +43,10 @@ def main(arguments: Arguments) -> None:
     try:
         with checking_arguments():
             rules = NimRules(arguments.heaps or ask_heaps())
-            env = pettingzoo.make("aec", "nim-v0", heaps=rules.heaps)
+            env = gym.make_vec("nim_env:Nim-v0", num_envs=GAMES_AT_ONCE, heaps=rules.heaps, opponent=None)
             agent = agents.MinimaxQAgent(
-                env.observation_space("player_0"),
-                env.action_space("player_0"),
+                env.single_observation_space,
+                env.single_action_space,
                 learning_rate=1.0,
                 gamma=0.9,
                 epsilon=arguments.epsilon,
@@ -57,7 +58,13 @@ def main(arguments: Arguments) -> None:
             else arguments.games
         )
         with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
-            agents.train(agent, env, games, seed=arguments.seed, callback=lambda *_: bar.update() and None)
+            agents.train(
+                agent,
+                env,
+                games,
+                seed=arguments.seed,
+                callback=lambda _, history: bar.update(len(history.lengths) - bar.n) and None,
+            )
         print_values(rules, agent)
         machine = player_of(agent, arguments.seed)
         while True:

@@ -1,0 +1,253 @@
+"""What the benchmark measures: environments and training loops, the project's own beside those of others.
+
+A contender, once made, is called with a number of seconds to go on for; it says how many steps it took, and how
+long they took. Of an environment only the calls are timed, not the choice of an action; of training, everything.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+
+import agents
+
+Run = Callable[[float], tuple[int, float]]
+AT_ONCE = (1, 16, 256, 1024, 4096)
+clock = time.perf_counter
+
+
+@dataclass(frozen=True)
+class Contender:
+    """Something to measure.
+
+    Attributes:
+        name: What stands in the table.
+        number: How many games are played at once.
+        make: Makes it ready.
+        needs: The packages that it needs beyond this project's.
+        is_peer: Whether it is somebody else's.
+    """
+
+    name: str
+    number: int
+    make: Callable[[], Run]
+    needs: tuple[str, ...] = ()
+    is_peer: bool = False
+
+    @property
+    def missing(self) -> list[str]:
+        """What it needs and has not got."""
+        return [package for package in self.needs if importlib.util.find_spec(package) is None]
+
+
+def environments() -> list[Contender]:
+    """Environments: learner steps per second, plies in PettingZoo."""
+    own = [
+        Contender("Gymnasium, Nim-v0", 1, lambda: gymnasium_steps(gym.make("nim_env:Nim-v0"))),
+        Contender("PettingZoo, nim-v0", 1, lambda: pettingzoo_plies(pettingzoo.make("aec", "nim-v0"))),
+    ]
+    vectors = {
+        "vector, self-play": {"opponent": None},
+        "vector, against random": {"opponent": "random"},
+        "vector, against the expert": {"opponent": "expert"},
+    }
+    for name, arguments in vectors.items():
+        own += [Contender(name, number, vector_of("nim_env:Nim-v0", number, **arguments)) for number in AT_ONCE]
+    shimmy = ("shimmy", "pyspiel")
+    peers = [
+        Contender("Gymnasium, FrozenLake-v1", 1, lambda: gymnasium_steps(gym.make("FrozenLake-v1")), is_peer=True),
+        Contender("PettingZoo, tic-tac-toe", 1, tic_tac_toe, is_peer=True),
+        Contender("OpenSpiel's nim through Shimmy", 1, openspiel_plies, shimmy, is_peer=True),
+    ]
+    peers += [
+        Contender("vector, CartPole-v1", number, vector_of("CartPole-v1", number), is_peer=True)
+        for number in AT_ONCE
+    ]
+    return own + peers
+
+
+def training() -> list[Contender]:
+    """Learners of 3-4-5: moves learnt from per second."""
+    own = [
+        Contender("minimax-Q, PettingZoo", 1, lambda: moves_learnt(agents.MinimaxQAgent, aec_345())),
+        Contender("minimax-Q, Gymnasium", 1, lambda: moves_learnt(agents.MinimaxQAgent, gym_345())),
+    ]
+    settings = {
+        "minimax-Q, vector": (agents.MinimaxQAgent, None),
+        "Q-learning, vector, self-play": (agents.QLearningAgent, None),
+        "Q-learning, vector, against random": (agents.QLearningAgent, "random"),
+        "win counting, vector, against random": (agents.WinCountAgent, "random"),
+    }
+    for name, (kind, opponent) in settings.items():
+        own += [Contender(name, number, learner_of(kind, opponent, number)) for number in AT_ONCE]
+    return [*own, Contender("OpenSpiel's Q-learner", 1, openspiel_learner, ("pyspiel",), is_peer=True)]
+
+
+# --- Environments ---------------------------------------------------------------------------------
+
+
+def gymnasium_steps(env: gym.Env) -> Run:
+    """A single environment, played at random."""
+    draw = np.random.default_rng(0)
+
+    def run(seconds: float) -> tuple[int, float]:
+        steps, spent = 0, 0.0
+        while spent < seconds:
+            start = clock()
+            _, info = env.reset()
+            spent += clock() - start
+            over = False
+            while not over:
+                action = random_action(info.get("action_mask"), env.action_space.n, draw)
+                start = clock()
+                _, _, terminated, truncated, info = env.step(action)
+                spent += clock() - start
+                over = terminated or truncated
+                steps += 1
+        return steps, spent
+
+    return run
+
+
+def pettingzoo_plies(env: pettingzoo.AECEnv, mask_in: str = "observation") -> Run:
+    """A PettingZoo environment, played at random."""
+    draw = np.random.default_rng(0)
+
+    def run(seconds: float) -> tuple[int, float]:
+        plies, spent = 0, 0.0
+        while spent < seconds:
+            start = clock()
+            env.reset()
+            for _ in env.agent_iter():
+                observation, _, terminated, truncated, info = env.last()
+                spent += clock() - start
+                action = None
+                if not (terminated or truncated):
+                    mask = (observation if mask_in == "observation" else info)["action_mask"]
+                    action = random_action(mask, None, draw)
+                    plies += 1
+                start = clock()
+                env.step(action)
+            spent += clock() - start
+        return plies, spent
+
+    return run
+
+
+def random_action(mask: Any, number: int | None, draw: np.random.Generator) -> int:
+    """A legal action, any of so many without a mask."""
+    if mask is None:
+        return int(draw.random() * number)
+    legal = np.asarray(mask).nonzero()[0]
+    return int(legal[int(draw.random() * len(legal))])
+
+
+def vector_of(name: str, number: int, **arguments: Any) -> Callable[[], Run]:
+    """A vector environment, played at random."""
+
+    def make() -> Run:
+        mode = gym.VectorizeMode.VECTOR_ENTRY_POINT
+        env = gym.make_vec(name, num_envs=number, vectorization_mode=mode, **arguments)
+        draw = np.random.default_rng(0)
+        env.action_space.seed(0)
+
+        def run(seconds: float) -> tuple[int, float]:
+            steps, spent = 0, 0.0
+            _, info = env.reset(seed=0)
+            while spent < seconds:
+                actions = env.action_space.sample()
+                if "action_mask" in info:
+                    weights = draw.random(info["action_mask"].shape, dtype=np.float32) + 0.5
+                    actions = (weights * info["action_mask"]).argmax(axis=1)
+                start = clock()
+                *_, info = env.step(actions)
+                spent += clock() - start
+                steps += number
+            return steps, spent
+
+        return run
+
+    return make
+
+
+def tic_tac_toe() -> Run:
+    """PettingZoo's own."""
+    return pettingzoo_plies(pettingzoo.make("aec", "classic/tictactoe-v3"))
+
+
+def openspiel_plies() -> Run:
+    """OpenSpiel's Nim, which is 1-3-5-7 too, as a PettingZoo environment."""
+    from shimmy import OpenSpielCompatibilityV0
+
+    return pettingzoo_plies(OpenSpielCompatibilityV0(game_name="nim"), mask_in="info")
+
+
+# --- Training -------------------------------------------------------------------------------------
+
+
+def aec_345() -> pettingzoo.AECEnv:
+    """3-4-5 for two players."""
+    return pettingzoo.make("aec", "nim-v0", heaps=(3, 4, 5))
+
+
+def gym_345() -> gym.Env:
+    """3-4-5 in self-play."""
+    return gym.make("nim_env:Nim-v0", heaps=(3, 4, 5), opponent=None)
+
+
+def learner_of(kind: type[agents.Agent], opponent: str | None, number: int) -> Callable[[], Run]:
+    """An agent in a vector environment."""
+
+    def make() -> Run:
+        return moves_learnt(
+            kind, gym.make_vec("nim_env:Nim-v0", num_envs=number, heaps=(3, 4, 5), opponent=opponent)
+        )
+
+    return make
+
+
+def moves_learnt(kind: type[agents.Agent], env: Any) -> Run:
+    """Training, until the time is over."""
+    if isinstance(env, pettingzoo.AECEnv):
+        spaces = env.observation_space("player_0"), env.action_space("player_0")
+    elif isinstance(env, gym.vector.VectorEnv):
+        spaces = env.single_observation_space, env.single_action_space
+    else:
+        spaces = env.observation_space, env.action_space
+    agent = kind(*spaces, seed=0)
+
+    def run(seconds: float) -> tuple[int, float]:
+        start = clock()
+        history = agents.train(agent, env, 10**7, seed=0, callback=lambda *_: clock() - start < seconds)
+        return int(history.lengths.sum()), clock() - start
+
+    return run
+
+
+def openspiel_learner() -> Run:
+    """OpenSpiel's tabular Q-learning by self-play."""
+    from open_spiel.python import rl_environment
+    from open_spiel.python.algorithms import tabular_qlearner
+
+    env = rl_environment.Environment("nim(pile_sizes=3;4;5)")
+    learners = [tabular_qlearner.QLearner(player, env.action_spec()["num_actions"]) for player in range(2)]
+
+    def run(seconds: float) -> tuple[int, float]:
+        moves, start = 0, clock()
+        while clock() - start < seconds:
+            step = env.reset()
+            while not step.last():
+                step = env.step([learners[step.observations["current_player"]].step(step).action])
+                moves += 1
+            for learner in learners:
+                learner.step(step)
+        return moves, clock() - start
+
+    return run
