@@ -23,6 +23,7 @@ from agents.q_table import QTable, Rows
 from agents.space_json import space_from_json, space_to_json
 
 FORMAT = 1
+MOST = 1e300  # a reward may be, so that sums of them stay finite
 DAMAGE = EOFError, KeyError, OverflowError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile, zlib.error
 """What reading a damaged file may raise."""
 
@@ -115,7 +116,10 @@ class Agent(ABC):
         """Learns from one transition."""
 
     def end_episode(self) -> None:  # noqa: B027  most agents have nothing to do
-        """Told by :func:`agents.train` that an episode is over, terminated or cut short."""
+        """Told by :func:`agents.train` that an episode is over, terminated or cut short.
+
+        In a vector environment other episodes go on meanwhile; where several end at once it is told of each.
+        """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
         """The value of every action, 0 for pairs never updated: a float64 copy, shape ``(..., n_actions)``.
@@ -162,10 +166,6 @@ class Agent(ABC):
 
     def _columns(self, actions: NDArray[Any]) -> NDArray[np.int64]:
         """The columns of a batch of actions."""
-        if actions.dtype.kind not in "iu":
-            raise TypeError(
-                f"action must be an integer of {self.action_space} for each observation; got {actions!r}"
-            )
         columns = actions.astype(np.int64, copy=False)
         if self._first_action:
             columns = columns - self._first_action
@@ -184,10 +184,18 @@ class Agent(ABC):
         next_action_mask: Any,
     ) -> Batch:
         """A batch of transitions with its leading dimensions made one, nothing being wrong with it."""
-        observation, action = np.asarray(observation), np.asarray(action)
-        reward, terminated = np.asarray(reward, dtype=np.float64), np.asarray(terminated)
+        observation, action, reward, next_observation, terminated = (
+            _as_array(name, part, kinds)
+            for name, part, kinds in (
+                ("observation", observation, "biuf"),
+                ("action", action, "iu"),
+                ("reward", reward, "biuf"),
+                ("next_observation", next_observation, "biuf"),
+                ("terminated", terminated, "b"),
+            )
+        )
+        reward = reward.astype(np.float64, copy=False)
         leading, shape = action.shape, self.observation_space.shape or ()
-        next_observation = np.asarray(next_observation)
         for name, part, expected in (
             ("observation", observation, leading + shape),
             ("reward", reward, leading),
@@ -201,14 +209,14 @@ class Agent(ABC):
         if next_action_mask is not None:
             legal = self._legal_in_batch(next_action_mask, leading, "next_action_mask")
         columns = self._columns(action.reshape(n))
-        if not np.isfinite(reward).all():
-            raise ValueError(f"reward must be finite; got {reward!r}")
+        if not (np.abs(reward) <= MOST).all():
+            raise ValueError(f"reward must be finite, {MOST:g} at most; got {reward!r}")
         return Batch(
             observation.reshape(n, *shape),
             columns,
             reward.reshape(n),
             next_observation.reshape(n, *shape),
-            terminated.reshape(n) != 0,
+            terminated.reshape(n),
             legal,
         )
 
@@ -251,7 +259,7 @@ class Agent(ABC):
         if action_mask is None:
             legal = np.ones(shape, dtype=np.bool_)
         else:
-            legal = np.asarray(action_mask) != 0
+            legal = _as_array(name, action_mask, "biuf") != 0
             if legal.shape != shape:
                 raise ValueError(f"{name} must have shape {shape}; got {legal.shape}")
         return legal.reshape(math.prod(leading), self.n_actions)
@@ -340,6 +348,17 @@ def seen_space(space: Space[Any]) -> Space[Any]:
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
         return space["observation"]
     return space
+
+
+def _as_array(name: str, value: Any, kinds: str) -> NDArray[Any]:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name} must be one array for the whole batch; {error}") from None
+    if array.dtype.kind not in kinds:
+        expected = {"b": "True or False", "iu": "an integer"}.get(kinds, "of numbers")
+        raise TypeError(f"{name} must be {expected}, in all of a batch; got {array!r}")
+    return array
 
 
 def _half_the_memory() -> int:

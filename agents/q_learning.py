@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import Agent, Batch
+from agents.agent import MOST, Agent, Batch
 from agents.batches import BELOW_ALL, best_of, lowered, move_towards, one_of, row_counts
 from agents.checks import Hyperparameter, as_hyperparameter
 from agents.q_table import Rows
@@ -133,10 +132,13 @@ class QLearningAgent(Agent):
         terminated: Any,
         next_action_mask: Any = None,
     ) -> None:
-        """Learns from one transition, or from a batch as if its transitions came one after another.
+        """Learns from one transition, or from a batch.
 
         Q(s, a) ← Q(s, a) + α ((r + γ V(s′)) − Q(s, a)) with V(s′) = max Q(s′, ·) over the legal actions of the
         next observation, 0 if it is terminal. A truncated episode still has a future.
+
+        In a batch every V(s′) is what it was before the batch; then the updates are applied one after another, so
+        that a pair that occurs several times counts each time.
 
         Args:
             observation: What the agent saw, one observation or a batch.
@@ -158,8 +160,8 @@ class QLearningAgent(Agent):
             return
         column = self._column(action)
         reward = float(reward)
-        if not math.isfinite(reward):
-            raise ValueError(f"reward must be finite; got {reward}")
+        if not abs(reward) <= MOST:
+            raise ValueError(f"reward must be finite, {MOST:g} at most; got {reward}")
         future = 0.0 if terminated else self._future(next_observation, next_action_mask)
         target = reward + self._now("gamma") * future
         row = self.table.row(observation)
@@ -168,14 +170,15 @@ class QLearningAgent(Agent):
         values[row, column] = (1.0 - share) * values.item(row, column) + share * target  # at 1 the target itself
 
     def _learn(self, batch: Batch) -> None:
+        share, gamma = self._now("learning_rate"), self._now("gamma")
         goes_on = (~batch.terminated).nonzero()[0]
         legal = None if batch.next_legal is None else batch.next_legal.take(goes_on, axis=0)
         futures = np.zeros(len(batch.rewards))
         futures[goes_on] = self._futures(batch.next_observations.take(goes_on, axis=0), legal)
-        targets = batch.rewards + self._now("gamma") * futures
+        targets = batch.rewards + gamma * futures
         rows = self.table.rows(batch.observations, add=True)
         entries = rows * self.n_actions + batch.columns
-        move_towards(self.table.values.reshape(-1), entries, targets, self._now("learning_rate"))
+        move_towards(self.table.values.reshape(-1), entries, targets, share)
 
     def _future(self, observation: Any, action_mask: Any) -> float:
         """What the next observation is worth: its best legal value, 0 where nothing is legal."""

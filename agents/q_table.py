@@ -99,8 +99,10 @@ class QTable:
         if row is None:
             row = len(self._keys)
             if row == len(self.values):
-                self._check_memory(2 * row)
-                self.values = np.concatenate([self.values, np.zeros_like(self.values)])
+                self._check_memory(2 * row, beside=row)
+                grown = np.zeros((2 * row, self.n_actions))
+                grown[:row] = self.values
+                self.values = grown
             self._keys[key] = row
         return row
 
@@ -228,9 +230,11 @@ class QTable:
     def _not_in_space(self, observation: Any) -> ValueError:
         return ValueError(f"observation {observation!r} is not in {self.space}")
 
-    def _check_memory(self, n_rows: int) -> None:
+    def _check_memory(self, n_rows: int, beside: int = 0) -> None:
+        """Refuses a table of so many rows; while one grows, the old is still ``beside`` it."""
         key_bytes = len(next(iter(self._keys), b"")) + KEY_BYTES if self.hashed else 0
-        needed = n_rows * (self.n_actions * np.dtype(np.float64).itemsize + key_bytes)
+        row_bytes = self.n_actions * np.dtype(np.float64).itemsize
+        needed = n_rows * (row_bytes + key_bytes) + beside * row_bytes
         if needed > self.memory_limit:
             remedy = "" if self.hashed else ', or use rows="hashed", which grows only with what is seen'
             raise ValueError(

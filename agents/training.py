@@ -54,14 +54,18 @@ def train(
     player gets its negative, and the same follows. Action masks are found in the info or, beside
     ``"observation"``, in the observation.
 
+    In a vector environment of either kind all games are played at once and learnt from in batches. The episodes
+    that count are the first to begin; nothing is learnt from others, and the games are left as they are.
+
     Args:
         agent: The learner. Its ``progress_remaining`` falls from 1 to 0 over the run.
-        env: A Gymnasium environment, or a PettingZoo AEC environment whose players share the agent's spaces.
+        env: A Gymnasium environment or vector environment (in any autoreset mode), or a PettingZoo AEC environment
+            whose players share the agent's spaces.
         episodes: How many episodes, 0 or more.
         seed: Seeds the environment at its first reset. The agent has a seed of its own.
         progress: Whether to show a progress bar (needs tqdm).
-        callback: Called as ``callback(agent, history)`` after each episode, with the history so far, read-only;
-            the run ends if it returns False.
+        callback: Called as ``callback(agent, history)`` after each episode, in a vector environment after each
+            step that ends any, with the history so far, read-only; the run ends if it returns False.
 
     Returns:
         The history of the episodes that were played: ``episodes``, unless the callback ended the run.

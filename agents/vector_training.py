@@ -58,7 +58,7 @@ class Moves(NamedTuple):
         return self.before.seen, self.actions, self.rewards, self.after.seen, self.terminated, self.after.mask
 
 
-class Games:
+class VectorGames:
     """The games of a vector environment, stepped alike in every autoreset mode."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
@@ -87,6 +87,7 @@ class Games:
             if self.autoreset_mode is AutoresetMode.SAME_STEP:
                 after = after.replaced(ended, self._final_view(ended, infos))
             else:
+                after = after.of(np.arange(self.n))  # copied before the reset may overwrite it
                 started = self._view(*self.env.reset(options={"reset_mask": is_over}))
                 self.view = after.replaced(ended, started.of(ended))
         return Moves(
@@ -131,7 +132,7 @@ class OwnTurns:
     A turn waits for that in the row of its player and game, ``player * n + game``.
     """
 
-    def __init__(self, agent: Agent, games: Games) -> None:
+    def __init__(self, agent: Agent, games: VectorGames) -> None:
         self.agent, self.n = agent, games.n
         rows = 2 * games.n
         self.waits = np.zeros(rows, dtype=np.bool_)
@@ -163,50 +164,45 @@ class OwnTurns:
 
 
 class WholeEpisodes:
-    """The moves of an episode wait for its end, and come one after another."""
+    """The moves of an episode wait for its end, and come one after another, without masks of what was next."""
 
-    def __init__(self, agent: Agent, games: Games) -> None:
-        self.agent = agent
+    def __init__(self, agent: Agent, games: VectorGames) -> None:
+        self.agent, self.room = agent, 16  # moves of a game that there is room for; doubled when full
+        seen = games.view.seen
+        self.seen = np.empty((self.room, *seen.shape), dtype=seen.dtype)
+        self.actions = np.empty((self.room, games.n), dtype=np.int64)
+        self.rewards = np.empty((self.room, games.n))
         self.lengths = np.zeros(games.n, dtype=np.int64)
-        self.room = 16  # moves of each game that there is room for; doubled when full
-        self.parts: list[NDArray[Any] | None] = []  # of transitions, shape (room, games, ...)
 
     def learn(self, moves: Moves) -> None:
         """Learns from the episodes that these moves end."""
-        self._store(moves)
-        terminated = moves.games[moves.terminated]
-        if terminated.size:
-            self.agent.update(*self._episodes(terminated))
-        for game in moves.games[moves.truncated & ~moves.terminated]:
-            self.agent.update(*self._episodes(np.array([game])))
-            self.agent.end_episode()
-
-    def _store(self, moves: Moves) -> None:
         at = self.lengths[moves.games]
-        if not self.parts:
-            self.parts = [self._room(part) for part in moves.transitions]
-        elif at.max() == self.room:
+        if at.max() == self.room:
             self.room *= 2
-            self.parts = [
-                None if part is None else np.concatenate([part, np.empty_like(part)]) for part in self.parts
-            ]
-        for part, new in zip(self.parts, moves.transitions, strict=True):
-            if part is not None:
-                part[at, moves.games] = new
+            self.seen, self.actions, self.rewards = (
+                np.concatenate([part, np.empty_like(part)]) for part in (self.seen, self.actions, self.rewards)
+            )
+        self.seen[at, moves.games] = moves.before.seen
+        self.actions[at, moves.games], self.rewards[at, moves.games] = moves.actions, moves.rewards
         self.lengths[moves.games] += 1
+        if moves.terminated.any():
+            self._learn_episodes(moves, moves.terminated.nonzero()[0])
+        for which in (moves.truncated & ~moves.terminated).nonzero()[0]:
+            self._learn_episodes(moves, np.array([which]))
+            self.agent.end_episode()  # before another follows
 
-    def _room(self, part: NDArray[Any] | None) -> NDArray[Any] | None:
-        if part is None:
-            return None
-        return np.empty((self.room, len(self.lengths), *part.shape[1:]), dtype=part.dtype)
-
-    def _episodes(self, games: NDArray[np.intp]) -> tuple[Any, ...]:
-        """The transitions of whole episodes, one after another."""
+    def _learn_episodes(self, moves: Moves, ended: NDArray[np.intp]) -> None:
+        games = moves.games[ended]
         lengths = self.lengths[games]
         self.lengths[games] = 0
-        game = np.repeat(games, lengths)
-        at = np.arange(len(game)) - np.repeat(lengths.cumsum() - lengths, lengths)
-        return tuple(None if part is None else part[at, game] for part in self.parts)
+        game, last = np.repeat(games, lengths), lengths.cumsum() - 1
+        at = np.arange(len(game)) - np.repeat(last + 1 - lengths, lengths)
+        seen = self.seen[at, game]
+        next_seen = np.roll(seen, -1, axis=0)
+        next_seen[last] = moves.after.seen[ended]
+        terminated = np.zeros(len(game), dtype=np.bool_)
+        terminated[last] = moves.terminated[ended]
+        self.agent.update(seen, self.actions[at, game], self.rewards[at, game], next_seen, terminated, None)
 
 
 def vector_episodes(
@@ -217,11 +213,12 @@ def vector_episodes(
     They are the first that begin: counting those that end first would prefer the short ones. A game without an
     episode to play goes on, and nothing is learnt from it.
     """
-    games = Games(env, seed)
+    games = VectorGames(env, seed)
     learner = _learner(agent, games)
     begun = min(games.n, episodes)
     counts = np.arange(games.n) < begun
     totals, lengths = np.zeros(games.n), np.zeros(games.n, dtype=np.int64)
+    is_told = type(agent).end_episode is not Agent.end_episode
     while True:
         moves = games.played(agent)
         if not counts.all():
@@ -234,6 +231,9 @@ def vector_episodes(
         totals[moves.games[paid]] += moves.rewards[paid] * (1 - 2 * player)  # what one wins the other loses
         lengths[moves.games] += 1
         ended = moves.games[moves.terminated | moves.truncated]
+        if is_told:
+            for _ in ended:
+                agent.end_episode()
         if ended.size:
             next_begun = min(begun + ended.size, episodes)
             counts[ended[next_begun - begun :]] = False
@@ -242,7 +242,7 @@ def vector_episodes(
             totals[ended], lengths[ended] = 0.0, 0
 
 
-def _learner(agent: Agent, games: Games) -> Learner:
+def _learner(agent: Agent, games: VectorGames) -> Learner:
     if agent.observation_space.shape is None:
         raise ValueError(
             f"observations of {agent.observation_space} do not come in batches; train on one environment"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import Agent
+from agents.agent import MOST, Agent
 from agents.checks import as_integer
 from agents.q_table import Rows
 
@@ -52,7 +51,10 @@ class WinCountAgent(Agent):
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed, rows=rows, memory_limit=memory_limit)
         self.cutoff = None if cutoff is None else as_integer("cutoff", cutoff, 1)
-        self._legal_at: dict[int, list[int]] = {}  # by row: the legal columns when :meth:`act` last acted there
+        self._legal_at: dict[
+            int, bytes
+        ] = {}  # by row: the mask, a byte an action, when :meth:`act` last acted there
+        self._all_legal = bytes([1]) * self.n_actions
         self._taken: list[tuple[int, int]] = []  # of the episode so far: row and column
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
@@ -77,7 +79,7 @@ class WinCountAgent(Agent):
             return self._act_on_batch(np.asarray(observation), action_mask)
         legal = self._some_legal(action_mask)
         row = self.table.row(observation)
-        self._legal_at[row] = legal
+        self._legal_at[row] = self._all_legal if action_mask is None else _as_bytes(action_mask)
         counts: list[float] = self.table.values[row].tolist()
         left = self.generator.random() * (sum([counts[action] for action in legal]) + len(legal))
         for action in legal:
@@ -88,11 +90,11 @@ class WinCountAgent(Agent):
 
     def _act_on_batch(self, observations: NDArray[Any], action_mask: Any) -> NDArray[np.int64]:
         leading = self._leading(observations)
-        legal, number = self._some_legal_in_batch(action_mask, leading)
+        legal, _ = self._some_legal_in_batch(action_mask, leading)
         rows = self.table.rows(observations, add=True).ravel()
-        columns, ends = (np.flatnonzero(legal) % self.n_actions).tolist(), number.cumsum().tolist()
-        for row, start, end in zip(rows.tolist(), [0, *ends], ends):  # noqa: B905  the starts are one more
-            self._legal_at[row] = columns[start:end]
+        masks = legal.tobytes()
+        for row, start in zip(rows.tolist(), range(0, len(masks), self.n_actions), strict=True):
+            self._legal_at[row] = masks[start : start + self.n_actions]
         cumulative = ((self.table.values[rows] + 1) * legal).cumsum(axis=1)
         drawn = self.generator.random(len(rows)) * cumulative[:, -1]
         actions: NDArray[np.int64] = (cumulative <= drawn[:, None]).sum(axis=1) + self._first_action
@@ -148,8 +150,8 @@ class WinCountAgent(Agent):
                 self._remember(*step)
             return
         column, reward = self._column(action), float(reward)
-        if not math.isfinite(reward):
-            raise ValueError(f"reward must be finite; got {reward}")
+        if not abs(reward) <= MOST:
+            raise ValueError(f"reward must be finite, {MOST:g} at most; got {reward}")
         self._remember(self.table.row(observation), column, reward, bool(terminated))
 
     def _remember(self, row: int, column: int, reward: float, terminated: bool) -> None:
@@ -165,7 +167,8 @@ class WinCountAgent(Agent):
         self._taken.clear()
 
     def _count(self, row: int, column: int, won: bool) -> None:
-        legal = self._legal_at.get(row) or list(range(self.n_actions))
+        mask = self._legal_at.get(row, self._all_legal)
+        legal = [action for action in range(self.n_actions) if mask[action]]
         counts: list[float] = self.table.values[row].tolist()
         if won:
             counts[column] += 1
@@ -179,3 +182,8 @@ class WinCountAgent(Agent):
                 for each in legal:
                     counts[each] -= min(legal_counts)
         self.table.values[row] = counts
+
+
+def _as_bytes(action_mask: Any) -> bytes:
+    mask = np.asarray(action_mask)
+    return mask.tobytes() if mask.itemsize == 1 else (mask != 0).tobytes()

@@ -86,7 +86,7 @@ class Progress:
         if self.seconds >= self.next_look:
             self.seen.append((self.moves, evaluation.mastery(self.rules, agent).expert))
             self.bar.write(
-                f"{self.seconds:8.1f} s {self.moves / 1e6:9.1f} million moves {self.rate / 1e6:7.2f} million/s  "
+                f"{self.seconds:7.1f} s {self.moves / 1e6:8.1f} M moves {self.rate / 1e6:5.2f} M/s  "
                 f"mastery {100 * self.mastery:8.4f} %  memory {memory()}"
             )
             self.since = time.perf_counter()

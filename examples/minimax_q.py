@@ -18,7 +18,6 @@ from tqdm import tqdm
 import agents
 from nim_env import NimRules
 
-GAMES_AT_ONCE = 64
 WIN = 1000  # the original's reward; the environment's is 1
 
 
@@ -43,10 +42,10 @@ def main(arguments: Arguments) -> None:
     try:
         with checking_arguments():
             rules = NimRules(arguments.heaps or ask_heaps())
-            env = gym.make_vec("nim_env:Nim-v0", num_envs=GAMES_AT_ONCE, heaps=rules.heaps, opponent=None)
+            game = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=None)
             agent = agents.MinimaxQAgent(
-                env.single_observation_space,
-                env.single_action_space,
+                game.observation_space,
+                game.action_space,
                 learning_rate=1.0,
                 gamma=0.9,
                 epsilon=arguments.epsilon,
@@ -57,14 +56,7 @@ def main(arguments: Arguments) -> None:
             if arguments.games is None
             else arguments.games
         )
-        with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
-            agents.train(
-                agent,
-                env,
-                games,
-                seed=arguments.seed,
-                callback=lambda _, history: bar.update(len(history.lengths) - bar.n) and None,
-            )
+        train(agent, rules, games, arguments.seed)
         print_values(rules, agent)
         machine = player_of(agent, arguments.seed)
         while True:
@@ -72,6 +64,18 @@ def main(arguments: Arguments) -> None:
             play_game(rules, machine, human)
     except Leave:
         print("Goodbye.")
+
+
+def train(agent: agents.MinimaxQAgent, rules: NimRules, games: int, seed: int) -> None:
+    """Trains; many games at once where there are many to play, so that few teach as much as one after another."""
+    at_once = 1 + min(games // 100, 255)
+    env = gym.make_vec("nim_env:Nim-v0", num_envs=at_once, heaps=rules.heaps, opponent=None)
+    with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
+
+        def after_games(_: agents.Agent, history: agents.History) -> None:
+            bar.update(len(history.lengths) - bar.n)
+
+        agents.train(agent, env, games, seed=seed, callback=after_games)
 
 
 def ask_heaps() -> tuple[int, ...]:

@@ -8,8 +8,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from nim_env.policies import Policy, PolicyLike, as_policy, draws_uniformly
-from nim_env.positions import Choices, choices, positions
+from nim_env.policies import Policy, PolicyLike, as_policy, is_built_in
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
@@ -33,7 +32,7 @@ class GameArguments:
         self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
         if not isinstance(random_start, bool | np.bool_):
             raise TypeError(f"random_start must be True or False; got {random_start!r}")
-        if illegal_action not in get_args(IllegalAction):
+        if not isinstance(illegal_action, str) or illegal_action not in get_args(IllegalAction):
             raise ValueError(f'illegal_action must be "lose" or "raise"; got {illegal_action!r}')
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise ValueError(f"render_mode must be None or one of {RENDER_MODES}; got {render_mode!r}")
@@ -41,9 +40,6 @@ class GameArguments:
         self.illegal_action = illegal_action
         self.render_mode = render_mode
         self._n_actions = self.rules.n_actions
-        self._offsets = self.rules.offsets
-        self._positions = positions(self.rules)
-        self._first_index = self.rules.n_positions - 1
 
 
 class OpponentArguments(GameArguments):
@@ -55,13 +51,13 @@ class OpponentArguments(GameArguments):
     def _set_opponent(self, opponent: PolicyLike | None, first_player: FirstPlayer | None) -> None:
         self.opponent = opponent
         self._policy: Policy | None = None if opponent is None else as_policy(opponent, self.rules, "opponent")
-        self._opponent_may_fail = not (self._policy is None or draws_uniformly(self._policy))
-        self._choices: Choices | None = None
-        self._opening_moves: tuple[int, ...] = ()
-        """The moves that a uniform policy may open with: those that leave the game alive."""
-        if draws_uniformly(self._policy):
-            self._choices = choices(self.rules, self._policy)
-            self._opening_moves = tuple(a for a in self._choices[self._first_index] if self._leaves_alive(a))
+        self._opponent_may_fail = not (self._policy is None or is_built_in(self._policy))
+        opening_moves = mask = self.rules.action_mask(self.rules.heaps)
+        if is_built_in(self._policy):
+            opening_moves = self._policy.choices(self.rules.heaps, mask)
+        self._leaves_alive = self.rules.move_counts < sum(self.rules.heaps)
+        self._opening_moves: tuple[int, ...] = tuple(np.flatnonzero(opening_moves & self._leaves_alive).tolist())
+        """The moves that the opponent may open with: those that leave the game alive."""
         if first_player is None:
             self.first_player: FirstPlayer | None = None if self._policy is None else "random"
         else:
@@ -82,14 +78,8 @@ class OpponentArguments(GameArguments):
                 generator.bit_generator.state = state
             raise
 
-    def _leaves_alive(self, action: int) -> bool:
-        return self._first_index - self._offsets[action] != EMPTY
-
     def _check_opening(self, name: str, first_player: str | None) -> None:
-        drawn_from = (
-            self._opening_moves if self._choices is not None else self._positions[self._first_index].actions
-        )
-        if not any(self._leaves_alive(action) for action in drawn_from):
+        if not self._opening_moves:
             raise no_opening(name, first_player, self.opponent, self.rules)
 
     def _checked_first_player(self, first_player: Any, name: str) -> FirstPlayer:

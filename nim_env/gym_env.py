@@ -13,8 +13,8 @@ from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
 from nim_env.arguments import EMPTY, FirstPlayer, IllegalAction, OpponentArguments, no_opening
-from nim_env.policies import PolicyLike, opponent_probabilities, sample
-from nim_env.positions import Position
+from nim_env.policies import PolicyLike, is_built_in, opponent_probabilities, sample
+from nim_env.positions import Position, choices
 from nim_env.rendering import status_of
 from nim_env.single_game import SingleGame
 
@@ -115,6 +115,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         self.observation_space = MultiDiscrete(np.array(self.rules.shape))
         self.action_space = Discrete(self._n_actions)
         self._set_opponent(opponent, first_player)
+        self._choices = choices(self.rules, self._policy) if is_built_in(self._policy) else None
         self._last_mover_reward = 1.0 if self.rules.last_mover_wins else -1.0
         self._all_ones = np.ones(self._n_actions, dtype=np.int8)
         self._to_play = 0
@@ -248,7 +249,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         if self._choices is not None:
             return self._opening_moves[int(self.np_random.random() * len(self._opening_moves))]
         probabilities = self._answer(self._first_index)
-        probabilities *= [self._leaves_alive(action) for action in range(self._n_actions)]
+        probabilities *= self._leaves_alive
         if not probabilities.any():
             raise no_opening("first_player", "opponent", self.opponent, self.rules)
         return int(sample(probabilities, self.np_random))

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, TypeGuard
+from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +19,8 @@ from numpy.typing import NDArray
 from nim_env.arguments import FirstPlayer, no_opening
 from nim_env.policies import (
     AnswerError,
-    ExpertPolicy,
     Policy,
-    RandomPolicy,
-    TakePolicy,
-    UniformPolicy,
+    is_built_in,
     opponent_probabilities,
     sample,
     uniform_sample,
@@ -33,7 +30,7 @@ from nim_env.rules import NimRules
 States = NDArray[np.int64]
 TABLES = 2**28  # bytes that the tables of a game may take
 TABULATED_MOVES = 2**20  # entries of them that moves may be; in larger games they are computed from the index
-BATCH = 2**12  # positions tabulated at once
+ENTRIES_AT_ONCE = 2**20  # positions times actions that are worked out at once: about 50 MB
 
 OPENINGS = AGENT, OPPONENT, EITHER, ANYWHERE = range(4)
 """How an episode opens: who makes the first move, or at a position drawn from all."""
@@ -70,6 +67,11 @@ class Setting:
         if first_player == "loser":
             return np.where(won, OPPONENT, AGENT)
         return np.full(len(won), FIRST[first_player])
+
+
+def rows_at_once(rules: NimRules) -> int:
+    """How many positions are worked out at once."""
+    return max(1, ENTRIES_AT_ONCE // rules.n_actions)
 
 
 class Games(ABC):
@@ -118,7 +120,7 @@ class Games(ABC):
 
     @abstractmethod
     def are_illegal(self, states: States) -> NDArray[np.bool_]:
-        """Which games have ended by an illegal action; openings do not count."""
+        """Which games have ended by an illegal action."""
 
 
 class TabulatedGames(Games):
@@ -135,8 +137,9 @@ class TabulatedGames(Games):
         self._n, self._n_actions, self._offsets = n, rules.n_actions, np.array(rules.offsets)
         self._heaps = np.empty((2 * n, rules.n_heaps), dtype=np.min_scalar_type(max(rules.heaps)))
         self._masks = np.ones((2 * n, rules.n_actions), dtype=np.int8)  # in finished games too
-        for start in range(0, n, BATCH):
-            index = np.arange(start, min(start + BATCH, n))
+        self._batch = rows_at_once(rules)
+        for start in range(0, n, self._batch):
+            index = np.arange(start, min(start + self._batch, n))
             heaps = index[:, None] // np.array(rules.strides) % np.array(rules.shape)
             self._heaps[index] = self._heaps[n + index] = heaps
             self._masks[index[index > 0]] = rules.action_mask(heaps[index > 0])
@@ -153,14 +156,12 @@ class TabulatedGames(Games):
         """Lists for each state the states that it leads to, one of which is drawn."""
         n, setting = self._n, self.setting
         playing = np.arange(1, n)
+        number, replies = np.ones_like(playing), playing
         if is_built_in(setting.policy):
-            choices = setting.policy.choices(self._heaps[1:n], self._masks[1:n])
-            number = choices.sum(axis=1, dtype=np.int64)
-            row, action = choices.nonzero()
-            replies = playing[row] - self._offsets[action]
-            replies[replies == 0] = n
-        else:
-            number, replies = np.ones_like(playing), playing
+            listed = [
+                self._replies_at(playing[start : start + self._batch]) for start in range(0, n - 1, self._batch)
+            ]
+            number, replies = (np.concatenate(parts) for parts in zip(*listed, strict=True))
         full = n - 1
         opened = [full - self.rules.offsets[action] for action in setting.opening_moves]
         openings = [[full], opened, [full] * len(opened) + opened, playing if setting.random_start else []]
@@ -169,8 +170,17 @@ class TabulatedGames(Games):
         finished = np.arange(n, 2 * n)
         self._replies = np.concatenate([[0], replies, finished, *openings]).astype(np.int64)
 
+    def _replies_at(self, positions: States) -> tuple[NDArray[np.int64], States]:
+        """How many replies a built-in opponent draws from at each position, and where they all lead."""
+        assert is_built_in(self.setting.policy)
+        choices = self.setting.policy.choices(self._heaps[positions], self._masks[positions])
+        row, action = choices.nonzero()
+        after = positions[row] - self._offsets[action]
+        after[after == 0] = self._n
+        return np.count_nonzero(choices, axis=1), after
+
     def __reduce__(self) -> Any:
-        return tabulated_games, (self.setting,)  # a copied or unpickled environment shares the tables
+        return games_of, (self.setting, TABLES)  # a copied or unpickled environment shares the tables
 
     def at(self, heaps: NDArray[np.int64]) -> States:
         states: States = heaps @ np.array(self.rules.strides)
@@ -211,7 +221,7 @@ class TabulatedGames(Games):
         return self._rewards.take(states)
 
     def are_illegal(self, states: States) -> NDArray[np.bool_]:
-        return states > self._n
+        return (states > self._n) & (states < 2 * self._n)
 
 
 class ComputedGames(Games):
@@ -227,6 +237,7 @@ class ComputedGames(Games):
         reward = setting.last_mover_reward
         self._rewards = np.array([0.0, reward, -reward, -1.0, *[0.0] * len(OPENINGS)])
         self._leaves_alive = self.rules.move_counts < sum(self.rules.heaps)  # from the full heaps
+        self._batch = rows_at_once(self.rules)
 
     def at(self, heaps: NDArray[np.int64]) -> States:
         return np.column_stack([heaps, np.full(len(heaps), self.PLAYING)])
@@ -247,41 +258,41 @@ class ComputedGames(Games):
         return after
 
     def reply(self, states: States, generator: np.random.Generator, games: NDArray[np.int64]) -> States:
-        after = states.copy()
-        how = states[:, -1]
+        after, how = states.copy(), states[:, -1]
         draws = generator.random(len(states)) if self.draws else np.zeros(len(states))
+        opponent_moves = how == self.PLAYING
         if (how >= self.OPENING).any():
             after[how >= self.OPENING, -1] = self.PLAYING
             anywhere = np.flatnonzero(how == self.OPENING + ANYWHERE)
             after[anywhere, :-1] = _random_positions(self.rules, len(anywhere), generator)
             either = how == self.OPENING + EITHER
-            opponent_opens = (how == self.OPENING + OPPONENT) | (either & (draws >= 0.5))
+            opponent_moves |= (how == self.OPENING + OPPONENT) | (either & (draws >= 0.5))
             draws[either] = 2 * draws[either] - 1
-            self._play(after, np.flatnonzero(opponent_opens), draws, generator, games, opens=True)
         if self.setting.policy is not None:
-            self._play(after, np.flatnonzero(how == self.PLAYING), draws, generator, games, opens=False)
+            moving = np.flatnonzero(opponent_moves)
+            for start in range(0, len(moving), self._batch):
+                rows = moving[start : start + self._batch]
+                opens = how[rows] != self.PLAYING
+                actions = self._drawn(after[rows, :-1], opens, draws[rows], generator, games[rows])
+                self._take(after, rows, actions, self.OPPONENT_WAS_LAST)
         return after
 
-    def _play(
+    def _drawn(
         self,
-        states: States,
-        rows: NDArray[np.int64],
+        heaps: NDArray[np.int64],
+        opens: NDArray[np.bool_],
         draws: NDArray[np.float64],
         generator: np.random.Generator,
         games: NDArray[np.int64],
-        opens: bool,
-    ) -> None:
-        """Makes the opponent's moves in some of the rows."""
-        if not rows.size:
-            return
-        heaps, masks = states[rows, :-1], self.masks(states[rows])
-        playable = masks & self._leaves_alive if opens else masks
-        policy = self.setting.policy
+    ) -> NDArray[np.int64]:
+        """The opponent's moves; those that open an episode leave it alive."""
+        policy, masks = self.setting.policy, self.rules.action_mask(heaps)
+        playable = masks
+        if opens.any():
+            playable = np.where(opens[:, None], masks & self._leaves_alive, masks)
         if is_built_in(policy):
-            actions = uniform_sample(policy.choices(heaps, masks) & playable, draws[rows])
-        else:
-            actions = sample(self._answer(heaps, masks, playable, games[rows]), generator)
-        self._take(states, rows, actions, self.OPPONENT_WAS_LAST)
+            return uniform_sample(policy.choices(heaps, masks) & playable, draws)
+        return sample(self._answer(heaps, masks, playable, games), generator)
 
     def _answer(
         self,
@@ -312,7 +323,9 @@ class ComputedGames(Games):
         return states[:, :-1].copy()
 
     def masks(self, states: States) -> NDArray[np.int8]:
-        masks = self.rules.action_mask(states[:, :-1])
+        masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
+        for start in range(0, len(states), self._batch):
+            masks[start : start + self._batch] = self.rules.action_mask(states[start : start + self._batch, :-1])
         masks[states[:, -1] != self.PLAYING] = 1
         return masks
 
@@ -324,27 +337,25 @@ class ComputedGames(Games):
         return are_illegal
 
 
-@lru_cache(maxsize=8)
-def tabulated_games(setting: Setting) -> TabulatedGames:
-    """The tables of a setting, shared by all its environments."""
-    return TabulatedGames(setting)
+_tabulated: WeakValueDictionary[Setting, TabulatedGames] = WeakValueDictionary()
+"""The tables of each setting, shared by its environments for as long as there is one."""
 
 
-def is_built_in(policy: Policy | None) -> TypeGuard[UniformPolicy]:
-    """Whether a policy is one of this project's own, whose choices are known to be legal."""
-    return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)
-
-
-def games_of(setting: Setting) -> Games:
-    """The quickest way to play a setting."""
-    rules = setting.rules
+def games_of(setting: Setting, memory: int) -> Games:
+    """The quickest way to play a setting, its tables taking at most so many bytes."""
+    rules, policy = setting.rules, setting.policy
+    if not (policy is None or is_built_in(policy)):
+        return ComputedGames(setting)
     entries = rules.n_positions * rules.n_actions
     tables = 2 * entries + rules.n_positions * (2 * 8 * rules.n_heaps + 80)
-    if is_built_in(setting.policy):
-        tables += 8 * entries
-    elif setting.policy is not None:
+    tables += 8 * min(2 * entries, TABULATED_MOVES)
+    tables += 0 if policy is None else 8 * entries
+    if tables > min(memory, TABLES):
         return ComputedGames(setting)
-    return tabulated_games(setting) if tables <= TABLES else ComputedGames(setting)
+    games = _tabulated.get(setting)
+    if games is None:
+        games = _tabulated[setting] = TabulatedGames(setting)
+    return games
 
 
 def _random_positions(rules: NimRules, number: int, generator: np.random.Generator) -> NDArray[np.int64]:

@@ -195,10 +195,9 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
     )
 
 
-def draws_uniformly(policy: Any) -> TypeGuard[UniformPolicy]:
-    """Whether a policy's choices say all about it: it has not got ``action_probabilities`` of its own."""
-    inherited = UniformPolicy.action_probabilities
-    return isinstance(policy, UniformPolicy) and type(policy).action_probabilities is inherited
+def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
+    """Whether a policy is one of this module's own: its choices are legal, and say all about it."""
+    return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)
 
 
 def _check_rules(rules: Any) -> None:

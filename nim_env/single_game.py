@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
 
 from nim_env.arguments import GameArguments, illegal_move
-from nim_env.positions import index_of
+from nim_env.positions import index_of, positions
 from nim_env.rendering import as_text
 from nim_env.rules import as_integer
 
@@ -22,6 +22,9 @@ class SingleGame(GameArguments):
 
     def _set_up(self, *arguments: Any) -> None:
         self._set_game(*arguments)
+        self._offsets = self.rules.offsets
+        self._positions = positions(self.rules)
+        self._first_index = self.rules.n_positions - 1
         self._index: int | None = None  # of the position now; None before the first reset
         self._is_over = False
 

@@ -16,12 +16,13 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from nim_env.arguments import FirstPlayer, IllegalAction, OpponentArguments, illegal_move
-from nim_env.many_games import Setting, States, games_of, is_built_in
+from nim_env.many_games import ENTRIES_AT_ONCE, Setting, States, games_of
 from nim_env.policies import PolicyLike
 from nim_env.rendering import as_text, status_of
 from nim_env.rules import as_integer
 
-MASK_BYTES, HEAP_BYTES = 10, 32  # that a step takes for each entry of its masks and positions, at most
+MASK_BYTES, HEAP_BYTES, WORK_BYTES = 4, 96, 64
+"""What a step takes at most for each entry of its masks, of its positions, and of those worked out at once."""
 
 Infos: TypeAlias = dict[str, Any]
 Step: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
@@ -55,7 +56,8 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     - ``autoreset_mode`` = ``"NextStep"``: the step after a game's end starts its next episode, whatever the
       action; ``"SameStep"``: the last step itself does, and tells the end in ``info["final_obs"]`` and
       ``info["final_info"]``; ``"Disabled"``: ``reset(options={"reset_mask": ...})`` does. Or an ``AutoresetMode``.
-    - ``memory_limit``: the most bytes that the arrays of a step may take; by default half of the machine's memory.
+    - ``memory_limit``: the most bytes that the arrays of a step and the tables behind it may take; by default half
+      of the machine's memory. Tables are left out where they do not fit, and each step computed instead.
 
     ``reset(options=...)`` takes ``heaps``, shape ``(n_heaps,)`` for all games or ``(num_envs, n_heaps)``, and
     ``first_player``, one for all games or a sequence of ``num_envs``. ``options["reset_mask"]``, bool of shape
@@ -89,7 +91,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self.autoreset_mode = _checked_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self._set_game(heaps, max_take, misere, random_start, illegal_action, render_mode)
-        self._check_memory(memory_limit)
+        left = self._memory_left(memory_limit)
         self._set_opponent(opponent, first_player)
         self.single_observation_space = MultiDiscrete(np.array(self.rules.shape))
         self.single_action_space = Discrete(self._n_actions)
@@ -98,15 +100,11 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self._setting = Setting(
             self.rules, self._policy, self.first_player, self.random_start, self._opening_moves
         )
-        self._games = games_of(self._setting)
-        self._opponent_may_fail = not (self._policy is None or is_built_in(self._policy))
+        self._games = games_of(self._setting, left)
         self._every_game = np.arange(self.num_envs)
         self._states: States | None = None  # until the first reset
-        self._none = np.zeros(self.num_envs, dtype=np.bool_)
-        self._is_over = self._none
-        self._last_reward = np.zeros(
-            self.num_envs
-        )  # of each game's last episode against an opponent; 0 before one
+        self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
+        self._last_reward = np.zeros(self.num_envs)  # of the last episodes against an opponent; 0 before the first
         self._to_play = np.zeros(self.num_envs, dtype=np.int64)
 
     def reset(
@@ -174,8 +172,8 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             )
         actions = self._checked_actions(actions)
         moved = self._games.move(self._states, actions)
-        if self.illegal_action == "raise" and (wrong := self._games.are_illegal(moved) & ~self._is_over).any():
-            game = int(wrong.argmax())
+        if self.illegal_action == "raise" and (are_illegal := self._games.are_illegal(moved)).any():
+            game = int(are_illegal.argmax())
             heaps = self._games.heaps(self._states)[game].tolist()
             raise InvalidAction(f"game {game}: {illegal_move(self.rules, int(actions[game]), heaps)}")
         same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
@@ -192,9 +190,9 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self._states, self._to_play = states, to_play
         if self._policy is not None:
             np.copyto(self._last_reward, rewards, where=is_over)
-        self._is_over = self._none.copy() if same_step else is_over.copy()
-        infos.update(self._infos(states, ~self._none))
-        return self._games.heaps(states), rewards, is_over, self._none.copy(), infos
+        self._is_over = np.zeros(self.num_envs, dtype=np.bool_) if same_step else is_over.copy()
+        infos.update(self._infos(states, np.ones(self.num_envs, dtype=np.bool_)))
+        return self._games.heaps(states), rewards, is_over, np.zeros(self.num_envs, dtype=np.bool_), infos
 
     def action_masks(self) -> NDArray[np.int8]:
         """Which actions are legal now: int8, shape ``(num_envs, n_actions)``, all ones where a game is over.
@@ -240,8 +238,9 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     def _final_infos(self, states: States, is_over: NDArray[np.bool_], to_play: NDArray[np.int64]) -> Infos:
         """How the games that have just ended did end, in Gymnasium's form."""
         observations = np.full(self.num_envs, None, dtype=object)
-        for game in np.flatnonzero(is_over):
-            observations[game] = self._games.heaps(states[game : game + 1])[0]
+        games = np.flatnonzero(is_over)
+        for game, heaps in zip(games, self._games.heaps(states[games]), strict=True):
+            observations[game] = heaps.copy()
         final: Infos = {
             "action_mask": self._games.masks(states) * is_over[:, None],
             "_action_mask": is_over.copy(),
@@ -269,15 +268,21 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         """The opening of every game, given who starts, in all of them or in each."""
         if len(first_player) == 1:
             return self._setting.openings(first_player[0], won)
-        one_by_one = zip(first_player, won[:, None], strict=True)
-        return np.concatenate([self._setting.openings(player, has_won) for player, has_won in one_by_one])
+        openings = np.zeros(self.num_envs, dtype=np.int64)
+        for player in set(first_player):
+            starts = np.array([other == player for other in first_player])
+            openings[starts] = self._setting.openings(player, won[starts])
+        return openings
 
     def _checked_actions(self, actions: Any) -> NDArray[np.int64]:
         """The actions as int64, one of the space for every game."""
-        try:
-            array = np.asarray(actions) if isinstance(actions, np.ndarray) else np.array([*actions], dtype=object)
-        except TypeError:
-            array = np.array(actions, dtype=object)
+        array = actions
+        if isinstance(actions, Sequence) and not isinstance(actions, str | bytes | bytearray):
+            array = np.empty(len(actions), dtype=object)
+            for game, action in enumerate(actions):
+                array[game] = action
+        if not isinstance(array, np.ndarray):
+            raise InvalidAction(f"actions must be an array or a sequence, one for each game; got {actions!r}")
         if array.shape != (self.num_envs,):
             raise InvalidAction(
                 f"actions must have shape ({self.num_envs},), one for each of the games 0 to {self.num_envs - 1}; "
@@ -285,10 +290,13 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             )
         if array.dtype.kind in "iu":
             numbers = array.astype(np.int64, copy=False)
-            is_wrong = numbers.view(np.uint64) >= self._n_actions
+            is_wrong = numbers.view(np.uint64) >= self._n_actions  # negative ones too
         else:
             is_wrong = np.array([not self._is_action(action) for action in array])
-            numbers = array if is_wrong.any() else array.astype(np.int64)
+            numbers = np.array([0 if wrong else action for wrong, action in zip(is_wrong, array, strict=True)])
+        if is_wrong.any():
+            numbers = np.where(is_wrong, 0, numbers)
+            is_wrong &= ~self._is_over  # where a game starts anew any will do
         if is_wrong.any():
             game = int(is_wrong.argmax())
             raise InvalidAction(
@@ -316,7 +324,8 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         heaps = self._checked_starts(options.get("heaps"), is_reset)
         first_player = self._checked_first_players(options.get("first_player"))
         if heaps is None and not self.random_start:
-            for player in sorted({player for player in first_player if player not in (None, "agent")}):
+            starting = first_player if len(first_player) == 1 else np.array(first_player, dtype=object)[is_reset]
+            for player in sorted({player for player in starting if player not in (None, "agent")}):
                 self._check_opening('options["first_player"]', player)
         return is_reset, heaps, first_player
 
@@ -351,32 +360,41 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
 
     def _checked_first_players(self, players: Any) -> Sequence[FirstPlayer | None]:
         name = 'options["first_player"]'
+        if isinstance(players, np.ndarray):
+            players = players.tolist()
         if players is None:
             return [self.first_player]
-        if isinstance(players, str) or not isinstance(players, Sequence | np.ndarray):
+        if isinstance(players, str) or not isinstance(players, Sequence):
             return [self._checked_first_player(players, name)]
         if len(players) != self.num_envs:
             raise ValueError(
                 f"{name} must be one for all games, or {self.num_envs}, one for each; got {len(players)}"
             )
-        return [self._checked_first_player(player, f"{name}[{game}]") for game, player in enumerate(players)]
+        return [
+            self.first_player if player is None else self._checked_first_player(player, f"{name}[{game}]")
+            for game, player in enumerate(players)
+        ]
 
-    def _check_memory(self, memory_limit: int | None) -> None:
+    def _memory_left(self, memory_limit: int | None) -> int:
+        """What the limit leaves for tables, if it leaves enough for the arrays of a step."""
         limit = _half_the_memory() if memory_limit is None else as_integer("memory_limit", memory_limit)
-        needed = self.num_envs * (MASK_BYTES * self._n_actions + HEAP_BYTES * self.rules.n_heaps)
+        entries = self.num_envs * self._n_actions
+        needed = MASK_BYTES * entries + HEAP_BYTES * self.num_envs * (self.rules.n_heaps + 4)
+        needed += WORK_BYTES * min(entries, max(ENTRIES_AT_ONCE, self._n_actions))
         if needed > limit:
             raise ValueError(
                 f"num_envs={self.num_envs:,} games of {self.rules.n_heaps:,} heaps, {self._n_actions:,} actions, "
-                f"take up to {needed / 1e6:,.1f} MB for masks and positions at each step, more than "
-                f"memory_limit={limit / 1e6:,.1f} MB; use a smaller num_envs, smaller heaps or a smaller "
-                "max_take, or raise memory_limit"
+                f"take up to {needed / 1e6:,.1f} MB at each step, more than memory_limit={limit / 1e6:,.1f} MB; "
+                "use fewer games at once, smaller heaps or a smaller max_take, or raise memory_limit"
             )
+        return limit - needed
 
 
 def _checked_mode(mode: Any) -> AutoresetMode:
-    for known in AutoresetMode:
-        if mode in (known, known.value, known.name):
-            return known
+    if isinstance(mode, str | AutoresetMode):
+        for known in AutoresetMode:
+            if mode in (known, known.value, known.name):
+                return known
     names = ", ".join(repr(known.value) for known in AutoresetMode)
     raise ValueError(f"autoreset_mode must be one of {names}, or an AutoresetMode; got {mode!r}")
 

@@ -140,7 +140,7 @@ def test_a_table_that_is_too_large_says_so():
         agent_of(spaces.MultiDiscrete([2**31 - 1] * 9))  # by default too
     with pytest.raises(TypeError, match="memory_limit must be an integer; got '1GB'"):
         agent_of(SMALL, memory_limit="1GB")
-    small = agent_of(BOX, memory_limit=128 * (3 * 8 + 16 + 120))
+    small = agent_of(BOX, memory_limit=128 * (3 * 8 + 16 + 120) + 64 * 3 * 8)
     for seed in range(128):
         small.update(sample(BOX, seed), 0, 1.0, sample(BOX, seed), True)
     with pytest.raises(ValueError, match=r"256 observations by 3 actions takes 1 MB.*raise memory_limit$"):
@@ -254,8 +254,8 @@ BATCH = ([[0, 1], [0, 2]], [0, 1], [1.0, 2.0], [[1, 1], [2, 1]], [False, False],
         (TRANSITION, 1, 1.0, TypeError, r"action must be an integer of Discrete\(3\); got 1\.0"),
         (TRANSITION, 1, "2", TypeError, "action must be an integer"),
         (TRANSITION, 1, True, TypeError, "action must be an integer"),
-        (TRANSITION, 2, float("nan"), ValueError, "reward must be finite; got nan"),
-        (TRANSITION, 2, float("inf"), ValueError, "reward must be finite; got inf"),
+        (TRANSITION, 2, float("nan"), ValueError, "reward must be finite, .* got nan"),
+        (TRANSITION, 2, float("inf"), ValueError, "reward must be finite, .* got inf"),
         (TRANSITION, 3, [9, 9], ValueError, "observation .9, 9. is not in"),
         (TRANSITION, 5, [1, 1], ValueError, r"next_action_mask must have shape \(3,\); got \(2,\)"),
         (TRANSITION, 5, [[0, 0, 1]], ValueError, r"next_action_mask must have shape \(3,\); got \(1, 3\)"),

@@ -307,6 +307,23 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         ("win_counting.py", ["--every", "0"], "--every must be 1 or more"),
         ("win_counting.py", ["--cutoff", "0"], "cutoff must be 1 or more"),
         ("benchmark.py", ["everything"], "everything"),
+        ("benchmark.py", ["--seconds", "0"], "--seconds must lie above 0 and below 3600; got 0.0"),
+        ("benchmark.py", ["--seconds", "nan"], "--seconds must lie above 0 and below 3600; got nan"),
+        ("benchmark.py", ["--picture", "table.txt"], "--picture must end in one of"),
+        ("master_large_nim.py", ["--mastery", "0"], "--mastery must lie above 0 and at most 1; got 0.0"),
+        ("master_large_nim.py", ["--mastery", "nan"], "--mastery must lie above 0 and at most 1; got nan"),
+        ("master_large_nim.py", ["--boards", "8"], "--boards must be at most the number of heaps, 7; got 8"),
+        ("master_large_nim.py", ["--boards", "0"], "--boards must be 1 or more; got 0"),
+        ("master_large_nim.py", ["--num-envs", "0"], "--num-envs must be 1 or more; got 0"),
+        ("master_large_nim.py", ["--seed", "-1"], "--seed must be 0 or more; got -1"),
+        ("master_large_nim.py", ["--epsilon", "2"], "epsilon must lie between 0 and 1; got 2.0"),
+        (
+            "master_large_nim.py",
+            ["--heaps", *["99"] * 6, "--boards", "1"],
+            "takes 316,800 MB, more than memory_limit",
+        ),
+        ("master_large_nim.py", ["--heaps", "0", "0", "3"], "heaps must hold one size or more"),
+        ("master_large_nim.py", ["--picture", "p.txt"], "--picture must end in one of"),
         ("benchmark.py", ["--rounds", "0"], "--rounds must be 1 or more"),
     ],
 )
@@ -420,6 +437,28 @@ def test_a_missing_package_names_the_install_command(tmp_path):
         check_refused(done, r"tqdm is missing; run pip install -e")
 
 
+# --- master_large_nim.py --------------------------------------------------------------------------
+
+
+def test_larger_boards_are_mastered(tmp_path):
+    flags = ("--heaps", 1, 2, 3, 4, "--num-envs", 64, "--mastery", 1, "--seed", 3)
+    done = run("master_large_nim.py", *flags, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    for heaps, positions, actions in (("1-2", 6, 3), ("1-2-3", 24, 6), ("1-2-3-4", 120, 10)):
+        assert re.search(
+            rf"^{heaps}: {positions} positions, {actions} actions, a table of 0\.0 MB$", done.stdout, re.M
+        )
+        assert re.search(
+            rf"^ +{heaps} +{positions} +100\.0000 % +\d+\.\d M +\d+\.\d +\d+\.\d\d M", done.stdout, re.M
+        )
+    looks = re.findall(r" s +[\d.]+ M moves +[\d.]+ M/s  mastery +([\d.]+) %  memory (\d+) MB", done.stdout)
+    assert sum(share == "100.0000" for share, _ in looks) == 3
+    assert all(50 < int(memory) < 5000 for _, memory in looks)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert (tmp_path / "results" / "master_large_nim.png").read_bytes().startswith(b"\x89PNG")
+
+
 # --- benchmark.py ---------------------------------------------------------------------------------
 
 
@@ -428,6 +467,35 @@ def test_the_benchmark_of_the_systems(tmp_path):
     assert done.returncode == 0, done.stderr
     assert re.search(r"system 1.* 10 +\d+\.\d\d s +\d+\.\d\d s", done.stdout)
     assert re.search(r"system 5.* 100 +\d+\.\d\d s +\d+\.\d\d s", done.stdout)
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_benchmark_of_environments_and_training(tmp_path):
+    rate = r" +\d+(\.\d)? [Mk]?"
+    for part, rows in (
+        ("environments", ["vector, against random", "vector, against the expert", "vector, self-play"]),
+        ("training", ["minimax-Q, vector", "Q-learning, vector, against random"]),
+    ):
+        done = run("benchmark.py", part, "--rounds", 1, "--seconds", 0.001, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        for row in rows:
+            assert re.search(rf"^ {row}({rate}){{5}} *$", done.stdout, re.M), row
+        assert max(map(len, done.stdout.splitlines())) <= 80
+        assert (tmp_path / "results" / "benchmark.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_peers_that_are_missing_are_named(tmp_path):
+    blocked = "import importlib.util as u, runpy, sys; find = u.find_spec;"
+    blocked += "u.find_spec = lambda name, *rest: None if name in ('pyspiel', 'shimmy') else find(name, *rest);"
+    blocked += "sys.argv = ['benchmark.py', 'environments', '--rounds', '1', '--seconds', '0.001'];"
+    blocked += f"sys.path.insert(0, {str(EXAMPLES)!r});"
+    blocked += f"runpy.run_path({str(EXAMPLES / 'benchmark.py')!r}, run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT
+    )
+    assert re.search(r"OpenSpiel's nim through Shimmy +missing", done.stdout)
+    assert "not installed: pyspiel, shimmy" in done.stdout
 
 
 def test_the_bare_loops_are_the_systems(monkeypatch):

@@ -1,7 +1,11 @@
 """The vector environment beside the single one, beside Gymnasium's own vector environments, and under abuse."""
 
 import copy
+import gc
 import pickle
+import re
+import tracemalloc
+from dataclasses import dataclass
 
 import gymnasium as gym
 import numpy as np
@@ -14,9 +18,11 @@ from scipy import stats
 import agents
 from nim_env import NimRules, many_games
 from nim_env.many_games import ComputedGames, TabulatedGames
+from nim_env.policies import UniformPolicy
 from nim_env.vector_env import NimVectorEnv
 
 MODES = list(AutoresetMode)
+EVERY_MODE = pytest.mark.parametrize("mode", MODES, ids=lambda mode: mode.value)
 GAMES_COMPARED = 10_000
 
 
@@ -294,7 +300,7 @@ def engine(request, monkeypatch):
         monkeypatch.setattr(many_games, "TABLES", 0)
     if request.param == "moves computed":
         monkeypatch.setattr(many_games, "TABULATED_MOVES", 0)
-    many_games.tabulated_games.cache_clear()
+    many_games._tabulated.clear()
 
     def make_so(number, opponent, **arguments):
         env = make(number, opponent=opponent, **arguments).unwrapped
@@ -309,7 +315,7 @@ def engine(request, monkeypatch):
         return env
 
     yield make_so
-    many_games.tabulated_games.cache_clear()
+    many_games._tabulated.clear()
 
 
 POSITIONS = [(1, 3, 5, 7), (0, 3, 5, 7), (1, 0, 3, 7), (1, 1, 5, 1), (0, 0, 2, 5)]
@@ -381,10 +387,10 @@ def test_tables_and_rules_play_the_same_games(name, first_player, monkeypatch):
     arguments = {"opponent": name, "first_player": first_player, "heaps": (2, 5, 4), "max_take": 4}
     envs = [make(300, **arguments)]
     for limit in ("TABULATED_MOVES", "TABLES"):
-        many_games.tabulated_games.cache_clear()
+        many_games._tabulated.clear()
         monkeypatch.setattr(many_games, limit, 0)
         envs.append(make(300, **arguments))
-    many_games.tabulated_games.cache_clear()
+    many_games._tabulated.clear()
     assert (
         len({(type(env.unwrapped._games), getattr(env.unwrapped._games, "_moves", 0) is None) for env in envs})
         == 3
@@ -587,7 +593,7 @@ def test_games_that_are_not_reset_stay_what_they_were_when_over():
         (
             {"heaps": (1_000_000,), "num_envs": 10**9},
             ValueError,
-            "num_envs=1,000,000,000 games of 1 heaps, 1,000,000 actions, take up to .* MB .*a smaller num_envs",
+            "num_envs=1,000,000,000 games of 1 heaps, 1,000,000 actions, take up to .* MB .*fewer games at once",
         ),
     ],
     ids=str,
@@ -617,11 +623,15 @@ WRONG_ACTIONS = [
     (["1", 2, 3], "game 0 got '1'"),
     ([0, 1], r"shape \(3,\), one for each of the games 0 to 2; got shape \(2,\)"),
     ([0, 1, 2, 3], r"got shape \(4,\)"),
-    (5, r"got shape \(\)"),
-    (None, r"got shape \(\)"),
+    (np.array(5), r"got shape \(\)"),
+    (5, "actions must be an array or a sequence, one for each game; got 5"),
+    (None, "actions must be an array or a sequence, one for each game; got None"),
+    ({9: 0, 10: 0, 11: 0}, "actions must be an array or a sequence, one for each game; got {9: 0"),
+    ({9, 10, 11}, "actions must be an array or a sequence"),
+    (b"\x09\x0a\x0b", "actions must be an array or a sequence"),
     (np.zeros((3, 1), dtype=int), r"got shape \(3, 1\)"),
     ([[0], [1, 2], [3]], r"game 0 got \[0\]|must have shape"),
-    ("012", "game 0 got '0'"),
+    ("012", "actions must be an array or a sequence"),
 ]
 
 
@@ -809,6 +819,182 @@ def test_opponents_are_shown_copies_and_never_a_finished_game():
     assert same(record, play(make(20, opponent=first_legal), seed=0, steps=60))
     assert min(shown) < 20
     assert max(shown) > 10
+
+
+def refusing():
+    """An opponent that answers illegally once it has no calls left."""
+
+    class Opponent:
+        calls_left = 10**9
+
+        def __call__(self, observation, action_mask):
+            self.calls_left -= 1
+            if self.calls_left < 0:
+                return np.full(len(observation), -1)
+            return first_legal(observation, action_mask)
+
+    return Opponent()
+
+
+def check_nothing_moved(env, opponent, calls_left, call, message):
+    """Neither the games nor the generator, nor who lost the last episodes."""
+
+    def everything():
+        inner = env.unwrapped
+        parts = inner._states, inner._is_over, inner._last_reward, inner._to_play, inner.np_random_seed
+        return copy.deepcopy((*parts, inner.np_random.bit_generator.state))
+
+    before = everything()
+    opponent.calls_left = calls_left
+    with pytest.raises(ValueError, match=message):
+        call()
+    opponent.calls_left = 10**9
+    assert same(everything(), before)
+
+
+@EVERY_MODE
+def test_opponents_that_fail_in_the_middle_change_nothing(mode):
+    opponent = refusing()
+    env = make(4, heaps=(2, 2), opponent=opponent, first_player="opponent", autoreset_mode=mode)
+    env.reset(seed=0, options={"heaps": [(2, 2), (1, 0), (1, 2), (1, 0)]})
+    actions = np.array([0, 0, 0, 0])  # games 1 and 3 end
+    if mode is AutoresetMode.NEXT_STEP:
+        message = "game 0: opponent answered action -1"
+        check_nothing_moved(env, opponent, 0, lambda: env.step(actions), message)
+        env.step(actions)
+        actions = env.unwrapped.action_masks().argmax(axis=1)  # games 1 and 3 open now, and 2 is replied to
+        check_nothing_moved(env, opponent, 0, lambda: env.step(actions), "game [012]: opponent answered action -1")
+    elif mode is AutoresetMode.SAME_STEP:
+        message = "game 0: opponent answered action -1"
+        check_nothing_moved(env, opponent, 0, lambda: env.step(actions), message)
+        message = "game 1: opponent answered action -1"  # the replies come off, but not the openings
+        check_nothing_moved(env, opponent, 1, lambda: env.step(actions), message)
+    else:
+        env.step(actions)
+        options = {"reset_mask": np.array([False, True, False, True])}
+        message = "game 1: opponent answered action -1"
+        check_nothing_moved(env, opponent, 0, lambda: env.reset(seed=9, options=options), message)
+
+
+def test_the_first_game_is_named_whether_it_opens_or_replies():
+    opponent = refusing()
+    env = make(2, heaps=(2, 2), opponent=opponent, first_player="opponent")
+    env.reset(seed=0, options={"heaps": [(2, 2), (1, 0)]})
+    env.step(np.array([0, 0]))  # game 1 is over, and opens in the next step
+    opponent.calls_left = 0
+    with pytest.raises(ValueError, match="game 0: opponent answered action -1"):
+        env.step(np.array([2, 0]))
+
+
+def test_who_lost_is_remembered_until_the_next_episode_ends():
+    env = make(
+        2, heaps=(3, 3), misere=False, opponent=first_legal, first_player="loser", autoreset_mode="Disabled"
+    )
+    full, opened = [3, 3], [2, 3]
+    assert env.reset(seed=0)[0].tolist() == [full, full]
+    env.reset(options={"heaps": (1, 0)})
+    env.step(np.array([0, 0]))  # both won
+    assert env.reset()[0].tolist() == [opened, opened]
+    env.step(env.unwrapped.action_masks().argmax(axis=1))
+    assert env.reset()[0].tolist() == [opened, opened]  # in the middle of an episode
+    mask = np.array([True, False])
+    assert env.reset(seed=1, options={"reset_mask": mask})[0].tolist() == [full, opened]
+    assert env.reset()[0].tolist() == [full, opened]  # the seed forgot of game 0 alone
+
+
+def test_actions_of_games_that_start_anew_have_no_effect():
+    for wrong in (-1, 99, 1):
+        env = make(2, opponent=None, heaps=(1, 1))
+        env.reset()
+        env.step(np.array([0, 0]))
+        assert env.step(np.array([1, 1]))[2].all()
+        assert env.step(np.array([wrong, wrong]))[0].tolist() == [[1, 1], [1, 1]]
+    env.step([0, 1])
+    env.step([1, 0])
+    assert env.step([None, "x"])[0].tolist() == [[1, 1], [1, 1]]
+
+
+def test_options_for_games_that_are_not_reset_do_not_matter():
+    env = make(2, heaps=(1,), first_player="agent", autoreset_mode="Disabled")
+    env.reset()
+    env.step(np.array([0, 0]))
+    options = {"reset_mask": np.array([True, False]), "first_player": [None, "opponent"]}
+    env.reset(options=options)  # from a heap of 1 the opponent cannot open
+    with pytest.raises(ValueError, match="needs an opening move"):
+        env.reset(options={"first_player": ["agent", "opponent"]})
+    assert make(1).reset(options={"first_player": np.array("agent")})[0].tolist() == [[1, 3, 5, 7]]
+
+
+@dataclass
+class Unhashable(UniformPolicy):
+    """Of one's own, and without a hash."""
+
+    n: int = 1
+
+    def choices(self, observation, action_mask):  # noqa: ARG002
+        return np.asarray(action_mask).astype(np.int8)
+
+
+def test_policies_of_ones_own_need_no_hash():
+    make(3, opponent=Unhashable()).reset(seed=0)
+    gym.make("Nim-v0", opponent=Unhashable()).reset(seed=0)
+
+
+# --- Memory ---------------------------------------------------------------------------------------
+
+LARGE = [  # heaps, max_take, opponent
+    ((100_000,), None, "expert"),
+    ((100_000,), None, "random"),
+    ((100_000,), None, "take-5"),
+    ((100_000,), None, first_legal),
+    ((100_000,), None, None),
+    ((50,) * 1000, 20, "expert"),
+    ((1,) * 5000, None, "expert"),
+    ((20,) * 4, None, "expert"),
+    ((20,) * 4, None, "random"),
+    ((1000,), 30, "expert"),
+]
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP], ids=lambda mode: mode.value)
+@pytest.mark.parametrize(("heaps", "max_take", "opponent"), LARGE)
+def test_a_step_takes_no_more_memory_than_the_limit(heaps, max_take, opponent, mode):
+    """The least limit that is accepted is kept to, tables included, but for what the rules themselves take."""
+    arguments = {"heaps": heaps, "max_take": max_take, "opponent": opponent, "autoreset_mode": mode}
+    NimRules(heaps, max_take).move_heaps  # noqa: B018
+    with pytest.raises(ValueError, match="memory_limit") as refused:
+        NimVectorEnv(150, memory_limit=1, **arguments)
+    limit = int(float(re.search(r"take up to ([\d,.]+) MB", str(refused.value))[1].replace(",", "")) * 1e6) + 10**5
+    tracemalloc.start()
+    try:
+        env = NimVectorEnv(150, memory_limit=limit, **arguments)
+        _, infos = env.reset(seed=0)
+        tracemalloc.reset_peak()
+        before = tracemalloc.get_traced_memory()[0]
+        for _ in range(3):
+            _, _, _, _, infos = env.step(infos["action_mask"].argmax(axis=1))
+        assert tracemalloc.get_traced_memory()[1] - before < limit
+    finally:
+        tracemalloc.stop()
+
+
+def test_tables_live_as_long_as_an_environment_uses_them():
+    gc.collect()
+    many_games._tabulated.clear()
+    env, other = make(2, opponent="expert"), make(5, opponent="expert")
+    assert len(many_games._tabulated) == 1
+    assert env.unwrapped._games is other.unwrapped._games
+    assert copy.deepcopy(env).unwrapped._games is env.unwrapped._games
+    del env, other
+    gc.collect()
+    assert not many_games._tabulated
+
+
+def test_tables_are_left_out_where_they_do_not_fit():
+    free = NimVectorEnv(2, opponent="expert", heaps=(20, 20, 20))
+    tight = NimVectorEnv(2, opponent="expert", heaps=(20, 20, 20), memory_limit=10**6)
+    assert isinstance(free._games, TabulatedGames)
+    assert isinstance(tight._games, ComputedGames)
 
 
 # --- Other ways of looking at it ------------------------------------------------------------------

@@ -81,7 +81,8 @@ def watching(kind):
                 for row in zip(*parts, masks, strict=True):
                     self.update(*row)
                 return
-            self.taught.append((*(part.item() if hasattr(part, "item") else part for part in parts), tuple(mask)))
+            known = () if mask is None or kind is WinCountAgent else tuple(mask)
+            self.taught.append((*(part.item() if hasattr(part, "item") else part for part in parts), known))
 
     return Watching(RaceGym.observation_space, RaceGym.action_space)
 
@@ -114,6 +115,70 @@ def test_the_same_is_taught_as_by_single_environments(kind, alone, in_observatio
         assert len(starts) >= len(ways)
         for before, after in zip(vector_agent.taught, vector_agent.taught[1:], strict=False):
             assert before[3] == after[0] or after[0] in (0, 5, 3, 9, 1, 8, 6)
+
+
+@EVERY_MODE
+@pytest.mark.parametrize("kind", [QLearningAgent, Watched])
+def test_one_game_at_a_time_is_taught_as_by_a_single_environment(kind, mode):
+    """Episode after episode, so that nothing of one is left for the next."""
+    for cut in (None, 3, 4):
+        vector_agent, single_agent = watching(kind), watching(kind)
+        agents.train(vector_agent, SyncVectorEnv([partial(Race, 0, cut)], autoreset_mode=mode), 5)
+        agents.train(single_agent, Race(0, cut), 5)
+        by_step = {QLearningAgent: sorted, Watched: list}[kind]  # of both last turns any may come first
+        assert by_step(vector_agent.taught) == by_step(single_agent.taught)
+
+
+class Walk(gym.Env):
+    """Forty steps, cut short at the end; the observation is one and the same array."""
+
+    observation_space, action_space = spaces.MultiDiscrete([100]), spaces.Discrete(1)
+
+    def reset(self, *, seed=None, options=None):  # noqa: ARG002
+        super().reset(seed=seed)
+        self.at = np.zeros(1, dtype=np.int64)
+        return self.at, {}
+
+    def step(self, action):  # noqa: ARG002
+        self.at += 1
+        return self.at, 1.0, False, self.at[0] == 40, {}
+
+
+class Listening(QLearningAgent):
+    """Writes down what it is taught and told."""
+
+    learns_whole_episodes = False
+
+    def __init__(self, *spaces_, **arguments):
+        super().__init__(*spaces_, **arguments)
+        self.taught, self.told = [], []
+
+    def update(self, observation, action, reward, following, terminated, mask=None):  # noqa: ARG002
+        self.taught += zip(np.ravel(observation).tolist(), np.ravel(following).tolist(), strict=True)
+
+    def end_episode(self):
+        self.told.append(len(self.taught))
+
+
+class ListeningToEpisodes(Listening):
+    learns_whole_episodes = True
+
+
+@EVERY_MODE
+@pytest.mark.parametrize("copies", [True, False])
+@pytest.mark.parametrize("kind", [Listening, ListeningToEpisodes])
+def test_long_episodes_cut_short_in_environments_that_reuse_their_arrays(kind, copies, mode):
+    env = SyncVectorEnv([Walk] * 2, copy=copies, autoreset_mode=mode)
+    agent = agent_for(env, kind)
+    history = agents.train(agent, env, 4)
+    assert history.lengths.tolist() == [40] * 4
+    steps = [(at, at + 1) for at in range(40)]
+    assert sorted(agent.taught) == sorted(steps * 4)
+    if kind is ListeningToEpisodes:
+        assert agent.taught == steps * 4
+        assert set(agent.told) == {40, 80, 120, 160}
+    else:
+        assert agent.told == [80, 80, 160, 160]
 
 
 class Corridor(gym.Env):
