@@ -184,17 +184,11 @@ class Agent(ABC):
         next_action_mask: Any,
     ) -> Batch:
         """A batch of transitions with its leading dimensions made one, nothing being wrong with it."""
-        observation, action, reward, next_observation, terminated = (
-            _as_array(name, part, kinds)
-            for name, part, kinds in (
-                ("observation", observation, "biuf"),
-                ("action", action, "iu"),
-                ("reward", reward, "biuf"),
-                ("next_observation", next_observation, "biuf"),
-                ("terminated", terminated, "b"),
-            )
-        )
-        reward = reward.astype(np.float64, copy=False)
+        observation = _as_array("observation", observation, "biuf")
+        action = _as_array("action", action, "iu")
+        reward = _as_array("reward", reward, "biuf").astype(np.float64, copy=False)
+        next_observation = _as_array("next_observation", next_observation, "biuf")
+        terminated = _as_array("terminated", terminated, "b")
         leading, shape = action.shape, self.observation_space.shape or ()
         for name, part, expected in (
             ("observation", observation, leading + shape),

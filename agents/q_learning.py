@@ -97,9 +97,12 @@ class QLearningAgent(Agent):
     def _act_on_batch(self, observations: NDArray[Any], action_mask: Any, explore: bool) -> NDArray[np.int64]:
         leading = self._leading(observations)
         legal, number = self._some_legal_in_batch(action_mask, leading)
+        epsilon = self._now("epsilon") if explore else 0.0
+        if epsilon == 1.0:
+            return (one_of(legal, number, self.generator.random(len(legal))) + self._first_action).reshape(leading)
         explores = np.zeros(len(legal), dtype=np.bool_)
         if explore:
-            explores = self.generator.random(len(legal)) < self._now("epsilon")
+            explores = self.generator.random(len(legal)) < epsilon
         columns = np.empty(len(legal), dtype=np.int64)
         if (random := explores.nonzero()[0]).size:
             columns[random] = one_of(

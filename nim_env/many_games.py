@@ -135,7 +135,9 @@ class TabulatedGames(Games):
         super().__init__(setting)
         rules, n = self.rules, self.rules.n_positions
         self._n, self._n_actions, self._offsets = n, rules.n_actions, np.array(rules.offsets)
-        self._heaps = np.empty((2 * n, rules.n_heaps), dtype=np.min_scalar_type(max(rules.heaps)))
+        is_small = 2 * n * rules.n_actions <= TABULATED_MOVES
+        heap_type = np.int64 if is_small else np.min_scalar_type(max(rules.heaps))
+        self._heaps = np.empty((2 * n, rules.n_heaps), dtype=heap_type)
         self._masks = np.ones((2 * n, rules.n_actions), dtype=np.int8)  # in finished games too
         self._batch = rows_at_once(rules)
         for start in range(0, n, self._batch):
@@ -148,7 +150,7 @@ class TabulatedGames(Games):
         if self.draws:
             self._tabulate_replies()
         self._moves: States | None = None
-        if self._masks.size <= TABULATED_MOVES:
+        if is_small:
             states, actions = np.indices(self._masks.shape).reshape(2, -1)
             self._moves = self._moved(states, actions)
 
@@ -212,7 +214,7 @@ class TabulatedGames(Games):
         return seen
 
     def heaps(self, states: States) -> NDArray[np.int64]:
-        return self._heaps.take(states, axis=0).astype(np.int64)
+        return self._heaps.take(states, axis=0).astype(np.int64, copy=False)
 
     def masks(self, states: States) -> NDArray[np.int8]:
         return self._masks.take(states, axis=0)
