@@ -51,11 +51,9 @@ class WinCountAgent(Agent):
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed, rows=rows, memory_limit=memory_limit)
         self.cutoff = None if cutoff is None else as_integer("cutoff", cutoff, 1)
-        self._legal_at: dict[
-            int, bytes
-        ] = {}  # by row: the mask, a byte an action, when :meth:`act` last acted there
-        self._all_legal = bytes([1]) * self.n_actions
-        self._taken: list[tuple[int, int]] = []  # of the episode so far: row and column
+        self._legal_here: list[int] | None = None  # the columns that :meth:`act` has just chosen from
+        self._legal_at: dict[int, bytes] = {}  # those of batches by row, as a mask of a byte for each
+        self._taken: list[tuple[int, int, list[int]]] = []  # of the episode so far: row, column, legal columns
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
         """The counts behind the draw, 1 more than :meth:`q_values`: float64, shape ``(..., n_actions)``."""
@@ -77,10 +75,8 @@ class WinCountAgent(Agent):
         """
         if self._is_batch(observation):
             return self._act_on_batch(np.asarray(observation), action_mask)
-        legal = self._some_legal(action_mask)
-        row = self.table.row(observation)
-        self._legal_at[row] = self._all_legal if action_mask is None else _as_bytes(action_mask)
-        counts: list[float] = self.table.values[row].tolist()
+        counts = self._values_of(observation)
+        legal = self._legal_here = self._some_legal(action_mask)
         left = self.generator.random() * (sum([counts[action] for action in legal]) + len(legal))
         for action in legal:
             left -= counts[action] + 1
@@ -124,8 +120,8 @@ class WinCountAgent(Agent):
         """Remembers one action of the running episode; at its end, counts them all.
 
         In a batch the transitions come one after another, so that those of one episode end before another's
-        begin. The legal alternatives are those that :meth:`act` last chose from at the observation; where it
-        never did, all actions.
+        begin. The legal alternatives are those that :meth:`act` has just chosen from, in batches those that it
+        last chose from at the observation; without it, all actions.
 
         Args:
             observation: What the agent saw, one observation or a batch.
@@ -146,16 +142,23 @@ class WinCountAgent(Agent):
             )
             rows = self.table.rows(batch.observations, add=True)
             steps = rows.tolist(), batch.columns.tolist(), batch.rewards.tolist(), batch.terminated.tolist()
-            for step in zip(*steps, strict=True):
-                self._remember(*step)
+            for row, *step in zip(*steps, strict=True):
+                self._remember(row, self._legal_in(row), *step)
             return
         column, reward = self._column(action), float(reward)
         if not abs(reward) <= MOST:
             raise ValueError(f"reward must be finite, {MOST:g} at most; got {reward}")
-        self._remember(self.table.row(observation), column, reward, bool(terminated))
+        row = self.table.row(observation)
+        legal = self._legal_in(row) if self._legal_here is None else self._legal_here
+        self._legal_here = None
+        self._remember(row, legal, column, reward, bool(terminated))
 
-    def _remember(self, row: int, column: int, reward: float, terminated: bool) -> None:
-        self._taken.append((row, column))
+    def _legal_in(self, row: int) -> list[int]:
+        mask = self._legal_at.get(row)
+        return [action for action in range(self.n_actions) if mask is None or mask[action]]
+
+    def _remember(self, row: int, legal: list[int], column: int, reward: float, terminated: bool) -> None:
+        self._taken.append((row, column, legal))
         if terminated:
             if reward:
                 for turn in self._taken:
@@ -165,10 +168,9 @@ class WinCountAgent(Agent):
     def end_episode(self) -> None:
         """Forgets the actions of an episode that was cut short: it was neither won nor lost."""
         self._taken.clear()
+        self._legal_here = None
 
-    def _count(self, row: int, column: int, won: bool) -> None:
-        mask = self._legal_at.get(row, self._all_legal)
-        legal = [action for action in range(self.n_actions) if mask[action]]
+    def _count(self, row: int, column: int, legal: list[int], won: bool) -> None:
         counts: list[float] = self.table.values[row].tolist()
         if won:
             counts[column] += 1
@@ -182,8 +184,3 @@ class WinCountAgent(Agent):
                 for each in legal:
                     counts[each] -= min(legal_counts)
         self.table.values[row] = counts
-
-
-def _as_bytes(action_mask: Any) -> bytes:
-    mask = np.asarray(action_mask)
-    return mask.tobytes() if mask.itemsize == 1 else (mask != 0).tobytes()

@@ -179,12 +179,11 @@ def test_what_a_batch_knows_of_legal_alternatives():
     batch, single = (WinCountAgent(spaces.Discrete(3), spaces.Discrete(4), seed=0) for _ in range(2))
     masks = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 1]])
     batch.act(np.arange(3), masks)
-    for state in range(3):
+    batch.update(np.arange(3), np.array([1, 1, 3]), np.array([0.0, 0.0, -1.0]), np.arange(3), np.arange(3) == 2)
+    for state, action in enumerate((1, 1, 3)):
         single.act(state, masks[state])
+        single.update(state, action, -float(state == 2), state, state == 2)
     for agent in (batch, single):
-        agent.update(
-            np.arange(3), np.array([1, 1, 3]), np.array([0.0, 0.0, -1.0]), np.arange(3), np.arange(3) == 2
-        )
         assert agent.counts(np.arange(3)).tolist() == [[2, 1, 1, 1], [1, 1, 2, 2], [2, 1, 1, 1]]
 
 
