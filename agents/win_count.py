@@ -142,8 +142,10 @@ class WinCountAgent(Agent):
             )
             rows = self.table.rows(batch.observations, add=True)
             steps = rows.tolist(), batch.columns.tolist(), batch.rewards.tolist(), batch.terminated.tolist()
-            for row, *step in zip(*steps, strict=True):
-                self._remember(row, self._legal_in(row), *step)
+            for row, column, reward, terminated in zip(*steps, strict=True):
+                self._taken.append((row, column, self._legal_in(row)))
+                if terminated:
+                    self._count_episode(reward)
             return
         column, reward = self._column(action), float(reward)
         if not abs(reward) <= MOST:
@@ -151,19 +153,19 @@ class WinCountAgent(Agent):
         row = self.table.row(observation)
         legal = self._legal_in(row) if self._legal_here is None else self._legal_here
         self._legal_here = None
-        self._remember(row, legal, column, reward, bool(terminated))
+        self._taken.append((row, column, legal))
+        if terminated:
+            self._count_episode(reward)
 
     def _legal_in(self, row: int) -> list[int]:
         mask = self._legal_at.get(row)
         return [action for action in range(self.n_actions) if mask is None or mask[action]]
 
-    def _remember(self, row: int, legal: list[int], column: int, reward: float, terminated: bool) -> None:
-        self._taken.append((row, column, legal))
-        if terminated:
-            if reward:
-                for turn in self._taken:
-                    self._count(*turn, won=reward > 0)
-            self._taken.clear()
+    def _count_episode(self, reward: float) -> None:
+        if reward:
+            for turn in self._taken:
+                self._count(*turn, won=reward > 0)
+        self._taken.clear()
 
     def end_episode(self) -> None:
         """Forgets the actions of an episode that was cut short: it was neither won nor lost."""
