@@ -355,6 +355,14 @@ def test_who_opens_and_how(engine, name, first_player):
     check_openings(env.rules, observations[started], expected, share)
 
 
+def test_an_opening_leaves_the_game_alive(engine):
+    env = engine(20_000, "random", heaps=(3,), first_player="opponent")
+    observations, _ = env.reset(seed=0)
+    counts = np.bincount(observations[:, 0], minlength=4)
+    assert not counts[[0, 3]].any()
+    assert stats.chisquare(counts[1:3]).pvalue > 0.001
+
+
 def check_openings(rules, observations, expected, share):
     full = (observations == rules.heaps).all(axis=1)
     if share in (0.0, 1.0):
