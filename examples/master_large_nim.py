@@ -9,6 +9,7 @@ of random moves may be small, since among unknown moves it takes any.
 from __future__ import annotations
 
 import itertools
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -57,11 +58,15 @@ class Arguments:
 
 
 class Progress:
-    """How far the agent has come on a board, measured so often that it takes a tenth of the time at most."""
+    """How far the agent has come on a board.
+
+    Measured whenever the moves have doubled, and as often between as takes a tenth of the time at most.
+    """
 
     def __init__(self, rules: NimRules, arguments: Arguments, bar: tqdm) -> None:
         self.rules, self.arguments, self.bar = rules, arguments, bar
-        self.moves, self.seconds, self.next_look = 0, 0.0, 0.0
+        self.moves, self.seconds = 0, 0.0
+        self.next_moves, self.next_seconds = rules.n_positions // 10, math.inf
         self.seen: list[tuple[int, float]] = []  # moves and mastery
 
     @property
@@ -83,14 +88,15 @@ class Progress:
         self.bar.update(moves)
         now = time.perf_counter()
         self.seconds, self.since = self.seconds + now - self.since, now
-        if self.seconds >= self.next_look:
+        if self.moves >= self.next_moves or self.seconds >= self.next_seconds:
             self.seen.append((self.moves, evaluation.mastery(self.rules, agent).expert))
             self.bar.write(
                 f"{self.seconds:7.1f} s {self.moves / 1e6:8.1f} M moves {self.rate / 1e6:5.2f} M/s  "
                 f"mastery {100 * self.mastery:8.4f} %  memory {memory()}"
             )
             self.since = time.perf_counter()
-            self.next_look = self.seconds + max(10 * (self.since - now), self.seconds / 20)
+            self.next_moves = 2 * self.moves
+            self.next_seconds = self.seconds + max(10 * (self.since - now), self.seconds / 20)
         return not self.is_done
 
     @property

@@ -147,6 +147,8 @@ class TabulatedGames(Games):
             self._masks[index[index > 0]] = rules.action_mask(heaps[index > 0])
         self._rewards = np.concatenate([np.zeros(n), np.full(n, -1.0)])
         self._rewards[[0, n]] = setting.last_mover_reward, -setting.last_mover_reward
+        self._illegal = np.zeros(2 * n + len(OPENINGS), dtype=np.bool_)
+        self._illegal[n + 1 : 2 * n] = True
         if self.draws:
             self._tabulate_replies()
         self._moves: States | None = None
@@ -223,7 +225,8 @@ class TabulatedGames(Games):
         return self._rewards.take(states)
 
     def are_illegal(self, states: States) -> NDArray[np.bool_]:
-        return (states > self._n) & (states < 2 * self._n)
+        are_illegal: NDArray[np.bool_] = self._illegal.take(states)
+        return are_illegal
 
 
 class ComputedGames(Games):

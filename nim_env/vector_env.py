@@ -277,12 +277,12 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     def _checked_actions(self, actions: Any) -> NDArray[np.int64]:
         """The actions as int64, one of the space for every game."""
         array = actions
-        if isinstance(actions, Sequence) and not isinstance(actions, str | bytes | bytearray):
+        if not isinstance(actions, np.ndarray):
+            if not isinstance(actions, Sequence) or isinstance(actions, str | bytes | bytearray):
+                raise InvalidAction(f"actions must be an array or a sequence, one for each game; got {actions!r}")
             array = np.empty(len(actions), dtype=object)
             for game, action in enumerate(actions):
                 array[game] = action
-        if not isinstance(array, np.ndarray):
-            raise InvalidAction(f"actions must be an array or a sequence, one for each game; got {actions!r}")
         if array.shape != (self.num_envs,):
             raise InvalidAction(
                 f"actions must have shape ({self.num_envs},), one for each of the games 0 to {self.num_envs - 1}; "
