@@ -276,7 +276,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
 
     def _checked_actions(self, actions: Any) -> NDArray[np.int64]:
         """The actions as int64, one of the space for every game."""
-        array = actions
+        array: NDArray[Any] = actions
         if not isinstance(actions, np.ndarray):
             if not isinstance(actions, Sequence) or isinstance(actions, str | bytes | bytearray):
                 raise InvalidAction(f"actions must be an array or a sequence, one for each game; got {actions!r}")
@@ -289,7 +289,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
                 f"got shape {array.shape}"
             )
         if array.dtype.kind in "iu":
-            numbers = array.astype(np.int64, copy=False)
+            numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
             is_wrong = numbers.view(np.uint64) >= self._n_actions  # negative ones too
         else:
             is_wrong = np.array([not self._is_action(action) for action in array])
