@@ -188,7 +188,7 @@ class Agent(ABC):
         action = _as_array("action", action, "iu")
         reward = _as_array("reward", reward, "biuf").astype(np.float64, copy=False)
         next_observation = _as_array("next_observation", next_observation, "biuf")
-        terminated = _as_array("terminated", terminated, "b")
+        terminated = _as_array("terminated", terminated, "biuf") != 0
         leading, shape = action.shape, self.observation_space.shape or ()
         for name, part, expected in (
             ("observation", observation, leading + shape),
@@ -350,8 +350,8 @@ def _as_array(name: str, value: Any, kinds: str) -> NDArray[Any]:
     except ValueError as error:
         raise ValueError(f"{name} must be one array for the whole batch; {error}") from None
     if array.dtype.kind not in kinds:
-        expected = {"b": "True or False", "iu": "an integer"}.get(kinds, "of numbers")
-        raise TypeError(f"{name} must be {expected}, in all of a batch; got {array!r}")
+        expected = "an integer" if kinds == "iu" else "a number"
+        raise TypeError(f"{name} must be {expected} in all of a batch; got {array!r}")
     return array
 
 

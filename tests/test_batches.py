@@ -241,6 +241,9 @@ def test_a_hashed_table_grows_only_with_what_is_taught():
         (2, [0.0, np.nan], ValueError, "reward must be finite"),
         (2, [0.0, 1.0, 2.0], ValueError, r"reward must have shape \(2,\), as action has; got \(3,\)"),
         (4, [True], ValueError, r"terminated must have shape \(2,\)"),
+        (4, ["no", "yes"], TypeError, "terminated must be a number in all of a batch"),
+        (2, ["a", "b"], TypeError, "reward must be a number in all of a batch"),
+        (2, [0.0, 1e301], ValueError, "reward must be finite, 1e\\+300 at most"),
         (5, [[1, 1, 1]], ValueError, r"next_action_mask must have shape \(2, 3\); got \(1, 3\)"),
     ],
 )
