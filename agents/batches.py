@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +21,13 @@ def lowered(values: NDArray[np.float64], legal: NDArray[np.bool_]) -> NDArray[np
 
 def row_counts(choices: NDArray[np.bool_]) -> NDArray[np.int64]:
     """How many are True in each row, by a product, which is quicker than a sum over short rows."""
-    counts: NDArray[np.float32] = choices.astype(np.float32) @ np.ones(choices.shape[1], np.float32)
+    counts: NDArray[np.float32] = choices.astype(np.float32) @ _ones(choices.shape[1])
     return counts.astype(np.int64)
+
+
+@lru_cache(maxsize=16)
+def _ones(number: int) -> NDArray[np.float32]:
+    return np.ones(number, dtype=np.float32)
 
 
 def best_of(values: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

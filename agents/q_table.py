@@ -116,9 +116,9 @@ class QTable:
         Raises:
             ValueError: An observation is not in the space, or the table would pass its memory limit.
         """
-        if self.space.shape is None:
+        shape = self._shape
+        if shape is None:
             raise ValueError(f"observations of {self.space} do not come in batches")
-        shape = self.space.shape
         leading = observations.shape[: observations.ndim - len(shape)]
         if observations.shape[len(leading) :] != shape:
             raise ValueError(f"observation must have shape (..., *{shape}); got {observations.shape}")
@@ -141,7 +141,7 @@ class QTable:
         rows: NDArray[np.int64] = digits @ self._strides
         if digits.size > len(self._ends):
             self._ends = np.tile(self._sizes, 2 * len(digits)).astype(np.uint64)
-        is_outside = digits.view(np.uint64).ravel() >= self._ends[: digits.size]  # negative ones too
+        is_outside = digits.reshape(-1).view(np.uint64) >= self._ends[: digits.size]  # negative ones too
         if is_outside.any():
             raise self._not_in_space(observations[is_outside.argmax() // len(self._starts)])
         return rows

@@ -99,7 +99,7 @@ def rates(arguments: Arguments, contenders: list[Contender]) -> Rates:
 
 def table_of_rates(arguments: Arguments, title: str, contenders: list[Contender], found: Rates) -> Table:
     """A row for each kind of environment or training, a column for each number of games at once."""
-    table = Table(title=title, caption=how(arguments), box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=title, caption=how(arguments), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("")
     for number in AT_ONCE:
         table.add_column(f"{number:,}", justify="right")

@@ -320,7 +320,7 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         (
             "master_large_nim.py",
             ["--heaps", *["99"] * 6, "--boards", "1"],
-            "takes 316,800 MB, more than memory_limit",
+            "takes 4,752,000,000 MB, more than memory_limit",
         ),
         ("master_large_nim.py", ["--heaps", "0", "0", "3"], "heaps must hold one size or more"),
         ("master_large_nim.py", ["--picture", "p.txt"], "--picture must end in one of"),
@@ -480,7 +480,7 @@ def test_the_benchmark_of_environments_and_training(tmp_path):
         assert done.returncode == 0, done.stderr
         assert not done.stderr
         for row in rows:
-            assert re.search(rf"^ {row}({rate}){{5}} *$", done.stdout, re.M), row
+            assert re.search(rf"^ *{row}({rate}){{5}} *$", done.stdout, re.M), done.stdout
         assert max(map(len, done.stdout.splitlines())) <= 80
         assert (tmp_path / "results" / "benchmark.png").read_bytes().startswith(b"\x89PNG")
 
@@ -488,14 +488,15 @@ def test_the_benchmark_of_environments_and_training(tmp_path):
 def test_peers_that_are_missing_are_named(tmp_path):
     blocked = "import importlib.util as u, runpy, sys; find = u.find_spec;"
     blocked += "u.find_spec = lambda name, *rest: None if name in ('pyspiel', 'shimmy') else find(name, *rest);"
-    blocked += "sys.argv = ['benchmark.py', 'environments', '--rounds', '1', '--seconds', '0.001'];"
+    blocked += "sys.argv = ['benchmark.py', 'training', '--rounds', '1', '--seconds', '0.001'];"
     blocked += f"sys.path.insert(0, {str(EXAMPLES)!r});"
     blocked += f"runpy.run_path({str(EXAMPLES / 'benchmark.py')!r}, run_name='__main__')"
     done = subprocess.run(
         [sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT
     )
-    assert re.search(r"OpenSpiel's nim through Shimmy +missing", done.stdout)
-    assert "not installed: pyspiel, shimmy" in done.stdout
+    assert re.search(r"OpenSpiel's Q-learner +missing", done.stdout)
+    assert re.search(r"^ *win counting, vector, against random +\d.* [Mk]? *$", done.stdout, re.M)  # in one line
+    assert "not installed: pyspiel" in done.stdout
 
 
 def test_the_bare_loops_are_the_systems(monkeypatch):
