@@ -46,7 +46,7 @@ class Setting:
         policy: The opponent; ``None`` in self-play.
         first_player: Who starts; ``None`` in self-play.
         random_start: Whether episodes start anywhere.
-        opening_moves: What a built-in opponent may open with.
+        opening_moves: What the opponent may open with.
     """
 
     rules: NimRules
@@ -136,7 +136,7 @@ class TabulatedGames(Games):
         rules, n = self.rules, self.rules.n_positions
         self._n, self._n_actions, self._offsets = n, rules.n_actions, np.array(rules.offsets)
         is_small = 2 * n * rules.n_actions <= TABULATED_MOVES
-        heap_type = np.int64 if is_small else np.min_scalar_type(max(rules.heaps))
+        heap_type = np.int64 if is_small else np.min_scalar_type(max(rules.heaps))  # quick, or small
         self._heaps = np.empty((2 * n, rules.n_heaps), dtype=heap_type)
         self._masks = np.ones((2 * n, rules.n_actions), dtype=np.int8)  # in finished games too
         self._batch = rows_at_once(rules)
@@ -241,7 +241,8 @@ class ComputedGames(Games):
         super().__init__(setting)
         reward = setting.last_mover_reward
         self._rewards = np.array([0.0, reward, -reward, -1.0, *[0.0] * len(OPENINGS)])
-        self._leaves_alive = self.rules.move_counts < sum(self.rules.heaps)  # from the full heaps
+        self._may_open = np.zeros(self.rules.n_actions, dtype=np.int8)
+        self._may_open[list(setting.opening_moves)] = 1
         self._batch = rows_at_once(self.rules)
 
     def at(self, heaps: NDArray[np.int64]) -> States:
@@ -253,10 +254,10 @@ class ComputedGames(Games):
     def move(self, states: States, actions: NDArray[np.int64]) -> States:
         after = states.copy()
         is_playing = states[:, -1] == self.PLAYING
-        legal = self.rules.move_counts[actions] <= states[np.arange(len(states)), self.rules.move_heaps[actions]]
-        moving = np.flatnonzero(is_playing & legal)
+        is_legal = self.masks(states)[np.arange(len(states)), actions] == 1
+        moving = np.flatnonzero(is_playing & is_legal)
         self._take(after, moving, actions[moving], self.AGENT_WAS_LAST)
-        after[is_playing & ~legal, -1] = self.ILLEGAL
+        after[~is_legal, -1] = self.ILLEGAL
         finished = np.flatnonzero(~is_playing)
         won = self.rewards(states[finished]) > 0
         after[finished] = self.opening(self.setting.openings(self.setting.first_player, won))
@@ -294,7 +295,7 @@ class ComputedGames(Games):
         policy, masks = self.setting.policy, self.rules.action_mask(heaps)
         playable = masks
         if opens.any():
-            playable = np.where(opens[:, None], masks & self._leaves_alive, masks)
+            playable = np.where(opens[:, None], self._may_open, masks)
         if is_built_in(policy):
             return uniform_sample(policy.choices(heaps, masks) & playable, draws)
         return sample(self._answer(heaps, masks, playable, games), generator)
@@ -320,9 +321,9 @@ class ComputedGames(Games):
 
     def _take(self, states: States, rows: NDArray[np.int64], actions: NDArray[np.int64], was_last: int) -> None:
         """Makes a legal move in each of the rows."""
-        states[rows, self.rules.move_heaps[actions]] -= self.rules.move_counts[actions]
-        emptied = ~states[rows, :-1].any(axis=1)
-        states[rows[emptied], -1] = was_last
+        heaps = self.rules.apply(states[rows, :-1], actions)
+        states[rows, :-1] = heaps
+        states[rows[self.rules.is_over(heaps)], -1] = was_last
 
     def heaps(self, states: States) -> NDArray[np.int64]:
         return states[:, :-1].copy()
