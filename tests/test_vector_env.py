@@ -380,12 +380,17 @@ def test_random_starts_are_uniform(engine, opponent):
         env = make(50_000, opponent=None, heaps=(2, 0, 3), random_start=True)
     else:
         env = engine(50_000, opponent, heaps=(2, 0, 3), random_start=True, illegal_action="lose")
-    for round_number in range(2):
-        observations, _ = env.reset(seed=0) if not round_number else env.step(np.zeros(50_000, dtype=int))[::4]
-        index = observations @ [4, 4, 1]
-        assert chi_squared(np.bincount(index, minlength=12), np.array([0] + [1 / 11] * 11)) > 0.001
-        while not round_number and not (env.step(np.full(50_000, 4))[2]).all():
-            env.reset(options={"heaps": (1, 0, 1)})  # where action 4 is illegal, so that all games end
+    check_starts(env.reset(seed=0)[0])
+    env.reset(options={"heaps": (1, 0, 1)})
+    _, _, terminated, _, _ = env.step(np.full(50_000, 4))  # illegal there, so that all games end
+    assert terminated.all()
+    check_starts(env.step(np.zeros(50_000, dtype=int))[0])
+
+
+def check_starts(observations):
+    """Every position of 2-0-3 but the empty one is as likely."""
+    counts = np.bincount(observations @ [4, 4, 1], minlength=12)
+    assert chi_squared(counts, np.array([0] + [1 / 11] * 11)) > 0.001
 
 
 @pytest.mark.parametrize("first_player", ["random", "agent", "opponent", "loser"])

@@ -1,6 +1,5 @@
 """Training on vector environments: what is learnt, how many episodes, and that it ends where singles do."""
 
-import csv
 from functools import cache, partial
 
 import gymnasium as gym
@@ -10,7 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from other_games import GOAL, OnlyTheAPI, RaceGym
 from scipy import stats
-from test_minimax_q import DATA
+from system_4 import TABLES, check_table
 
 import agents
 import nim_env  # noqa: F401  registers
@@ -325,20 +324,12 @@ def test_self_play_on_a_small_game(kind, mode):
 
 @EVERY_MODE
 @pytest.mark.parametrize(("num_envs", "games"), [(7, 4000), (256, 12_000)])
-@pytest.mark.parametrize(("heaps", "pairs"), [((0, 1, 2), 10), ((1, 2, 3), 108)])
+@pytest.mark.parametrize(("heaps", "pairs"), TABLES)
 def test_the_published_tables_of_system_4(heaps, pairs, num_envs, games, mode):
     env = make(num_envs, heaps=heaps, opponent=None, autoreset_mode=mode)
     agent = agent_for(env, MinimaxQAgent, learning_rate=1.0, gamma=0.9, epsilon=1.0)
     agents.train(agent, env, games, seed=0)
-    rules = NimRules(heaps)
-    with open(DATA / f"q_table_{'-'.join(map(str, heaps))}.csv", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == pairs
-    for row in rows:
-        position = [int(row[f"heap_{heap}"]) for heap in range(3)]
-        action = rules.action(int(row["move_heap"]), int(row["move_count"]))
-        value = 1000 * agent.player_values(position, "AB".index(row["player"]))[action]
-        assert abs(value - float(row["q_value"])) < 0.05
+    check_table(agent, heaps, pairs)
 
 
 @pytest.mark.parametrize("misere", [True, False])

@@ -1,0 +1,22 @@
+"""The published tables of system 4, to hold an agent against."""
+
+import csv
+from pathlib import Path
+
+from nim_env import NimRules
+
+DATA = Path(__file__).parent / "data"
+TABLES = [((0, 1, 2), 10), ((1, 2, 3), 108)]  # heaps, and how many pairs their table has
+
+
+def check_table(agent, heaps, pairs):
+    """Every pair of a table, to its last digit."""
+    rules = NimRules(heaps)
+    with open(DATA / f"q_table_{'-'.join(map(str, heaps))}.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == pairs
+    for row in rows:
+        position = [int(row[f"heap_{heap}"]) for heap in range(3)]
+        action = rules.action(int(row["move_heap"]), int(row["move_count"]))
+        value = 1000 * agent.player_values(position, "AB".index(row["player"]))[action]
+        assert abs(value - float(row["q_value"])) < 0.05
