@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-from nim_env import aec_env, evaluation, gym_env, policies, theory, vector_env
+from nim_env import aec_env, evaluation, gym_env, policies, solver, theory, vector_env
 from nim_env.policies import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.rules import NimRules
 
@@ -22,6 +22,7 @@ __all__ = [
     "evaluation",
     "gym_env",
     "policies",
+    "solver",
     "theory",
     "vector_env",
 ]

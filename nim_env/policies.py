@@ -183,8 +183,9 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         return _named_policy(policy, rules, name)
     if isinstance(policy, type):
         raise TypeError(f"{name} must be a policy, not a class; got {policy!r}, make an instance of it")
-    if isinstance(policy, TakePolicy | ExpertPolicy) and policy.rules != rules:
-        raise ValueError(f"{name} was made for {policy.rules}, but the game is {rules}")
+    made_for = getattr(policy, "rules", rules)
+    if isinstance(made_for, NimRules) and made_for != rules:
+        raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")
     if isinstance(policy, Policy):
         return policy
     if callable(policy):
@@ -236,7 +237,8 @@ def checked_probabilities(
         raise TypeError(f"{name} must answer numbers as probabilities; got {probabilities!r}")
     if weights.shape != action_mask.shape:
         raise AnswerError(
-            f"{name} must answer probabilities of shape {action_mask.shape}, one per action; got {weights.shape}",
+            f"{name} must answer probabilities of shape {action_mask.shape}, one per action; got shape "
+            f"{weights.shape}, {_shown(weights)}, for heaps {_shown(observation)}",
             (0,) * (action_mask.ndim - 1),
         )
     weights = weights.astype(np.float64)
@@ -251,10 +253,27 @@ def checked_probabilities(
         what = next(what for what, wrong in wrongs.items() if wrong[where])
         raise AnswerError(
             f"{name} answered probabilities {what} at heaps {observation[where].tolist()}: "
-            f"{np.array2string(weights[where], precision=4, threshold=64)}",
+            f"{_shown(weights[where])}",
             where,
         )
     return weights
+
+
+def _shown(array: NDArray[Any]) -> str:
+    """An array in the one line of an error."""
+    return " ".join(np.array2string(array, precision=4, threshold=64, edgeitems=2).split())
+
+
+def ask(
+    policy: Policy, observation: NDArray[np.int64], action_mask: NDArray[np.int8], name: str = "policy"
+) -> NDArray[np.float64]:
+    """What a policy answers about a batch of positions, checked; it gets copies of what it is shown.
+
+    Raises:
+        TypeError, ValueError: As :func:`checked_probabilities`, and what the policy itself raises.
+    """
+    answer = policy.action_probabilities(observation.copy(), action_mask.copy())
+    return checked_probabilities(answer, observation, action_mask, name)
 
 
 def opponent_probabilities(

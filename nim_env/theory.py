@@ -48,21 +48,26 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     """
     positions = rules.positions(heaps)
     values = _heap_values(rules, positions)
-    heap = rules.move_heaps
-    left = positions[..., heap] - rules.move_counts
-    value_left = _heap_values(rules, np.maximum(left, 0))
-    nim_sum = np.bitwise_xor.reduce(values, axis=-1)[..., None] ^ values[..., heap] ^ value_left
+    rest = np.bitwise_xor.reduce(values, axis=-1)[..., None] ^ values  # the nim-sum of the other heaps
     large = values > 1
-    other_large = large.sum(axis=-1)[..., None] - large[..., heap]
-    other_wins = _mover_wins(rules, nim_sum, (other_large > 0) | (value_left > 1))
-    mask: NDArray[np.int8] = (~other_wins & (left >= 0)).astype(np.int8)
+    others_small = large.sum(axis=-1)[..., None] == large
+    target = rest ^ (rules.misere & others_small)  # the value to leave in each heap
+    count = positions - target if rules.max_take is None else (positions - target) % _modulus(rules)
+    count[(count > positions) | (target >= _modulus(rules))] = 0  # such a value cannot be left
+    small = np.min_scalar_type(_modulus(rules))  # moves outnumber heaps, so a batch of them is worth packing
+    wins = count.astype(small).take(rules.move_heaps, axis=-1) == rules.move_counts.astype(small)
+    mask: NDArray[np.int8] = wins.view(np.int8)
     return mask
 
 
 def _heap_values(rules: NimRules, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    if rules.max_take is None:
-        return positions
-    return positions % (min(rules.max_take, max(rules.heaps)) + 1)
+    return positions if rules.max_take is None else positions % _modulus(rules)
+
+
+def _modulus(rules: NimRules) -> int:
+    """The number of values that a heap can have."""
+    largest = max(rules.heaps)
+    return 1 + (largest if rules.max_take is None else min(rules.max_take, largest))
 
 
 def _mover_wins(
