@@ -92,7 +92,7 @@ class Agent(ABC):
         self._first_action = int(action_space.start)
         limit = _half_the_memory() if memory_limit is None else as_integer("memory_limit", memory_limit, 1)
         self.table = QTable(self.observation_space, self.n_actions, rows, limit)
-        self.generator = np.random.default_rng(None if seed is None else as_integer("seed", seed, 0))
+        self.generator = np.random.default_rng(None if seed is None else _own_stream(as_integer("seed", seed, 0)))
         self.progress_remaining = 1.0
 
     @abstractmethod
@@ -335,6 +335,11 @@ def load(path: str | os.PathLike[str]) -> Agent:
     except DAMAGE as error:
         raise ValueError(f"{name} is damaged: {error}") from None
     return agent
+
+
+def _own_stream(seed: int) -> np.random.SeedSequence:
+    """A stream apart, since an environment of the same seed draws the numbers of ``default_rng(seed)``."""
+    return np.random.SeedSequence(seed, spawn_key=(0,))
 
 
 def seen_space(space: Space[Any]) -> Space[Any]:

@@ -604,3 +604,16 @@ def test_agents_play_blackjack():
     history = agents.train(agent, env, 200, seed=0)
     assert len(history.rewards) == 200
     assert agent.table.n_rows > 20
+
+
+def test_an_agent_and_an_environment_of_one_seed_draw_apart():
+    """Were their numbers the same, an opponent's reply would follow from the agent's move."""
+    env = gym.make("Nim-v0")
+    env.reset(seed=0)
+    theirs = env.unwrapped.np_random.random(1_000)
+    ours = QLearningAgent(env.observation_space, env.action_space, seed=0).generator.random(1_000)
+    again = QLearningAgent(env.observation_space, env.action_space, seed=0).generator.random(1_000)
+    np.testing.assert_array_equal(ours, again)
+    assert not np.isin(ours, theirs).any()
+    assert not np.isin(ours, np.random.default_rng(0).random(1_000)).any()
+    assert abs(np.corrcoef(ours, theirs)[0, 1]) < 0.15

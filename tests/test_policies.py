@@ -132,7 +132,11 @@ def test_a_callable_that_answers_wrongly_is_named(answer, error, message):
         ([float("nan"), 1, 0], ValueError, "negative or not a number"),
         ([0.5, 0, 0.5], ValueError, r"above 0 for an illegal action at heaps \[2\]"),
         ([float("inf"), 0, 0], ValueError, "not of sum 1"),
-        ([1, 0], ValueError, r"probabilities of shape \(3,\), one per action; got \(2,\)"),
+        (
+            [1, 0],
+            ValueError,
+            r"probabilities of shape \(3,\), one per action; got shape \(2,\), \[1 0\], for heaps \[2\]",
+        ),
         (["a", "b", "c"], TypeError, "policy must answer numbers"),
         (None, TypeError, "policy must answer numbers"),
     ],

@@ -47,6 +47,23 @@ def test_maskable_ppo_learns_to_beat_random_play():
     assert evaluation.mastery(rules, play).expert > max(0.8, before)
 
 
+def test_models_are_held_against_the_truth_as_they_stand():
+    env = gym.make("Nim-v0")
+    rules = env.unwrapped.rules
+    model = MaskablePPO("MlpPolicy", env, n_steps=64, seed=0, device="cpu")
+    play = lambda o, m: model.predict(o, action_masks=m, deterministic=True)[0]  # noqa: E731  as in the docs
+    found = evaluation.mastery(rules, play)
+    assert 0 < found.expert < 1
+    assert not found.champion
+    assert 0 < evaluation.exploitability(rules, play) <= 1
+    exact = evaluation.win_probability(rules, play, "random")
+    sampled = evaluation.play_match(rules, play, "random", 4_000, seed=0).win_rate
+    assert abs(sampled - exact) < 4 * (exact * (1 - exact) / 4_000) ** 0.5
+    dqn = DQN("MlpPolicy", env, seed=0, device="cpu")
+    with pytest.raises(ValueError, match=r"policy answered action \d+ at heaps \[.*\]; legal are"):
+        evaluation.mastery(rules, lambda o, _: dqn.predict(o, deterministic=True)[0])
+
+
 def test_dqn_steps_through_the_environment():
     model = DQN("MlpPolicy", gym.make("Nim-v0", **SIMPLE), learning_starts=50, seed=0, device="cpu")
     model.learn(200)

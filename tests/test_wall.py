@@ -12,7 +12,7 @@ import nim_env
 
 NIM_ENV = Path(nim_env.__file__).parent
 AGENTS = Path(agents.__file__).parent
-LAYERS = ["rules", "theory", "policies", "evaluation"]  # each imports from those before it alone
+LAYERS = ["rules", "theory", "policies", "solver", "evaluation"]  # each imports from those before it alone
 
 
 def imports_of(file):
@@ -74,7 +74,9 @@ def test_a_missing_progress_bar_names_the_install_command(monkeypatch):
     assert len(agents.train(agent, env, 1).rewards) == 1
 
 
-@pytest.mark.parametrize("name", ["aec_env.env", "gym_env.NimEnv", "evaluation.mastery", "theory.grundy"])
+@pytest.mark.parametrize(
+    "name", ["aec_env.env", "gym_env.NimEnv", "evaluation.mastery", "theory.grundy", "solver.solve"]
+)
 def test_public_modules_are_there_after_the_import(name):
     subprocess.run([sys.executable, "-c", f"import nim_env; nim_env.{name}"], check=True)
 
