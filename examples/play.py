@@ -15,6 +15,7 @@ from script import check_at_least, check_file, checking_arguments, fail, run
 
 import gymnasium as gym
 import numpy as np
+from players import saved_agent
 from terminal import Leave, ask_choice, play_game, player_of
 from tqdm import tqdm
 
@@ -90,12 +91,7 @@ def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
             f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
             "nor the file of a saved agent"
         )
-    agent = agents.load(path)
-    spaces = gym.make("Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
-    if (agent.observation_space, agent.action_space) != (spaces.observation_space, spaces.action_space):
-        game = "-".join(map(str, rules.heaps))
-        fail(f"{path} holds an agent of another game than {game}; see --heaps and --max-take")
-    return agent
+    return saved_agent(path, rules)
 
 
 def trained(arguments: Arguments, rules: NimRules) -> agents.Agent:

@@ -8,19 +8,15 @@ its moves in proportion. Your own opponent is a function (observation, action_ma
 
 from __future__ import annotations
 
-import importlib.util
-import re
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from script import check_at_least, check_picture, checking_arguments, run, save
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
+from players import own_function
 from tqdm import tqdm
 
 import agents
@@ -59,7 +55,7 @@ def main(arguments: Arguments) -> None:
             "SimpleNim-v0",
             heaps=(arguments.heap,),
             max_take=arguments.max_take,
-            opponent=opponent_of(arguments.opponent),
+            opponent=own_function(arguments.opponent) or arguments.opponent,
             first_player="loser",
         )
         agent = agents.WinCountAgent(
@@ -77,33 +73,6 @@ def main(arguments: Arguments) -> None:
         history = agents.train(agent, env, arguments.games, seed=arguments.seed, callback=after_game)
     print(f"Won {(history.rewards > 0).sum()} of {len(history.rewards)} games against {arguments.opponent}.")
     save(picture_of(agent, env, arguments), arguments.picture)
-
-
-def opponent_of(name: str) -> str | Callable[[Any, Any], Any]:
-    """The name of a policy, or the function that ``file.py:function`` names."""
-    if not (own := re.fullmatch(r"(?P<file>.+\.py):(?P<function>\w+)", name)):
-        return name
-    path = Path(own["file"])
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path} for --opponent {name}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = sys.modules[path.stem] = importlib.util.module_from_spec(spec)
-    sys.path.insert(0, str(path.parent.resolve()))  # for what lies beside the file
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise ValueError(f"{path} does not run: {type(error).__name__}: {error}") from error
-    function = getattr(module, own["function"], None)
-    if not callable(function):
-        raise ValueError(f"{path} has no function {own['function']} for --opponent {name}")
-
-    def guarded(observation: np.ndarray, action_mask: np.ndarray) -> Any:
-        try:
-            return function(observation, action_mask)
-        except (Exception, SystemExit) as error:
-            raise ValueError(f"{name} raised {type(error).__name__}: {error} at heap {observation[0]}") from error
-
-    return guarded
 
 
 def picture_of(agent: agents.WinCountAgent, env: gym.Env, arguments: Arguments) -> plt.Figure:

@@ -203,15 +203,15 @@ def test_an_opponent_of_your_own(tmp_path):
 @pytest.mark.parametrize(
     ("content", "opponent", "message"),
     [
-        ("", "nowhere.py:f", "there is no file nowhere.py for --opponent nowhere.py:f"),
-        ("def g(o, m): return 0", "mine.py:f", "mine.py has no function f for --opponent mine.py:f"),
+        ("", "nowhere.py:f", "there is no file nowhere.py for nowhere.py:f"),
+        ("def g(o, m): return 0", "mine.py:f", "mine.py has no function f for mine.py:f"),
         ("f = 3", "mine.py:f", "mine.py has no function f"),
         ("raise SystemExit", "mine.py:f", "mine.py does not run: SystemExit"),
         ("import sys\ndef f(o, m): sys.exit()", "mine.py:f", "mine.py:f raised SystemExit"),
         ("import nothing_of_that_name", "mine.py:f", "mine.py does not run: ModuleNotFoundError: No module"),
         ("def f(", "mine.py:f", "mine.py does not run: SyntaxError"),
         ("def f(o, m): return 99", "mine.py:f", r"py: opponent answered action 99 at heaps \[\d+\]; legal are"),
-        ("def f(o, m): return {}['key']", "mine.py:f", r"mine.py:f raised KeyError: 'key' at heap \d+"),
+        ("def f(o, m): return {}['key']", "mine.py:f", r"mine.py:f raised KeyError: 'key' at heaps \[\d+\]"),
         ("def f(o, m): return 'two'", "mine.py:f", "opponent must answer integer actions"),
         ("", "grandmaster", 'opponent must be "random", "expert" or "take-N".*grandmaster'),
         ("", "take-0", "got 'take-0'"),
