@@ -16,11 +16,10 @@ from script import check_at_least, check_picture, checking_arguments, run, save
 
 import matplotlib.pyplot as plt
 import numpy as np
-from learners import BASELINES, LEARNERS, TEACHERS, Games, Setting, Training, make_all, name_of, percent
+from learners import BASELINES, LEARNERS, TEACHERS, Games, Setting, Training, make_all, name_of, percent, train
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from tqdm import tqdm
 
 import agents
 from nim_env import evaluation, solver
@@ -42,7 +41,7 @@ class Learned:
 
     agent: agents.Agent
     rewards: np.ndarray
-    mastery: list[tuple[int, float]]  # (games played, expert mastery)
+    mastery: dict[int, float]  # by games played
 
 
 def main(arguments: Arguments) -> None:
@@ -51,27 +50,21 @@ def main(arguments: Arguments) -> None:
     with checking_arguments():
         solver.sweep(arguments.rules)  # what is too large is refused before anything is learnt
         new = make_all(arguments)
-    learned = {setting: train(arguments, setting, agent, env) for setting, (agent, env) in new.items()}
+    learned = {setting: learn(arguments, setting, agent, env) for setting, (agent, env) in new.items()}
     Console().print(table_of(arguments, learned))
     save(picture_of(arguments, learned), arguments.picture)
 
 
-def train(arguments: Arguments, setting: Setting, agent: agents.Agent, env: Games) -> Learned:
+def learn(arguments: Arguments, setting: Setting, agent: agents.Agent, env: Games) -> Learned:
     """Trains the agent, measuring its mastery on the way."""
-    mastery: list[tuple[int, float]] = []
-    checkpoints = np.geomspace(1, arguments.games, arguments.checkpoints).round().tolist()
-
-    with tqdm(total=arguments.games, desc=", ".join(setting), unit=" games", leave=False, disable=None) as bar:
-
-        def measure(agent: agents.Agent, history: agents.History) -> None:
-            played = len(history.lengths)
-            bar.update(played - bar.n)
-            if checkpoints and played >= checkpoints[0]:
-                mastery.append((played, evaluation.mastery(arguments.rules, agent).expert))
-                while checkpoints and played >= checkpoints[0]:
-                    checkpoints.pop(0)
-
-        history = agents.train(agent, env, arguments.games, seed=arguments.seed, callback=measure)
+    history, mastery = train(
+        arguments,
+        agent,
+        env,
+        arguments.checkpoints,
+        lambda agent: evaluation.mastery(arguments.rules, agent).expert,
+        ", ".join(setting),
+    )
     return Learned(agent, history.rewards, mastery)
 
 
@@ -123,8 +116,7 @@ def picture_of(arguments: Arguments, learned: dict[Setting, Learned]) -> plt.Fig
         look = {"color": colours[teacher], "linestyle": styles[learner], "label": f"{learner}, {teacher}"}
         won = np.append(0, (result.rewards > 0).cumsum())
         wins.plot(games, 100 * (won[games] - won[games // 2]) / (games - games // 2), **look)
-        played, share = zip(*result.mastery, strict=True)
-        mastery.plot(played, 100 * np.array(share), **look)
+        mastery.plot([*result.mastery], 100 * np.array([*result.mastery.values()]), **look)
     wins.set(
         title="Games won while exploring, over the later half so far\n(in self-play: by the first player)",
         ylabel="%",

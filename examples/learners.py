@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeVar
 
 from script import check_at_least
 
 import gymnasium as gym
+import numpy as np
+from tqdm import tqdm
 
 import agents
 from nim_env import NimRules
@@ -50,6 +54,7 @@ class Training:
 
 Setting = tuple[str, str]  # a learner and its teacher
 Games = gym.Env | gym.vector.VectorEnv
+Measure = TypeVar("Measure")
 
 
 def make_all(training: Training) -> dict[Setting, tuple[agents.Agent, Games]]:
@@ -94,6 +99,31 @@ def make(training: Training, learner: str, teacher: str) -> tuple[agents.Agent, 
         seed=training.seed,
     )
     return agent, env
+
+
+def train(
+    training: Training,
+    agent: agents.Agent,
+    env: Games,
+    checkpoints: int,
+    measure: Callable[[agents.Agent], Measure],
+    name: str,
+) -> tuple[agents.History, dict[int, Measure]]:
+    """Trains an agent and measures it at ever wider intervals: what was found after how many games."""
+    found: dict[int, Measure] = {}
+    left = np.geomspace(1, training.games, checkpoints).round().tolist()
+    with tqdm(total=training.games, desc=name, unit=" games", leave=False, disable=None) as bar:
+
+        def look(agent: agents.Agent, history: agents.History) -> None:
+            played = len(history.lengths)
+            bar.update(played - bar.n)
+            if left and played >= left[0]:
+                found[played] = measure(agent)
+                while left and played >= left[0]:
+                    left.pop(0)
+
+        history = agents.train(agent, env, training.games, seed=training.seed, callback=look)
+    return history, found
 
 
 def name_of(rules: NimRules) -> str:

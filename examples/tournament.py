@@ -77,7 +77,7 @@ def table_of(arguments: Arguments, players: dict[str, PolicyLike], wins: np.ndar
     """The players, best first, with their chances going first against each."""
     table = Table(
         title=name_of(arguments.rules),
-        caption="how probably the player of a row, going first, wins against that of a column,\n"
+        caption="how probably the player of a row, going first, beats that of a column,\n"
         "in % (0 and 100 are certain); mean: over all others, both orders;\n"
         f"learners trained for {arguments.games:,} games, seed {arguments.seed}",
         box=box.SIMPLE_HEAD,
