@@ -64,11 +64,10 @@ def main(arguments: Arguments) -> None:
             "training",
         )
     found = evaluation.mastery(rules, agent)
-    print(
-        f"{arguments.learner} plays {percent(found.expert)} % of {found.winning_positions} winning positions right "
-        f"and is {'a' if found.champion else 'no'} champion;\n"
-        f"a best response gains {evaluation.exploitability(rules, agent):.4f} over perfect play."
-    )
+    right = f"{percent(found.expert)} % of {found.winning_positions} winning positions right"
+    champion = f"it is {'a' if found.champion else 'no'} champion"
+    gain = f"a best response gains {evaluation.exploitability(rules, agent):.4f} over perfect play"
+    print(f"{arguments.learner} plays {right};\n{champion}: {gain}.")
     save(picture_of(arguments, agent, found, progress), arguments.picture)
 
 

@@ -1,0 +1,163 @@
+"""How each learner's mastery falls as heaps are added: boards of two to seven heaps, at equal budgets of moves.
+
+Every learner starts its games from random positions. What it has learnt is then held against the exact answer:
+expert mastery, champion mastery, exploitability, and how many moves it needed. Runs are spread over all cores;
+those that are finished are kept in --folder and not repeated, so after an interruption the same command goes on.
+With --backend ray they are spread over a Ray cluster (RAY_ADDRESS says which one; it needs this project and the
+folder on every machine).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from script import check_at_least, check_picture, checking_arguments, fail, run, save
+
+import joblib
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from matplotlib.ticker import MaxNLocator
+from scaling import LEARNERS, study
+from scipy.stats import t
+
+from nim_env import NimRules, solver
+
+Learner = Literal["Q-learning", "minimax-Q", "win counting"]
+PANELS = {
+    "expert": "Expert mastery: winning positions played right",
+    "champion": "Champion mastery: share of seeds",
+    "exploitability": "Exploitability",
+    "moves_needed": "Moves to {} expert mastery, where all seeds reached it",
+}
+
+
+@dataclass
+class Arguments:
+    """The options of this script."""
+
+    heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
+    """Starting heap sizes of the largest board."""
+    fewest: int = 2
+    """The number of heaps of the smallest board; the boards are the first so many heaps."""
+    max_take: int | None = None
+    """The most objects one move may take; None for no limit."""
+    misere: bool = False
+    """Whether taking the last object loses."""
+    learners: tuple[Learner, ...] = tuple(LEARNERS)
+    """Who learns: Q-learning and minimax-Q by self-play, win counting against random play."""
+    moves: int = 10_000_000
+    """From how many moves each learns."""
+    needed: float = 0.95
+    """The expert mastery whose moves are counted, above 0 and at most 1."""
+    num_envs: int = 256
+    """How many games each plays at once."""
+    seeds: int = 5
+    """How many seeds, from 0 (or from --seed) on."""
+    seed: int = 0
+    """The first seed; the same seeds give the same figures."""
+    jobs: int = -1
+    """How many runs at once; -1 for as many as there are cores."""
+    backend: Literal["loky", "threading", "ray"] = "loky"
+    """What spreads the runs: processes or threads of this machine, or a Ray cluster."""
+    folder: Path = Path("results/scaling_study")
+    """Where finished runs are kept, and the table (.csv) and the figure (.png) are saved."""
+
+
+def main(arguments: Arguments) -> None:
+    check(arguments)
+    with checking_arguments():
+        boards = [
+            NimRules(arguments.heaps[:n_heaps], arguments.max_take, arguments.misere)
+            for n_heaps in range(len(arguments.heaps), arguments.fewest - 1, -1)  # the longest runs first
+        ]
+        for rules in boards:
+            solver.sweep(rules)  # what is too large is refused before anything is learnt
+        arguments.folder.mkdir(parents=True, exist_ok=True)
+    kept = joblib.Memory(arguments.folder, verbose=0).cache(study)
+    runs = [
+        (learner, rules, arguments.moves, arguments.needed, arguments.num_envs, seed)
+        for rules in boards
+        for learner in dict.fromkeys(arguments.learners)
+        for seed in range(arguments.seed, arguments.seed + arguments.seeds)
+    ]
+    finished = sum(kept.check_call_in_cache(*run) for run in runs)
+    print(f"{len(runs)} runs, {finished} of them finished before", flush=True)
+    with joblib.parallel_config(backend=arguments.backend, n_jobs=arguments.jobs):
+        rows = joblib.Parallel(batch_size=1)(joblib.delayed(kept)(*run) for run in runs)
+    table = pd.DataFrame(rows)
+    table.to_csv(arguments.folder / "scaling_study.csv", index=False)
+    print(f"table: {arguments.folder / 'scaling_study.csv'}")
+    save(picture_of(arguments, table), arguments.folder / "scaling_study.png")
+
+
+def check(arguments: Arguments) -> None:
+    """Ends the script if an option makes no sense."""
+    check_picture(arguments.folder / "scaling_study.png")
+    check_at_least(0, seed=arguments.seed)
+    check_at_least(
+        1, fewest=arguments.fewest, moves=arguments.moves, num_envs=arguments.num_envs, seeds=arguments.seeds
+    )
+    if arguments.fewest > len(arguments.heaps):
+        fail(f"--fewest must be at most the number of heaps, {len(arguments.heaps)}; got {arguments.fewest}")
+    if not 0 < arguments.needed <= 1:
+        fail(f"--needed must lie above 0 and at most 1; got {arguments.needed}")
+    if arguments.jobs < -1 or not arguments.jobs:
+        fail(f"--jobs must be 1 or more, or -1 for all cores; got {arguments.jobs}")
+    if not arguments.learners:
+        fail(f"--learners must name one or more of {', '.join(LEARNERS)}")
+    if arguments.backend == "ray":
+        if importlib.util.find_spec("ray") is None:
+            fail("--backend ray needs Ray; run pip install ray")
+        from ray.util.joblib import register_ray
+
+        register_ray()
+
+
+def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
+    """Four measures against the number of heaps: means over seeds with 95 % intervals (Student's t)."""
+    figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
+    seeds = table["seed"].nunique()
+    interval = ("se", t.ppf(0.975, seeds - 1)) if seeds > 1 else None
+    complete = table.groupby(["learner", "n_heaps"])["moves_needed"].transform("count") == seeds
+    shown = table.assign(
+        champion=table["champion"].astype(float),
+        moves_needed=table["moves_needed"].astype(float).where(complete),  # a mean over some seeds would flatter
+    )
+    learners = list(dict.fromkeys(arguments.learners))
+    axes[1, 1].set_yscale("log")  # before it is drawn, so that means are geometric
+    for axis, (column, title) in zip(axes.flat, PANELS.items(), strict=True):
+        sns.lineplot(
+            shown.dropna(subset=[column]),
+            x="n_heaps",
+            y=column,
+            hue="learner",
+            style="learner",  # lines that lie on each other are seen both
+            hue_order=learners,
+            style_order=learners,
+            markers=True,
+            errorbar=interval,
+            err_style="bars",
+            err_kws={"capsize": 4},
+            legend=axis is axes[0, 0],
+            ax=axis,
+        )
+        axis.set(title=title.format(f"{100 * arguments.needed:g} %"), xlabel="heaps", ylabel="")
+        axis.set_xlim(table["n_heaps"].min() - 0.3, table["n_heaps"].max() + 0.3)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.grid(alpha=0.3)
+        if axis is not axes[1, 1]:
+            axis.set_ylim(-0.03, 1.03)
+    takes = "any number" if arguments.max_take is None else f"1 to {arguments.max_take}"
+    figure.suptitle(
+        f"The first heaps of {'-'.join(map(str, arguments.heaps))}, {'misère' if arguments.misere else 'normal'} "
+        f"play, take {takes}:\n{arguments.moves:,} moves each, mean of {seeds} seeds with 95 % intervals"
+    )
+    return figure
+
+
+if __name__ == "__main__":
+    run(main, Arguments)
