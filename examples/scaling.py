@@ -1,31 +1,28 @@
-"""One run of the scaling study, in a module of its own so that other processes can import it."""
+"""One run of the scaling study, in a module that other processes can import."""
 
 from __future__ import annotations
 
 import time
 
 import gymnasium as gym
+from joblib.memory import MemorizedFunc
+from learners import LEARNERS, percent
 
 import agents
 from nim_env import NimRules, evaluation
 
-LEARNERS = {
-    "Q-learning": lambda env, seed: agents.QLearningAgent(*spaces(env), learning_rate=0.5, epsilon=0.1, seed=seed),
-    "minimax-Q": lambda env, seed: agents.MinimaxQAgent(*spaces(env), learning_rate=1.0, epsilon=0.1, seed=seed),
-    "win counting": lambda env, seed: agents.WinCountAgent(*spaces(env), seed=seed),
+HYPERPARAMETERS = {
+    "Q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
+    "minimax-Q": {"learning_rate": 1.0, "epsilon": 0.1},
+    "win counting": {},
 }
-LEARNT_BY_SELF_PLAY = ("Q-learning", "minimax-Q")  # win counting learns against random play
-
-
-def spaces(env: gym.vector.VectorEnv) -> tuple[gym.Space, gym.Space]:
-    return env.single_observation_space, env.single_action_space
 
 
 def study(learner: str, rules: NimRules, moves: int, needed: float, num_envs: int, seed: int) -> dict[str, object]:
     """Trains one learner from random starts, and holds what it learnt against the truth.
 
     Args:
-        learner: A name of ``LEARNERS``.
+        learner: A name of ``LEARNERS``; it learns by self-play where it can, else against random play.
         rules: The game.
         moves: How many moves it learns from; the games that are on when they are reached are played to their end.
         needed: The expert mastery whose moves are counted, looked for whenever the moves have grown by a half.
@@ -43,9 +40,11 @@ def study(learner: str, rules: NimRules, moves: int, needed: float, num_envs: in
         max_take=rules.max_take,
         misere=rules.misere,
         random_start=True,
-        opponent=None if learner in LEARNT_BY_SELF_PLAY else "random",
+        opponent=None if LEARNERS[learner].self_play else "random",
     )
-    agent = LEARNERS[learner](env, seed)
+    agent = LEARNERS[learner](
+        env.single_observation_space, env.single_action_space, seed=seed, **HYPERPARAMETERS[learner]
+    )
     played, episodes, next_look, moves_needed = 0, 0, 4 * num_envs, None
 
     def look(agent: agents.Agent, history: agents.History) -> bool:
@@ -60,7 +59,7 @@ def study(learner: str, rules: NimRules, moves: int, needed: float, num_envs: in
 
     agents.train(agent, env, moves, seed=seed, callback=look)
     found = evaluation.mastery(rules, agent)
-    row = {
+    return {
         "learner": learner,
         "heaps": "-".join(map(str, rules.heaps)),
         "n_heaps": rules.n_heaps,
@@ -73,6 +72,13 @@ def study(learner: str, rules: NimRules, moves: int, needed: float, num_envs: in
         "moves_needed": moves_needed,
         "seconds": time.perf_counter() - begun,
     }
-    mastery = f"expert mastery {100 * found.expert:.2f} %"
-    print(f"{row['heaps']}, {learner}, seed {seed}: {mastery}, {row['seconds']:.1f} s", flush=True)
+
+
+def finished(kept: MemorizedFunc, *run: object) -> dict[str, object]:
+    """The row of a run, from what is kept where it is there; a new one is kept, and then told of."""
+    is_new = not kept.check_call_in_cache(*run)
+    row = kept(*run)
+    if is_new:
+        name = f"{row['heaps']}, {row['learner']}, seed {row['seed']}"
+        print(f"{name}: expert mastery {percent(row['expert'], 2)} %, {row['seconds']:.1f} s", flush=True)
     return row

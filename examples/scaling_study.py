@@ -20,8 +20,9 @@ import joblib
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
+from learners import LEARNERS
 from matplotlib.ticker import MaxNLocator
-from scaling import LEARNERS, study
+from scaling import finished, study
 from scipy.stats import t
 
 from nim_env import NimRules, solver
@@ -84,10 +85,10 @@ def main(arguments: Arguments) -> None:
         for learner in dict.fromkeys(arguments.learners)
         for seed in range(arguments.seed, arguments.seed + arguments.seeds)
     ]
-    finished = sum(kept.check_call_in_cache(*run) for run in runs)
-    print(f"{len(runs)} runs, {finished} of them finished before", flush=True)
+    before = sum(kept.check_call_in_cache(*run) for run in runs)
+    print(f"{len(runs)} runs, {before} of them finished before", flush=True)
     with joblib.parallel_config(backend=arguments.backend, n_jobs=arguments.jobs):
-        rows = joblib.Parallel(batch_size=1)(joblib.delayed(kept)(*run) for run in runs)
+        rows = joblib.Parallel(batch_size=1)(joblib.delayed(finished)(kept, *run) for run in runs)
     table = pd.DataFrame(rows)
     table.to_csv(arguments.folder / "scaling_study.csv", index=False)
     print(f"table: {arguments.folder / 'scaling_study.csv'}")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-for package in ("joblib", "matplotlib", "pandas", "rich", "seaborn", "tqdm", "tyro"):
+for package in ("joblib", "matplotlib", "pandas", "rich", "scipy", "seaborn", "tqdm", "tyro"):
     if importlib.util.find_spec(package) is None:
         print(f'{package} is missing; run pip install -e ".[examples]" in the project folder', file=sys.stderr)
         sys.exit(2)

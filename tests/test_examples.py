@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
-from scripts import ENVIRONMENT, EXAMPLES, check_refused, run
+from scripts import ENVIRONMENT, EXAMPLES, check_refused, left, run, talk
 
 import agents
-from nim_env import NimRules, evaluation
+from nim_env import NimRules, evaluation, solver, theory
 from nim_env.gym_env import NimEnv
 
 SCRIPTS = sorted(file.name for file in EXAMPLES.glob("*.py") if "__main__" in file.read_text(encoding="utf-8"))
@@ -31,12 +32,20 @@ def test_an_unknown_flag_is_one_line(script, tmp_path):
 
 
 def test_compare_opponents(tmp_path):
-    small = ("--games", 300, "--match-games", 200, "--checkpoints", 5, "--seed", 4)
+    small = ("--games", 300, "--checkpoints", 5, "--seed", 4)
     done = run("compare_opponents.py", *small, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "21, normal play, take 1 to 3" in done.stdout
-    assert re.search(r"expert +– .* 100\.0/0\.0 +100\.0", done.stdout)
-    assert re.search(r"take-3 +– .* 43\.8", done.stdout)  # 7 of 16 winning positions
+    assert re.search(r"^ *expert +– +100\.0/99\.7 +100\.0/100\.0 +100\.0/0\.0 +100\.0\*", done.stdout, re.M)
+    assert re.search(r"^ *take-3 +– .* 43\.8 ", done.stdout, re.M)  # 7 of 16 winning positions
+    rules = NimRules((21,), 3, misere=False)
+    exact = [
+        "/".join(
+            f"{100 * evaluation.win_probability(rules, 'random', opponent, first):.1f}" for first in (True, False)
+        )
+        for opponent in ("random", "take-3", "expert")
+    ]
+    assert re.search(rf"^ *random +– +{' +'.join(exact)} ", done.stdout, re.M)
     for teacher in ("random", "take-3", "expert", "self-play"):
         assert re.search(rf"Q-learning +{teacher} .*\d\.\d/\d+\.\d ", done.stdout)
     assert re.search(r"minimax-Q +random +– +– +– +–", done.stdout)
@@ -55,7 +64,7 @@ def test_compare_opponents(tmp_path):
 def test_compare_opponents_on_another_game(tmp_path):
     done = run(
         "compare_opponents.py",
-        *("--heaps", 3, 4, 5, "--max-take", "None", "--misere", "--games", 50, "--match-games", 50),
+        *("--heaps", 3, 4, 5, "--max-take", "None", "--misere", "--games", 50),
         *("--checkpoints", 3, "--picture", "elsewhere/p.png"),
         folder=tmp_path,
     )
@@ -73,7 +82,8 @@ def test_compare_opponents_on_another_game(tmp_path):
         (["--max-take", "0"], "max_take must be 1 or more"),
         (["--games", "1.5"], "--games.*'1.5'"),
         (["--games", "0"], "--games must be 1 or more; got 0"),
-        (["--match-games", "-1"], "--match-games must be 1 or more; got -1"),
+        (["--checkpoints", "-1"], "--checkpoints must be 1 or more; got -1"),
+        (["--heaps", *["99"] * 9], "1,000,000,000,000,000,000 positions .* more than can be swept"),
         (["--learning-rate", "2"], "learning_rate must lie between 0 and 1"),
         (["--heaps", "1"], "needs an opening move"),
     ],
@@ -325,9 +335,42 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         ("master_large_nim.py", ["--heaps", "0", "0", "3"], "heaps must hold one size or more"),
         ("master_large_nim.py", ["--picture", "p.txt"], "--picture must end in one of"),
         ("benchmark.py", ["--rounds", "0"], "--rounds must be 1 or more"),
+        ("tournament.py", ["--games", "0"], "--games must be 1 or more; got 0"),
+        ("tournament.py", ["--seed", "-1"], "seed must be 0 or more; got -1"),
+        ("tournament.py", ["--heaps", *["99"] * 9], "more than can be swept"),
+        ("tournament.py", ["--enter", "grandmaster"], "--enter grandmaster is no random, take-N"),
+        ("tournament.py", ["--enter", "nowhere.py:f"], "there is no file nowhere.py"),
+        ("tournament.py", ["--enter", "broken.agent"], "broken.agent is damaged or is no saved agent"),
+        ("tournament.py", ["--picture", "p.txt"], "--picture must end in one of"),
+        ("policy_map.py", ["--heaps", "3", "4", "5"], "Unrecognized options: 5"),
+        ("policy_map.py", ["--heaps", "3"], "--heaps"),
+        ("policy_map.py", ["--heaps", "0", "0"], "not all 0"),
+        ("policy_map.py", ["--teacher", "nobody"], "opponent must be .*got 'nobody'"),
+        ("policy_map.py", ["--opponent", "nobody"], "opponent must be .*got 'nobody'"),
+        ("policy_map.py", ["--learner", "minimax-Q", "--teacher", "random"], "MinimaxQAgent learns by self-play"),
+        ("policy_map.py", ["--learner", "nobody"], "'nobody' for argument '--learner'"),
+        ("policy_map.py", ["--checkpoints", "0"], "--checkpoints must be 1 or more; got 0"),
+        ("policy_map.py", ["--seed", "-1"], "seed must be 0 or more; got -1"),
+        ("scaling_study.py", ["--fewest", "8"], "--fewest must be at most the number of heaps, 7; got 8"),
+        ("scaling_study.py", ["--fewest", "0"], "--fewest must be 1 or more; got 0"),
+        ("scaling_study.py", ["--needed", "0"], "--needed must lie above 0 and at most 1; got 0.0"),
+        ("scaling_study.py", ["--jobs", "0"], "--jobs must be 1 or more, or -1 for all cores; got 0"),
+        ("scaling_study.py", ["--seeds", "0"], "--seeds must be 1 or more; got 0"),
+        ("scaling_study.py", ["--seed", "-1"], "--seed must be 0 or more; got -1"),
+        ("scaling_study.py", ["--moves", "0"], "--moves must be 1 or more; got 0"),
+        ("scaling_study.py", ["--learners", "nobody"], "nobody"),
+        (
+            "scaling_study.py",
+            ["--learners"],
+            "--learners must name one or more of Q-learning, minimax-Q, win counting",
+        ),
+        ("scaling_study.py", ["--heaps", *["99"] * 9], "more than can be swept"),
+        ("scaling_study.py", ["--backend", "nothing"], "'nothing' for argument '--backend'"),
+        ("scaling_study.py", ["--folder", "broken.agent"], "must lie in a folder that can be written to"),
     ],
 )
 def test_mistakes_in_the_systems_are_one_line(script, arguments, message, tmp_path):
+    (tmp_path / "broken.agent").write_text("no agent")
     check_refused(run(script, *arguments, folder=tmp_path), message)
 
 
@@ -516,3 +559,237 @@ def test_the_bare_loops_are_the_systems(monkeypatch):
     won = np.array(win_counting(100_000, seed=0)).reshape(10, -1).mean(axis=1)
     assert won[2] < 0.10
     assert 0.49 <= won[-1] <= 0.5
+
+
+# --- tournament.py --------------------------------------------------------------------------------
+
+
+def test_the_tournament(tmp_path):
+    done = run("tournament.py", "--games", 300, "--seed", 1, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    rows = re.findall(r"^ *(\d+) +(\S.*?\S) +((?: *\d+){11}) +(\d+\.\d) *$", done.stdout, re.M)
+    names, means = [name for _, name, _, _ in rows], [float(mean) for *_, mean in rows]
+    wins = {name: [int(share) for share in shares.split()] for _, name, shares, _ in rows}
+    assert [int(rank) for rank, *_ in rows] == list(range(1, 12))
+    assert sorted(names) == sorted(
+        ["random", "take-3", "expert", "minimax-Q, self-play", "Q-learning, self-play"]
+        + [
+            f"{learner}, {teacher}"
+            for learner in ("Q-learning", "win counting")
+            for teacher in ("random", "take-3", "expert")
+        ]
+    )
+    assert means == sorted(means, reverse=True)
+    rules = NimRules((21,), 3, misere=False)
+    for first, second in (("expert", "random"), ("random", "expert"), ("take-3", "random"), ("random", "random")):
+        exact = 100 * evaluation.win_probability(rules, first, second, first=True)
+        assert abs(wins[first][names.index(second)] - exact) <= 1
+    assert wins["expert"] == [100] * 11  # it starts on a winning position
+    for rank, name in enumerate(names):  # both orders against all others
+        going_first = [share for other, share in enumerate(wins[name]) if other != rank]
+        going_second = [100 - wins[other][rank] for other in names if other != name]
+        assert abs(means[rank] - np.mean(going_first + going_second)) < 1
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert (tmp_path / "results" / "tournament.png").read_bytes().startswith(b"\x89PNG")
+    assert run("tournament.py", "--games", 300, "--seed", 1, folder=tmp_path).stdout == done.stdout
+
+
+def test_others_enter_the_tournament(tmp_path):
+    (tmp_path / "mine.py").write_text("def last(o, m): return m.shape[-1] - 1 - m[..., ::-1].argmax(axis=-1)")
+    (tmp_path / "bad.py").write_text("def bad(o, m): return m.argmin(axis=-1)")
+    game = ("--heaps", 2, 3, "--max-take", 2, "--no-misere", "--games", 60)
+    run("play.py", *game[:-1], 2000, "--seed", 0, "--save", "my.agent", folder=tmp_path)
+    enter = ("--enter", "mine.py:last", "my.agent", "take-1", "take-2")
+    done = run("tournament.py", *game, *enter, "--picture", "p.png", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for name in enter[1:]:
+        assert re.search(rf"^ *\d+ +{name}( +\d+){{15}} +\d+\.\d *$", done.stdout, re.M)
+    message = r"policy answered action \d at heaps \[.*\]; legal are|opponent answered action \d at heaps"
+    check_refused(run("tournament.py", *game, "--enter", "bad.py:bad", folder=tmp_path), message)
+
+
+@pytest.mark.parametrize(
+    ("share", "digits", "shown"),
+    [
+        (1.0, 1, "100.0"),
+        (0.99999, 1, "99.9"),
+        (0.9994, 1, "99.9"),
+        (0.5, 1, "50.0"),
+        (1e-9, 1, "0.1"),
+        (0.0, 1, "0.0"),
+        (0.999, 0, "99"),
+        (0.001, 0, "1"),
+        (1, 0, "100"),
+        (0, 0, "0"),
+    ],
+)
+def test_only_what_is_certain_is_0_or_100_percent(share, digits, shown, script_module):
+    assert script_module("learners").percent(share, digits) == shown
+
+
+# --- policy_map.py --------------------------------------------------------------------------------
+
+
+def test_the_map_of_a_policy(tmp_path):
+    for flags in (
+        (),
+        ("--learner", "minimax-Q", "--misere", "--max-take", 3, "--heaps", 4, 6, "--opponent", "expert"),
+    ):
+        done = run("policy_map.py", "--games", 300, *flags, folder=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert not done.stderr
+        assert re.search(r"plays \d+\.\d % of \d+ winning positions right;\nit is (a|no) champion: ", done.stdout)
+        assert re.search(r"a best response gains [01]\.0000 over perfect play\.$", done.stdout, re.M)
+        assert max(map(len, done.stdout.splitlines())) <= 80
+        assert (tmp_path / "results" / "policy_map.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_map_shows_the_policy_and_the_truth(script_module):
+    script = script_module("policy_map")
+    arguments = script.Arguments(heaps=(3, 4), max_take=2, games=40, gamma=0.9)
+    rules = arguments.rules
+    agent, env = script.make(arguments, "Q-learning", "self-play")
+    agents.train(agent, env, 40, seed=0)
+    found = evaluation.mastery(rules, agent)
+    assert len(found.mistakes)
+    figure = script.picture_of(arguments, agent, found, {10: (0.25, 1.0), 40: (found.expert, 1.0)})
+    learnt, truth, chances, training = figure.axes[:4]
+    positions = np.stack(np.indices((4, 5)), axis=-1)
+    shown = [axes.collections[0].get_array().reshape(4, 5) for axes in (learnt, truth, chances)]
+    winning = theory.winning_action_mask(rules, positions)
+    for where in [(first, second) for first in range(4) for second in range(5)][1:]:
+        legal = rules.action_mask(where) != 0
+        assert shown[0][where] == pytest.approx(agent.q_values(where)[legal].max())
+        assert shown[1][where] == pytest.approx(solver.solve(rules, 0.9).values(where))
+        chance = evaluation.win_probability(rules, agent, "random", True, where)
+        assert shown[2][where] == pytest.approx(2 * chance - 1)
+
+    def labels(axes):
+        """By position: what is written there."""
+        return {(int(y), int(x)): text.get_text() for text in axes.texts for x, y in [text.get_position()]}
+
+    for where in [(1, 1), (3, 4), (2, 0), (3, 1)]:
+        names = {f"{'↓←'[heap]}{count}": action for action, (heap, count) in enumerate(rules.moves)}
+        done = names[labels(learnt)[where]]
+        assert done == agent.act(np.array(where), rules.action_mask(where))
+        wins = labels(truth)[where].split()
+        assert sorted(names[name] for name in wins) == np.flatnonzero(winning[where]).tolist()
+    framed = {(int(patch.get_y()), int(patch.get_x())) for patch in learnt.patches}
+    assert framed == set(map(tuple, found.mistakes.tolist()))
+    assert training.lines[0].get_ydata().tolist() == [0.25, found.expert]
+
+
+# --- scaling_study.py -----------------------------------------------------------------------------
+
+SMALL_STUDY = ("--heaps", 1, 2, 3, "--moves", 3_000, "--seeds", 2, "--num-envs", 16, "--needed", 0.9)
+FINISHED = re.compile(r"^(\S+, .*, seed \d+): expert mastery \d+\.\d\d %, \d+\.\d s$", re.M)
+
+
+def test_the_scaling_study(tmp_path):
+    done = run("scaling_study.py", *SMALL_STUDY, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert "12 runs, 0 of them finished before" in done.stdout
+    assert len(set(FINISHED.findall(done.stdout))) == 12
+    folder = tmp_path / "results" / "scaling_study"
+    table = pd.read_csv(folder / "scaling_study.csv")
+    assert len(table) == 12
+    assert set(table["heaps"]) == {"1-2", "1-2-3"}
+    assert set(table["learner"]) == {"Q-learning", "minimax-Q", "win counting"}
+    assert table["moves"].between(3_000, 3_000 + 16 * 6).all()
+    assert table["expert"].between(0, 1).all()
+    reached = table["moves_needed"].notna()
+    assert (table.loc[~reached, "expert"] < 0.9).all() or not (~reached).any()
+    assert table["moves_needed"][reached].between(64, 3_100).all()
+    assert table.loc[table["learner"] == "minimax-Q", "champion"].all()
+    assert (table.loc[table["champion"], "exploitability"] == 0).all()
+    assert (folder / "scaling_study.png").read_bytes().startswith(b"\x89PNG")
+
+    again = run("scaling_study.py", *SMALL_STUDY, "--jobs", 1, folder=tmp_path)  # nothing is left to do
+    assert "12 runs, 12 of them finished before" in again.stdout
+    assert not FINISHED.findall(again.stdout)
+    assert pd.read_csv(folder / "scaling_study.csv").equals(table)
+    more = run("scaling_study.py", *SMALL_STUDY, "--seeds", 3, folder=tmp_path)
+    assert "18 runs, 12 of them finished before" in more.stdout
+    assert len(FINISHED.findall(more.stdout)) == 6
+    elsewhere = run("scaling_study.py", *SMALL_STUDY, "--jobs", 1, "--folder", "elsewhere", folder=tmp_path)
+    assert "12 runs, 0 of them finished before" in elsewhere.stdout
+    other = pd.read_csv(tmp_path / "elsewhere" / "scaling_study.csv")
+    assert other.drop(columns="seconds").equals(table.drop(columns="seconds"))  # the same seeds, the same figures
+
+
+def test_an_interrupted_study_goes_on(tmp_path):
+    study = (
+        "scaling_study.py",
+        "--heaps",
+        1,
+        3,
+        5,
+        7,
+        "--learners",
+        "win counting",
+        "--moves",
+        40_000,
+        "--seeds",
+        6,
+    )
+    process = talk(*study, "--jobs", 1, folder=tmp_path)
+    process.expect("18 runs, 0 of them finished before")
+    process.expect("seed 0: expert")
+    process.expect("seed 1: expert")
+    process.sendintr()
+    shown, status = left(process)
+    assert status == 130
+    assert shown.rstrip().endswith("stopped")
+    assert "Traceback" not in shown
+    done = run(*study, folder=tmp_path)
+    kept = int(re.search(r"18 runs, (\d+) of them finished before", done.stdout)[1])
+    assert 2 <= kept < 18
+    assert len(FINISHED.findall(done.stdout)) == 18 - kept
+    assert "1-3-5-7, win counting, seed 0" not in done.stdout
+    assert "1-3-5-7, win counting, seed 1" not in done.stdout
+    assert len(pd.read_csv(tmp_path / "results" / "scaling_study" / "scaling_study.csv")) == 18
+
+
+def test_the_figure_of_the_study(script_module):
+    script = script_module("scaling_study")
+    rows = [
+        {"learner": learner, "n_heaps": n_heaps, "seed": seed, "expert": 1 / n_heaps + seed / 100}
+        | {
+            "champion": seed == 0,
+            "exploitability": 0.5,
+            "moves_needed": None if (n_heaps, seed) == (3, 1) else 10.0**seed,
+        }
+        for learner in ("minimax-Q", "win counting")
+        for n_heaps in (2, 3)
+        for seed in (0, 1, 2)
+    ]
+    figure = script.picture_of(script.Arguments(learners=("minimax-Q", "win counting")), pd.DataFrame(rows))
+    expert, champion, exploitability, needed = figure.axes
+
+    def drawn(axes):
+        """The points of the first learner."""
+        return next(line for line in axes.lines if len(line.get_xdata()))
+
+    np.testing.assert_allclose(drawn(expert).get_ydata(), [0.51, 1 / 3 + 0.01])
+    np.testing.assert_allclose(drawn(champion).get_ydata(), [1 / 3, 1 / 3])
+    np.testing.assert_allclose(drawn(exploitability).get_ydata(), [0.5, 0.5])
+    assert drawn(needed).get_xdata().tolist() == [2]  # with three heaps one seed did not get there
+    np.testing.assert_allclose(drawn(needed).get_ydata(), [10])  # the geometric mean
+    low, high = (value for bars in expert.collections[:1] for value in bars.get_segments()[0][:, 1])
+    half = 4.302652729696142 * 0.01 / 3**0.5  # Student's t with 2 degrees of freedom, from a printed table
+    np.testing.assert_allclose([low, high], [0.51 - half, 0.51 + half])
+
+
+def test_ray_that_is_missing_is_one_line(tmp_path):
+    blocked = "import importlib.util as u, runpy, sys; find = u.find_spec;"
+    blocked += "u.find_spec = lambda name, *rest: None if name == 'ray' else find(name, *rest);"
+    blocked += "sys.argv = ['scaling_study.py', '--backend', 'ray'];"
+    blocked += f"sys.path.insert(0, {str(EXAMPLES)!r});"
+    blocked += f"runpy.run_path({str(EXAMPLES / 'scaling_study.py')!r}, run_name='__main__')"
+    done = subprocess.run(
+        [sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT
+    )
+    check_refused(done, "--backend ray needs Ray; run pip install ray")
+    assert not list(tmp_path.iterdir())
