@@ -2,6 +2,7 @@
 
 environments: steps per second of every kind of environment, and of others' environments.
 training: moves that the agents learn from per second.
+exact: how long an exact answer takes, from a board of 48 positions to one of 645,120.
 systems: systems 1 and 5 here, through the standard API, and as bare loops without one (bare_loops.py).
 """
 
@@ -22,14 +23,14 @@ import matplotlib.pyplot as plt
 import pettingzoo
 import tyro
 from bare_loops import q_learning_self_play, win_counting
-from contenders import AT_ONCE, Contender, environments, training
+from contenders import AT_ONCE, BOARDS, Contender, environments, exact, training
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
 import agents
-import nim_env  # noqa: F401  registers
+from nim_env import NimRules
 
 MEASURED = {
     "environments": (environments, "Environments: steps per second by games at once"),
@@ -42,12 +43,12 @@ Rates = dict[str, dict[int, float]]  # by contender and games at once
 class Arguments:
     """The options of this script."""
 
-    part: Annotated[Literal["all", "environments", "training", "systems"], tyro.conf.Positional] = "all"
+    part: Annotated[Literal["all", "environments", "training", "exact", "systems"], tyro.conf.Positional] = "all"
     """What to measure."""
     rounds: int = 5
     """How often each is timed; the median counts."""
     seconds: float = 0.3
-    """How long each environment or training loop goes on in a round."""
+    """How long each environment, training loop or question goes on in a round."""
     share: float = 1.0
     """The share of the games of the systems to play, for a quick look."""
     seed: int = 0
@@ -76,6 +77,9 @@ def main(arguments: Arguments) -> None:
             print(f"not installed: {', '.join(missing)}")
     if found:
         save(picture_of(found), arguments.picture)
+    if arguments.part in ("all", "exact"):
+        contenders = [contender for contender in exact() if not contender.missing]
+        Console().print(table_of_answers(arguments, rates(arguments, contenders)))
     if arguments.part in ("all", "systems"):
         Console().print(table_of_systems(arguments, timed(arguments)))
 
@@ -112,6 +116,29 @@ def table_of_rates(arguments: Arguments, title: str, contenders: list[Contender]
             table.add_row(name, *(cells if values else ["missing", *cells[1:]]))
         table.add_section()
     return table
+
+
+def table_of_answers(arguments: Arguments, found: Rates) -> Table:
+    """A row for each question, a column for each board: the time an answer takes."""
+    table = Table(
+        title="Exact answers, normal play, by board and positions",
+        caption=how(arguments),
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+    )
+    table.add_column("")
+    boards = {NimRules(heaps).n_positions: "-".join(map(str, heaps)) for heaps in BOARDS}
+    for number, name in boards.items():
+        table.add_column(f"{name}\n{number:,}", justify="right")
+    for name, by_board in found.items():
+        cells = [seconds(1 / by_board[number]) if number in by_board else "" for number in boards]
+        table.add_row(name, *cells)
+    return table
+
+
+def seconds(time: float) -> str:
+    """A time with two or three figures."""
+    return f"{time:.2f} s" if time >= 1 else f"{1000 * time:.{0 if time >= 0.1 else 1}f} ms"
 
 
 def in_short(rate: float) -> str:

@@ -10,6 +10,7 @@ import importlib.util
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import gymnasium as gym
@@ -17,9 +18,11 @@ import numpy as np
 import pettingzoo
 
 import agents
+from nim_env import NimRules, evaluation, solver, theory
 
 Run = Callable[[float], tuple[int, float]]
 AT_ONCE = (1, 16, 256, 1024, 4096)
+BOARDS = ((1, 3, 5), (1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11, 13))
 clock = time.perf_counter
 
 
@@ -88,6 +91,27 @@ def training() -> list[Contender]:
     for name, (kind, opponent) in settings.items():
         own += [Contender(name, number, learner_of(kind, opponent, number)) for number in AT_ONCE]
     return [*own, Contender("OpenSpiel's Q-learner", 1, openspiel_learner, ("pyspiel",), is_peer=True)]
+
+
+def exact() -> list[Contender]:
+    """Exact answers about games in normal play and a table agent in them: how often in a second."""
+    questions = {
+        "solve": lambda rules, agent: solver.solve(rules),  # noqa: ARG005
+        "best response to the agent": solver.best_response,
+        "its mastery": evaluation.mastery,
+        "its exploitability": evaluation.exploitability,
+        "its win probability against random": partial(evaluation.win_probability, opponent="random"),
+    }
+    own = [
+        Contender(name, NimRules(heaps, misere=False).n_positions, answers(heaps, question))
+        for name, question in questions.items()
+        for heaps in BOARDS
+    ]
+    million = Contender("closed form, a million positions", NimRules(BOARDS[-1]).n_positions, closed_form)
+    peer = Contender(
+        "OpenSpiel's exploitability", NimRules(BOARDS[0]).n_positions, openspiel_exploitability, ("pyspiel",), True
+    )
+    return [*own, million, peer]
 
 
 # --- Environments ---------------------------------------------------------------------------------
@@ -249,5 +273,52 @@ def openspiel_learner() -> Run:
             for learner in learners:
                 learner.step(step)
         return moves, clock() - start
+
+    return run
+
+
+# --- Exact answers --------------------------------------------------------------------------------
+
+
+def answers(heaps: tuple[int, ...], question: Callable[[NimRules, agents.Agent], object]) -> Callable[[], Run]:
+    """A question about an agent that has learnt a little, asked again and again."""
+
+    def make() -> Run:
+        env = gym.make_vec("nim_env:Nim-v0", num_envs=256, heaps=heaps, misere=False, opponent=None)
+        agent = agents.MinimaxQAgent(env.single_observation_space, env.single_action_space, seed=0)
+        agents.train(agent, env, 10_000, seed=0)
+        return again_and_again(lambda: question(NimRules(heaps, misere=False), agent))
+
+    return make
+
+
+def closed_form() -> Run:
+    """Who wins a million random positions of the largest board, and by which moves."""
+    rules = NimRules(BOARDS[-1], misere=False)
+    positions = np.random.default_rng(0).integers(0, rules.shape, size=(1_000_000, rules.n_heaps))
+    return again_and_again(
+        lambda: (theory.is_winning(rules, positions), theory.winning_action_mask(rules, positions))
+    )
+
+
+def openspiel_exploitability() -> Run:
+    """OpenSpiel's, of random play on the smallest board."""
+    import pyspiel
+    from open_spiel.python import policy
+    from open_spiel.python.algorithms.exploitability import exploitability
+
+    game = pyspiel.load_game(f"nim(pile_sizes={';'.join(map(str, BOARDS[0]))},is_misere=false)")
+    return again_and_again(lambda: exploitability(game, policy.UniformRandomPolicy(game)))
+
+
+def again_and_again(call: Callable[[], object]) -> Run:
+    """A call, repeated until the time is over."""
+
+    def run(seconds: float) -> tuple[int, float]:
+        calls, start = 0, clock()
+        while not calls or clock() - start < seconds:
+            call()
+            calls += 1
+        return calls, clock() - start
 
     return run

@@ -528,6 +528,18 @@ def test_the_benchmark_of_environments_and_training(tmp_path):
         assert (tmp_path / "results" / "benchmark.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_benchmark_of_exact_answers(tmp_path):
+    done = run("benchmark.py", "exact", "--rounds", 1, "--seconds", 0.001, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    time = r" +\d+(\.\d+)? m?s"
+    for row in ("solve", "best response to the agent", "its mastery", "its win probability against random"):
+        assert re.search(rf"^ *{row}({time}){{3}} *$", done.stdout, re.M), done.stdout
+    assert re.search(rf"^ *closed form, a million positions{time} *$", done.stdout, re.M)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert not (tmp_path / "results").exists()
+
+
 def test_peers_that_are_missing_are_named(tmp_path):
     blocked = "import importlib.util as u, runpy, sys; find = u.find_spec;"
     blocked += "u.find_spec = lambda name, *rest: None if name in ('pyspiel', 'shimmy') else find(name, *rest);"
