@@ -528,16 +528,19 @@ def test_the_benchmark_of_environments_and_training(tmp_path):
         assert (tmp_path / "results" / "benchmark.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_benchmark_of_exact_answers(tmp_path):
-    done = run("benchmark.py", "exact", "--rounds", 1, "--seconds", 0.001, folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert not done.stderr
+def test_the_benchmark_of_exact_answers(script_module, monkeypatch, capsys):
+    script = script_module("benchmark")
+    for module in (script, script_module("contenders")):
+        monkeypatch.setattr(module, "BOARDS", ((1, 3), (1, 3, 5), (1, 3, 5, 7)))
+    monkeypatch.setenv("COLUMNS", "80")
+    script.main(script.Arguments(part="exact", rounds=1, seconds=0.001))
+    shown = capsys.readouterr().out
     time = r" +\d+(\.\d+)? m?s"
+    assert re.search(r"^ +8 +48 +384 *$", shown, re.M)
     for row in ("solve", "best response to the agent", "its mastery", "its win probability against random"):
-        assert re.search(rf"^ *{row}({time}){{3}} *$", done.stdout, re.M), done.stdout
-    assert re.search(rf"^ *closed form, a million positions{time} *$", done.stdout, re.M)
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert not (tmp_path / "results").exists()
+        assert re.search(rf"^ *{row}({time}){{3}} *$", shown, re.M), shown
+    assert re.search(rf"^ *closed form, a million positions{time} *$", shown, re.M)
+    assert max(map(len, shown.splitlines())) <= 80
 
 
 def test_peers_that_are_missing_are_named(tmp_path):
