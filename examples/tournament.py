@@ -117,6 +117,7 @@ def picture_of(arguments: Arguments, names: list[str], wins: np.ndarray) -> plt.
         ylabel="first player",
     )
     axes.tick_params(axis="x", rotation=90)
+    axes.yaxis.labelpad = 10
     return figure
 
 
