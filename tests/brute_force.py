@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import numpy as np
+
 
 @cache
 def mover_wins(heaps, max_take, misere):
@@ -54,3 +56,8 @@ def chance_to_win(rules, heaps, plays, to_move):
     if play in (max, min):
         return play(after(rules.action(*move)) for move, _ in moves(heaps, rules.max_take))
     return sum(float(probability) * after(action) for action, probability in play(heaps).items())
+
+
+def all_positions(rules):
+    """The positions of a game, by index: the empty one first, the full heaps last; shape ``(n, n_heaps)``."""
+    return np.stack(np.unravel_index(np.arange(rules.n_positions), rules.shape), axis=-1)

@@ -1,6 +1,7 @@
 """Policies of all kinds, as tables of random distributions."""
 
 import numpy as np
+from brute_force import all_positions
 
 
 class TablePolicy:
@@ -8,8 +9,7 @@ class TablePolicy:
 
     def __init__(self, rules, seed, *, deterministic=False):
         generator = np.random.default_rng(seed)
-        positions = np.stack(np.unravel_index(np.arange(rules.n_positions), rules.shape), axis=-1)
-        weights = generator.random((rules.n_positions, rules.n_actions)) * rules.action_mask(positions)
+        weights = generator.random((rules.n_positions, rules.n_actions)) * rules.action_mask(all_positions(rules))
         keep = weights == weights.max(axis=1, keepdims=True)  # one action, and others at random
         if not deterministic:
             keep |= generator.random(weights.shape) < 0.5
@@ -33,3 +33,13 @@ def planted(policy, mistakes):
             return probabilities
 
     return Planted()
+
+
+def plays_of(rules, policy):
+    """A policy in the form of :func:`brute_force.chance_to_win`."""
+
+    def distribution(heaps):
+        probabilities = policy.action_probabilities(np.array([heaps]), rules.action_mask([heaps]))[0]
+        return {action: probabilities[action] for action in np.flatnonzero(probabilities)}
+
+    return distribution

@@ -4,13 +4,13 @@ import brute_force
 import gymnasium as gym
 import numpy as np
 import pytest
-from brute_force import chance_to_win
+from brute_force import all_positions, chance_to_win
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from strategies import rules as any_rules
-from strategies import seeds
-from table_policies import TablePolicy, planted
+from strategies import seeds, tiny_rules
+from table_policies import TablePolicy, planted, plays_of
 
 import agents
 from nim_env import ExpertPolicy, NimRules, RandomPolicy, TakePolicy, evaluation, solver, theory
@@ -22,22 +22,6 @@ GAMES = [
         [(1,), (21,), (7, 7), (0, 3, 4), (3, 4, 5), (1, 3, 5, 7), (2, 2, 2, 2, 2)], (None, 1, 3), (False, True)
     )
 ]
-tiny_rules = any_rules.filter(lambda rules: sum(rules.heaps) <= 7)
-
-
-def all_positions(rules):
-    """The empty position first."""
-    return np.stack(np.unravel_index(np.arange(rules.n_positions), rules.shape), axis=-1)
-
-
-def plays_of(rules, policy):
-    """A policy in the form of :func:`chance_to_win`."""
-
-    def distribution(heaps):
-        probabilities = policy.action_probabilities(np.array([heaps]), rules.action_mask([heaps]))[0]
-        return {action: probabilities[action] for action in np.flatnonzero(probabilities)}
-
-    return distribution
 
 
 # --- Matches --------------------------------------------------------------------------------------

@@ -9,13 +9,13 @@ import brute_force
 import gymnasium as gym
 import numpy as np
 import pytest
-from brute_force import chance_to_win
+from brute_force import all_positions, chance_to_win
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import rules as any_rules
-from strategies import seeds
+from strategies import seeds, tiny_rules
 from system_4 import DATA, TABLES
-from table_policies import TablePolicy
+from table_policies import TablePolicy, plays_of
 
 from nim_env import ExpertPolicy, NimRules, evaluation, solver, theory
 from nim_env.policies import as_policy
@@ -26,11 +26,6 @@ GAMES = [
     for heaps, max_take, misere in itertools.product(STARTS, (None, 1, 2, 3, 5), (False, True))
 ]
 gammas = st.sampled_from([0.0, 0.5, 0.9, 1.0])
-
-
-def all_positions(rules):
-    """The empty position first."""
-    return np.stack(np.unravel_index(np.arange(rules.n_positions), rules.shape), axis=-1)
 
 
 def test_there_are_enough_games():
@@ -151,18 +146,6 @@ def test_it_can_be_an_opponent_and_goes_where_it_is_sent():
 
 
 # --- Best responses -------------------------------------------------------------------------------
-
-tiny_rules = any_rules.filter(lambda rules: sum(rules.heaps) <= 7)
-
-
-def plays_of(rules, policy):
-    """A policy in the form of :func:`chance_to_win`."""
-
-    def distribution(heaps):
-        probabilities = policy.action_probabilities(np.array([heaps]), rules.action_mask([heaps]))[0]
-        return {action: probabilities[action] for action in np.flatnonzero(probabilities)}
-
-    return distribution
 
 
 @given(tiny_rules, seeds)

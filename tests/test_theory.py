@@ -3,6 +3,7 @@ import itertools
 import brute_force
 import numpy as np
 import pytest
+from brute_force import all_positions
 from hypothesis import given
 from strategies import rules as any_rules
 
@@ -10,10 +11,6 @@ from nim_env import NimRules, theory
 
 STARTS = [(30,), (12, 12), (7, 7, 7), (1, 3, 5, 7), (5, 5, 5, 5), (4, 4, 4, 4, 4), (2, 2, 2, 2, 2, 2)]
 VARIANTS = list(itertools.product((None, 1, 2, 3, 4), (False, True)))
-
-
-def all_positions(rules):
-    return np.stack(np.unravel_index(np.arange(rules.n_positions), rules.shape), axis=-1)
 
 
 def test_there_are_enough_positions():
