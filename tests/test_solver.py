@@ -49,16 +49,17 @@ def test_solver_closed_form_and_recursion_agree(rules):
 
 @given(any_rules, gammas, st.sampled_from([1, 0.5, 1000]))
 def test_discounted_values_are_those_of_plain_recursion(rules, gamma, win_reward):
-    solution = solver.solve(rules, gamma, win_reward)
-    for heaps in all_positions(rules)[1:].tolist():
+    positions = all_positions(rules)[1:]
+    values = solver.solve(rules, gamma, win_reward).q_values(positions)
+    expected = np.full(values.shape, -np.inf)
+    for row, heaps in zip(expected, positions.tolist(), strict=True):
         for (heap, count), after in brute_force.moves(tuple(heaps), rules.max_take):
             if any(after):
                 rest = brute_force.best_reward(tuple(sorted(after)), rules.max_take, rules.misere, gamma)
-                expected = -gamma * rest * win_reward
+                row[rules.action(heap, count)] = -gamma * rest * win_reward
             else:
-                expected = -win_reward if rules.misere else win_reward
-            value = solution.q_values(heaps)[rules.action(heap, count)]
-            assert value == pytest.approx(expected, rel=1e-12, abs=0)
+                row[rules.action(heap, count)] = -win_reward if rules.misere else win_reward
+    np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(("heaps", "pairs"), TABLES)
