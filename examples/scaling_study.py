@@ -50,7 +50,7 @@ class Arguments:
     """Whether taking the last object loses."""
     learners: tuple[Learner, ...] = tuple(LEARNERS)
     """Who learns: Q-learning and minimax-Q by self-play, win counting against random play."""
-    moves: int = 10_000_000
+    moves: int = 3_000_000
     """From how many moves each learns."""
     needed: float = 0.95
     """The expert mastery whose moves are counted, above 0 and at most 1."""
