@@ -19,9 +19,9 @@ BASELINES = ("random", "take-3", "expert")
 SELF_PLAY = "self-play"
 TEACHERS = (*BASELINES, SELF_PLAY)
 LEARNERS = {
-    "Q-learning": agents.QLearningAgent,
-    "minimax-Q": agents.MinimaxQAgent,
-    "win counting": agents.WinCountAgent,
+    "q-learning": agents.QLearningAgent,
+    "minimax-q": agents.MinimaxQAgent,
+    "win-counting": agents.WinCountAgent,
 }
 GAMES_AT_ONCE = 64
 
@@ -77,8 +77,8 @@ def is_defined(learner: str, teacher: str) -> bool:
 def make(training: Training, learner: str, teacher: str) -> tuple[agents.Agent, Games]:
     """An agent that knows nothing, and its games.
 
-    Many at once where that changes nothing but the time. Win counting draws its moves by what it has counted, and
-    learns a little better the longer it has to wait for that, so it plays one game after another.
+    Many at once where that changes little but the time. Win counting, whose draws are its exploration, learns
+    otherwise the more games it plays between two lessons, so it plays one after another.
     """
     game = {
         "heaps": training.heaps,
@@ -86,7 +86,7 @@ def make(training: Training, learner: str, teacher: str) -> tuple[agents.Agent, 
         "misere": training.misere,
         "opponent": None if teacher == SELF_PLAY else teacher,
     }
-    if learner == "win counting":
+    if learner == "win-counting":
         env = gym.make("nim_env:Nim-v0", **game)
         return agents.WinCountAgent(env.observation_space, env.action_space, seed=training.seed), env
     env = gym.make_vec("nim_env:Nim-v0", num_envs=GAMES_AT_ONCE, **game)

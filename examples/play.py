@@ -15,6 +15,7 @@ from script import check_at_least, check_file, checking_arguments, fail, run
 
 import gymnasium as gym
 import numpy as np
+from learners import LEARNERS
 from players import saved_agent
 from terminal import Leave, ask_choice, play_game, player_of
 from tqdm import tqdm
@@ -22,12 +23,6 @@ from tqdm import tqdm
 import agents
 from nim_env import NimRules
 from nim_env.policies import as_policy
-
-LEARNERS = {
-    "q-learning": agents.QLearningAgent,
-    "minimax-q": agents.MinimaxQAgent,
-    "win-counting": agents.WinCountAgent,
-}
 
 
 @dataclass

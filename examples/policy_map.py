@@ -1,7 +1,8 @@
-"""A learner on two heaps, looked into: what it believes of every position, what it does there, and what is true.
+"""A player of two heaps, looked into: what it does in every position, what it believes of it, and what is true.
 
-Four pictures: the learner's values and moves, with its mistakes framed; the exact ones; how probably it wins from
-every position against an opponent, exactly; and its mastery and exploitability over the training games.
+Four pictures: the player's moves, mistakes framed, over its values; the exact ones; how probably it wins from
+every position against an opponent, exactly; and a learner's mastery and exploitability over its training games.
+The player is a learner trained on the spot or any other: --player my.agent, expert or my_file.py:my_function.
 """
 
 from __future__ import annotations
@@ -15,13 +16,15 @@ from script import check_at_least, check_picture, checking_arguments, run, save
 import matplotlib.pyplot as plt
 import numpy as np
 import seaborn as sns
-from learners import SELF_PLAY, Training, make, name_of, percent, train
+from learners import SELF_PLAY, Training, is_defined, make, name_of, percent, train
 from matplotlib.patches import Rectangle
+from players import entrant
 
 import agents
 from nim_env import NimRules, evaluation, solver, theory
-from nim_env.policies import as_policy
+from nim_env.policies import Policy, as_policy
 
+Progress = dict[int, tuple[float, float]]  # by games played: expert mastery and exploitability
 MOST_WITH_MOVES = 17  # sizes of a heap; of more the moves could not be read
 
 
@@ -35,10 +38,12 @@ class Arguments(Training):
     """The most objects one move may take; None for no limit."""
     games: int = 3_000
     """Training games."""
-    learner: Literal["Q-learning", "minimax-Q"] = "Q-learning"
+    learner: Literal["q-learning", "minimax-q", "win-counting"] = "q-learning"
     """Who learns."""
-    teacher: str = SELF_PLAY
-    """self-play, random, take-N or expert; minimax-Q learns by self-play alone."""
+    teacher: str | None = None
+    """self-play, random, take-N or expert; by default self-play, and random for win-counting."""
+    player: str | None = None
+    """Instead of a learner: random, take-N, expert, the file of a saved agent, or file.py:function."""
     opponent: str = "random"
     """Against whom the chances to win are drawn: random, take-N or expert."""
     checkpoints: int = 40
@@ -54,56 +59,77 @@ def main(arguments: Arguments) -> None:
         rules = arguments.rules
         solver.sweep(rules)  # what is too large is refused before anything is learnt
         as_policy(arguments.opponent, rules, "opponent")
-        agent, env = make(arguments, arguments.learner, arguments.teacher)
-        _, progress = train(
-            arguments,
-            agent,
-            env,
-            arguments.checkpoints,
-            lambda agent: (evaluation.mastery(rules, agent).expert, evaluation.exploitability(rules, agent)),
-            "training",
-        )
-    found = evaluation.mastery(rules, agent)
-    right = f"{percent(found.expert)} % of {found.winning_positions} winning positions right"
+        if arguments.player is not None:
+            player, progress, name = entrant(arguments.player, rules, "--player"), {}, arguments.player
+        else:
+            player, progress, name = learn(arguments)
+        found = evaluation.mastery(rules, player)
+    right = f"{percent(found.expert)} % of {found.winning_positions} winning positions played right"
     champion = f"it is {'a' if found.champion else 'no'} champion"
-    gain = f"a best response gains {evaluation.exploitability(rules, agent):.4f} over perfect play"
-    print(f"{arguments.learner} plays {right};\n{champion}: {gain}.")
-    save(picture_of(arguments, agent, found, progress), arguments.picture)
+    gain = f"a best response gains {evaluation.exploitability(rules, player):.4f} over perfect play"
+    print(f"{name}:\n{right};\n{champion}: {gain}.")
+    save(picture_of(arguments, as_policy(player, rules), found, progress, name), arguments.picture)
+
+
+def learn(arguments: Arguments) -> tuple[agents.Agent, Progress, str]:
+    """A learner, how it came on, and what to call it."""
+    rules = arguments.rules
+    teacher = arguments.teacher or (SELF_PLAY if is_defined(arguments.learner, SELF_PLAY) else "random")
+    agent, env = make(arguments, arguments.learner, teacher)
+    _, progress = train(
+        arguments,
+        agent,
+        env,
+        arguments.checkpoints,
+        lambda agent: (evaluation.mastery(rules, agent).expert, evaluation.exploitability(rules, agent)),
+        "training",
+    )
+    return agent, progress, f"{arguments.learner} after {arguments.games:,} games, taught by {teacher}"
 
 
 def picture_of(
-    arguments: Arguments,
-    agent: agents.Agent,
-    found: evaluation.Mastery,
-    progress: dict[int, tuple[float, float]],
+    arguments: Arguments, player: Policy, found: evaluation.Mastery, progress: Progress, name: str
 ) -> plt.Figure:
-    """The four pictures."""
+    """The four pictures; three of a player that was not trained here."""
     rules = arguments.rules
     positions = np.stack(np.indices(rules.shape), axis=-1)  # shape (size, size, 2)
-    mask = rules.action_mask(positions)
-    moves = agent.action_probabilities(positions, np.where(mask.any(axis=-1, keepdims=True), mask, 1)) * mask
-    believed = np.where(mask != 0, agent.q_values(positions), -np.inf).max(axis=-1)
     figure, axes = plt.subplots(2, 2, figsize=(13, 11.5), layout="constrained")
-    title = f"What {arguments.learner} believes and does (mistakes framed)"
-    draw(axes[0, 0], rules, believed, moves, title, "value")
+    if isinstance(player, agents.QLearningAgent | agents.MinimaxQAgent):
+        values = np.where(rules.action_mask(positions) != 0, player.q_values(positions), -np.inf).max(axis=-1)
+        title = "What it believes and does (mistakes framed)"
+    else:
+        values = -solver.best_response(rules, player).afterstate_values(positions)
+        title = "What it does, and gets against a best response (mistakes framed)"
+    draw(axes[0, 0], rules, values, moves_of(player, rules, positions), title, "value")
+    width = min(2.5, 25 / max(rules.shape))
     for first, second in found.mistakes:
-        axes[0, 0].add_patch(Rectangle((second, first), 1, 1, fill=False, edgecolor="black", linewidth=2.5))
+        axes[0, 0].add_patch(Rectangle((second, first), 1, 1, fill=False, edgecolor="black", linewidth=width))
     truth = solver.solve(rules, arguments.gamma).values(positions)
     winning = theory.winning_action_mask(rules, positions)
     draw(axes[0, 1], rules, truth, winning, "The truth (moves that win)", "value")
-    chances = evaluation.win_probability(rules, agent, arguments.opponent, first=True, heaps=positions)
+    chances = evaluation.win_probability(rules, player, arguments.opponent, first=True, heaps=positions)
     title = f"How probably it wins against {arguments.opponent}, moving first"
     draw(axes[1, 0], rules, 2 * np.asarray(chances) - 1, None, title, "probability of winning", ticks=(0, 0.5, 1))
-    expert, exploitability = zip(*progress.values(), strict=True)
-    axes[1, 1].plot([*progress], expert, marker=".", label="expert mastery")
-    axes[1, 1].plot([*progress], exploitability, marker=".", label="exploitability")
-    axes[1, 1].set(title="While it learns", xlabel="training games", xscale="log", ylim=(-0.02, 1.02))
-    axes[1, 1].grid(alpha=0.3)
-    axes[1, 1].legend()
-    figure.suptitle(
-        f"{name_of(rules)}: {arguments.learner} after {arguments.games:,} games, taught by {arguments.teacher}"
-    )
+    if progress:
+        expert, exploitability = zip(*progress.values(), strict=True)
+        axes[1, 1].plot([*progress], expert, marker=".", label="expert mastery")
+        axes[1, 1].plot([*progress], exploitability, marker=".", label="exploitability")
+        axes[1, 1].set(title="While it learns", xlabel="training games", xscale="log", ylim=(-0.02, 1.02))
+        axes[1, 1].grid(alpha=0.3)
+        axes[1, 1].legend()
+    else:
+        axes[1, 1].set_axis_off()
+    figure.suptitle(f"{name_of(rules)}: {name}")
     return figure
+
+
+def moves_of(player: Policy, rules: NimRules, positions: np.ndarray) -> np.ndarray:
+    """The moves that a player makes at least every second time: booleans of shape (size, size, n_actions)."""
+    unfinished = positions.reshape(-1, 2)[1:]
+    made = np.zeros((*positions.shape[:2], rules.n_actions), dtype=bool)
+    probabilities = player.action_probabilities(unfinished, rules.action_mask(unfinished))
+    made.reshape(-1, rules.n_actions)[1:] = np.asarray(probabilities) > 0.499
+    return made
 
 
 def draw(
@@ -135,6 +161,7 @@ def draw(
     )
     axes.collections[0].colorbar.set_ticklabels([f"{tick:g}" for tick in ticks])
     axes.invert_yaxis()
+    axes.tick_params(axis="y", rotation=0)
     axes.set(title=title, xlabel="objects in the second heap", ylabel="objects in the first heap")
 
 

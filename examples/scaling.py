@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import gymnasium as gym
@@ -12,19 +13,28 @@ import agents
 from nim_env import NimRules, evaluation
 
 HYPERPARAMETERS = {
-    "Q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
-    "minimax-Q": {"learning_rate": 1.0, "epsilon": 0.1},
-    "win counting": {},
+    "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
+    "minimax-q": {"learning_rate": 1.0, "epsilon": 0.1},
+    "win-counting": {"cutoff": 1000},
 }
 
 
-def study(learner: str, rules: NimRules, moves: int, needed: float, num_envs: int, seed: int) -> dict[str, object]:
+def study(
+    learner: str,
+    hyperparameters: dict[str, float],
+    rules: NimRules,
+    moves: int,
+    needed: float,
+    num_envs: int,
+    seed: int,
+) -> dict[str, object]:
     """Trains one learner from random starts, and holds what it learnt against the truth.
 
     Args:
         learner: A name of ``LEARNERS``; it learns by self-play where it can, else against random play.
+        hyperparameters: Its further arguments.
         rules: The game.
-        moves: How many moves it learns from; the games that are on when they are reached are played to their end.
+        moves: How many moves it learns from; the games that are on when they are reached are not counted.
         needed: The expert mastery whose moves are counted, looked for whenever the moves have grown by a half.
         num_envs: How many games are played at once.
         seed: Decides every draw.
@@ -42,10 +52,8 @@ def study(learner: str, rules: NimRules, moves: int, needed: float, num_envs: in
         random_start=True,
         opponent=None if LEARNERS[learner].self_play else "random",
     )
-    agent = LEARNERS[learner](
-        env.single_observation_space, env.single_action_space, seed=seed, **HYPERPARAMETERS[learner]
-    )
-    played, episodes, next_look, moves_needed = 0, 0, 4 * num_envs, None
+    agent = LEARNERS[learner](env.single_observation_space, env.single_action_space, seed=seed, **hyperparameters)
+    played, episodes, next_look, moves_needed = 0, 0, num_envs, None
 
     def look(agent: agents.Agent, history: agents.History) -> bool:
         nonlocal played, episodes, next_look, moves_needed
@@ -59,6 +67,8 @@ def study(learner: str, rules: NimRules, moves: int, needed: float, num_envs: in
 
     agents.train(agent, env, moves, seed=seed, callback=look)
     found = evaluation.mastery(rules, agent)
+    if moves_needed is None and found.expert >= needed:
+        moves_needed = played
     return {
         "learner": learner,
         "heaps": "-".join(map(str, rules.heaps)),
@@ -80,5 +90,7 @@ def finished(kept: MemorizedFunc, *run: object) -> dict[str, object]:
     row = kept(*run)
     if is_new:
         name = f"{row['heaps']}, {row['learner']}, seed {row['seed']}"
-        print(f"{name}: expert mastery {percent(row['expert'], 2)} %, {row['seconds']:.1f} s", flush=True)
+        line = f"{name}: expert mastery {percent(row['expert'], 2)} %, {row['seconds']:.1f} s\n"
+        sys.stdout.write(line)  # in one piece, since others write too
+        sys.stdout.flush()
     return row

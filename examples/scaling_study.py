@@ -3,8 +3,9 @@
 Every learner starts its games from random positions. What it has learnt is then held against the exact answer:
 expert mastery, champion mastery, exploitability, and how many moves it needed. Runs are spread over all cores;
 those that are finished are kept in --folder and not repeated, so after an interruption the same command goes on.
-With --backend ray they are spread over a Ray cluster (RAY_ADDRESS says which one; it needs this project and the
-folder on every machine).
+They are kept by their options, the hyperparameters and the code of scaling.study; where other code has changed,
+take another folder. With --backend ray they are spread over a Ray cluster (RAY_ADDRESS says which one; it needs
+this project and the folder on every machine).
 """
 
 from __future__ import annotations
@@ -20,20 +21,15 @@ import joblib
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
-from learners import LEARNERS
+from learners import LEARNERS, name_of
 from matplotlib.ticker import MaxNLocator
-from scaling import finished, study
+from scaling import HYPERPARAMETERS, finished, study
 from scipy.stats import t
 
 from nim_env import NimRules, solver
+from nim_env.evaluation import MatchResult
 
-Learner = Literal["Q-learning", "minimax-Q", "win counting"]
-PANELS = {
-    "expert": "Expert mastery: winning positions played right",
-    "champion": "Champion mastery: share of seeds",
-    "exploitability": "Exploitability",
-    "moves_needed": "Moves to {} expert mastery, where all seeds reached it",
-}
+Learner = Literal["q-learning", "minimax-q", "win-counting"]
 
 
 @dataclass
@@ -49,7 +45,7 @@ class Arguments:
     misere: bool = False
     """Whether taking the last object loses."""
     learners: tuple[Learner, ...] = tuple(LEARNERS)
-    """Who learns: Q-learning and minimax-Q by self-play, win counting against random play."""
+    """Who learns: q-learning and minimax-q by self-play, win-counting against random play."""
     moves: int = 3_000_000
     """From how many moves each learns."""
     needed: float = 0.95
@@ -80,7 +76,7 @@ def main(arguments: Arguments) -> None:
         arguments.folder.mkdir(parents=True, exist_ok=True)
     kept = joblib.Memory(arguments.folder, verbose=0).cache(study)
     runs = [
-        (learner, rules, arguments.moves, arguments.needed, arguments.num_envs, seed)
+        (learner, HYPERPARAMETERS[learner], rules, arguments.moves, arguments.needed, arguments.num_envs, seed)
         for rules in boards
         for learner in dict.fromkeys(arguments.learners)
         for seed in range(arguments.seed, arguments.seed + arguments.seeds)
@@ -119,10 +115,9 @@ def check(arguments: Arguments) -> None:
 
 
 def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
-    """Four measures against the number of heaps: means over seeds with 95 % intervals (Student's t)."""
+    """Four measures against the number of heaps: means over seeds with 95 % intervals."""
     figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
     seeds = table["seed"].nunique()
-    interval = ("se", t.ppf(0.975, seeds - 1)) if seeds > 1 else None
     complete = table.groupby(["learner", "n_heaps"])["moves_needed"].transform("count") == seeds
     shown = table.assign(
         champion=table["champion"].astype(float),
@@ -130,7 +125,7 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
     )
     learners = list(dict.fromkeys(arguments.learners))
     axes[1, 1].set_yscale("log")  # before it is drawn, so that means are geometric
-    for axis, (column, title) in zip(axes.flat, PANELS.items(), strict=True):
+    for axis, (column, (title, interval)) in zip(axes.flat, PANELS.items(), strict=True):
         sns.lineplot(
             shown.dropna(subset=[column]),
             x="n_heaps",
@@ -140,7 +135,7 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
             hue_order=learners,
             style_order=learners,
             markers=True,
-            errorbar=interval,
+            errorbar=interval if seeds > 1 else None,
             err_style="bars",
             err_kws={"capsize": 4},
             legend=axis is axes[0, 0],
@@ -152,12 +147,35 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
         axis.grid(alpha=0.3)
         if axis is not axes[1, 1]:
             axis.set_ylim(-0.03, 1.03)
-    takes = "any number" if arguments.max_take is None else f"1 to {arguments.max_take}"
-    figure.suptitle(
-        f"The first heaps of {'-'.join(map(str, arguments.heaps))}, {'misère' if arguments.misere else 'normal'} "
-        f"play, take {takes}:\n{arguments.moves:,} moves each, mean of {seeds} seeds with 95 % intervals"
-    )
+    rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
+    of_seeds = "one seed" if seeds == 1 else f"means of {seeds} seeds with 95 % intervals"
+    figure.suptitle(f"The first heaps of {name_of(rules)}:\n{arguments.moves:,} moves each, {of_seeds}")
     return figure
+
+
+def students(values: pd.Series) -> tuple[float, float]:
+    """The 95 % interval of the mean by Student's t distribution (Student 1908, Biometrika 6)."""
+    half = t.ppf(0.975, len(values) - 1) * values.sem()
+    return values.mean() - half, values.mean() + half
+
+
+def students_of_shares(values: pd.Series) -> tuple[float, float]:
+    """The same where nothing can lie below 0 or above 1."""
+    low, high = students(values)
+    return max(0.0, low), min(1.0, high)
+
+
+def wilsons(values: pd.Series) -> tuple[float, float]:
+    """The 95 % interval of the share of ones."""
+    return MatchResult(int(values.sum()), len(values)).interval()
+
+
+PANELS = {
+    "expert": ("Expert mastery: winning positions played right", students_of_shares),
+    "champion": ("Champion mastery: share of seeds", wilsons),
+    "exploitability": ("Exploitability", students_of_shares),
+    "moves_needed": ("Moves to {} expert mastery, where all seeds reached it", students),
+}
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from script import check_picture, checking_arguments, run, save
+from script import check_picture, checking_arguments, fail, run, save
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -42,6 +42,9 @@ def main(arguments: Arguments) -> None:
     with checking_arguments():
         solver.sweep(arguments.rules)  # what is too large is refused before anything is learnt
         entrants = {name: entrant(name, arguments.rules, "--enter") for name in arguments.enter}
+        for name in entrants:
+            if name in BASELINES:
+                fail(f"--enter {name} is in every tournament")
         new = make_all(arguments)
     for agent, env in tqdm(new.values(), desc="training", leave=False, disable=None):
         agents.train(agent, env, arguments.games, seed=arguments.seed)

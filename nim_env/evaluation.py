@@ -163,7 +163,8 @@ def exploitability(rules: NimRules, policy: PolicyLike) -> float:
     In rewards of 1 for the winner and -1 for the loser, from the full heaps, so it lies between 0 and 1. It is
     the NashConv of a policy that plays both sides (Lanctot et al. 2017, "A unified game-theoretic approach to
     multiagent reinforcement learning") over the number of players: what perfect play gets in the two orders
-    cancels, so it is the mean of what the response gets going first and going second.
+    cancels, so it is the mean of what the response gets going first and going second. Of a policy that draws
+    nothing it is 0 or 1: 0 exactly for champions.
 
     Raises:
         TypeError: ``policy`` is not a policy.
@@ -196,6 +197,8 @@ class Mastery:
 
 def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
     """Holds a policy against the exact answer in every winning position of the game; it is asked about no other.
+
+    A mistake counts however improbable it is.
 
     Raises:
         TypeError: ``policy`` is not a policy.

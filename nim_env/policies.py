@@ -150,9 +150,11 @@ class CallablePolicy:
         """
         mask = np.array(action_mask)
         positions = np.array(observation)
-        actions = np.asarray(self.function(observation, action_mask))
+        answer = self.function(observation, action_mask)
+        actions = _as_array(answer)
         if actions.dtype.kind not in "iu":
-            raise TypeError(f"{self.name} must answer integer actions; got {actions!r}")
+            hint = ", a tuple: leave out all but the actions" if isinstance(answer, tuple) else ""
+            raise TypeError(f"{self.name} must answer integer actions; got {_shortened(answer)}{hint}")
         if actions.shape != mask.shape[:-1]:
             raise AnswerError(
                 f"{self.name} must answer one action for each position, shape {mask.shape[:-1]}; "
@@ -179,6 +181,7 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         TypeError: ``policy`` is not a name, a policy or a callable.
         ValueError: No policy has that name, or the policy was made for another game.
     """
+    _check_rules(rules)
     if isinstance(policy, str):
         return _named_policy(policy, rules, name)
     if isinstance(policy, type):
@@ -232,16 +235,16 @@ def checked_probabilities(
         ValueError: The shape is wrong, or a row is negative or not finite, does not sum to 1, or puts
             weight on an illegal action; the message names the first such position.
     """
-    weights = np.asarray(probabilities)
-    if weights.dtype.kind not in "iuf":
-        raise TypeError(f"{name} must answer numbers as probabilities; got {probabilities!r}")
+    weights = _as_array(probabilities)
+    if weights.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must answer numbers as probabilities; got {_shortened(probabilities)}")
     if weights.shape != action_mask.shape:
         raise AnswerError(
             f"{name} must answer probabilities of shape {action_mask.shape}, one per action; got shape "
             f"{weights.shape}, {_shown(weights)}, for heaps {_shown(observation)}",
             (0,) * (action_mask.ndim - 1),
         )
-    weights = weights.astype(np.float64)
+    weights = weights.astype(np.float64, order="C")  # as sums of rows depend on it in the last digit
     wrongs = {
         "negative or not a number": ~(weights >= 0).all(axis=-1),
         "above 0 for an illegal action": ((weights > 0) & (action_mask == 0)).any(axis=-1),
@@ -257,6 +260,19 @@ def checked_probabilities(
             where,
         )
     return weights
+
+
+def _as_array(answer: Any) -> NDArray[Any]:
+    """What a policy answered; an object where it is no regular array."""
+    try:
+        return np.asarray(answer)
+    except ValueError:
+        return np.array(None)
+
+
+def _shortened(answer: Any) -> str:
+    text = " ".join(repr(answer).split())
+    return text if len(text) <= 200 else f"{text[:197]}..."
 
 
 def _shown(array: NDArray[Any]) -> str:

@@ -7,7 +7,6 @@ of Nim: the two are held against each other in the tests.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -19,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env.policies import PolicyLike, UniformPolicy, as_policy, ask
 from nim_env.rules import NimRules
 
-MAX_POSITIONS = 50_000_000  # of a game that is swept; they take a gigabyte
+MAX_POSITIONS = 50_000_000  # of a game that is swept; they take a gigabyte, a few where most are mistakes
 MAX_ENTRIES = 10_000_000_000  # positions times actions; they take minutes, and hours with a slow policy
+MOST = 1e300  # a reward may be
 BATCH_ENTRIES = 2**22  # worked on at once, 32 MB for an array of them
 
 
@@ -33,12 +33,12 @@ class Solution(UniformPolicy):
 
     Attributes:
         rules: The game.
-        afterstates: What each position is worth to the player who has just moved there (an afterstate value,
-            Sutton and Barto 2018, section 6.8): float64 of shape ``(n_positions,)``, by index.
+        table: What each position is worth to the player who has just moved there (its afterstate value, Sutton
+            and Barto 2018, section 6.8): float64 of shape ``(n_positions,)``, by index.
     """
 
     rules: NimRules
-    afterstates: NDArray[np.float64] = field(repr=False)
+    table: NDArray[np.float64] = field(repr=False)
 
     def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """What positions are worth to the player who has just moved there: float64, shape ``(...)``.
@@ -46,7 +46,7 @@ class Solution(UniformPolicy):
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
         """
-        return self.afterstates[self._indices(self.rules.positions(heaps))]
+        return self.table[self._indices(self.rules.positions(heaps))]
 
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """What every move is worth to the player who makes it: float64, shape ``(..., n_actions)``.
@@ -58,7 +58,7 @@ class Solution(UniformPolicy):
         """
         positions = self.rules.positions(heaps)
         legal = self.rules.action_mask(positions)
-        after = self.afterstates[_next_indices(self.rules, self._indices(positions), legal)]
+        after = self.table[_next_indices(self.rules, self._indices(positions), legal)]
         return np.where(legal, after, -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
@@ -70,7 +70,8 @@ class Solution(UniformPolicy):
             TypeError, ValueError: As :meth:`NimRules.positions`.
         """
         best: NDArray[np.float64] = self.q_values(heaps).max(axis=-1)
-        return np.where(self.rules.is_over(heaps), -self.afterstates[0], best)
+        values: NDArray[np.float64] = np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
+        return values
 
     def choices(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
         """The best moves: int8 ones and zeros, shape ``(..., n_actions)``.
@@ -96,7 +97,8 @@ def solve(rules: NimRules, gamma: float = 1.0, win_reward: float = 1.0) -> Solut
 
     Q(s, a) is the reward where the move ends the game, else -γ max Q(s′, ·), since what one player wins the other
     loses (the fixed point of minimax-Q; Littman 1994, "Markov games as a framework for multi-agent reinforcement
-    learning").
+    learning"). With a small discount values of long games come to lie below the smallest float64, which is 0: at
+    0.5 after a thousand plies.
 
     Args:
         rules: The game.
@@ -189,10 +191,13 @@ def sweep(rules: NimRules) -> Iterator[Part]:
     Raises:
         ValueError: The game has more positions or moves than can be swept.
     """
+    if not isinstance(rules, NimRules):
+        raise TypeError(f"rules must be NimRules; got {rules!r}")
     if rules.n_positions > MAX_POSITIONS or rules.n_positions * rules.n_actions > MAX_ENTRIES:
+        size = f"{rules.n_positions:,}" if rules.n_positions < 10**18 else "more than 10^18"
         raise ValueError(
-            f"{rules} has {rules.n_positions:,} positions and {rules.n_actions:,} moves, more than can be swept "
-            f"({MAX_POSITIONS:,} positions, {MAX_ENTRIES:,} moves in all of them); "
+            f"a game of {rules.n_heaps:,} heaps, {size} positions and {rules.n_actions:,} moves is too large to "
+            f"sweep (up to {MAX_POSITIONS:,} positions, and {MAX_ENTRIES:,} moves in all of them); "
             "sample games with evaluation.play_match instead"
         )
     return _parts(rules)
@@ -244,5 +249,5 @@ def _check_rewards(gamma: float, win_reward: float) -> None:
             raise TypeError(f"{name} must be a number; got {value!r}")
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
-    if not (win_reward > 0 and math.isfinite(win_reward)):
-        raise ValueError(f"win_reward must be above 0 and finite; got {win_reward}")
+    if not 0 < win_reward <= MOST:
+        raise ValueError(f"win_reward must be above 0 and at most {MOST:g}; got {win_reward}")

@@ -53,7 +53,7 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     others_small = large.sum(axis=-1)[..., None] == large
     target = rest ^ (rules.misere & others_small)  # the value to leave in each heap
     count = positions - target if rules.max_take is None else (positions - target) % _modulus(rules)
-    count[(count > positions) | (target >= _modulus(rules))] = 0  # such a value cannot be left
+    count[(count < 0) | (count > positions) | (target >= _modulus(rules))] = 0  # such a value cannot be left
     small = np.min_scalar_type(_modulus(rules))  # moves outnumber heaps, so a batch of them is worth packing
     wins = count.astype(small).take(rules.move_heaps, axis=-1) == rules.move_counts.astype(small)
     mask: NDArray[np.int8] = wins.view(np.int8)

@@ -140,8 +140,8 @@ def test_it_can_be_an_opponent_and_goes_where_it_is_sent():
         _, reward, terminated, _, info = env.step(int(info["action_mask"].argmax()))
     assert reward in (-1, 1)
     copy = pickle.loads(pickle.dumps(solution))
-    np.testing.assert_array_equal(copy.afterstates, solution.afterstates)
-    assert "afterstates" not in repr(solution)
+    np.testing.assert_array_equal(copy.table, solution.table)
+    assert "array" not in repr(solution)
     with pytest.raises(ValueError, match=r"opponent was made for NimRules\(.*\), but the game is"):
         as_policy(solution, NimRules(misere=False), "opponent")
 
@@ -243,7 +243,7 @@ def test_parts_of_any_size_give_the_same(entries, monkeypatch):
     monkeypatch.setattr(solver, "BATCH_ENTRIES", entries)
     parts = solver.solve(rules, 0.9), solver.best_response(rules, policy)
     for one, other in zip(whole, parts, strict=True):
-        np.testing.assert_allclose(one.afterstates, other.afterstates, atol=1e-12)
+        np.testing.assert_allclose(one.table, other.table, atol=1e-12)
 
 
 def test_games_of_many_heaps_and_of_one_large_heap():
