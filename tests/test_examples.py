@@ -12,7 +12,7 @@ import pytest
 from scripts import ENVIRONMENT, EXAMPLES, check_refused, left, run, talk
 
 import agents
-from nim_env import NimRules, evaluation, solver, theory
+from nim_env import NimRules, TakePolicy, evaluation, solver, theory
 from nim_env.gym_env import NimEnv
 
 SCRIPTS = sorted(file.name for file in EXAMPLES.glob("*.py") if "__main__" in file.read_text(encoding="utf-8"))
@@ -47,11 +47,11 @@ def test_compare_opponents(tmp_path):
     ]
     assert re.search(rf"^ *random +– +{' +'.join(exact)} ", done.stdout, re.M)
     for teacher in ("random", "take-3", "expert", "self-play"):
-        assert re.search(rf"Q-learning +{teacher} .*\d\.\d/\d+\.\d ", done.stdout)
-    assert re.search(r"minimax-Q +random +– +– +– +–", done.stdout)
-    assert re.search(r"minimax-Q +self-play .*\d\.\d/\d+\.\d ", done.stdout)
-    assert re.search(r"win counting +expert .*\d\.\d/\d+\.\d ", done.stdout)
-    assert re.search(r"win counting +self-play +– +– +– +–", done.stdout)
+        assert re.search(rf"q-learning +{teacher} .*\d\.\d/\d+\.\d ", done.stdout)
+    assert re.search(r"minimax-q +random +– +– +– +–", done.stdout)
+    assert re.search(r"minimax-q +self-play .*\d\.\d/\d+\.\d ", done.stdout)
+    assert re.search(r"win-counting +expert .*\d\.\d/\d+\.\d ", done.stdout)
+    assert re.search(r"win-counting +self-play +– +– +– +–", done.stdout)
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert not done.stderr  # progress bars are for terminals
     picture = tmp_path / "results" / "compare_opponents.png"
@@ -83,7 +83,7 @@ def test_compare_opponents_on_another_game(tmp_path):
         (["--games", "1.5"], "--games.*'1.5'"),
         (["--games", "0"], "--games must be 1 or more; got 0"),
         (["--checkpoints", "-1"], "--checkpoints must be 1 or more; got -1"),
-        (["--heaps", *["99"] * 9], "1,000,000,000,000,000,000 positions .* more than can be swept"),
+        (["--heaps", *["99"] * 9], "more than 10.18 positions .* too large to sweep"),
         (["--learning-rate", "2"], "learning_rate must lie between 0 and 1"),
         (["--heaps", "1"], "needs an opening move"),
     ],
@@ -337,9 +337,10 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         ("benchmark.py", ["--rounds", "0"], "--rounds must be 1 or more"),
         ("tournament.py", ["--games", "0"], "--games must be 1 or more; got 0"),
         ("tournament.py", ["--seed", "-1"], "seed must be 0 or more; got -1"),
-        ("tournament.py", ["--heaps", *["99"] * 9], "more than can be swept"),
+        ("tournament.py", ["--heaps", *["99"] * 9], "too large to sweep"),
         ("tournament.py", ["--enter", "grandmaster"], "--enter grandmaster is no random, take-N"),
         ("tournament.py", ["--enter", "nowhere.py:f"], "there is no file nowhere.py"),
+        ("tournament.py", ["--enter", "random"], "--enter random is in every tournament"),
         ("tournament.py", ["--enter", "broken.agent"], "broken.agent is damaged or is no saved agent"),
         ("tournament.py", ["--picture", "p.txt"], "--picture must end in one of"),
         ("policy_map.py", ["--heaps", "3", "4", "5"], "Unrecognized options: 5"),
@@ -347,7 +348,10 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         ("policy_map.py", ["--heaps", "0", "0"], "not all 0"),
         ("policy_map.py", ["--teacher", "nobody"], "opponent must be .*got 'nobody'"),
         ("policy_map.py", ["--opponent", "nobody"], "opponent must be .*got 'nobody'"),
-        ("policy_map.py", ["--learner", "minimax-Q", "--teacher", "random"], "MinimaxQAgent learns by self-play"),
+        ("policy_map.py", ["--player", "nobody"], "--player nobody is no random, take-N"),
+        ("policy_map.py", ["--player", "broken.agent"], "broken.agent is damaged or is no saved agent"),
+        ("policy_map.py", ["--learner", "win-counting", "--teacher", "self-play"], "WinCountAgent"),
+        ("policy_map.py", ["--learner", "minimax-q", "--teacher", "random"], "MinimaxQAgent learns by self-play"),
         ("policy_map.py", ["--learner", "nobody"], "'nobody' for argument '--learner'"),
         ("policy_map.py", ["--checkpoints", "0"], "--checkpoints must be 1 or more; got 0"),
         ("policy_map.py", ["--seed", "-1"], "seed must be 0 or more; got -1"),
@@ -362,9 +366,9 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         (
             "scaling_study.py",
             ["--learners"],
-            "--learners must name one or more of Q-learning, minimax-Q, win counting",
+            "--learners must name one or more of q-learning, minimax-q, win-counting",
         ),
-        ("scaling_study.py", ["--heaps", *["99"] * 9], "more than can be swept"),
+        ("scaling_study.py", ["--heaps", *["99"] * 9], "too large to sweep"),
         ("scaling_study.py", ["--backend", "nothing"], "'nothing' for argument '--backend'"),
         ("scaling_study.py", ["--folder", "broken.agent"], "must lie in a folder that can be written to"),
     ],
@@ -588,10 +592,10 @@ def test_the_tournament(tmp_path):
     wins = {name: [int(share) for share in shares.split()] for _, name, shares, _ in rows}
     assert [int(rank) for rank, *_ in rows] == list(range(1, 12))
     assert sorted(names) == sorted(
-        ["random", "take-3", "expert", "minimax-Q, self-play", "Q-learning, self-play"]
+        ["random", "take-3", "expert", "minimax-q, self-play", "q-learning, self-play"]
         + [
             f"{learner}, {teacher}"
-            for learner in ("Q-learning", "win counting")
+            for learner in ("q-learning", "win-counting")
             for teacher in ("random", "take-3", "expert")
         ]
     )
@@ -608,6 +612,17 @@ def test_the_tournament(tmp_path):
     assert max(map(len, done.stdout.splitlines())) <= 80
     assert (tmp_path / "results" / "tournament.png").read_bytes().startswith(b"\x89PNG")
     assert run("tournament.py", "--games", 300, "--seed", 1, folder=tmp_path).stdout == done.stdout
+
+
+def test_the_heat_map_of_the_tournament(script_module):
+    script = script_module("tournament")
+    wins = np.array([[0.25, 1.0], [0.0, 0.999]])
+    axes = script.picture_of(script.Arguments(), ["one", "other"], wins).axes[0]
+    shown = {(text.get_position()[1], text.get_position()[0]): text.get_text() for text in axes.texts}
+    assert shown == {(0.5, 0.5): "25", (0.5, 1.5): "100", (1.5, 0.5): "0", (1.5, 1.5): "99"}
+    np.testing.assert_allclose(axes.collections[0].get_array().reshape(2, 2), 100 * wins)
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["one", "other"]
+    assert (axes.get_ylabel(), axes.get_xlabel()) == ("first player", "second player")
 
 
 def test_others_enter_the_tournament(tmp_path):
@@ -646,29 +661,45 @@ def test_only_what_is_certain_is_0_or_100_percent(share, digits, shown, script_m
 # --- policy_map.py --------------------------------------------------------------------------------
 
 
-def test_the_map_of_a_policy(tmp_path):
-    for flags in (
-        (),
-        ("--learner", "minimax-Q", "--misere", "--max-take", 3, "--heaps", 4, 6, "--opponent", "expert"),
-    ):
-        done = run("policy_map.py", "--games", 300, *flags, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert not done.stderr
-        assert re.search(r"plays \d+\.\d % of \d+ winning positions right;\nit is (a|no) champion: ", done.stdout)
-        assert re.search(r"a best response gains [01]\.0000 over perfect play\.$", done.stdout, re.M)
-        assert max(map(len, done.stdout.splitlines())) <= 80
-        assert (tmp_path / "results" / "policy_map.png").read_bytes().startswith(b"\x89PNG")
+@pytest.mark.parametrize(
+    ("flags", "name"),
+    [
+        ((), "q-learning after 300 games, taught by self-play"),
+        (
+            ("--learner", "minimax-q", "--misere", "--max-take", 3, "--heaps", 4, 6, "--opponent", "expert"),
+            "minimax-q after 300 games, taught by self-play",
+        ),
+        (("--learner", "win-counting", "--heaps", 3, 3), "win-counting after 300 games, taught by random"),
+        (("--teacher", "take-1", "--heaps", 3, 3), "q-learning after 300 games, taught by take-1"),
+        (("--player", "expert", "--heaps", 3, 20), "expert"),
+        (("--player", "mine.py:first", "--heaps", 3, 3), "mine.py:first"),
+    ],
+)
+def test_the_map_of_a_policy(flags, name, tmp_path):
+    (tmp_path / "mine.py").write_text("def first(o, m): return m.argmax(axis=-1)")
+    done = run("policy_map.py", "--games", 300, *flags, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    assert re.match(
+        rf"{name}:\n\d+\.\d % of \d+ winning positions played right;\nit is (a|no) champion: "
+        r"a best response gains [01]\.\d{4} over perfect play\.\npicture: ",
+        done.stdout,
+    )
+    assert ("100.0 %" in done.stdout) == ("is a champion: a best response gains 0.0000" in done.stdout)
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert (tmp_path / "results" / "policy_map.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_map_shows_the_policy_and_the_truth(script_module):
     script = script_module("policy_map")
     arguments = script.Arguments(heaps=(3, 4), max_take=2, games=40, gamma=0.9)
     rules = arguments.rules
-    agent, env = script.make(arguments, "Q-learning", "self-play")
+    agent, env = script.make(arguments, "q-learning", "self-play")
     agents.train(agent, env, 40, seed=0)
     found = evaluation.mastery(rules, agent)
     assert len(found.mistakes)
-    figure = script.picture_of(arguments, agent, found, {10: (0.25, 1.0), 40: (found.expert, 1.0)})
+    progress = {10: (0.25, 1.0), 40: (found.expert, 1.0)}
+    figure = script.picture_of(arguments, agent, found, progress, "somebody")
     learnt, truth, chances, training = figure.axes[:4]
     positions = np.stack(np.indices((4, 5)), axis=-1)
     shown = [axes.collections[0].get_array().reshape(4, 5) for axes in (learnt, truth, chances)]
@@ -693,6 +724,15 @@ def test_the_map_shows_the_policy_and_the_truth(script_module):
     framed = {(int(patch.get_y()), int(patch.get_x())) for patch in learnt.patches}
     assert framed == set(map(tuple, found.mistakes.tolist()))
     assert training.lines[0].get_ydata().tolist() == [0.25, found.expert]
+    assert learnt.get_ylim() == (0, 4)  # upwards
+
+    figure = script.picture_of(arguments, TakePolicy(rules, 2), evaluation.mastery(rules, "take-2"), {}, "take-2")
+    worst = figure.axes[0].collections[0].get_array().reshape(4, 5)
+    response = solver.best_response(rules, "take-2")
+    for where in [(1, 0), (2, 0), (3, 0), (3, 4)]:  # what a player that believes nothing is sure to get
+        assert worst[where] == pytest.approx(-response.afterstate_values(where))
+    assert labels(figure.axes[0])[2, 1] == "↓2\n←1"  # each with one half
+    assert labels(figure.axes[0])[0, 3] == "←2"
 
 
 # --- scaling_study.py -----------------------------------------------------------------------------
@@ -711,13 +751,14 @@ def test_the_scaling_study(tmp_path):
     table = pd.read_csv(folder / "scaling_study.csv")
     assert len(table) == 12
     assert set(table["heaps"]) == {"1-2", "1-2-3"}
-    assert set(table["learner"]) == {"Q-learning", "minimax-Q", "win counting"}
+    assert set(table["learner"]) == {"q-learning", "minimax-q", "win-counting"}
     assert table["moves"].between(3_000, 3_000 + 16 * 6).all()
     assert table["expert"].between(0, 1).all()
     reached = table["moves_needed"].notna()
-    assert (table.loc[~reached, "expert"] < 0.9).all() or not (~reached).any()
-    assert table["moves_needed"][reached].between(64, 3_100).all()
-    assert table.loc[table["learner"] == "minimax-Q", "champion"].all()
+    assert reached[table["expert"] >= 0.9].all()
+    assert table.loc[table["learner"] == "win-counting", "expert"].min() < 0.9
+    assert table["moves_needed"][reached].between(16, 3_100).all()
+    assert table.loc[table["learner"] == "minimax-q", "champion"].all()
     assert (table.loc[table["champion"], "exploitability"] == 0).all()
     assert (folder / "scaling_study.png").read_bytes().startswith(b"\x89PNG")
 
@@ -743,7 +784,7 @@ def test_an_interrupted_study_goes_on(tmp_path):
         5,
         7,
         "--learners",
-        "win counting",
+        "win-counting",
         "--moves",
         40_000,
         "--seeds",
@@ -762,8 +803,8 @@ def test_an_interrupted_study_goes_on(tmp_path):
     kept = int(re.search(r"18 runs, (\d+) of them finished before", done.stdout)[1])
     assert 2 <= kept < 18
     assert len(FINISHED.findall(done.stdout)) == 18 - kept
-    assert "1-3-5-7, win counting, seed 0" not in done.stdout
-    assert "1-3-5-7, win counting, seed 1" not in done.stdout
+    assert "1-3-5-7, win-counting, seed 0" not in done.stdout
+    assert "1-3-5-7, win-counting, seed 1" not in done.stdout
     assert len(pd.read_csv(tmp_path / "results" / "scaling_study" / "scaling_study.csv")) == 18
 
 
@@ -776,11 +817,11 @@ def test_the_figure_of_the_study(script_module):
             "exploitability": 0.5,
             "moves_needed": None if (n_heaps, seed) == (3, 1) else 10.0**seed,
         }
-        for learner in ("minimax-Q", "win counting")
+        for learner in ("minimax-q", "win-counting")
         for n_heaps in (2, 3)
         for seed in (0, 1, 2)
     ]
-    figure = script.picture_of(script.Arguments(learners=("minimax-Q", "win counting")), pd.DataFrame(rows))
+    figure = script.picture_of(script.Arguments(learners=("minimax-q", "win-counting")), pd.DataFrame(rows))
     expert, champion, exploitability, needed = figure.axes
 
     def drawn(axes):
@@ -792,9 +833,22 @@ def test_the_figure_of_the_study(script_module):
     np.testing.assert_allclose(drawn(exploitability).get_ydata(), [0.5, 0.5])
     assert drawn(needed).get_xdata().tolist() == [2]  # with three heaps one seed did not get there
     np.testing.assert_allclose(drawn(needed).get_ydata(), [10])  # the geometric mean
-    low, high = (value for bars in expert.collections[:1] for value in bars.get_segments()[0][:, 1])
+
+    def interval(axes):
+        """Of the first learner with two heaps."""
+        return axes.collections[0].get_segments()[0][:, 1]
+
     half = 4.302652729696142 * 0.01 / 3**0.5  # Student's t with 2 degrees of freedom, from a printed table
-    np.testing.assert_allclose([low, high], [0.51 - half, 0.51 + half])
+    np.testing.assert_allclose(interval(expert), [0.51 - half, 0.51 + half])
+    np.testing.assert_allclose(interval(champion), evaluation.MatchResult(1, 3).interval())
+    np.testing.assert_allclose(interval(exploitability), [0.5, 0.5])
+    half = 4.302652729696142 / 3**0.5  # in tens, of 1, 10 and 100
+    np.testing.assert_allclose(interval(needed), [10 ** (1 - half), 10 ** (1 + half)])
+    assert script.students_of_shares(pd.Series([0.0, 1.0])) == (0, 1)  # and not beyond
+    one = pd.DataFrame(rows)
+    figure = script.picture_of(script.Arguments(learners=("minimax-q",)), one[one["seed"] == 0])
+    assert "one seed" in figure.get_suptitle()
+    assert not figure.axes[0].collections
 
 
 def test_ray_that_is_missing_is_one_line(tmp_path):

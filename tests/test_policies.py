@@ -109,7 +109,7 @@ def test_a_callable_plays_one_position_or_a_batch():
 @pytest.mark.parametrize(
     ("answer", "error", "message"),
     [
-        (1.0, TypeError, r"policy must answer integer actions; got array\(1\.\)"),
+        (1.0, TypeError, r"policy must answer integer actions; got 1\.0"),
         (None, TypeError, "policy must answer integer actions"),
         (True, TypeError, "policy must answer integer actions"),
         ([0, 1], ValueError, r"one action for each position, shape \(\); got shape \(2,\)"),
@@ -136,6 +136,14 @@ def test_a_callable_that_answers_wrongly_is_named(answer, error, message):
             [1, 0],
             ValueError,
             r"probabilities of shape \(3,\), one per action; got shape \(2,\), \[1 0\], for heaps \[2\]",
+        ),
+        ([1 - 1e-7, 1e-7, 1e-6], ValueError, r"above 0 for an illegal action at heaps \[2\]"),
+        ([0.5, 0.5 + 1.2e-5, 0], ValueError, "not of sum 1"),
+        ([0.5, 0.5 - 1.2e-5, 0], ValueError, "not of sum 1"),
+        (
+            [[0.5], [0.5, 0]],
+            TypeError,
+            r"policy must answer numbers as probabilities; got \[\[0.5\], \[0.5, 0\]\]",
         ),
         (["a", "b", "c"], TypeError, "policy must answer numbers"),
         (None, TypeError, "policy must answer numbers"),

@@ -248,6 +248,9 @@ def test_parts_of_any_size_give_the_same(entries, monkeypatch):
 
 def test_games_of_many_heaps_and_of_one_large_heap():
     assert solver.solve(NimRules((0,) * 70 + (5,), misere=False)).values((0,) * 70 + (5,)) == 1
+    many = NimRules((2,) * 7 + (250, 1), max_take=2, misere=False)  # more objects in all than a byte counts
+    positions = np.random.default_rng(0).integers(0, np.array(many.heaps) + 1, size=(500, 9))
+    np.testing.assert_array_equal(solver.solve(many).values(positions) > 0, theory.is_winning(many, positions))
     solution = solver.solve(NimRules((20_000,), max_take=3, misere=False))
     heaps = np.arange(1, 20_001)[:, None]
     np.testing.assert_array_equal(solution.values(heaps) > 0, heaps[:, 0] % 4 != 0)
@@ -267,12 +270,15 @@ def test_games_of_many_heaps_and_of_one_large_heap():
         (NimRules(), (math.nan,), ValueError, "gamma must lie between 0 and 1; got nan"),
         (NimRules(), ("1",), TypeError, "gamma must be a number; got '1'"),
         (NimRules(), (True,), TypeError, "gamma must be a number; got True"),
-        (NimRules(), (1.0, 0), ValueError, "win_reward must be above 0 and finite; got 0"),
+        (NimRules(), (1.0, 0), ValueError, r"win_reward must be above 0 and at most 1e\+300; got 0"),
+        (NimRules(), (1.0, 10**400), ValueError, "win_reward must be above 0 and at most"),
         (NimRules(), (1.0, -1.0), ValueError, "win_reward must be above 0"),
-        (NimRules(), (1.0, math.inf), ValueError, "win_reward must be above 0 and finite; got inf"),
+        (NimRules(), (1.0, math.inf), ValueError, r"win_reward must be above 0 and at most 1e\+300; got inf"),
         (NimRules(), (1.0, None), TypeError, "win_reward must be a number; got None"),
-        (NimRules((99,) * 9), (), ValueError, "1,000,000,000,000,000,000 positions and 891 moves.*play_match"),
-        (NimRules((300_000,)), (), ValueError, "300,001 positions and 300,000 moves.*10,000,000,000.*play_match"),
+        (NimRules((99,) * 9), (), ValueError, "9 heaps, more than 10.18 positions and 891 moves .*play_match"),
+        (NimRules((99,) * 10_000), (), ValueError, "10,000 heaps, more than 10.18 positions and 990,000 moves"),
+        (NimRules((300_000,)), (), ValueError, "300,001 positions and 300,000 moves .*10,000,000,000.*play_match"),
+        (NimRules((60_000_000,), max_take=1), (), ValueError, "60,000,001 positions and 1 moves .*50,000,000 pos"),
     ],
 )
 def test_bad_arguments_are_named(function, rules, rest, error, message):

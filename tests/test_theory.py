@@ -76,3 +76,26 @@ def test_positions_are_checked():
             function(NimRules(), (9, 3, 5, 7))
         with pytest.raises(TypeError, match="heaps must hold integers alone"):
             function(NimRules(), (1.0, 3, 5, 7))
+
+
+@pytest.mark.parametrize("misere", [False, True])
+@pytest.mark.parametrize("heaps", [(130, 130), (200, 100), (300, 260), (128, 2, 3)])
+def test_large_heaps(heaps, misere):
+    """Numbers that no longer fit a byte: against the values of the positions that every move leads to."""
+    rules = NimRules(heaps, misere=misere)
+    positions = np.random.default_rng(0).integers(0, np.array(heaps) + 1, size=(400, rules.n_heaps))
+    masks, legal = theory.winning_action_mask(rules, positions), rules.action_mask(positions)
+    for heaps_now, wins, may in zip(positions, masks, legal, strict=True):
+        moves = np.flatnonzero(may)
+        expected = moves[~theory.is_winning(rules, rules.apply(heaps_now, moves))] if len(moves) else moves
+        assert np.flatnonzero(wins).tolist() == expected.tolist()
+
+
+def test_heaps_beyond_sixteen_bits():
+    rules = NimRules((70_000, 70_000), misere=False)
+    for heaps in ((0, 70_000), (5, 70_000), (70_000, 40_000), (3, 2), (69_999, 70_000)):
+        (action,) = np.flatnonzero(theory.winning_action_mask(rules, heaps))
+        assert len(set(rules.apply(heaps, action).tolist())) == 1  # equal heaps are what loses
+    assert not theory.winning_action_mask(rules, (40_000, 40_000)).any()
+    bounded = NimRules((70_000,), max_take=40_000, misere=False)
+    assert bounded.moves[theory.winning_action_mask(bounded, (70_000,)).argmax()] == (0, 70_000 - 40_001)
