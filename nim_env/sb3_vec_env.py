@@ -1,0 +1,198 @@
+"""Nim as a Stable-Baselines3 vector environment: thousands of games a step, masks included.
+
+Needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so it is imported only when asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+
+from nim_env.vector_env import NimVectorEnv
+
+try:
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise DependencyNotInstalled(
+        'nim_env.sb3_vec_env needs Stable-Baselines3; run pip install "nim-env[sb3]"'
+    ) from error
+
+Indices = int | Iterable[int] | None
+
+
+class NimVecEnv(VecEnv):
+    """The games of a :class:`nim_env.vector_env.NimVectorEnv`, as Stable-Baselines3 steps through them.
+
+    ```python
+    import gymnasium as gym
+    from nim_env.sb3_vec_env import NimVecEnv
+    from sb3_contrib import MaskablePPO
+
+    env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
+    MaskablePPO("MlpPolicy", env).learn(100_000)
+    ```
+
+    It keeps the contract of ``DummyVecEnv``: rewards are float32; of a game that is over the last observation is
+    in ``info["terminal_observation"]``, the first of the next game is returned, with its info in ``reset_infos``;
+    ``info["TimeLimit.truncated"]`` is always there. ``env_method("action_masks")`` gives the masks that
+    sb3-contrib asks for. One generator decides all that is random in the games, so the seeds of :meth:`seed` count
+    as one.
+
+    Args:
+        env: The games, in same-step autoreset mode; wrapped or not.
+
+    Raises:
+        TypeError: ``env`` is not a vector environment of Nim.
+        ValueError: It is in another autoreset mode.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        if not isinstance(env, VectorEnv) or not isinstance(env.unwrapped, NimVectorEnv):
+            raise TypeError(
+                f'env must be a vector environment of Nim, from gym.make_vec("Nim-v0", ...); got {env!r}'
+            )
+        self.games = env.unwrapped
+        if self.games.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f'env must be made with autoreset_mode="SameStep"; got {self.games.autoreset_mode.value!r}'
+            )
+        self.env = env
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self.metadata = env.metadata
+
+    def reset(self) -> Any:
+        """Starts a game everywhere, with what :meth:`seed` and :meth:`set_options` have set; they hold once.
+
+        Returns:
+            The observations, shape ``(num_envs, ...)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`NimVectorEnv.reset`.
+        """
+        observations, infos = self.env.reset(seed=self._seeds[0])
+        if any(self._options):
+            observations, infos = self._reset_with_options()
+        self.reset_infos = self._by_game(infos)
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Takes the actions of the next :meth:`step_wait`, shape ``(num_envs,)``."""
+        self.actions = actions
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Plays them.
+
+        Returns:
+            Observations, shape ``(num_envs, ...)``; rewards, float32, and whether games have ended, bool, of shape
+            ``(num_envs,)``; and an info for each game.
+
+        Raises:
+            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction: As :meth:`NimVectorEnv.step`.
+        """
+        observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
+        is_over = terminated | truncated
+        by_game = self._by_game(infos)
+        if is_over.any():
+            ended = np.flatnonzero(is_over)
+            final = self._by_game({name: column[ended] for name, column in infos["final_info"].items()})
+            for game, info, seen in zip(ended.tolist(), final, infos["final_obs"][ended], strict=True):
+                info["terminal_observation"] = seen
+                self.reset_infos[game], by_game[game] = by_game[game], info
+        for info, is_cut_short in zip(by_game, (truncated & ~terminated).tolist(), strict=True):
+            info["TimeLimit.truncated"] = is_cut_short
+        return observations, rewards.astype(np.float32), is_over, by_game
+
+    def close(self) -> None:
+        """Closes the games."""
+        self.env.close()
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether the games have an attribute: :meth:`get_attr` or :meth:`env_method` knows it."""
+        return hasattr(self.games, attr_name)
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """An attribute of the games, which share it, once for each of ``indices``.
+
+        Raises:
+            AttributeError: They have none of that name.
+            IndexError: There is no game of an index.
+        """
+        return [getattr(self.games, attr_name)] * len(self._games(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Sets an attribute of all games.
+
+        Raises:
+            IndexError: There is no game of an index.
+            ValueError: ``indices`` leave games out, but they share their attributes.
+        """
+        if sorted(set(self._games(indices))) != list(range(self.num_envs)):
+            raise ValueError(f"the games share {attr_name!r}; set it for all of them, got indices={indices!r}")
+        setattr(self.games, attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
+        """What a method that answers for every game, such as ``action_masks``, says of those of ``indices``.
+
+        Raises:
+            AttributeError: The games have no method of that name.
+            IndexError: There is no game of an index.
+            ValueError: The method does not answer for every game.
+        """
+        games = self._games(indices)
+        answers = getattr(self.games, method_name)(*args, **kwargs)
+        if answers is None:
+            return [None] * len(games)
+        if not isinstance(answers, np.ndarray | tuple | list) or len(answers) != self.num_envs:
+            raise ValueError(f"env_method needs a method that answers for every game, not {method_name!r}")
+        return list(answers) if indices is None else [answers[game] for game in games]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:  # noqa: ARG002
+        """False for each of ``indices``: single games are not wrapped."""
+        return [False] * len(self._games(indices))
+
+    def _games(self, indices: Indices) -> list[int]:
+        """The numbers of the games meant, from 0 on."""
+        every_game = range(self.num_envs)
+        return [every_game[index] for index in self._get_indices(indices)]
+
+    def _by_game(self, infos: dict[str, Any]) -> list[dict[str, Any]]:
+        """The infos of the vector environment as a dictionary for each game."""
+        masks, are_illegal = infos["action_mask"], infos["illegal_action"].tolist()
+        by_game = [
+            {"action_mask": mask, "illegal_action": is_illegal}
+            for mask, is_illegal in zip(masks, are_illegal, strict=True)
+        ]
+        if "to_play" in infos:
+            for info, player in zip(by_game, infos["to_play"].tolist(), strict=True):
+                info["to_play"] = player
+        return by_game
+
+    def _reset_with_options(self) -> tuple[Any, dict[str, Any]]:
+        """Resets the games that have options once more: those that start from given heaps, and the others."""
+        has_heaps = np.array(["heaps" in options for options in self._options])
+        has_others = np.array([bool(options) for options in self._options]) & ~has_heaps
+        for group in (has_heaps, has_others):
+            if group.any():
+                observations, infos = self.env.reset(options=self._merged(group))
+        return observations, infos
+
+    def _merged(self, group: NDArray[np.bool_]) -> dict[str, Any]:
+        """The options of some of the games as those of the vector environment."""
+        merged: dict[str, Any] = {"reset_mask": group}
+        for name in {
+            name for options, is_in in zip(self._options, group, strict=True) if is_in for name in options
+        }:
+            values = [
+                options.get(name) if is_in else None for options, is_in in zip(self._options, group, strict=True)
+            ]
+            if name == "heaps":
+                values = [self.games.rules.heaps if value is None else value for value in values]
+            merged[name] = values
+        return merged

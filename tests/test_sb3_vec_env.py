@@ -1,0 +1,238 @@
+"""The Stable-Baselines3 vector environment: DummyVecEnv's contract, game for game, and its algorithms on it."""
+
+import copy
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from configurations import SIMPLE, first_legal
+from sb3_contrib import MaskablePPO
+from sb3_contrib.common.maskable.evaluation import evaluate_policy
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from stable_baselines3 import DQN, PPO
+from stable_baselines3.common.monitor import Monitor
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
+
+import nim_env  # noqa: F401  registers
+from nim_env import NimRules, evaluation
+from nim_env.sb3_vec_env import NimVecEnv
+
+
+def make(num_envs=5, **arguments):
+    return NimVecEnv(gym.make_vec("Nim-v0", num_envs=num_envs, autoreset_mode="SameStep", **arguments))
+
+
+def last_legal(observation, action_mask):  # noqa: ARG001
+    return action_mask.shape[-1] - 1 - np.asarray(action_mask)[..., ::-1].argmax(axis=-1)
+
+
+CERTAIN = {  # settings that draw nothing, so that all games can be compared
+    "agent first": {"opponent": first_legal, "first_player": "agent"},
+    "opponent first": {"opponent": last_legal, "first_player": "opponent", "heaps": (5, 4, 3)},
+    "loser first": {"opponent": last_legal, "first_player": "loser", **SIMPLE},
+    "self-play": {"opponent": None},
+    "bounded self-play": {"opponent": None, "heaps": (4, 6), "max_take": 3, "misere": False},
+}
+
+
+def check_alike(ours, theirs):
+    """Infos of one game."""
+    assert ours.keys() == theirs.keys()
+    for name, value in theirs.items():
+        assert type(ours[name]) is type(value), name
+        np.testing.assert_array_equal(ours[name], value)
+        assert getattr(ours[name], "dtype", None) == getattr(value, "dtype", None), name
+
+
+@pytest.mark.parametrize("illegal_share", [0.0, 0.2])
+@pytest.mark.parametrize("name", CERTAIN)
+def test_every_game_is_that_of_dummy_vec_env(name, illegal_share):
+    number = 7
+    ours = make(number, **CERTAIN[name])
+    theirs = DummyVecEnv([lambda: gym.make("Nim-v0", **CERTAIN[name])] * number)
+    assert (ours.observation_space, ours.action_space) == (theirs.observation_space, theirs.action_space)
+    assert (ours.num_envs, ours.render_mode) == (theirs.num_envs, theirs.render_mode)
+    generator = np.random.default_rng(0)
+    seen = ours.reset(), theirs.reset()
+    ended = 0
+    for _ in range(150):
+        np.testing.assert_array_equal(*seen)
+        assert seen[0].dtype == seen[1].dtype
+        masks = get_action_masks(ours)
+        np.testing.assert_array_equal(masks, get_action_masks(theirs))
+        for info, expected in zip(ours.reset_infos, theirs.reset_infos, strict=True):
+            check_alike(info, expected)
+        weights = masks + (generator.random((number, 1)) < illegal_share)
+        actions = (generator.random(weights.shape) * weights).argmax(axis=1)
+        one, other = ours.step(actions), theirs.step(actions)
+        seen = one[0], other[0]
+        for mine, expected in zip(one[1:3], other[1:3], strict=True):
+            np.testing.assert_array_equal(mine, expected)
+            assert mine.dtype == expected.dtype
+        for mine, expected in zip(one[3], other[3], strict=True):
+            check_alike(mine, expected)
+        ended += one[2].sum()
+    assert ended > 50
+
+
+def test_nothing_returned_changes_later():
+    env = make(4, opponent=None)
+    env.reset()
+    steps = [env.step(np.array(get_action_masks(env).argmax(axis=1))) for _ in range(12)]
+    kept = copy.deepcopy(steps)
+    for _ in range(20):
+        env.step(get_action_masks(env).argmax(axis=1))
+    for one, other in zip(steps, kept, strict=True):
+        for mine, expected in zip(one[:3], other[:3], strict=True):
+            np.testing.assert_array_equal(mine, expected)
+        for mine, expected in zip(one[3], other[3], strict=True):
+            check_alike(mine, expected)
+
+
+# --- Seeds, options, attributes -------------------------------------------------------------------
+
+
+def played(env, steps=40):
+    seen = [env.reset()]
+    for _ in range(steps):
+        seen.append(env.step(get_action_masks(env).argmax(axis=1))[0])
+    return np.array(seen)
+
+
+def test_one_seed_gives_the_same_games_once():
+    env, other = make(6), make(6)
+    assert list(env.seed(3)) == [3, 4, 5, 6, 7, 8]
+    other.seed(3)
+    first = played(env)
+    np.testing.assert_array_equal(first, played(other))
+    assert (played(env) != first).any()  # the seed holds for one reset
+    env.seed(3)
+    np.testing.assert_array_equal(played(env), first)
+    env.seed(4)
+    assert (played(env) != first).any()
+
+
+def test_options_of_every_game():
+    env = make(5, first_player="agent")
+    env.reset()
+    env.set_options([{}, {"heaps": (0, 1, 0, 1)}, {"first_player": "opponent"}, {"heaps": [1, 1, 1, 1]}, {}])
+    observations = env.reset()
+    assert observations[[0, 1, 3, 4]].tolist() == [[1, 3, 5, 7], [0, 1, 0, 1], [1, 1, 1, 1], [1, 3, 5, 7]]
+    assert 0 < observations[2].sum() < 16
+    np.testing.assert_array_equal(get_action_masks(env), NimRules().action_mask(observations))
+    for info, mask in zip(env.reset_infos, get_action_masks(env), strict=True):
+        np.testing.assert_array_equal(info["action_mask"], mask)
+    assert (env.reset() == [1, 3, 5, 7]).all()  # they hold for one reset
+    env.set_options({"heaps": (1, 0, 0, 2)})
+    assert (env.reset() == [1, 0, 0, 2]).all()
+
+
+def test_one_game_of_many():
+    env = make(4, opponent=None)
+    env.reset()
+    env.step(np.array([0, 1, 2, 3]))
+    masks = get_action_masks(env)
+    np.testing.assert_array_equal(env.env_method("action_masks", indices=[3, 1]), masks[[3, 1]])
+    np.testing.assert_array_equal(env.env_method("action_masks", indices=2), masks[[2]])
+    np.testing.assert_array_equal(env.env_method("action_masks", indices=-1), masks[[3]])
+    assert env.get_attr("rules", indices=[0, 2]) == [NimRules()] * 2
+    assert env.get_attr("rules") == [NimRules()] * 4
+    assert env.env_is_wrapped(Monitor) == [False] * 4
+    assert env.env_is_wrapped(Monitor, indices=0) == [False]
+    assert is_masking_supported(env)
+    assert env.has_attr("rules")
+    assert not env.has_attr("masks_of_action")
+    env.set_attr("note", "here")
+    assert env.get_attr("note", indices=3) == ["here"]
+
+
+def test_texts():
+    env = make(2, render_mode="ansi", opponent=None)
+    env.reset()
+    assert env.render_mode == "ansi"
+    assert len(env.env_method("render")) == 2
+    assert "7" in env.env_method("render", indices=1)[0]
+
+
+def test_copies_go_on_alike():
+    env = make(3)
+    env.seed(1)
+    env.reset()
+    env.step(get_action_masks(env).argmax(axis=1))
+    other = pickle.loads(pickle.dumps(env))
+    for _ in range(30):
+        actions = get_action_masks(env).argmax(axis=1)
+        np.testing.assert_array_equal(env.step(actions)[0], other.step(actions)[0])
+
+
+# --- Wrappers and algorithms ----------------------------------------------------------------------
+
+
+def test_under_vec_monitor_and_vec_normalize():
+    env = VecNormalize(VecMonitor(make(8, **SIMPLE)), norm_obs=False)
+    env.reset()
+    episodes, lengths = [], np.zeros(8, dtype=int)
+    for _ in range(60):
+        _, _, dones, infos = env.step(get_action_masks(env).argmax(axis=1))
+        lengths += 1
+        for game in np.flatnonzero(dones):
+            assert infos[game]["episode"]["l"] == lengths[game]
+            assert infos[game]["episode"]["r"] in (-1, 1)
+            assert "terminal_observation" in infos[game]
+            episodes.append(infos[game]["episode"])
+            lengths[game] = 0
+    assert len(episodes) > 30
+    assert is_masking_supported(env)
+
+
+def test_the_algorithms_learn_on_it():
+    env = make(16, heaps=(7,), max_take=3, misere=False, random_start=True)
+    DQN("MlpPolicy", env, learning_starts=64, seed=0, device="cpu").learn(400)
+    PPO("MlpPolicy", env, n_steps=16, batch_size=64, seed=0, device="cpu").learn(512)
+    model = MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=64, learning_rate=3e-3, seed=0, device="cpu")
+    model.learn(6_000)
+    rules = NimRules((7,), 3, misere=False)
+    play = lambda o, m: model.predict(o, action_masks=m, deterministic=True)[0]  # noqa: E731
+    assert evaluation.mastery(rules, play).expert > 0.8
+    mean, _ = evaluate_policy(model, VecMonitor(make(4, heaps=(7,), max_take=3, misere=False)), n_eval_episodes=20)
+    assert mean > 0.2
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: NimVecEnv(gym.make("Nim-v0")), TypeError, "env must be a vector environment of Nim"),
+        (lambda: NimVecEnv(gym.make_vec("CartPole-v1", 2)), TypeError, "env must be a vector environment of Nim"),
+        (lambda: NimVecEnv("Nim-v0"), TypeError, "env must be a vector environment of Nim.*'Nim-v0'"),
+        (lambda: NimVecEnv(gym.make_vec("Nim-v0", 2)), ValueError, "autoreset_mode=\"SameStep\"; got 'NextStep'"),
+        (lambda: make().get_attr("nothing"), AttributeError, "nothing"),
+        (lambda: make().env_method("nothing"), AttributeError, "nothing"),
+        (lambda: make().env_method("action_masks"), gym.error.ResetNeeded, "call reset"),
+        (lambda: make().get_attr("rules", indices=5), IndexError, "index"),
+        (lambda: make().set_attr("note", 1, indices=[0, 1]), ValueError, "the games share 'note'; set it for all"),
+        (lambda: make().step(np.zeros(5, int)), gym.error.ResetNeeded, "call reset"),
+    ],
+)
+def test_mistakes_are_named(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_wrong_actions_and_options_change_nothing():
+    env = make(3, opponent=None, illegal_action="raise")
+    before = env.reset()
+    for actions in ([0, 0, 99], [0, 0, 0.5], [0, 0]):
+        with pytest.raises(gym.error.InvalidAction):
+            env.step(np.array(actions))
+    with pytest.raises(ValueError, match="env_method needs a method that answers for every game, not 'reset'"):
+        env.env_method("reset")
+    env.reset()
+    env.set_options([{}, {"heap": (1, 1, 1, 1)}, {}])
+    with pytest.raises(ValueError, match=r"options may hold .*got 'heap'"):
+        env.reset()
+    env.set_options()
+    np.testing.assert_array_equal(env.reset(), before)
