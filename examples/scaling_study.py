@@ -126,18 +126,20 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
     learners = list(dict.fromkeys(arguments.learners))
     axes[1, 1].set_yscale("log")  # before it is drawn, so that means are geometric
     for axis, (column, (title, interval)) in zip(axes.flat, PANELS.items(), strict=True):
-        sns.lineplot(
+        sns.pointplot(
             shown.dropna(subset=[column]),
             x="n_heaps",
             y=column,
             hue="learner",
-            style="learner",  # lines that lie on each other are seen both
             hue_order=learners,
-            style_order=learners,
-            markers=True,
+            dodge=0.12 * (len(learners) - 1) or False,  # so that all are seen where they agree
+            markers=["o", "s", "^"][: len(learners)],
+            markersize=5,
+            linewidth=1.3,
+            capsize=0.06,
+            err_kws={"linewidth": 1.3},
             errorbar=interval if seeds > 1 else None,
-            err_style="bars",
-            err_kws={"capsize": 4},
+            native_scale=True,
             legend=axis is axes[0, 0],
             ax=axis,
         )

@@ -145,13 +145,13 @@ class NimVecEnv(VecEnv):
             IndexError: There is no game of an index.
             ValueError: The method does not answer for every game.
         """
-        games = self._games(indices)
+        games = None if indices is None else self._games(indices)
         answers = getattr(self.games, method_name)(*args, **kwargs)
         if answers is None:
-            return [None] * len(games)
+            answers = [None] * self.num_envs
         if not isinstance(answers, np.ndarray | tuple | list) or len(answers) != self.num_envs:
             raise ValueError(f"env_method needs a method that answers for every game, not {method_name!r}")
-        return list(answers) if indices is None else [answers[game] for game in games]
+        return list(answers) if games is None else [answers[game] for game in games]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:  # noqa: ARG002
         """False for each of ``indices``: single games are not wrapped."""

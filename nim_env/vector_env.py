@@ -239,8 +239,8 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         """How the games that have just ended did end, in Gymnasium's form."""
         observations = np.full(self.num_envs, None, dtype=object)
         games = np.flatnonzero(is_over)
-        for game, heaps in zip(games, self._games.heaps(states[games]), strict=True):
-            observations[game] = heaps.copy()
+        for game, heaps in zip(games.tolist(), self._games.heaps(states[games]), strict=True):
+            observations[game] = heaps
         final: Infos = {
             "action_mask": self._games.masks(states) * is_over[:, None],
             "_action_mask": is_over.copy(),
