@@ -202,7 +202,7 @@ def test_win_counting_shows_progress_and_ratios(tmp_path):
 
 def test_compare_opponents_shows_progress_and_stops_at_ctrl_c(tmp_path):
     process = talk("compare_opponents.py", "--games", 100_000, folder=tmp_path)
-    process.expect(r"Q-learning, random: +\d+%")
+    process.expect(r"q-learning, random: +\d+%")
     process.sendintr()
     text, status = left(process)
     assert "stopped" in text
