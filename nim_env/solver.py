@@ -189,6 +189,7 @@ def sweep(rules: NimRules) -> Iterator[Part]:
     """All positions but the empty one, those with fewer objects first.
 
     Raises:
+        TypeError: ``rules`` are no NimRules.
         ValueError: The game has more positions or moves than can be swept.
     """
     if not isinstance(rules, NimRules):

@@ -26,6 +26,28 @@ def run(script, *arguments, folder):
     )
 
 
+def run_without(packages, script, *arguments, folder):
+    """Runs a script where some packages are not installed."""
+    blocked = f"""
+import importlib.util as util, runpy, sys
+find = util.find_spec
+util.find_spec = lambda name, *rest: None if name in {packages!r} else find(name, *rest)
+sys.modules |= dict.fromkeys({packages!r})
+sys.argv = {[script, *map(str, arguments)]!r}
+sys.path.insert(0, {str(EXAMPLES)!r})
+runpy.run_path({str(EXAMPLES / script)!r}, run_name="__main__")
+"""
+    return subprocess.run(
+        [sys.executable, "-c", blocked],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        cwd=folder,
+        env=ENVIRONMENT,
+        timeout=300,
+    )
+
+
 def talk(script, *arguments, folder):
     """Runs a script on a pseudo-terminal: a pexpect process to expect from and send lines to."""
     return pexpect.spawn(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scripts import ENVIRONMENT, EXAMPLES, check_refused, left, run, talk
+from scripts import ENVIRONMENT, EXAMPLES, check_refused, left, run, run_without, talk
 
 import agents
 from nim_env import NimRules, TakePolicy, evaluation, solver, theory
@@ -475,12 +475,7 @@ def test_a_reader_that_has_had_enough(tmp_path):
 
 def test_a_missing_package_names_the_install_command(tmp_path):
     for script in SCRIPTS:
-        blocked = "import sys; sys.modules['tqdm'] = None; import importlib.util as u; find = u.find_spec;"
-        blocked += "u.find_spec = lambda name, *rest: None if name == 'tqdm' else find(name, *rest);"
-        blocked += (
-            f"sys.path.insert(0, {str(EXAMPLES)!r}); import runpy; runpy.run_path({str(EXAMPLES / script)!r})"
-        )
-        done = subprocess.run([sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path)
+        done = run_without(["tqdm"], script, folder=tmp_path)
         check_refused(done, r"tqdm is missing; run pip install -e")
 
 
@@ -548,14 +543,8 @@ def test_the_benchmark_of_exact_answers(script_module, monkeypatch, capsys):
 
 
 def test_peers_that_are_missing_are_named(tmp_path):
-    blocked = "import importlib.util as u, runpy, sys; find = u.find_spec;"
-    blocked += "u.find_spec = lambda name, *rest: None if name in ('pyspiel', 'shimmy') else find(name, *rest);"
-    blocked += "sys.argv = ['benchmark.py', 'training', '--rounds', '1', '--seconds', '0.001'];"
-    blocked += f"sys.path.insert(0, {str(EXAMPLES)!r});"
-    blocked += f"runpy.run_path({str(EXAMPLES / 'benchmark.py')!r}, run_name='__main__')"
-    done = subprocess.run(
-        [sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT
-    )
+    few = ("--rounds", 1, "--seconds", 0.001)
+    done = run_without(["pyspiel", "shimmy"], "benchmark.py", "training", *few, folder=tmp_path)
     assert re.search(r"OpenSpiel's Q-learner +missing", done.stdout)
     assert re.search(r"^ *win counting, vector, against random +\d.* [Mk]? *$", done.stdout, re.M)  # in one line
     assert "not installed: pyspiel" in done.stdout
@@ -853,13 +842,6 @@ def test_the_figure_of_the_study(script_module):
 
 
 def test_ray_that_is_missing_is_one_line(tmp_path):
-    blocked = "import importlib.util as u, runpy, sys; find = u.find_spec;"
-    blocked += "u.find_spec = lambda name, *rest: None if name == 'ray' else find(name, *rest);"
-    blocked += "sys.argv = ['scaling_study.py', '--backend', 'ray'];"
-    blocked += f"sys.path.insert(0, {str(EXAMPLES)!r});"
-    blocked += f"runpy.run_path({str(EXAMPLES / 'scaling_study.py')!r}, run_name='__main__')"
-    done = subprocess.run(
-        [sys.executable, "-c", blocked], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT
-    )
+    done = run_without(["ray"], "scaling_study.py", "--backend", "ray", folder=tmp_path)
     check_refused(done, "--backend ray needs Ray; run pip install ray")
     assert not list(tmp_path.iterdir())
