@@ -31,6 +31,7 @@ CERTAIN = {  # settings that draw nothing, so that all games can be compared
     "agent first": {"opponent": first_legal, "first_player": "agent"},
     "opponent first": {"opponent": last_legal, "first_player": "opponent", "heaps": (5, 4, 3)},
     "loser first": {"opponent": last_legal, "first_player": "loser", **SIMPLE},
+    "loser first, seen in the masks": {"opponent": last_legal, "first_player": "loser", "heaps": (5, 4, 3)},
     "self-play": {"opponent": None},
     "bounded self-play": {"opponent": None, "heaps": (4, 6), "max_take": 3, "misere": False},
 }
