@@ -40,8 +40,8 @@ class NimVecEnv(VecEnv):
     It keeps the contract of ``DummyVecEnv``: rewards are float32; of a game that is over the last observation is
     in ``info["terminal_observation"]``, the first of the next game is returned, with its info in ``reset_infos``;
     ``info["TimeLimit.truncated"]`` is always there. ``env_method("action_masks")`` gives the masks that
-    sb3-contrib asks for. One generator decides all that is random in the games, so the seeds of :meth:`seed` count
-    as one.
+    sb3-contrib asks for; like the same masks in the infos they are read-only. One generator decides all that is
+    random in the games, so the seeds of :meth:`seed` count as one.
 
     Args:
         env: The games, in same-step autoreset mode; wrapped or not.
@@ -62,6 +62,7 @@ class NimVecEnv(VecEnv):
                 f'env must be made with autoreset_mode="SameStep"; got {self.games.autoreset_mode.value!r}'
             )
         self.env = env
+        self._masks: list[NDArray[np.int8]] | None = None  # until the first reset
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = env.metadata
 
@@ -77,7 +78,9 @@ class NimVecEnv(VecEnv):
         observations, infos = self.env.reset(seed=self._seeds[0])
         if any(self._options):
             observations, infos = self._reset_with_options()
-        self.reset_infos = self._by_game(infos)
+        self._masks = _rows(infos["action_mask"])
+        self.reset_infos = [{"action_mask": mask, "illegal_action": False} for mask in self._masks]
+        self._add_players(self.reset_infos, infos)
         self._reset_seeds()
         self._reset_options()
         return observations
@@ -97,16 +100,18 @@ class NimVecEnv(VecEnv):
             gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction: As :meth:`NimVectorEnv.step`.
         """
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
+        self._masks = _rows(infos["action_mask"])
+        by_game: list[dict[str, Any]] = [
+            {"action_mask": mask, "illegal_action": False, "TimeLimit.truncated": False} for mask in self._masks
+        ]
+        self._add_players(by_game, infos)
         is_over = terminated | truncated
-        by_game = self._by_game(infos)
         if is_over.any():
             ended = np.flatnonzero(is_over)
-            final = self._by_game({name: column[ended] for name, column in infos["final_info"].items()})
-            for game, info, seen in zip(ended.tolist(), final, infos["final_obs"][ended], strict=True):
-                info["terminal_observation"] = seen
+            final = self._final(infos, ended, truncated & ~terminated)
+            for game, info in zip(ended.tolist(), final, strict=True):
+                del by_game[game]["TimeLimit.truncated"]  # it begins the next game
                 self.reset_infos[game], by_game[game] = by_game[game], info
-        for info, is_cut_short in zip(by_game, (truncated & ~terminated).tolist(), strict=True):
-            info["TimeLimit.truncated"] = is_cut_short
         return observations, rewards.astype(np.float32), is_over, by_game
 
     def close(self) -> None:
@@ -146,7 +151,10 @@ class NimVecEnv(VecEnv):
             ValueError: The method does not answer for every game.
         """
         games = None if indices is None else self._games(indices)
-        answers = getattr(self.games, method_name)(*args, **kwargs)
+        if method_name == "action_masks" and self._masks is not None:
+            answers: Any = self._masks  # those of the infos, since sb3-contrib asks at every step
+        else:
+            answers = getattr(self.games, method_name)(*args, **kwargs)
         if answers is None:
             answers = [None] * self.num_envs
         if not isinstance(answers, np.ndarray | tuple | list) or len(answers) != self.num_envs:
@@ -162,17 +170,34 @@ class NimVecEnv(VecEnv):
         every_game = range(self.num_envs)
         return [every_game[index] for index in self._get_indices(indices)]
 
-    def _by_game(self, infos: dict[str, Any]) -> list[dict[str, Any]]:
-        """The infos of the vector environment as a dictionary for each game."""
-        masks, are_illegal = infos["action_mask"], infos["illegal_action"].tolist()
+    def _final(
+        self, infos: dict[str, Any], ended: NDArray[np.int64], is_cut_short: NDArray[np.bool_]
+    ) -> list[dict[str, Any]]:
+        """The infos of the games that have just ended."""
+        final = infos["final_info"]
         by_game = [
-            {"action_mask": mask, "illegal_action": is_illegal}
-            for mask, is_illegal in zip(masks, are_illegal, strict=True)
+            {
+                "action_mask": mask,
+                "illegal_action": is_illegal,
+                "TimeLimit.truncated": is_cut,
+                "terminal_observation": seen,
+            }
+            for mask, is_illegal, is_cut, seen in zip(
+                final["action_mask"][ended],
+                final["illegal_action"][ended].tolist(),
+                is_cut_short[ended].tolist(),
+                infos["final_obs"][ended],
+                strict=True,
+            )
         ]
-        if "to_play" in infos:
-            for info, player in zip(by_game, infos["to_play"].tolist(), strict=True):
-                info["to_play"] = player
+        self._add_players(by_game, final, ended)
         return by_game
+
+    def _add_players(self, by_game: list[dict[str, Any]], infos: dict[str, Any], games: Any = slice(None)) -> None:
+        """In self-play, whose turn it is."""
+        if "to_play" in infos:
+            for info, player in zip(by_game, infos["to_play"][games].tolist(), strict=True):
+                info["to_play"] = player
 
     def _reset_with_options(self) -> tuple[Any, dict[str, Any]]:
         """Resets the games that have options once more: those that start from given heaps, and the others."""
@@ -196,3 +221,9 @@ class NimVecEnv(VecEnv):
                 values = [self.games.rules.heaps if value is None else value for value in values]
             merged[name] = values
         return merged
+
+
+def _rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
+    """The mask of each game, to read: the infos share it with ``env_method("action_masks")``."""
+    masks.flags.writeable = False
+    return list(masks)

@@ -237,12 +237,13 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
 
     def _final_infos(self, states: States, is_over: NDArray[np.bool_], to_play: NDArray[np.int64]) -> Infos:
         """How the games that have just ended did end, in Gymnasium's form."""
-        observations = np.full(self.num_envs, None, dtype=object)
+        observations = np.empty(self.num_envs, dtype=object)  # of None
         games = np.flatnonzero(is_over)
-        for game, heaps in zip(games.tolist(), self._games.heaps(states[games]), strict=True):
-            observations[game] = heaps
+        observations[games] = np.fromiter(self._games.heaps(states[games]), dtype=object, count=len(games))
+        masks = np.zeros((self.num_envs, self._n_actions), dtype=np.int8)
+        masks[games] = 1
         final: Infos = {
-            "action_mask": self._games.masks(states) * is_over[:, None],
+            "action_mask": masks,
             "_action_mask": is_over.copy(),
             "illegal_action": self._games.are_illegal(states),
             "_illegal_action": is_over.copy(),
