@@ -11,10 +11,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-for package in ("joblib", "matplotlib", "pandas", "rich", "scipy", "seaborn", "tqdm", "tyro"):
-    if importlib.util.find_spec(package) is None:
-        print(f'{package} is missing; run pip install -e ".[examples]" in the project folder', file=sys.stderr)
-        sys.exit(2)
+
+def need(*packages: str, extras: str) -> None:
+    """Ends the script if a package is missing, and says which extras bring it."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            print(f'{package} is missing; run pip install -e ".[{extras}]" in the project folder', file=sys.stderr)
+            sys.exit(2)
+
+
+need("joblib", "matplotlib", "pandas", "rich", "scipy", "seaborn", "tqdm", "tyro", extras="examples")
 os.environ["MPLBACKEND"] = "Agg"  # pictures go to files, on machines without a display too
 
 import tyro  # noqa: E402

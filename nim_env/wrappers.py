@@ -117,11 +117,13 @@ class Encoding:
         rules: The game.
 
     Attributes:
+        name: Its name.
         space: The numbers, a ``Box`` of shape ``(n,)``.
     """
 
     def __init__(self, name: str, rules: NimRules) -> None:
-        entries, self._number_of, low = ENCODINGS[name]
+        entries, _, low = ENCODINGS[name]
+        self.name = name
         asked = [entries(size) for size in rules.heaps]
         if name == "unary":
             asked = [*(np.append(tokens, SEPARATOR) for tokens in asked[:-1]), asked[-1]]
@@ -137,7 +139,8 @@ class Encoding:
             TypeError, ValueError: ``heaps`` are no positions of the game.
         """
         sizes = self._rules.positions(heaps).take(self._heap, axis=-1)
-        numbers: NDArray[np.float32] = self._number_of(sizes, self._asked).astype(np.float32)
+        _, number_of, _ = ENCODINGS[self.name]
+        numbers: NDArray[np.float32] = number_of(sizes, self._asked).astype(np.float32)
         return numbers
 
 

@@ -1,0 +1,353 @@
+"""What the scripts that train networks share: the game, the network and how it learns, and what it has learnt."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from script import check_at_least, fail, need
+
+need("torch", "stable_baselines3", "sb3_contrib", "tensorboard", extras="examples,sb3")
+
+import gymnasium as gym  # noqa: E402
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+from learners import BASELINES, SELF_PLAY  # noqa: E402
+from sb3_contrib import MaskablePPO  # noqa: E402
+from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
+from stable_baselines3.common.policies import BasePolicy  # noqa: E402
+from stable_baselines3.common.utils import LinearSchedule  # noqa: E402
+
+from nim_env import NimRules, RandomPolicy, evaluation, solver, theory, wrappers  # noqa: E402
+from nim_env.policies import Policy, as_policy  # noqa: E402
+from nim_env.sb3_vec_env import NimVecEnv  # noqa: E402
+
+torch.distributions.Distribution.set_default_validate_args(False)  # else a fifth of a rollout goes into it
+
+Representation = Literal["one-hot", "bits", "unary"]
+REPRESENTATIONS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
+Row = dict[str, float]
+POSITIONS_AT_ONCE = 2**16
+TABULATED = 2_000_000  # probabilities of a snapshot; those of larger games are worked out move by move
+
+
+@dataclass
+class Recipe:
+    """The game, the network, and how it learns."""
+
+    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    """Starting heap sizes."""
+    max_take: int | None = None
+    """The most objects one move may take; None for no limit."""
+    misere: bool = True
+    """Whether taking the last object loses."""
+    teacher: str = SELF_PLAY
+    """Whom it plays against: self-play (a pool of its own earlier selves), random, take-N or expert."""
+    representation: Representation = "one-hot"
+    """How it sees a position."""
+    steps: int = 4_000_000
+    """How many moves it makes."""
+    num_envs: int = 512
+    """How many games are played at once."""
+    rollout: int = 32
+    """How many moves are made in each game between two lessons."""
+    batch_size: int = 2048
+    """How many moves one step of the optimiser takes."""
+    epochs: int = 4
+    """How often a lesson goes over its moves."""
+    layers: tuple[int, ...] = (256, 256)
+    """The sizes of the hidden layers."""
+    learning_rate: float = 1e-3
+    """The optimiser's learning rate at the start; it falls to 0."""
+    entropy: float = 0.5
+    """The coefficient of the entropy at the start; it falls to 0."""
+    gae_lambda: float = 0.5
+    """How far advantages look at what came out (1) rather than at what was expected (0)."""
+    pool: int = 20
+    """In self-play, how many earlier selves are played against."""
+    lessons_a_snapshot: int = 3
+    """In self-play, how many lessons apart the earlier selves are."""
+    seed: int = 0
+    """Decides every draw."""
+
+    @property
+    def rules(self) -> NimRules:
+        return NimRules(self.heaps, self.max_take, self.misere)
+
+    def check(self) -> None:
+        """Ends the script if an option makes no sense; raises what the libraries find wrong."""
+        check_at_least(0, seed=self.seed)
+        check_at_least(
+            1,
+            steps=self.steps,
+            num_envs=self.num_envs,
+            rollout=self.rollout,
+            epochs=self.epochs,
+            pool=self.pool,
+            lessons_a_snapshot=self.lessons_a_snapshot,
+        )
+        check_at_least(2, batch_size=self.batch_size)
+        if any(layer < 1 for layer in self.layers):
+            fail(f"--layers must be 1 or more each; got {' '.join(map(str, self.layers))}")
+        if not 0 < self.learning_rate < float("inf"):
+            fail(f"--learning-rate must be above 0; got {self.learning_rate}")
+        if not 0 <= self.entropy < float("inf"):
+            fail(f"--entropy must be 0 or more; got {self.entropy}")
+        if not 0 <= self.gae_lambda <= 1:
+            fail(f"--gae-lambda must lie between 0 and 1; got {self.gae_lambda}")
+        if self.teacher != SELF_PLAY:
+            try:
+                as_policy(self.teacher, self.rules, "teacher")
+            except ValueError:
+                fail(
+                    f"--teacher must be {SELF_PLAY}, {', '.join(BASELINES)} or another take-N; got {self.teacher}"
+                )
+        solver.sweep(self.rules)  # what is too large is refused before anything is learnt
+
+
+# --- Players --------------------------------------------------------------------------------------
+
+
+class NetworkPolicy:
+    """A network as a player: it draws its moves as the network does, or makes the likeliest by :meth:`best`.
+
+    Args:
+        network: The policy of a MaskablePPO model.
+        encode: Shows it a position.
+    """
+
+    def __init__(self, network: BasePolicy, encode: Callable[[Any], np.ndarray]) -> None:
+        self.network, self.encode = network, encode
+
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        with torch.no_grad():
+            seen, _ = self.network.obs_to_tensor(self.encode(observation))
+            drawn = self.network.get_distribution(seen, action_masks=action_mask).distribution
+        return drawn.probs.numpy().reshape(action_mask.shape)
+
+    def best(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """The likeliest legal action."""
+        return self.network.predict(self.encode(observation), action_masks=action_mask, deterministic=True)[0]
+
+    def values(self, observation: np.ndarray) -> np.ndarray:
+        """What the network expects to win, between about -1 and 1."""
+        with torch.no_grad():
+            seen, _ = self.network.obs_to_tensor(self.encode(observation))
+            return self.network.predict_values(seen).numpy()[:, 0]
+
+    def kept(self, rules: NimRules) -> Policy:
+        """The player as it is now, whatever the network learns from now on."""
+        if rules.n_positions * rules.n_actions > TABULATED:
+            return NetworkPolicy(copy.deepcopy(self.network), self.encode)
+        heaps = positions(rules)
+        table = np.zeros((rules.n_positions, rules.n_actions), dtype=np.float32)
+        table[1:] = self.action_probabilities(heaps, rules.action_mask(heaps))
+        return TablePolicy(table, np.array(rules.strides))
+
+
+@dataclass(frozen=True)
+class TablePolicy:
+    """A player by its table of probabilities, shape ``(n_positions, n_actions)``."""
+
+    table: np.ndarray
+    strides: np.ndarray
+
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        return self.table[observation @ self.strides]
+
+
+class Pool:
+    """An opponent of many minds: at every move one of its members, drawn evenly, makes the move.
+
+    It starts with a random player; of those added it keeps the newest ``size``.
+    """
+
+    def __init__(self, size: int, seed: int) -> None:
+        self.size, self.members = size, [RandomPolicy()]
+        self._generator = np.random.default_rng(seed)
+
+    def add(self, member: Policy) -> None:
+        self.members = [*self.members, member][-self.size :]
+
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        answers = np.empty(action_mask.shape)
+        minds = self._generator.integers(len(self.members), size=len(observation))
+        for mind, member in enumerate(self.members):
+            rows = np.flatnonzero(minds == mind)
+            if len(rows):
+                answers[rows] = member.action_probabilities(observation[rows], action_mask[rows])
+        return answers
+
+
+def positions(rules: NimRules) -> np.ndarray:
+    """Every position but the empty one, in the order of their indices."""
+    return np.indices(rules.shape).reshape(rules.n_heaps, -1).T[1:]
+
+
+# --- Learning -------------------------------------------------------------------------------------
+
+
+class Seen(gym.vector.VectorWrapper):
+    """Notes which positions a learner has been shown."""
+
+    def __init__(self, env: gym.vector.VectorEnv) -> None:
+        super().__init__(env)
+        self._strides = np.array(env.unwrapped.rules.strides)
+        self.seen = np.zeros(env.unwrapped.rules.n_positions, dtype=bool)
+
+    def reset(self, **arguments: Any) -> Any:
+        return self._noted(self.env.reset(**arguments))
+
+    def step(self, actions: np.ndarray) -> Any:
+        return self._noted(self.env.step(actions))
+
+    def _noted(self, told: Any) -> Any:
+        self.seen[told[0] @ self._strides] = True
+        return told
+
+
+def games(recipe: Recipe, opponent: Any) -> NimVecEnv:
+    """The games that a recipe learns from: each starts anywhere."""
+    env = gym.make_vec(
+        "nim_env:Nim-v0",
+        num_envs=recipe.num_envs,
+        heaps=recipe.heaps,
+        max_take=recipe.max_take,
+        misere=recipe.misere,
+        opponent=opponent,
+        random_start=True,
+        autoreset_mode="SameStep",
+    )
+    return NimVecEnv(REPRESENTATIONS[recipe.representation](Seen(env)))
+
+
+def new_model(recipe: Recipe, env: NimVecEnv, log: Path) -> MaskablePPO:
+    """A model that knows nothing."""
+    return MaskablePPO(
+        "MlpPolicy",
+        env,
+        n_steps=recipe.rollout,
+        batch_size=recipe.batch_size,
+        n_epochs=recipe.epochs,
+        learning_rate=LinearSchedule(recipe.learning_rate, 0.0, 1.0),
+        gamma=1.0,
+        gae_lambda=recipe.gae_lambda,
+        ent_coef=recipe.entropy,
+        policy_kwargs={"net_arch": list(recipe.layers)},
+        tensorboard_log=str(log),
+        seed=recipe.seed,
+        device="cpu",
+    )
+
+
+class Course(BaseCallback):
+    """What happens between two lessons: the entropy falls, the pool grows, the network is held against the truth.
+
+    Args:
+        recipe: How it learns.
+        pool: Its earlier selves, if it plays against them.
+        looks: How often it is measured, evenly over its steps, and at the start.
+        report: Is told each row of what was found.
+
+    Attributes:
+        rows: What :func:`measured` found, with ``steps``, ``seconds`` of learning, and ``seen``, the share of all
+            positions that it was shown by then.
+    """
+
+    def __init__(
+        self, recipe: Recipe, pool: Pool | None, looks: int, report: Callable[[Row], None] = lambda _: None
+    ) -> None:
+        super().__init__()
+        self.recipe, self.pool, self.report = recipe, pool, report
+        self.lessons, self.seconds = 0, 0.0
+        self.next_looks = np.linspace(0, recipe.steps, looks + 1).tolist()
+        self.rows: list[Row] = []
+        self._since = time.perf_counter()
+
+    def _on_training_start(self) -> None:
+        self._since = time.perf_counter()
+
+    def _on_step(self) -> bool:
+        return True
+
+    def _on_rollout_start(self) -> None:
+        recipe, step = self.recipe, self.model.num_timesteps
+        self.model.ent_coef = recipe.entropy * max(0.0, 1 - step / recipe.steps)
+        if step >= self.lessons * recipe.rollout * recipe.num_envs:  # not again where a run was taken up
+            self.between_lessons()
+
+    def _on_training_end(self) -> None:
+        self.between_lessons()
+
+    def between_lessons(self) -> None:
+        """All that is due after so many lessons."""
+        step, player = self.model.num_timesteps, player_of(self.model, self.training_env)
+        if self.pool and self.lessons and self.lessons % self.recipe.lessons_a_snapshot == 0:
+            self.pool.add(player.kept(self.recipe.rules))
+        self.lessons += 1
+        self.seconds += time.perf_counter() - self._since
+        if self.next_looks and step >= self.next_looks[0]:
+            self.next_looks = [look for look in self.next_looks if look > step]
+            self._look(player, step)
+        self._since = time.perf_counter()
+
+    def _look(self, player: NetworkPolicy, step: int) -> None:
+        encoded = self.training_env.env
+        seen = encoded.env.seen[1:].mean()
+        found = {**measured(self.recipe.rules, player), "seen": float(seen), "seconds": self.seconds}
+        for name, value in found.items():
+            self.logger.record(f"nim/{name}", value)
+        self.logger.dump(step)
+        self.rows.append({"steps": step, **found})
+        self.report(self.rows[-1])
+
+
+def player_of(model: MaskablePPO, env: NimVecEnv) -> NetworkPolicy:
+    """A model as a player."""
+    return NetworkPolicy(model.policy, env.env.encode)
+
+
+def measured(rules: NimRules, player: NetworkPolicy) -> Row:
+    """What a network knows of a game, exactly.
+
+    Returns:
+        ``expert`` and ``champion`` mastery of its best moves; ``exploitability`` of the moves that it draws; and
+        ``value_accuracy``, the share of positions of which it rightly says who wins.
+    """
+    found = evaluation.mastery(rules, player.best)
+    return {
+        "expert": found.expert,
+        "champion": float(found.champion),
+        "exploitability": evaluation.exploitability(rules, player),
+        "value_accuracy": value_accuracy(rules, player),
+    }
+
+
+def value_accuracy(rules: NimRules, player: NetworkPolicy) -> float:
+    """The share of positions, the empty one aside, of which a network's value says rightly who wins."""
+    parts = np.array_split(positions(rules), -(-rules.n_positions // POSITIONS_AT_ONCE))
+    right = [((player.values(part) > 0) == theory.is_winning(rules, part)).sum() for part in parts]
+    return float(sum(right) / (rules.n_positions - 1))
+
+
+def learn(recipe: Recipe, looks: int, log: Path, report: Callable[[Row], None] = lambda _: None) -> list[Row]:
+    """A whole training run; what was found on the way, as :class:`Course` has it."""
+    pool = new_pool(recipe)
+    env = games(recipe, pool or recipe.teacher)
+    course = Course(recipe, pool, looks, report)
+    new_model(recipe, env, log).learn(recipe.steps, course, tb_log_name=name_of_run(recipe))
+    return course.rows
+
+
+def new_pool(recipe: Recipe) -> Pool | None:
+    """The opponents of self-play."""
+    return Pool(recipe.pool, recipe.seed) if recipe.teacher == SELF_PLAY else None
+
+
+def name_of_run(recipe: Recipe) -> str:
+    """What a run is called in TensorBoard."""
+    return f"{'-'.join(map(str, recipe.heaps))}_{recipe.teacher}_{recipe.representation}_seed_{recipe.seed}"
