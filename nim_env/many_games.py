@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -114,6 +114,12 @@ class Games(ABC):
     def masks(self, states: States) -> NDArray[np.int8]:
         """The legal actions, all ones for finished games: a new array of shape ``(n, n_actions)``."""
 
+    def mask_rows(self, states: States) -> list[NDArray[np.int8]]:
+        """The legal actions of each game, to read: arrays of shape ``(n_actions,)``."""
+        masks = self.masks(states)
+        masks.flags.writeable = False
+        return list(masks)
+
     @abstractmethod
     def rewards(self, states: States) -> NDArray[np.float64]:
         """What the last move of each game was worth to the learner: not 0 exactly in finished games."""
@@ -151,6 +157,7 @@ class TabulatedGames(Games):
         self._illegal[n + 1 : 2 * n] = True
         if self.draws:
             self._tabulate_replies()
+        self._mask_rows: NDArray[np.object_] | None = None  # until they are asked for
         self._moves: States | None = None
         if is_small:
             states, actions = np.indices(self._masks.shape).reshape(2, -1)
@@ -220,6 +227,14 @@ class TabulatedGames(Games):
 
     def masks(self, states: States) -> NDArray[np.int8]:
         return self._masks.take(states, axis=0)
+
+    def mask_rows(self, states: States) -> list[NDArray[np.int8]]:
+        if self._moves is None:
+            return super().mask_rows(states)
+        if self._mask_rows is None:
+            rows = super().mask_rows(np.arange(2 * self._n))
+            self._mask_rows = np.fromiter(rows, dtype=object, count=len(rows))
+        return cast("list[NDArray[np.int8]]", self._mask_rows.take(states).tolist())
 
     def rewards(self, states: States) -> NDArray[np.float64]:
         return self._rewards.take(states)

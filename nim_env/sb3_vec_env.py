@@ -63,6 +63,8 @@ class NimVecEnv(VecEnv):
             )
         self.env = env
         self._masks: list[NDArray[np.int8]] | None = None  # until the first reset
+        self._all_ones = np.ones(self.games.rules.n_actions, dtype=np.int8)  # the mask of a finished game
+        self._all_ones.flags.writeable = False
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = env.metadata
 
@@ -78,7 +80,7 @@ class NimVecEnv(VecEnv):
         observations, infos = self.env.reset(seed=self._seeds[0])
         if any(self._options):
             observations, infos = self._reset_with_options()
-        self._masks = _rows(infos["action_mask"])
+        self._masks = self.games.mask_rows()
         self.reset_infos = [{"action_mask": mask, "illegal_action": False} for mask in self._masks]
         self._add_players(self.reset_infos, infos)
         self._reset_seeds()
@@ -100,7 +102,7 @@ class NimVecEnv(VecEnv):
             gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction: As :meth:`NimVectorEnv.step`.
         """
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
-        self._masks = _rows(infos["action_mask"])
+        self._masks = self.games.mask_rows()
         by_game: list[dict[str, Any]] = [
             {"action_mask": mask, "illegal_action": False, "TimeLimit.truncated": False} for mask in self._masks
         ]
@@ -177,16 +179,15 @@ class NimVecEnv(VecEnv):
         final = infos["final_info"]
         by_game = [
             {
-                "action_mask": mask,
+                "action_mask": self._all_ones,
                 "illegal_action": is_illegal,
                 "TimeLimit.truncated": is_cut,
                 "terminal_observation": seen,
             }
-            for mask, is_illegal, is_cut, seen in zip(
-                final["action_mask"][ended],
+            for is_illegal, is_cut, seen in zip(
                 final["illegal_action"][ended].tolist(),
                 is_cut_short[ended].tolist(),
-                infos["final_obs"][ended],
+                infos["final_obs"][ended].tolist(),
                 strict=True,
             )
         ]
@@ -221,9 +222,3 @@ class NimVecEnv(VecEnv):
                 values = [self.games.rules.heaps if value is None else value for value in values]
             merged[name] = values
         return merged
-
-
-def _rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
-    """The mask of each game, to read: the infos share it with ``env_method("action_masks")``."""
-    masks.flags.writeable = False
-    return list(masks)

@@ -183,9 +183,9 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             is_over = rewards != 0.0
             to_play = (self._to_play ^ 1) * ~self._is_over if self._policy is None else self._to_play
             infos: Infos = {}
-            if same_step and is_over.any():
-                infos = self._final_infos(states, is_over, to_play)
-                states = self._restarted(states, is_over)
+            if same_step and len(ended := is_over.nonzero()[0]):
+                infos = self._final_infos(states, ended, is_over, to_play)
+                states = self._restarted(states, ended)
                 to_play = to_play * ~is_over
         self._states, self._to_play = states, to_play
         if self._policy is not None:
@@ -200,9 +200,20 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         Raises:
             gymnasium.error.ResetNeeded: There are no games yet.
         """
+        return self._games.masks(self._states_to_mask())
+
+    def mask_rows(self) -> list[NDArray[np.int8]]:
+        """The rows of :meth:`action_masks`, to read: int8 arrays of shape ``(n_actions,)``, one for each game.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There are no games yet.
+        """
+        return self._games.mask_rows(self._states_to_mask())
+
+    def _states_to_mask(self) -> States:
         if self._states is None:
             raise ResetNeeded("there are no action masks before reset(); call reset() first")
-        return self._games.masks(self._states)
+        return self._states
 
     def render(self) -> tuple[str, ...] | None:
         """The positions as texts in ``render_mode="ansi"``; a warning and None without a render mode.
@@ -235,13 +246,14 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             infos |= {"to_play": self._to_play.copy(), "_to_play": told.copy()}
         return infos
 
-    def _final_infos(self, states: States, is_over: NDArray[np.bool_], to_play: NDArray[np.int64]) -> Infos:
+    def _final_infos(
+        self, states: States, ended: NDArray[np.int64], is_over: NDArray[np.bool_], to_play: NDArray[np.int64]
+    ) -> Infos:
         """How the games that have just ended did end, in Gymnasium's form."""
         observations = np.empty(self.num_envs, dtype=object)  # of None
-        games = np.flatnonzero(is_over)
-        observations[games] = np.fromiter(self._games.heaps(states[games]), dtype=object, count=len(games))
+        observations[ended] = np.fromiter(self._games.heaps(states[ended]), dtype=object, count=len(ended))
         masks = np.zeros((self.num_envs, self._n_actions), dtype=np.int8)
-        masks[games] = 1
+        masks[ended] = 1
         final: Infos = {
             "action_mask": masks,
             "_action_mask": is_over.copy(),
@@ -257,12 +269,11 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             "_final_info": is_over.copy(),
         }
 
-    def _restarted(self, states: States, is_over: NDArray[np.bool_]) -> States:
+    def _restarted(self, states: States, ended: NDArray[np.int64]) -> States:
         """The states with the next episode begun where one is over."""
-        games = np.flatnonzero(is_over)
-        openings = self._games.move(states[games], np.zeros_like(games))
+        openings = self._games.move(states[ended], np.zeros_like(ended))
         states = states.copy()
-        states[games] = self._games.reply(openings, self.np_random, games)
+        states[ended] = self._games.reply(openings, self.np_random, ended)
         return states
 
     def _openings(self, first_player: Sequence[FirstPlayer | None], won: NDArray[np.bool_]) -> NDArray[np.int64]:
