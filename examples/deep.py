@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import copy
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from script import check_at_least, fail, need
+from script import check_at_least, checking_arguments, fail, need
 
 need("torch", "stable_baselines3", "sb3_contrib", "tensorboard", extras="examples,sb3")
 
 import gymnasium as gym  # noqa: E402
+import joblib  # noqa: E402
 import numpy as np  # noqa: E402
+import pandas as pd  # noqa: E402
 import torch  # noqa: E402
+from joblib.memory import MemorizedFunc  # noqa: E402
 from learners import BASELINES, SELF_PLAY  # noqa: E402
 from sb3_contrib import MaskablePPO  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
@@ -36,8 +40,8 @@ TABULATED = 2_000_000  # probabilities of a snapshot; those of larger games are 
 
 
 @dataclass
-class Recipe:
-    """The game, the network, and how it learns."""
+class Learning:
+    """The game, the network, and how it learns; not yet how it sees a position."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
@@ -47,8 +51,6 @@ class Recipe:
     """Whether taking the last object loses."""
     teacher: str = SELF_PLAY
     """Whom it plays against: self-play (a pool of its own earlier selves), random, take-N or expert."""
-    representation: Representation = "one-hot"
-    """How it sees a position."""
     steps: int = 4_000_000
     """How many moves it makes."""
     num_envs: int = 512
@@ -107,6 +109,14 @@ class Recipe:
                     f"--teacher must be {SELF_PLAY}, {', '.join(BASELINES)} or another take-N; got {self.teacher}"
                 )
         solver.sweep(self.rules)  # what is too large is refused before anything is learnt
+
+
+@dataclass
+class Recipe(Learning):
+    """All of a training run."""
+
+    representation: Representation = "one-hot"
+    """How it sees a position."""
 
 
 # --- Players --------------------------------------------------------------------------------------
@@ -210,19 +220,24 @@ class Seen(gym.vector.VectorWrapper):
         return told
 
 
-def games(recipe: Recipe, opponent: Any) -> NimVecEnv:
-    """The games that a recipe learns from: each starts anywhere."""
-    env = gym.make_vec(
+def vector_env(rules: NimRules, num_envs: int, opponent: Any) -> gym.vector.VectorEnv:
+    """Games that start anywhere."""
+    return gym.make_vec(
         "nim_env:Nim-v0",
-        num_envs=recipe.num_envs,
-        heaps=recipe.heaps,
-        max_take=recipe.max_take,
-        misere=recipe.misere,
+        num_envs=num_envs,
+        heaps=rules.heaps,
+        max_take=rules.max_take,
+        misere=rules.misere,
         opponent=opponent,
         random_start=True,
         autoreset_mode="SameStep",
     )
-    return NimVecEnv(REPRESENTATIONS[recipe.representation](Seen(env)))
+
+
+def games(recipe: Recipe, opponent: Any) -> NimVecEnv:
+    """The games that a recipe learns from."""
+    env = Seen(vector_env(recipe.rules, recipe.num_envs, opponent))
+    return NimVecEnv(REPRESENTATIONS[recipe.representation](env))
 
 
 def new_model(recipe: Recipe, env: NimVecEnv, log: Path) -> MaskablePPO:
@@ -251,18 +266,15 @@ class Course(BaseCallback):
         recipe: How it learns.
         pool: Its earlier selves, if it plays against them.
         looks: How often it is measured, evenly over its steps, and at the start.
-        report: Is told each row of what was found.
 
     Attributes:
         rows: What :func:`measured` found, with ``steps``, ``seconds`` of learning, and ``seen``, the share of all
             positions that it was shown by then.
     """
 
-    def __init__(
-        self, recipe: Recipe, pool: Pool | None, looks: int, report: Callable[[Row], None] = lambda _: None
-    ) -> None:
+    def __init__(self, recipe: Recipe, pool: Pool | None, looks: int) -> None:
         super().__init__()
-        self.recipe, self.pool, self.report = recipe, pool, report
+        self.recipe, self.pool = recipe, pool
         self.lessons, self.seconds = 0, 0.0
         self.next_looks = np.linspace(0, recipe.steps, looks + 1).tolist()
         self.rows: list[Row] = []
@@ -292,10 +304,11 @@ class Course(BaseCallback):
         self.seconds += time.perf_counter() - self._since
         if self.next_looks and step >= self.next_looks[0]:
             self.next_looks = [look for look in self.next_looks if look > step]
-            self._look(player, step)
+            self.look(player, step)
         self._since = time.perf_counter()
 
-    def _look(self, player: NetworkPolicy, step: int) -> None:
+    def look(self, player: NetworkPolicy, step: int) -> None:
+        """Holds the network against the truth."""
         encoded = self.training_env.env
         seen = encoded.env.seen[1:].mean()
         found = {**measured(self.recipe.rules, player), "seen": float(seen), "seconds": self.seconds}
@@ -303,7 +316,6 @@ class Course(BaseCallback):
             self.logger.record(f"nim/{name}", value)
         self.logger.dump(step)
         self.rows.append({"steps": step, **found})
-        self.report(self.rows[-1])
 
 
 def player_of(model: MaskablePPO, env: NimVecEnv) -> NetworkPolicy:
@@ -334,11 +346,11 @@ def value_accuracy(rules: NimRules, player: NetworkPolicy) -> float:
     return float(sum(right) / (rules.n_positions - 1))
 
 
-def learn(recipe: Recipe, looks: int, log: Path, report: Callable[[Row], None] = lambda _: None) -> list[Row]:
+def learn(recipe: Recipe, looks: int, log: Path) -> list[Row]:
     """A whole training run; what was found on the way, as :class:`Course` has it."""
     pool = new_pool(recipe)
     env = games(recipe, pool or recipe.teacher)
-    course = Course(recipe, pool, looks, report)
+    course = Course(recipe, pool, looks)
     new_model(recipe, env, log).learn(recipe.steps, course, tb_log_name=name_of_run(recipe))
     return course.rows
 
@@ -351,3 +363,65 @@ def new_pool(recipe: Recipe) -> Pool | None:
 def name_of_run(recipe: Recipe) -> str:
     """What a run is called in TensorBoard."""
     return f"{'-'.join(map(str, recipe.heaps))}_{recipe.teacher}_{recipe.representation}_seed_{recipe.seed}"
+
+
+# --- Many runs ------------------------------------------------------------------------------------
+
+
+def check_jobs(jobs: int) -> None:
+    """Ends the script if --jobs makes no sense."""
+    if jobs < -1 or not jobs:
+        fail(f"--jobs must be 1 or more, or -1 for all cores; got {jobs}")
+
+
+def run_all(
+    function: Callable[..., list[Row]],
+    runs: list[tuple],
+    folder: Path,
+    jobs: int,
+    tell: Callable[[tuple, list[Row]], str],
+) -> list[list[Row]]:
+    """What a function found in each of many runs, spread over the cores; those finished before are not repeated.
+
+    Args:
+        function: Takes a run's arguments and ``log``, TensorBoard's folder; others must find it in a module.
+        runs: The arguments of each.
+        folder: Where finished runs are kept.
+        jobs: How many at once; -1 for as many as there are cores.
+        tell: A finished run in a line.
+    """
+    with checking_arguments():
+        folder.mkdir(parents=True, exist_ok=True)
+    kept = joblib.Memory(folder, verbose=0).cache(function, ignore=["log"])
+    log = folder / "tensorboard"
+    before = sum(kept.check_call_in_cache(*run, log) for run in runs)
+    print(f"{len(runs)} runs, {before} of them finished before", flush=True)
+    with joblib.parallel_config(backend="loky", n_jobs=jobs):
+        return joblib.Parallel(batch_size=1)(joblib.delayed(_finished)(kept, run, log, tell) for run in runs)
+
+
+def table_of(runs: list[tuple[Recipe, int]], found: list[list[Row]]) -> pd.DataFrame:
+    """What runs of :func:`learn` found, a row for each look."""
+    return pd.DataFrame(
+        {
+            "heaps": "-".join(map(str, recipe.heaps)),
+            "n_heaps": len(recipe.heaps),
+            "representation": recipe.representation,
+            "seed": recipe.seed,
+            **row,
+        }
+        for (recipe, _), rows in zip(runs, found, strict=True)
+        for row in rows
+    )
+
+
+def _finished(kept: MemorizedFunc, run: tuple, log: Path, tell: Callable[[tuple, list[Row]], str]) -> list[Row]:
+    """The rows of a run, from what is kept where they are there; a new run is kept, and then told of."""
+    is_new = not kept.check_call_in_cache(*run, log)
+    if is_new:
+        torch.set_num_threads(1)  # there are as many runs as cores
+    rows = kept(*run, log)
+    if is_new:
+        sys.stdout.write(tell(run, rows) + "\n")  # in one piece, since others write too
+        sys.stdout.flush()
+    return rows

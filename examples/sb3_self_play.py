@@ -52,12 +52,16 @@ class KeptCourse(deep.Course):
     """A course that leaves checkpoints on its way."""
 
     def __init__(self, arguments: Arguments, pool: deep.Pool | None) -> None:
-        super().__init__(arguments, pool, arguments.looks, print_row)
+        super().__init__(arguments, pool, arguments.looks)
 
     def between_lessons(self) -> None:
         super().between_lessons()
         if self.lessons % self.recipe.lessons_a_checkpoint == 1:
             self.keep()
+
+    def look(self, player: deep.NetworkPolicy, step: int) -> None:
+        super().look(player, step)
+        print_row(self.rows[-1])
 
     def keep(self) -> None:
         """Writes the whole state of the run, or nothing."""
@@ -93,9 +97,19 @@ def main(arguments: Arguments) -> None:
     print("      moves  seconds  expert champion exploitability  values    seen")
     for row in course.rows:
         print_row(row)
+    if model.num_timesteps < arguments.steps:
+        learn(arguments, course, model)
+    row = course.rows[-1]
+    print(f"expert mastery {percent(row['expert'], 2)} % after {row['seconds']:.0f} s of learning")
+    print(f"model: {arguments.folder / 'model.zip'}")
+    save(picture_of(arguments, course.rows), arguments.folder / "sb3_self_play.png")
+
+
+def learn(arguments: Arguments, course: KeptCourse, model: MaskablePPO) -> None:
+    """What is left of the run."""
     try:
         model.learn(
-            max(0, arguments.steps - model.num_timesteps),
+            arguments.steps - model.num_timesteps,
             course,
             tb_log_name=deep.name_of_run(arguments),
             reset_num_timesteps=not arguments.resume,
@@ -106,10 +120,6 @@ def main(arguments: Arguments) -> None:
         raise
     course.keep()
     model.save(arguments.folder / "model.zip")
-    row = course.rows[-1]
-    print(f"expert mastery {percent(row['expert'], 2)} % after {row['seconds']:.0f} s of learning")
-    print(f"model: {arguments.folder / 'model.zip'}")
-    save(picture_of(arguments, course.rows), arguments.folder / "sb3_self_play.png")
 
 
 def begun(arguments: Arguments) -> tuple[KeptCourse, MaskablePPO]:

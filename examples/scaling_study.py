@@ -21,13 +21,12 @@ import joblib
 import matplotlib.pyplot as plt
 import pandas as pd
 import seaborn as sns
+from intervals import students, students_of_shares, wilsons
 from learners import LEARNERS, name_of
 from matplotlib.ticker import MaxNLocator
 from scaling import HYPERPARAMETERS, finished, study
-from scipy.stats import t
 
 from nim_env import NimRules, solver
-from nim_env.evaluation import MatchResult
 
 Learner = Literal["q-learning", "minimax-q", "win-counting"]
 
@@ -153,23 +152,6 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
     of_seeds = "one seed" if seeds == 1 else f"means of {seeds} seeds with 95 % intervals"
     figure.suptitle(f"The first heaps of {name_of(rules)}:\n{arguments.moves:,} moves each, {of_seeds}")
     return figure
-
-
-def students(values: pd.Series) -> tuple[float, float]:
-    """The 95 % interval of the mean by Student's t distribution (Student 1908, Biometrika 6)."""
-    half = t.ppf(0.975, len(values) - 1) * values.sem()
-    return values.mean() - half, values.mean() + half
-
-
-def students_of_shares(values: pd.Series) -> tuple[float, float]:
-    """The same where nothing can lie below 0 or above 1."""
-    low, high = students(values)
-    return max(0.0, low), min(1.0, high)
-
-
-def wilsons(values: pd.Series) -> tuple[float, float]:
-    """The 95 % interval of the share of ones."""
-    return MatchResult(int(values.sum()), len(values)).interval()
 
 
 PANELS = {

@@ -1,0 +1,123 @@
+"""What an action mask is worth: DQN and PPO without masks beside MaskablePPO with them, on one game at one budget.
+
+All learn from random starts against the same opponent, with the same network; PPO and MaskablePPO differ in the
+mask alone. Without a mask an illegal move loses the game on the spot, so what is legal has to be learnt as well.
+The figure shows in what share of all winning positions the best move of each wins, exactly, and how many of its
+moves in training were illegal. Runs are spread over all cores; finished ones are kept in --folder.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from script import check_at_least, check_picture, checking_arguments, fail, run, save
+
+import deep
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
+from intervals import students_of_shares
+from learners import name_of, percent
+from masking import ALGORITHMS, study
+
+from nim_env import NimRules, solver
+from nim_env.policies import as_policy
+
+Algorithm = Literal["DQN", "PPO", "MaskablePPO"]
+
+
+@dataclass
+class Arguments:
+    """The options of this script."""
+
+    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    """Starting heap sizes."""
+    max_take: int | None = None
+    """The most objects one move may take; None for no limit."""
+    misere: bool = True
+    """Whether taking the last object loses."""
+    teacher: str = "expert"
+    """Whom they play against: random, take-N or expert."""
+    algorithms: tuple[Algorithm, ...] = tuple(ALGORITHMS)
+    """Who learns."""
+    steps: int = 500_000
+    """How many moves each makes."""
+    looks: int = 20
+    """How often each is held against the truth, evenly over its steps."""
+    seeds: int = 5
+    """How many seeds, from --seed on."""
+    seed: int = 0
+    """The first seed; the same seeds give the same figures."""
+    jobs: int = -1
+    """How many runs at once; -1 for as many as there are cores."""
+    folder: Path = Path("results/sb3_masks")
+    """Where finished runs, the table (.csv), the figure (.png) and TensorBoard's logs are kept."""
+
+
+def main(arguments: Arguments) -> None:
+    check_picture(arguments.folder / "sb3_masks.png")
+    check_at_least(0, seed=arguments.seed)
+    check_at_least(1, steps=arguments.steps, looks=arguments.looks, seeds=arguments.seeds)
+    deep.check_jobs(arguments.jobs)
+    if not arguments.algorithms:
+        fail(f"--algorithms must name one or more of {', '.join(ALGORITHMS)}")
+    with checking_arguments():
+        rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
+        solver.sweep(rules)  # what is too large is refused before anything is learnt
+        as_policy(arguments.teacher, rules, "teacher")
+        deep.vector_env(rules, 1, arguments.teacher)
+    runs = {
+        (algorithm, seed): (algorithm, rules, arguments.teacher, arguments.steps, arguments.looks, seed)
+        for algorithm in dict.fromkeys(arguments.algorithms)
+        for seed in range(arguments.seed, arguments.seed + arguments.seeds)
+    }
+    found = deep.run_all(study, list(runs.values()), arguments.folder, arguments.jobs, tell)
+    table = pd.DataFrame(
+        {"algorithm": algorithm, "seed": seed, **row}
+        for (algorithm, seed), rows in zip(runs, found, strict=True)
+        for row in rows
+    )
+    table.to_csv(arguments.folder / "sb3_masks.csv", index=False)
+    print(f"table: {arguments.folder / 'sb3_masks.csv'}")
+    save(picture_of(arguments, rules, table), arguments.folder / "sb3_masks.png")
+
+
+def tell(run: tuple, rows: list[deep.Row]) -> str:
+    """A finished run in a line."""
+    algorithm, *_, seed = run
+    last = rows[-1]
+    right, illegal = percent(last["expert"]), percent(last["illegal"])
+    return f"{algorithm}, seed {seed}: expert mastery {right} %, illegal moves {illegal} %"
+
+
+def picture_of(arguments: Arguments, rules: NimRules, table: pd.DataFrame) -> plt.Figure:
+    """Expert mastery and the share of illegal moves against moves made."""
+    seeds = table["seed"].nunique()
+    figure, axes = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
+    panels = {
+        "expert": "Expert mastery: winning positions played right",
+        "illegal": "Share of illegal moves in training",
+    }
+    for axis, (column, title) in zip(axes, panels.items(), strict=True):
+        sns.lineplot(
+            table.dropna(subset=[column]),
+            x="steps",
+            y=column,
+            hue="algorithm",
+            style="algorithm",
+            errorbar=students_of_shares if seeds > 1 else None,
+            legend=column == "expert",
+            ax=axis,
+        )
+        axis.set(title=title, xlabel="moves made in training", ylabel="", ylim=(-0.02, 1.02))
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        axis.grid(alpha=0.3)
+    of_seeds = "one seed" if seeds == 1 else f"means of {seeds} seeds with 95 % intervals"
+    figure.suptitle(f"{name_of(rules)}, against {arguments.teacher} play: {of_seeds}")
+    return figure
+
+
+if __name__ == "__main__":
+    run(main, Arguments)
