@@ -2,6 +2,7 @@
 
 environments: steps per second of every kind of environment, and of others' environments.
 training: moves that the agents learn from per second.
+rollouts: steps per second that Stable-Baselines3 collects, from its environments alone and with MaskablePPO.
 exact: how long an exact answer takes, from a board of 48 positions to one of 645,120.
 systems: systems 1 and 5 here, through the standard API, and as bare loops without one (bare_loops.py).
 """
@@ -23,7 +24,7 @@ import matplotlib.pyplot as plt
 import pettingzoo
 import tyro
 from bare_loops import q_learning_self_play, win_counting
-from contenders import AT_ONCE, BOARDS, Contender, environments, exact, training
+from contenders import AT_ONCE, BOARDS, Contender, environments, exact, rollouts, training
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -35,7 +36,9 @@ from nim_env import NimRules
 MEASURED = {
     "environments": (environments, "Environments: steps per second by games at once"),
     "training": (training, "Training on 3-4-5: moves learnt from per second by games at once"),
+    "rollouts": (rollouts, "Stable-Baselines3: steps per second by games at once"),
 }
+DRAWN = ("environments", "training")
 Rates = dict[str, dict[int, float]]  # by contender and games at once
 
 
@@ -43,7 +46,9 @@ Rates = dict[str, dict[int, float]]  # by contender and games at once
 class Arguments:
     """The options of this script."""
 
-    part: Annotated[Literal["all", "environments", "training", "exact", "systems"], tyro.conf.Positional] = "all"
+    part: Annotated[
+        Literal["all", "environments", "training", "rollouts", "exact", "systems"], tyro.conf.Positional
+    ] = "all"
     """What to measure."""
     rounds: int = 5
     """How often each is timed; the median counts."""
@@ -75,8 +80,8 @@ def main(arguments: Arguments) -> None:
         Console().print(table_of_rates(arguments, title, all_of_them, found[part]))
         if missing:
             print(f"not installed: {', '.join(missing)}")
-    if found:
-        save(picture_of(found), arguments.picture)
+    if drawn := {part: found[part] for part in DRAWN if part in found}:
+        save(picture_of(drawn), arguments.picture)
     if arguments.part in ("all", "exact"):
         contenders = [contender for contender in exact() if not contender.missing]
         Console().print(table_of_answers(arguments, rates(arguments, contenders)))

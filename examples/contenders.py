@@ -277,6 +277,69 @@ def openspiel_learner() -> Run:
     return run
 
 
+# --- Rollouts through Stable-Baselines3 -----------------------------------------------------------
+
+
+def rollouts() -> list[Contender]:
+    """Learner steps per second: of the environments alone, masks included, and of MaskablePPO's rollouts."""
+    needs = ("torch", "stable_baselines3", "sb3_contrib")
+    kinds = {"NimVecEnv": (nim_vec_env, AT_ONCE), "DummyVecEnv": (dummy_vec_env, AT_ONCE[:-1])}
+    return [
+        Contender(f"{what}, {kind}", number, partial(measure, make, number), needs, kind == "DummyVecEnv")
+        for what, measure in (("environment", vec_env_steps), ("MaskablePPO", maskable_ppo_steps))
+        for kind, (make, numbers) in kinds.items()
+        for number in numbers
+    ]
+
+
+def nim_vec_env(number: int) -> Any:
+    from nim_env.sb3_vec_env import NimVecEnv
+
+    return NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=number, autoreset_mode="SameStep"))
+
+
+def dummy_vec_env(number: int) -> Any:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: gym.make("nim_env:Nim-v0")] * number)
+
+
+def vec_env_steps(make: Callable[[int], Any], number: int) -> Run:
+    """Random legal play; what sb3-contrib makes of the masks is not timed."""
+    env, generator = make(number), np.random.default_rng(0)
+    env.reset()
+
+    def run(seconds: float) -> tuple[int, float]:
+        steps, spent, begun = 0, 0.0, clock()
+        while not steps or clock() - begun < seconds:
+            start = clock()
+            rows = env.env_method("action_masks")
+            spent += clock() - start
+            masks = np.stack(rows)
+            actions = (generator.random(masks.shape) * masks).argmax(axis=1)
+            start = clock()
+            env.step(actions)
+            spent += clock() - start
+            steps += number
+        return steps, spent
+
+    return run
+
+
+def maskable_ppo_steps(make: Callable[[int], Any], number: int) -> Run:
+    """A whole rollout with sb3-contrib's default network, and no lesson after it."""
+    import torch
+    from sb3_contrib import MaskablePPO
+
+    class Rollouts(MaskablePPO):
+        def train(self) -> None:
+            """Learns nothing."""
+
+    torch.set_num_threads(1)
+    model = Rollouts("MlpPolicy", make(number), n_steps=8, batch_size=8 * number, seed=0, device="cpu")
+    return again_and_again(lambda: model.learn(8 * number, reset_num_timesteps=False), 8 * number)
+
+
 # --- Exact answers --------------------------------------------------------------------------------
 
 
@@ -311,7 +374,7 @@ def openspiel_exploitability() -> Run:
     return again_and_again(lambda: exploitability(game, policy.UniformRandomPolicy(game)))
 
 
-def again_and_again(call: Callable[[], object]) -> Run:
+def again_and_again(call: Callable[[], object], steps_of_a_call: int = 1) -> Run:
     """A call, repeated until the time is over."""
 
     def run(seconds: float) -> tuple[int, float]:
@@ -319,6 +382,6 @@ def again_and_again(call: Callable[[], object]) -> Run:
         while not calls or clock() - start < seconds:
             call()
             calls += 1
-        return calls, clock() - start
+        return calls * steps_of_a_call, clock() - start
 
     return run

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import io
 import sys
 import time
 from collections.abc import Callable
@@ -152,11 +152,19 @@ class NetworkPolicy:
     def kept(self, rules: NimRules) -> Policy:
         """The player as it is now, whatever the network learns from now on."""
         if rules.n_positions * rules.n_actions > TABULATED:
-            return NetworkPolicy(copy.deepcopy(self.network), self.encode)
+            return NetworkPolicy(_copy(self.network), self.encode)
         heaps = positions(rules)
         table = np.zeros((rules.n_positions, rules.n_actions), dtype=np.float32)
         table[1:] = self.action_probabilities(heaps, rules.action_mask(heaps))
         return TablePolicy(table, np.array(rules.strides))
+
+
+def _copy(network: BasePolicy) -> BasePolicy:
+    """Another network of the same weights; those that have learnt refuse to be copied as they stand."""
+    file = io.BytesIO()
+    network.save(file)
+    file.seek(0)
+    return type(network).load(file, device="cpu")
 
 
 @dataclass(frozen=True)

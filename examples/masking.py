@@ -18,7 +18,7 @@ from nim_env.sb3_vec_env import NimVecEnv
 
 NUM_ENVS = 64
 ALGORITHMS = {"DQN": DQN, "PPO": PPO, "MaskablePPO": MaskablePPO}
-OF_PPO = {"n_steps": 64, "batch_size": 512, "n_epochs": 4, "gae_lambda": 0.5, "ent_coef": 0.02}
+OF_PPO = {"n_steps": 64, "batch_size": 512, "n_epochs": 4, "gae_lambda": 0.5, "ent_coef": 0.3}
 HYPERPARAMETERS = {
     "DQN": {
         "buffer_size": 100_000,
@@ -35,7 +35,7 @@ HYPERPARAMETERS = {
 
 
 class Looks(BaseCallback):
-    """Holds a model against the truth, evenly over its steps.
+    """Holds a model against the truth, evenly over its steps; the entropy coefficient of PPO falls to 0 on the way.
 
     Attributes:
         rows: At each of the ``steps``: ``expert``, the share of winning positions in which its best move wins, and
@@ -44,7 +44,7 @@ class Looks(BaseCallback):
 
     def __init__(self, rules: NimRules, steps: int, looks: int) -> None:
         super().__init__()
-        self.rules, self.rows = rules, []
+        self.rules, self.steps, self.rows = rules, steps, []
         self.next_looks = np.linspace(0, steps, looks + 1)[1:].tolist()
         self.heaps = deep.positions(rules)
         self.masks, self.wins = rules.action_mask(self.heaps), theory.winning_action_mask(rules, self.heaps)
@@ -52,6 +52,10 @@ class Looks(BaseCallback):
 
     def _on_training_start(self) -> None:
         self.rows.append({"steps": 0, "expert": self._expert(), "illegal": np.nan})
+
+    def _on_rollout_start(self) -> None:
+        if hasattr(self.model, "ent_coef"):
+            self.model.ent_coef = OF_PPO["ent_coef"] * max(0.0, 1 - self.num_timesteps / self.steps)
 
     def _on_step(self) -> bool:
         self._moves += self.training_env.num_envs

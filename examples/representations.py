@@ -26,7 +26,7 @@ from learners import name_of, percent
 class Arguments(Learning):
     """The options of this script."""
 
-    steps: int = 2_000_000
+    steps: int = 1_000_000
     """How many moves each makes."""
     representations: tuple[Representation, ...] = tuple(REPRESENTATIONS)
     """Which representations."""

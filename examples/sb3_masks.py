@@ -22,7 +22,7 @@ from intervals import students_of_shares
 from learners import name_of, percent
 from masking import ALGORITHMS, study
 
-from nim_env import NimRules, solver
+from nim_env import NimRules, solver, theory
 from nim_env.policies import as_policy
 
 Algorithm = Literal["DQN", "PPO", "MaskablePPO"]
@@ -67,7 +67,8 @@ def main(arguments: Arguments) -> None:
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
         solver.sweep(rules)  # what is too large is refused before anything is learnt
         as_policy(arguments.teacher, rules, "teacher")
-        deep.vector_env(rules, 1, arguments.teacher)
+        if not theory.is_winning(rules, deep.positions(rules)).any():
+            fail(f"no position of {name_of(rules)}, can be won: there is nothing to learn")
     runs = {
         (algorithm, seed): (algorithm, rules, arguments.teacher, arguments.steps, arguments.looks, seed)
         for algorithm in dict.fromkeys(arguments.algorithms)

@@ -7,23 +7,11 @@ import gymnasium as gym
 import pettingzoo
 import pytest
 from configurations import GAMES, GYM, SIMPLE
-from expected_warnings import no_warning_but
+from expected_warnings import EXPECTED_OF_PETTINGZOO, no_warning_but
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, seed_test
 
 import nim_env
-
-# What PettingZoo's api_test says of any environment like this one, whatever it does.
-EXPECTED_OF_PETTINGZOO = {
-    "Observation is not a NumPy array": "the classic dictionary of observation and mask is not one",
-    "Observation space for each agent probably should be gymnasium.spaces.box or gymnasium.spaces.discrete": (
-        "it is that dictionary's"
-    ),
-    "Observation numpy array is all zeros.": "an empty board is all zeros",
-    "Action mask numpy array is all zeros (no legal actions).": "so is the mask of a finished game",
-    "Observation is a single number": "a game of one heap",
-    "Action mask is a single number": "a game of one action",
-}
 
 
 @pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)

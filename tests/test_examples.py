@@ -9,13 +9,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scripts import ENVIRONMENT, EXAMPLES, check_refused, left, run, run_without, talk
+from scripts import ENVIRONMENT, EXAMPLES, SCRIPTS, check_refused, left, run, run_without, talk
 
 import agents
 from nim_env import NimRules, TakePolicy, evaluation, solver, theory
 from nim_env.gym_env import NimEnv
-
-SCRIPTS = sorted(file.name for file in EXAMPLES.glob("*.py") if "__main__" in file.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

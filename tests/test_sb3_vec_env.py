@@ -15,7 +15,7 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize
 
 import nim_env  # noqa: F401  registers
-from nim_env import NimRules, evaluation
+from nim_env import NimRules, evaluation, wrappers
 from nim_env.sb3_vec_env import NimVecEnv
 
 
@@ -185,6 +185,66 @@ def test_under_vec_monitor_and_vec_normalize():
             lengths[game] = 0
     assert len(episodes) > 30
     assert is_masking_supported(env)
+
+
+@pytest.mark.parametrize("wrap", [wrappers.bits, lambda env: wrappers.masked_dict(wrappers.unary(env))])
+def test_around_wrapped_games(wrap):
+    """What wrapped games show is what DummyVecEnv over wrapped single ones does."""
+    number, game = 4, CERTAIN["loser first, seen in the masks"]
+    ours = NimVecEnv(wrap(gym.make_vec("Nim-v0", num_envs=number, autoreset_mode="SameStep", **game)))
+    theirs = DummyVecEnv([lambda: wrap(gym.make("Nim-v0", **game))] * number)
+    assert (ours.observation_space, ours.action_space) == (theirs.observation_space, theirs.action_space)
+    np.testing.assert_equal(ours.reset(), theirs.reset())
+    ended = 0
+    for _ in range(60):
+        masks = get_action_masks(ours)
+        np.testing.assert_array_equal(masks, get_action_masks(theirs))
+        one, other = ours.step(masks.argmax(axis=1)), theirs.step(masks.argmax(axis=1))
+        np.testing.assert_equal(one[0], dict(other[0]) if isinstance(other[0], dict) else other[0])
+        for mine, expected in zip(one[1:3], other[1:3], strict=True):
+            np.testing.assert_array_equal(mine, expected)
+        for mine, expected in zip(one[3], other[3], strict=True):
+            np.testing.assert_equal(mine, expected)
+        ended += one[2].sum()
+    assert ended > 20
+
+
+def test_a_network_learns_from_wrapped_games():
+    games = gym.make_vec(
+        "Nim-v0", 16, heaps=(7,), max_take=3, misere=False, random_start=True, autoreset_mode="SameStep"
+    )
+    env = NimVecEnv(wrappers.masked_dict(wrappers.bits(games)))
+    model = MaskablePPO(
+        "MultiInputPolicy", env, n_steps=16, batch_size=64, learning_rate=3e-3, seed=0, device="cpu"
+    )
+    model.learn(6_000)
+
+    def play(observation, action_mask):
+        seen = {"observations": env.env.env.encode(observation), "action_mask": action_mask.astype(np.float32)}
+        return model.predict(seen, action_masks=action_mask, deterministic=True)[0]
+
+    assert evaluation.mastery(NimRules((7,), 3, misere=False), play).expert > 0.8
+
+
+def test_masks_are_read_only_and_shared():
+    env = make(3, opponent=None)
+    env.reset()
+    *_, infos = env.step(np.zeros(3, dtype=int))
+    for mask, info in zip(env.env_method("action_masks"), infos, strict=True):
+        assert mask is info["action_mask"]
+        with pytest.raises(ValueError, match="read-only"):
+            mask[0] = 1
+
+
+@pytest.mark.parametrize("arguments", [{}, {"opponent": first_legal}, {"heaps": (1, 3, 5, 7, 9, 11)}])
+def test_the_masks_are_those_of_the_games(arguments):
+    env = make(8, **arguments)
+    env.reset()
+    for _ in range(20):
+        rows = env.env_method("action_masks")
+        np.testing.assert_array_equal(rows, env.games.action_masks())
+        *_, infos = env.step(np.argmax(rows, axis=1))
+        assert all(info["illegal_action"] is False for info in infos)
 
 
 def test_the_algorithms_learn_on_it():

@@ -2,16 +2,20 @@
 
 import gymnasium as gym
 import numpy as np
+import pettingzoo
 import pytest
+import torch
 from configurations import GYM, SIMPLE
 from expected_warnings import no_warning_but
+from pettingzoo.utils import BaseWrapper
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
+from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3 import DQN
 from stable_baselines3.common.env_checker import check_env
 
 import nim_env
-from nim_env import evaluation
+from nim_env import NimRules, evaluation
 
 
 @pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
@@ -72,3 +76,100 @@ def test_dqn_steps_through_the_environment():
     env = nim_env.gym_env.NimEnv(**SIMPLE, first_player="agent")
     env.reset()
     env.step(action)  # a 0-d integer array is an action
+
+
+# --- PettingZoo's tutorial on Connect Four with Stable-Baselines3 and masks, retold ----------------
+
+
+class OneAgentAtATime(BaseWrapper, gym.Env):
+    """Whoever is to move is the learner; the mask is asked for beside."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = env.observation_space(env.possible_agents[0])["observation"]
+        self.action_space = env.action_space(env.possible_agents[0])
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed, options)
+        return self.observe(self.agent_selection), {}
+
+    def step(self, action):
+        mover = self.agent_selection
+        super().step(action)
+        seen = self.observe(self.agent_selection)
+        return (
+            seen,
+            self._cumulative_rewards[mover],
+            self.terminations[mover],
+            self.truncations[mover],
+            self.infos[mover],
+        )
+
+    def observe(self, agent):
+        return super().observe(agent)["observation"]
+
+    def action_mask(self):
+        return super().observe(self.agent_selection)["action_mask"]
+
+
+@pytest.mark.parametrize("identifier", ["classic/connect_four-v3", "nim-v0"])
+def test_the_tutorial_runs_with_its_id_changed(identifier):
+    env = ActionMasker(OneAgentAtATime(pettingzoo.make("aec", identifier)), lambda env: env.action_mask())
+    model = MaskablePPO("MlpPolicy", env, n_steps=128, batch_size=64, n_epochs=2, seed=0, device="cpu")
+    model.learn(256)
+    games = pettingzoo.make("aec", identifier)
+    for seed in range(3):  # the learner against random play, as the tutorial evaluates it
+        games.reset(seed=seed)
+        games.action_space("player_0").seed(seed)
+        plies = 0
+        for player in games.agent_iter():
+            seen, reward, terminated, truncated, _ = games.last()
+            if terminated or truncated:
+                break
+            if player == games.possible_agents[0]:
+                action = games.action_space(player).sample(seen["action_mask"])
+            else:
+                action = int(model.predict(seen["observation"], action_masks=seen["action_mask"])[0])
+            assert seen["action_mask"][action]
+            games.step(action)
+            plies += 1
+        assert plies > 1
+        assert abs(reward) == 1
+        assert sum(games.rewards.values()) == 0
+
+
+# --- A loop of one's own, as CleanRL writes them ----------------------------------------------------
+
+
+def test_a_loop_in_plain_pytorch_learns():
+    torch.manual_seed(0)
+    game = {"heaps": (7,), "max_take": 3, "misere": False}
+    envs = gym.make_vec("Nim-v0", num_envs=64, random_start=True, autoreset_mode="SameStep", **game)
+    network = torch.nn.Sequential(torch.nn.Linear(8, 64), torch.nn.Tanh(), torch.nn.Linear(64, 3))
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-2)
+    observations, infos = envs.reset(seed=0)
+    for _ in range(60):
+        rewards_of, probabilities, ends = [], [], []
+        for _ in range(16):
+            logits = network(torch.nn.functional.one_hot(torch.as_tensor(observations)[:, 0], 8).float())
+            mask = torch.as_tensor(infos["action_mask"]).bool()
+            policy = torch.distributions.Categorical(logits=logits.masked_fill(~mask, -1e8))
+            actions = policy.sample()
+            observations, rewards, terminations, truncations, infos = envs.step(actions.numpy())
+            rewards_of.append(rewards)
+            probabilities.append(policy.log_prob(actions))
+            ends.append(terminations | truncations)
+        losses, returns = [], np.zeros(64)
+        for step in reversed(range(16)):  # what each game brought from here on
+            returns = rewards_of[step] + returns * ~ends[step]
+            losses.append(-(probabilities[step] * torch.as_tensor(returns)).mean())
+        optimiser.zero_grad()
+        torch.stack(losses).mean().backward()
+        optimiser.step()
+
+    def play(observation, action_mask):
+        with torch.no_grad():
+            logits = network(torch.nn.functional.one_hot(torch.as_tensor(observation)[:, 0], 8).float())
+        return logits.masked_fill(torch.as_tensor(action_mask) == 0, -1e8).argmax(dim=1).numpy()
+
+    assert evaluation.mastery(NimRules((7,), 3, misere=False), play).expert == 1

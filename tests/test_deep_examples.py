@@ -1,0 +1,297 @@
+"""The scripts that train networks, as a user runs them; in a file of their own for machines without PyTorch."""
+
+import pickle
+import re
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sb3_contrib import MaskablePPO
+from scripts import DEEP_SCRIPTS, ENVIRONMENT, EXAMPLES, check_refused, run, run_without
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from nim_env import NimRules, evaluation
+
+SMALL = ("--heaps", 1, 2, 3, "--num-envs", 32, "--rollout", 16, "--batch-size", 128, "--layers", 32)
+
+
+def curves(folder):
+    """What TensorBoard shows of one run: by name, the steps and values."""
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    return {
+        name: [(event.step, event.value) for event in events.Scalars(name)] for name in events.Tags()["scalars"]
+    }
+
+
+@pytest.mark.parametrize("script", DEEP_SCRIPTS)
+def test_help(script, tmp_path):
+    done = run(script, "--help", folder=tmp_path)
+    assert done.returncode == 0
+    assert "--seed" in done.stdout
+    assert not done.stderr
+
+
+@pytest.mark.parametrize("script", DEEP_SCRIPTS)
+def test_an_unknown_flag_is_one_line(script, tmp_path):
+    check_refused(run(script, "--nonsense", "3", folder=tmp_path), r"Unrecognized options: --nonsense.*see --help")
+
+
+@pytest.mark.parametrize("package", ["torch", "stable_baselines3", "sb3_contrib", "tensorboard"])
+def test_a_missing_package_is_named_with_its_extra(package, tmp_path):
+    done = run_without([package], "sb3_self_play.py", folder=tmp_path)
+    check_refused(done, rf'^{package} is missing; run pip install -e "\.\[examples,sb3\]"')
+
+
+# --- sb3_self_play.py -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def self_play(tmp_path_factory):
+    """A run that was never stopped: 20 lessons on 1-2-3."""
+    folder = tmp_path_factory.mktemp("self_play")
+    done = run("sb3_self_play.py", *SMALL, *COURSE, folder=folder)
+    assert done.returncode == 0, done.stderr
+    assert not done.stderr
+    return done.stdout, folder / "results" / "sb3_self_play"
+
+
+COURSE = ("--steps", 20 * 32 * 16, "--looks", 4, "--lessons-a-checkpoint", 2, "--lessons-a-snapshot", 3)
+
+
+def figures(output):
+    """The table of a run without the seconds."""
+    rows = re.findall(r"^ *([\d,]+) +\d+ +([\d.]+) +(yes|no) +([\d.]+) +([\d.]+) +([\d.]+)$", output, re.M)
+    return [(int(moves.replace(",", "")), *rest) for moves, *rest in rows]
+
+
+def test_self_play_ends_in_a_table_a_model_and_a_picture(self_play):
+    output, folder = self_play
+    rows = figures(output)
+    assert [moves for moves, *_ in rows] == [0, 2560, 5120, 7680, 10240]
+    assert (folder / "sb3_self_play.png").read_bytes().startswith(b"\x89PNG")
+    rules = NimRules((1, 2, 3))
+    model = MaskablePPO.load(folder / "model.zip", device="cpu")
+    encode = lambda heaps: np.eye(9, dtype=np.float32)[np.asarray(heaps) + np.array([0, 2, 5])].sum(axis=-2)  # noqa: E731
+    play = lambda o, m: model.predict(encode(o), action_masks=m, deterministic=True)[0]  # noqa: E731
+    found = evaluation.mastery(rules, play)
+    assert float(rows[-1][1]) == pytest.approx(100 * found.expert, abs=0.06)
+    assert (rows[-1][2] == "yes") == found.champion
+    assert f"expert mastery {100 * found.expert:.2f} %" in output
+
+
+def test_tensorboard_has_the_truth_among_its_curves(self_play):
+    output, folder = self_play
+    (log,) = (folder / "tensorboard").iterdir()
+    assert log.name.startswith("1-2-3_self-play_one-hot_seed_0")
+    shown = curves(log)
+    rows = figures(output)
+    assert [step for step, _ in shown["nim/expert"]] == [moves for moves, *_ in rows]
+    for (_, value), row in zip(shown["nim/expert"], rows, strict=True):
+        assert float(row[1]) == pytest.approx(100 * value, abs=0.06)
+    for (_, value), row in zip(shown["nim/exploitability"], rows, strict=True):
+        assert float(row[3]) == pytest.approx(value, abs=1e-4)
+    assert {"train/entropy_loss", "nim/champion", "nim/value_accuracy", "nim/seen"} < shown.keys()
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_network(self_play, tmp_path):
+    output, folder = self_play
+    process = subprocess.Popen(
+        [sys.executable, EXAMPLES / "sb3_self_play.py", *map(str, (*SMALL, *COURSE))],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        env=ENVIRONMENT,
+    )
+    for line in process.stdout:
+        if re.match(r" *5,120 ", line):
+            break
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert re.search(r"--resume goes on from results.*checkpoint\.pkl\nstopped$", told.strip())
+    kept = tmp_path / "results" / "sb3_self_play"
+    assert not (kept / "model.zip").exists()
+    before = (kept / "checkpoint.pkl").read_bytes()
+    for arguments, message in (
+        (
+            ("--heaps", 3, 4, 5),
+            r"--heaps \(3, 4, 5\) differs from the run of .*checkpoint\.pkl, which has \(1, 2, 3\)",
+        ),
+        (("--seed", 7), "--seed 7 differs from the run of .*, which has 0"),
+        (("--representation", "bits"), "--representation bits differs from the run of .*, which has one-hot"),
+    ):
+        check_refused(run("sb3_self_play.py", "--resume", *arguments, folder=tmp_path), message)
+    assert (kept / "checkpoint.pkl").read_bytes() == before
+    done = run("sb3_self_play.py", "--resume", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert figures(done.stdout) == figures(output)
+    one, other = (MaskablePPO.load(path / "model.zip", device="cpu") for path in (kept, folder))
+    assert one.num_timesteps == other.num_timesteps == 10240
+    for name, weights in one.policy.state_dict().items():
+        np.testing.assert_array_equal(weights.numpy(), other.policy.state_dict()[name].numpy(), err_msg=name)
+    finished = run("sb3_self_play.py", "--resume", folder=tmp_path)  # there is nothing left to do
+    assert figures(finished.stdout) == figures(output)
+
+
+def test_another_seed_is_another_run_and_the_same_the_same(self_play, tmp_path):
+    output, _ = self_play
+    short = (*SMALL, "--steps", 1024, "--looks", 1)
+    first = run("sb3_self_play.py", *short, "--seed", 1, "--folder", "a", folder=tmp_path)
+    again = run("sb3_self_play.py", *short, "--seed", 1, "--folder", "b", folder=tmp_path)
+    assert first.returncode == again.returncode == 0
+    assert figures(first.stdout) == figures(again.stdout)
+    assert figures(first.stdout)[0] != figures(output)[0]
+
+
+def test_a_broken_checkpoint_is_one_line_and_stays(self_play, tmp_path):
+    whole = (self_play[1] / "checkpoint.pkl").read_bytes()
+    path = tmp_path / "results" / "sb3_self_play" / "checkpoint.pkl"
+    check_refused(
+        run("sb3_self_play.py", "--resume", folder=tmp_path),
+        "--resume needs a checkpoint, but there is no results",
+    )
+    path.parent.mkdir(parents=True)
+    for broken in (whole[: len(whole) // 2], b"", b"nonsense", pickle.dumps({"model": b""}), pickle.dumps([1])):
+        path.write_bytes(broken)
+        done = run("sb3_self_play.py", "--resume", folder=tmp_path)
+        check_refused(done, r"checkpoint\.pkl is broken, or no checkpoint of this script \(\w+\)")
+        assert path.read_bytes() == broken
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--teacher", "grandmaster"],
+            "--teacher must be one of self-play, random, take-3, expert.*got grandmaster",
+        ),
+        (["--representation", "hex"], "--representation"),
+        (["--steps", "0"], "--steps must be 1 or more; got 0"),
+        (["--batch-size", "1"], "--batch-size must be 2 or more; got 1"),
+        (["--layers", "8", "0"], "--layers must be 1 or more each; got 8 0"),
+        (["--learning-rate", "-1"], "--learning-rate must be above 0; got -1"),
+        (["--entropy", "nan"], "--entropy must be 0 or more; got nan"),
+        (["--gae-lambda", "2"], "--gae-lambda must lie between 0 and 1; got 2"),
+        (["--heaps", "0"], "not all 0"),
+        (["--heaps", *["200"] * 5], "too large to sweep"),
+        (["--lessons-a-checkpoint", "0"], "--lessons-a-checkpoint must be 1 or more; got 0"),
+    ],
+)
+def test_mistakes_in_self_play_are_one_line(arguments, message, tmp_path):
+    check_refused(run("sb3_self_play.py", *arguments, folder=tmp_path), message)
+    assert not list(tmp_path.iterdir())
+
+
+def test_self_play_learns(tmp_path):
+    done = run(
+        "sb3_self_play.py",
+        *(
+            "--heaps",
+            1,
+            2,
+            3,
+            "--steps",
+            100_000,
+            "--num-envs",
+            128,
+            "--batch-size",
+            512,
+            "--layers",
+            64,
+            "--looks",
+            5,
+        ),
+        *("--representation", "bits", "--learning-rate", 3e-3),
+        folder=tmp_path,
+    )
+    rows = figures(done.stdout)
+    assert float(rows[-1][1]) > 90
+    assert float(rows[-1][1]) > float(rows[0][1])
+
+
+# --- sb3_masks.py ---------------------------------------------------------------------------------
+
+
+def test_masks(tmp_path):
+    small = ("--heaps", 2, 3, "--steps", 6000, "--looks", 3, "--seeds", 2)
+    done = run("sb3_masks.py", *small, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "6 runs, 0 of them finished before" in done.stdout
+    for algorithm in ("DQN", "PPO", "MaskablePPO"):
+        assert re.search(
+            rf"^{algorithm}, seed 1: expert mastery [\d.]+ %, illegal moves [\d.]+ %$", done.stdout, re.M
+        )
+    folder = tmp_path / "results" / "sb3_masks"
+    table = pd.read_csv(folder / "sb3_masks.csv")
+    assert table.groupby(["algorithm", "seed"]).size().tolist() == [4] * 6
+    last = table[table["steps"] > 0].groupby("algorithm")["illegal"]
+    assert last.max()["MaskablePPO"] == 0
+    assert last.min()["PPO"] > 0
+    assert last.min()["DQN"] > 0
+    assert table["expert"].between(0, 1).all()
+    assert (folder / "sb3_masks.png").read_bytes().startswith(b"\x89PNG")
+    shown = curves(folder / "tensorboard" / "PPO_seed_0_1")
+    of_run = table[(table["algorithm"] == "PPO") & (table["seed"] == 0) & (table["steps"] > 0)]
+    assert [value for _, value in shown["nim/expert"]] == pytest.approx(of_run["expert"].tolist())
+    assert [value for _, value in shown["nim/illegal"]] == pytest.approx(of_run["illegal"].tolist())
+    again = run("sb3_masks.py", *small, folder=tmp_path)
+    assert "6 runs, 6 of them finished before" in again.stdout
+    pd.testing.assert_frame_equal(pd.read_csv(folder / "sb3_masks.csv"), table)
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments", "message"),
+    [
+        ("sb3_masks.py", ["--teacher", "self-play"], "teacher must be.*got 'self-play'"),
+        ("sb3_masks.py", ["--algorithms"], "--algorithms must name one or more of DQN, PPO, MaskablePPO"),
+        ("sb3_masks.py", ["--jobs", "0"], "--jobs must be 1 or more, or -1 for all cores; got 0"),
+        ("sb3_masks.py", ["--heaps", "1"], "no position of 1, misère play, take any number, can be won"),
+        ("representations.py", ["--representations"], "--representations must name one or more"),
+        ("representations.py", ["--seeds", "0"], "--seeds must be 1 or more"),
+        ("scaling_deep.py", ["--fewest", "8"], "--fewest must be at most the number of heaps, 7; got 8"),
+        ("scaling_deep.py", ["--teacher", "take-0"], "--teacher must be one of"),
+    ],
+)
+def test_mistakes_are_one_line(script, arguments, message, tmp_path):
+    check_refused(run(script, *arguments, folder=tmp_path), message)
+    assert not list(tmp_path.iterdir())
+
+
+# --- representations.py and scaling_deep.py -------------------------------------------------------
+
+
+def test_representations(tmp_path):
+    done = run("representations.py", *SMALL, "--steps", 2048, "--looks", 2, "--seeds", 2, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results" / "representations"
+    table = pd.read_csv(folder / "representations.csv")
+    assert set(table["representation"]) == {"one-hot", "bits", "unary"}
+    assert table.groupby(["representation", "seed"])["steps"].agg(list).tolist() == [[0, 1024, 2048]] * 6
+    assert table["value_accuracy"].between(0, 1).all()
+    assert (folder / "representations.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list((folder / "tensorboard").iterdir())) == 6
+
+
+def test_scaling_deep(tmp_path):
+    done = run(
+        "scaling_deep.py",
+        *("--heaps", 1, 3, 5, 7, 9, "--fewest", 3, "--representations", "bits", "unary", "--steps", 2048),
+        *SMALL[4:],
+        folder=tmp_path,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"1-3-5-7-9, unary, seed 0: expert mastery [\d.]+ %, values right [\d.]+ %", done.stdout)
+    folder = tmp_path / "results" / "scaling_deep"
+    table = pd.read_csv(folder / "scaling_deep.csv")
+    assert sorted(zip(table["n_heaps"], table["representation"], strict=True)) == [
+        (n, name) for n in (3, 4, 5) for name in ("bits", "unary")
+    ]
+    seen = table.set_index("n_heaps")["seen"]
+    assert (seen[3] > 0.9).all()
+    assert (seen[5] < 0.7).all()  # 4,096 positions of 3,840 at most, drawn with repetitions
+    assert (folder / "scaling_deep.png").read_bytes().startswith(b"\x89PNG")
