@@ -35,7 +35,7 @@ HYPERPARAMETERS = {
 
 
 class Looks(BaseCallback):
-    """Holds a model against the truth, evenly over its steps; the entropy coefficient of PPO falls to 0 on the way.
+    """Holds a model against the truth, evenly over its steps, while the entropy coefficient of PPO falls to 0.
 
     Attributes:
         rows: At each of the ``steps``: ``expert``, the share of winning positions in which its best move wins, and
