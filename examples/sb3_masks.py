@@ -42,11 +42,11 @@ class Arguments:
     """Whom they play against: random, take-N or expert."""
     algorithms: tuple[Algorithm, ...] = tuple(ALGORITHMS)
     """Who learns."""
-    steps: int = 500_000
+    steps: int = 600_000
     """How many moves each makes."""
     looks: int = 20
     """How often each is held against the truth, evenly over its steps."""
-    seeds: int = 5
+    seeds: int = 3
     """How many seeds, from --seed on."""
     seed: int = 0
     """The first seed; the same seeds give the same figures."""

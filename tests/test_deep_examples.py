@@ -210,12 +210,11 @@ def test_mistakes_in_self_play_are_one_line(arguments, message, run_here, tmp_pa
 
 def test_self_play_learns(run_here):
     learning = ("--heaps", 1, 2, 3, "--steps", 60_000, "--num-envs", 64, "--rollout", 16, "--batch-size", 256)
-    done = run_here(
-        "sb3_self_play.py", *learning, "--layers", 64, "--learning-rate", 5e-3, "--representation", "bits"
-    )
+    done = run_here("sb3_self_play.py", *learning, "--layers", 64, 64, "--learning-rate", 5e-3, "--looks", 4)
     rows = figures(done.stdout)
     assert float(rows[-1][1]) == 100
     assert rows[-1][2] == "yes"
+    assert float(rows[-1][3]) < 0.1
     assert float(rows[0][1]) < 60
 
 
