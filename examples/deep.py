@@ -93,6 +93,9 @@ class Learning:
             lessons_a_snapshot=self.lessons_a_snapshot,
         )
         check_at_least(2, batch_size=self.batch_size)
+        if self.num_envs * self.rollout % self.batch_size:
+            lesson = self.num_envs * self.rollout
+            fail(f"--batch-size must divide --num-envs times --rollout, {lesson:,}; got {self.batch_size:,}")
         if any(layer < 1 for layer in self.layers):
             fail(f"--layers must be 1 or more each; got {' '.join(map(str, self.layers))}")
         if not 0 < self.learning_rate < float("inf"):

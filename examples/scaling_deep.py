@@ -37,7 +37,7 @@ class Arguments(Learning):
     """The number of heaps of the smallest board; the boards are the first so many heaps."""
     misere: bool = False
     """Whether taking the last object loses."""
-    steps: int = 1_000_000
+    steps: int = 2_000_000
     """How many moves each network makes."""
     representations: tuple[Representation, ...] = tuple(REPRESENTATIONS)
     """Which representations."""

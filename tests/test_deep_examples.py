@@ -194,6 +194,7 @@ def test_a_broken_checkpoint_is_one_line_and_stays(self_play, run_here, tmp_path
         (["--representation", "hex"], "--representation"),
         (["--steps", "0"], "--steps must be 1 or more; got 0"),
         (["--batch-size", "1"], "--batch-size must be 2 or more; got 1"),
+        (["--batch-size", "1000"], "--batch-size must divide --num-envs times --rollout, 16,384; got 1,000"),
         (["--layers", "8", "0"], "--layers must be 1 or more each; got 8 0"),
         (["--learning-rate", "-1"], "--learning-rate must be above 0; got -1"),
         (["--entropy", "nan"], "--entropy must be 0 or more; got nan"),

@@ -1,5 +1,9 @@
 """Stable-Baselines3 on the environments, in a file of its own for machines without PyTorch."""
 
+import re
+from functools import partial
+from pathlib import Path
+
 import gymnasium as gym
 import numpy as np
 import pettingzoo
@@ -11,11 +15,12 @@ from pettingzoo.utils import BaseWrapper
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
 from sb3_contrib.common.wrappers import ActionMasker
-from stable_baselines3 import DQN
+from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_checker import check_env
 
 import nim_env
 from nim_env import NimRules, evaluation
+from nim_env.sb3_vec_env import NimVecEnv
 
 
 @pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
@@ -173,3 +178,40 @@ def test_a_loop_in_plain_pytorch_learns():
         return logits.masked_fill(torch.as_tensor(action_mask) == 0, -1e8).argmax(dim=1).numpy()
 
     assert evaluation.mastery(NimRules((7,), 3, misere=False), play).expert == 1
+
+
+# --- The README's table of libraries ----------------------------------------------------------------
+
+README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+LINES = re.findall(r"^\| ([^|`]+[^|]*) \| `(.+)` \|$", README, re.M)
+
+
+@pytest.mark.parametrize(("library", "line"), [line for line in LINES if "TorchRL" not in line[0]])
+def test_the_lines_of_the_readme(library, line):  # noqa: ARG001
+    envs = gym.make_vec("nim_env:Nim-v0", num_envs=3)
+    small = {"n_steps": 16, "batch_size": 16, "n_epochs": 1, "device": "cpu"}
+    known = {
+        "gym": gym,
+        "pettingzoo": pettingzoo,
+        "PPO": partial(PPO, **small),
+        "MaskablePPO": partial(MaskablePPO, **small),
+        "DQN": partial(DQN, device="cpu"),
+        "NimVecEnv": NimVecEnv,
+        "torch": torch,
+        "Categorical": torch.distributions.Categorical,
+        "logits": torch.zeros(3, 16),
+        "infos": envs.reset(seed=0)[1],
+    }
+    exec(line, known)
+    if "model" in known:
+        assert known["model"].learn(100).num_timesteps >= 100
+    elif "policy" in known:
+        mask = known["infos"]["action_mask"]
+        actions = known["policy"].sample().numpy()
+        assert mask[np.arange(3), actions].all()
+    else:
+        (known.get("env") or known["envs"]).reset(seed=0)
+
+
+def test_the_table_of_libraries_is_read():
+    assert len(LINES) == 10
