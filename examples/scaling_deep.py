@@ -23,6 +23,8 @@ from intervals import students_of_shares
 from learners import name_of, percent
 from matplotlib.ticker import MaxNLocator
 
+from nim_env import NimRules, evaluation
+
 ALPHA_ZERO = {5: 0.93, 6: 0.57, 7: 0.63}
 """Its value accuracy by the number of heaps, from the logs of Zhou and Riis (2022, arXiv:2205.12787)."""
 
@@ -119,18 +121,33 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
         axis.set_xlim(table["n_heaps"].min() - 0.3, table["n_heaps"].max() + 0.3)
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(alpha=0.3)
+    draw_without_learning(arguments, axes[0, 0], axes[1, 0])
     if published := published_boards(arguments, table):
         label = "AlphaZero (Zhou and Riis 2022)"
         axes[1, 0].plot(
             published, [ALPHA_ZERO[n_heaps] for n_heaps in published], "k*", markersize=11, label=label
         )
-        axes[1, 0].legend(loc="lower left")
+    axes[0, 0].legend()
+    axes[1, 0].legend(loc="lower left")
     of_seeds = "one seed" if seeds == 1 else f"means of {seeds} seeds with 95 % intervals"
     figure.suptitle(
         f"The first heaps of {name_of(arguments.rules)}:\n"
         f"MaskablePPO taught by {arguments.teacher}, {arguments.steps:,} moves each, {of_seeds}"
     )
     return figure
+
+
+def draw_without_learning(arguments: Arguments, mastery: plt.Axes, value_accuracy: plt.Axes) -> None:
+    """What needs no learning: random play, and the word that whoever is to move wins."""
+    boards = [
+        NimRules(arguments.heaps[:n_heaps], arguments.max_take, arguments.misere)
+        for n_heaps in range(arguments.fewest, len(arguments.heaps) + 1)
+    ]
+    found = [evaluation.mastery(rules, "random") for rules in boards]
+    heaps = [rules.n_heaps for rules in boards]
+    mastery.plot(heaps, [each.expert for each in found], ":", color="gray", label="random play")
+    won = [each.winning_positions / (rules.n_positions - 1) for rules, each in zip(boards, found, strict=True)]
+    value_accuracy.plot(heaps, won, ":", color="gray", label='"won" of every position')
 
 
 def published_boards(arguments: Arguments, table: pd.DataFrame) -> list[int]:
