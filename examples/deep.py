@@ -162,6 +162,41 @@ class NetworkPolicy:
         return TablePolicy(table, np.array(rules.strides))
 
 
+class BestMoves:
+    """A network as a player that makes its best moves, as saved agents do."""
+
+    def __init__(self, player: NetworkPolicy) -> None:
+        self.player = player
+
+    def act(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        return self.player.best(observation, action_mask)
+
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        actions = np.asarray(self.act(observation, action_mask))
+        return (np.arange(action_mask.shape[-1]) == actions[..., None]).astype(float)
+
+
+def saved_model(path: Path, rules: NimRules) -> BestMoves:
+    """The MaskablePPO model in a file, which must be one of this game, in whatever way it sees positions.
+
+    Raises:
+        ValueError: The file is damaged, or holds another kind of model.
+    """
+    try:
+        model = MaskablePPO.load(path, device="cpu")
+    except Exception as error:  # whatever a broken file may raise
+        raise ValueError(f"{path} is damaged or holds no MaskablePPO model ({type(error).__name__})") from error
+    plain = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
+    ways = [(plain.observation_space, np.asarray)]
+    ways += [(env.observation_space, env.encode) for env in (wrap(plain) for wrap in REPRESENTATIONS.values())]
+    spaces = model.observation_space, model.action_space
+    fitting = [encode for space, encode in ways if spaces == (space, plain.action_space)]
+    if not fitting:
+        game = "-".join(map(str, rules.heaps))
+        fail(f"{path} holds a model of another game than {game}; see --heaps and --max-take")
+    return BestMoves(NetworkPolicy(model.policy, fitting[0]))
+
+
 def _copy(network: BasePolicy) -> BasePolicy:
     """Another network of the same weights; those that have learnt refuse to be copied as they stand."""
     file = io.BytesIO()

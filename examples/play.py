@@ -31,7 +31,7 @@ class Arguments:
 
     opponent: str = "q-learning"
     """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; or the file of a
-    saved agent, which knows its heaps but not whether it was trained for misère play."""
+    saved agent or of a model of sb3_self_play.py, which know their heaps but not whether misère play."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
@@ -84,7 +84,7 @@ def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
     if not path.is_file():
         fail(
             f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
-            "nor the file of a saved agent"
+            "nor the file of a saved agent or model"
         )
     return saved_agent(path, rules)
 

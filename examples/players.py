@@ -1,4 +1,4 @@
-"""Players that a command line names: saved agents, and functions in files."""
+"""Players that a command line names: saved agents and models, and functions in files."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import re
 import sys
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -21,24 +22,38 @@ from nim_env.policies import PolicyLike, as_policy
 
 
 def entrant(name: str, rules: NimRules, option: str) -> PolicyLike:
-    """A built-in policy, the function that ``file.py:function`` names, or a saved agent."""
+    """A built-in policy, the function that ``file.py:function`` names, or a saved agent or model."""
     if function := own_function(name):
         return function
     with contextlib.suppress(ValueError):
         return as_policy(name, rules)
     if not Path(name).is_file():
-        fail(f"{option} {name} is no random, take-N, expert or file.py:function, nor the file of a saved agent")
+        kinds = "random, take-N, expert or file.py:function, nor the file of a saved agent or model"
+        fail(f"{option} {name} is no {kinds}")
     return saved_agent(Path(name), rules)
 
 
-def saved_agent(path: Path, rules: NimRules) -> agents.Agent:
-    """The agent in a file, which must be one of this game."""
+def saved_agent(path: Path, rules: NimRules) -> Any:
+    """The agent in a file, or the model that sb3_self_play.py saved, which must be one of this game."""
+    if _is_model(path):
+        import deep
+
+        return deep.saved_model(path, rules)
     agent = agents.load(path)
     spaces = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
     if (agent.observation_space, agent.action_space) != (spaces.observation_space, spaces.action_space):
         game = "-".join(map(str, rules.heaps))
         fail(f"{path} holds an agent of another game than {game}; see --heaps and --max-take")
     return agent
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a file is one of Stable-Baselines3."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return "policy.pth" in file.namelist()
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
 def own_function(name: str) -> Callable[[Any, Any], Any] | None:

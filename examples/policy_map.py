@@ -43,7 +43,7 @@ class Arguments(Training):
     teacher: str | None = None
     """self-play, random, take-N or expert; by default self-play, and random for win-counting."""
     player: str | None = None
-    """Instead of a learner: random, take-N, expert, the file of a saved agent, or file.py:function."""
+    """Instead of a learner: random, take-N, expert, the file of a saved agent or model, or file.py:function."""
     opponent: str = "random"
     """Against whom the chances to win are drawn: random, take-N or expert."""
     checkpoints: int = 40

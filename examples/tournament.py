@@ -32,7 +32,7 @@ class Arguments(Training):
     """The options of this script."""
 
     enter: tuple[str, ...] = ()
-    """Further players: take-N, files of saved agents, or file.py:function."""
+    """Further players: take-N, files of saved agents or models, or file.py:function."""
     picture: Path = Path("results/tournament.png")
     """Where the heat map is saved."""
 

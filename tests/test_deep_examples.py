@@ -7,8 +7,10 @@ import runpy
 import signal
 import subprocess
 import sys
+import zipfile
 
 import brute_force
+import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,7 +18,7 @@ from sb3_contrib import MaskablePPO
 from scripts import DEEP_SCRIPTS, ENVIRONMENT, EXAMPLES, check_refused, run, run_without
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nim_env import NimRules, evaluation
+from nim_env import NimRules, evaluation, wrappers
 
 SMALL = ("--heaps", 1, 2, 3, "--num-envs", 32, "--rollout", 16, "--batch-size", 128, "--layers", 32)
 
@@ -157,6 +159,42 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_network(self_play, run_here,
         np.testing.assert_array_equal(weights.numpy(), other.policy.state_dict()[name].numpy(), err_msg=name)
     finished = run_here("sb3_self_play.py", "--resume")  # there is nothing left to do
     assert figures(finished.stdout) == figures(output)
+
+
+def test_the_model_plays_in_other_scripts(self_play, run_here, tmp_path):
+    _, folder = self_play
+    model = folder / "model.zip"
+    played = run("play.py", "--opponent", model, "--heaps", 1, 2, 3, "--first", "ai", folder=tmp_path)
+    assert re.search(r"AI chose to take \d object\(s\) from pile \d\.", played.stdout)
+    game = ("--heaps", 1, 2, 3, "--max-take", "None", "--misere", "--games", 50)
+    shown = run_here("tournament.py", *game, "--enter", model)
+    assert shown.returncode == 0, shown.stderr
+    assert "model.zip" in shown.stdout
+    check_refused(
+        run_here("tournament.py", "--enter", model),
+        r"model\.zip holds a model of another game than 21; see --heaps",
+    )
+    broken = tmp_path / "broken.zip"
+    with zipfile.ZipFile(model) as whole, zipfile.ZipFile(broken, "w") as part:
+        part.writestr("policy.pth", whole.read("policy.pth")[:100])
+    check_refused(
+        run_here("play.py", "--opponent", broken), r"broken\.zip is damaged or holds no MaskablePPO model"
+    )
+
+
+@pytest.mark.parametrize("wrap", [lambda env: env, wrappers.bits, wrappers.unary, wrappers.one_hot])
+def test_a_model_is_read_in_the_way_that_it_sees(deep, wrap, tmp_path):
+    env = wrap(gym.make("Nim-v0", heaps=(2, 3)))
+    model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=8, seed=0, device="cpu")
+    model.save(tmp_path / "model.zip")
+    rules = env.unwrapped.rules
+    player = deep.saved_model(tmp_path / "model.zip", rules)
+    encode = getattr(env, "encode", np.asarray)
+    for heaps in deep.positions(rules):
+        mask = rules.action_mask(heaps)
+        action = model.predict(encode(heaps), action_masks=mask, deterministic=True)[0]
+        assert player.act(heaps, mask) == action
+        np.testing.assert_array_equal(player.action_probabilities(heaps, mask), np.eye(rules.n_actions)[action])
 
 
 def test_another_seed_is_another_run_and_the_same_the_same(self_play, run_here):
