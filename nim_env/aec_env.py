@@ -46,7 +46,7 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env.arguments import EMPTY, IllegalAction
+from nim_env.arguments import EMPTY, RENDER_MODES, IllegalAction
 from nim_env.single_game import SingleGame
 
 PLAYERS = ("player_0", "player_1")
@@ -82,7 +82,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
 
     metadata = {
         "name": "nim_v0",
-        "render_modes": ["ansi"],
+        "render_modes": list(RENDER_MODES),
         "render_fps": 2,
         "is_parallelizable": False,
     }

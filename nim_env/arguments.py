@@ -14,7 +14,7 @@ from nim_env.rules import NimRules
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
 IllegalAction: TypeAlias = Literal["lose", "raise"]
 EMPTY = 0  # the index of the empty position
-RENDER_MODES = ("ansi",)
+RENDER_MODES = ("ansi", "rgb_array")
 
 
 class GameArguments:

@@ -12,7 +12,7 @@ from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from nim_env.arguments import EMPTY, FirstPlayer, IllegalAction, OpponentArguments, no_opening
+from nim_env.arguments import EMPTY, RENDER_MODES, FirstPlayer, IllegalAction, OpponentArguments, no_opening
 from nim_env.policies import PolicyLike, is_built_in, opponent_probabilities, sample
 from nim_env.positions import Position, choices
 from nim_env.rendering import status_of
@@ -83,7 +83,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than
       the empty one ("exploring starts").
     - ``illegal_action`` = ``"lose"``: or ``"raise"``, which makes one an error and leaves the game as it was.
-    - ``render_mode`` = ``None``: or ``"ansi"``.
+    - ``render_mode`` = ``None``: or ``"ansi"``, or ``"rgb_array"``, which needs pygame.
 
     ``reset(options=...)`` takes ``heaps`` (start this episode there, no heap above its starting size) and
     ``first_player``.
@@ -97,7 +97,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
     - v0: initial version.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 2}
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 2}
 
     def __init__(
         self,

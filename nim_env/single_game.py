@@ -8,10 +8,11 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
+from numpy.typing import NDArray
 
 from nim_env.arguments import GameArguments, illegal_move
 from nim_env.positions import index_of, positions
-from nim_env.rendering import as_text
+from nim_env.rendering import as_pixels, as_text
 from nim_env.rules import as_integer
 
 
@@ -61,18 +62,23 @@ class SingleGame(GameArguments):
     def _illegal(self, action: int, index: int) -> InvalidAction:
         return InvalidAction(illegal_move(self.rules, action, self._positions[index].heaps.tolist()))
 
-    def render(self) -> str | None:
-        """The position as text in ``render_mode="ansi"``; a warning and None without a render mode.
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The position in the form of ``render_mode``; a warning and None without one.
+
+        Returns:
+            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``.
 
         Raises:
             gymnasium.error.ResetNeeded: There is no game yet.
+            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
         """
         if self._index is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
         if self.render_mode is None:
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
-        return as_text(self._positions[self._index].heaps.tolist(), self.rules.heaps, self._status)
+        draw = as_text if self.render_mode == "ansi" else as_pixels
+        return draw(self._positions[self._index].heaps.tolist(), self.rules.heaps, self._status)
 
     def close(self) -> None:
         """Nothing is held open, so there is nothing to close."""

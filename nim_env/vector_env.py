@@ -15,10 +15,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from nim_env.arguments import FirstPlayer, IllegalAction, OpponentArguments, illegal_move
+from nim_env.arguments import RENDER_MODES, FirstPlayer, IllegalAction, OpponentArguments, illegal_move
 from nim_env.many_games import ENTRIES_AT_ONCE, Setting, States, games_of
 from nim_env.policies import PolicyLike
-from nim_env.rendering import as_text, status_of
+from nim_env.rendering import as_pixels, as_text, status_of
 from nim_env.rules import as_integer
 
 MASK_BYTES, HEAP_BYTES, WORK_BYTES = 4, 96, 64
@@ -68,7 +68,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     moved, and the generator has not either.
     """
 
-    metadata = {"render_modes": ["ansi"], "render_fps": 2}
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 2}
 
     def __init__(
         self,
@@ -215,11 +215,15 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             raise ResetNeeded("there are no action masks before reset(); call reset() first")
         return self._states
 
-    def render(self) -> tuple[str, ...] | None:
-        """The positions as texts in ``render_mode="ansi"``; a warning and None without a render mode.
+    def render(self) -> tuple[Any, ...] | None:
+        """The positions in the form of ``render_mode``; a warning and None without one.
+
+        Returns:
+            For each game, with ``"ansi"`` a text and with ``"rgb_array"`` RGB values, uint8, ``(400, 600, 3)``.
 
         Raises:
             gymnasium.error.ResetNeeded: There are no games yet.
+            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
         """
         if self._states is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
@@ -229,8 +233,9 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         to_play = self._to_play.tolist() if self._policy is None else [None] * self.num_envs
         won = self._games.rewards(self._states) > 0
         seen = zip(self._games.heaps(self._states), self._is_over, won, to_play, strict=True)
+        draw = as_text if self.render_mode == "ansi" else as_pixels
         return tuple(
-            as_text(heaps.tolist(), self.rules.heaps, status_of(bool(is_over), bool(has_won), player))
+            draw(heaps.tolist(), self.rules.heaps, status_of(bool(is_over), bool(has_won), player))
             for heaps, is_over, has_won, player in seen
         )
 

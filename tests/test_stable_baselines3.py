@@ -17,6 +17,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from sb3_contrib.common.wrappers import ActionMasker
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.env_checker import check_env
+from stable_baselines3.common.env_util import make_vec_env
 
 import nim_env
 from nim_env import NimRules, evaluation
@@ -33,6 +34,14 @@ def test_stable_baselines3_by_identifier():
     with no_warning_but({}):
         check_env(gym.make("Nim-v0"))
         check_env(gym.make("SimpleNim-v0"))
+
+
+def test_the_identifier_is_enough():
+    model = PPO("MlpPolicy", "nim_env:Nim-v0", n_steps=16, batch_size=16, n_epochs=1, device="cpu")
+    assert model.learn(32).num_timesteps == 32
+    envs = make_vec_env("nim_env:Nim-v0", n_envs=2)  # as an rgb_array, which it may be asked to render
+    envs.reset()
+    assert envs.render().shape == (800, 600, 3)
 
 
 def test_masks_are_found():
