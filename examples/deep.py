@@ -26,7 +26,7 @@ from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from stable_baselines3.common.policies import BasePolicy  # noqa: E402
 from stable_baselines3.common.utils import LinearSchedule  # noqa: E402
 
-from nim_env import NimRules, RandomPolicy, evaluation, solver, theory, wrappers  # noqa: E402
+from nim_env import NimRules, evaluation, solver, theory, wrappers  # noqa: E402
 from nim_env.policies import Policy, as_policy  # noqa: E402
 from nim_env.sb3_vec_env import NimVecEnv  # noqa: E402
 
@@ -36,6 +36,7 @@ Representation = Literal["one-hot", "bits", "unary"]
 REPRESENTATIONS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
 Row = dict[str, float]
 POSITIONS_AT_ONCE = 2**16
+SEEDS = 2**32
 TABULATED = 2_000_000  # probabilities of a snapshot; those of larger games are worked out move by move
 
 
@@ -82,7 +83,7 @@ class Learning:
 
     def check(self) -> None:
         """Ends the script if an option makes no sense; raises what the libraries find wrong."""
-        check_at_least(0, seed=self.seed)
+        check_seeds(self.seed)
         check_at_least(
             1,
             steps=self.steps,
@@ -219,11 +220,11 @@ class TablePolicy:
 class Pool:
     """An opponent of many minds: at every move one of its members, drawn evenly, makes the move.
 
-    It starts with a random player; of those added it keeps the newest ``size``.
+    Of those added it keeps the newest ``size``; it is not asked before there is one.
     """
 
     def __init__(self, size: int, seed: int) -> None:
-        self.size, self.members = size, [RandomPolicy()]
+        self.size, self.members = size, []
         self._generator = np.random.default_rng(seed)
 
     def add(self, member: Policy) -> None:
@@ -344,7 +345,7 @@ class Course(BaseCallback):
     def between_lessons(self) -> None:
         """All that is due after so many lessons."""
         step, player = self.model.num_timesteps, player_of(self.model, self.training_env)
-        if self.pool and self.lessons and self.lessons % self.recipe.lessons_a_snapshot == 0:
+        if self.pool is not None and self.lessons % self.recipe.lessons_a_snapshot == 0:
             self.pool.add(player.kept(self.recipe.rules))
         self.lessons += 1
         self.seconds += time.perf_counter() - self._since
@@ -395,7 +396,7 @@ def value_accuracy(rules: NimRules, player: NetworkPolicy) -> float:
 def learn(recipe: Recipe, looks: int, log: Path) -> list[Row]:
     """A whole training run; what was found on the way, as :class:`Course` has it."""
     pool = new_pool(recipe)
-    env = games(recipe, pool or recipe.teacher)
+    env = games(recipe, recipe.teacher if pool is None else pool)
     course = Course(recipe, pool, looks)
     new_model(recipe, env, log).learn(recipe.steps, course, tb_log_name=name_of_run(recipe))
     return course.rows
@@ -414,6 +415,13 @@ def name_of_run(recipe: Recipe) -> str:
 # --- Many runs ------------------------------------------------------------------------------------
 
 
+def check_seeds(first: int, number: int = 1) -> None:
+    """Ends the script if one of the seeds is not one that PyTorch and NumPy take."""
+    check_at_least(0, seed=first)
+    if first + number > SEEDS:
+        fail(f"--seed must be {SEEDS - number} or less; got {first}")
+
+
 def check_jobs(jobs: int) -> None:
     """Ends the script if --jobs makes no sense."""
     if jobs < -1 or not jobs:
@@ -427,7 +435,9 @@ def run_all(
     jobs: int,
     tell: Callable[[tuple, list[Row]], str],
 ) -> list[list[Row]]:
-    """What a function found in each of many runs, spread over the cores; those finished before are not repeated.
+    """What a function found in each of many runs, spread over the cores.
+
+    Those finished before are not repeated, unless the code of this module or of the function's has changed since.
 
     Args:
         function: Takes a run's arguments and ``log``, TensorBoard's folder; others must find it in a module.
@@ -438,7 +448,8 @@ def run_all(
     """
     with checking_arguments():
         folder.mkdir(parents=True, exist_ok=True)
-    kept = joblib.Memory(folder, verbose=0).cache(function, ignore=["log"])
+    code = [Path(sys.modules[name].__file__).read_bytes() for name in (__name__, function.__module__)]
+    kept = joblib.Memory(folder / "runs" / joblib.hash(code)[:8], verbose=0).cache(function, ignore=["log"])
     log = folder / "tensorboard"
     before = sum(kept.check_call_in_cache(*run, log) for run in runs)
     print(f"{len(runs)} runs, {before} of them finished before", flush=True)

@@ -45,7 +45,7 @@ class Looks(BaseCallback):
     def __init__(self, rules: NimRules, steps: int, looks: int) -> None:
         super().__init__()
         self.rules, self.steps, self.rows = rules, steps, []
-        self.next_looks = np.linspace(0, steps, looks + 1)[1:].tolist()
+        self.next_looks = np.linspace(0, steps, looks + 1)[1:-1].tolist()  # and one at the end
         self.heaps = deep.positions(rules)
         self.masks, self.wins = rules.action_mask(self.heaps), theory.winning_action_mask(rules, self.heaps)
         self._moves = self._illegal = 0
@@ -61,14 +61,20 @@ class Looks(BaseCallback):
         self._moves += self.training_env.num_envs
         self._illegal += sum(info["illegal_action"] for info in self.locals["infos"])
         if self.next_looks and self.num_timesteps >= self.next_looks[0]:
-            self.next_looks.pop(0)
-            row = {"expert": self._expert(), "illegal": self._illegal / self._moves}
-            for name, value in row.items():
-                self.logger.record(f"nim/{name}", value)
-            self.logger.dump(self.num_timesteps)
-            self.rows.append({"steps": self.num_timesteps, **row})
-            self._moves = self._illegal = 0
+            self.next_looks = [look for look in self.next_looks if look > self.num_timesteps]
+            self._look()
         return True
+
+    def _on_training_end(self) -> None:
+        self._look()
+
+    def _look(self) -> None:
+        row = {"expert": self._expert(), "illegal": self._illegal / self._moves}
+        for name, value in row.items():
+            self.logger.record(f"nim/{name}", value)
+        self.logger.dump(self.num_timesteps)
+        self.rows.append({"steps": self.num_timesteps, **row})
+        self._moves = self._illegal = 0
 
     def _expert(self) -> float:
         masks = {"action_masks": self.masks} if isinstance(self.model, MaskablePPO) else {}

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from script import check_at_least, check_picture, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save
 
 import deep
 import matplotlib.pyplot as plt
@@ -41,13 +41,14 @@ class Arguments(Learning):
 
 
 def main(arguments: Arguments) -> None:
-    check_picture(arguments.folder / "representations.png")
+    check_folder(arguments.folder, "representations.png")
     check_at_least(1, looks=arguments.looks, seeds=arguments.seeds)
     deep.check_jobs(arguments.jobs)
     if not arguments.representations:
         fail(f"--representations must name one or more of {', '.join(REPRESENTATIONS)}")
     with checking_arguments():
         arguments.check()
+        deep.check_seeds(arguments.seed, arguments.seeds)
     recipe = Recipe(**{field.name: getattr(arguments, field.name) for field in fields(Learning)})
     runs = [
         (replace(recipe, representation=representation, seed=seed), arguments.looks)

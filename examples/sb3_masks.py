@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from script import check_at_least, check_picture, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save
 
 import deep
 import matplotlib.pyplot as plt
@@ -57,9 +57,9 @@ class Arguments:
 
 
 def main(arguments: Arguments) -> None:
-    check_picture(arguments.folder / "sb3_masks.png")
-    check_at_least(0, seed=arguments.seed)
+    check_folder(arguments.folder, "sb3_masks.png")
     check_at_least(1, steps=arguments.steps, looks=arguments.looks, seeds=arguments.seeds)
+    deep.check_seeds(arguments.seed, arguments.seeds)
     deep.check_jobs(arguments.jobs)
     if not arguments.algorithms:
         fail(f"--algorithms must name one or more of {', '.join(ALGORITHMS)}")

@@ -16,15 +16,16 @@ import os
 import pickle
 import random
 import sys
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
-from script import check_at_least, check_picture, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save
 
 import deep
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+import tyro
 from deep import Recipe
 from learners import name_of, percent
 from sb3_contrib import MaskablePPO
@@ -40,6 +41,8 @@ class Arguments(Recipe):
     """How many lessons apart checkpoints are."""
     resume: bool = False
     """Go on with the run whose checkpoint is in --folder, with its options."""
+    overwrite: bool = False
+    """Start anew even if --folder has the checkpoint of another run, which is then lost."""
     folder: Path = Path("results/sb3_self_play")
     """Where the checkpoint, the model (.zip), the figure (.png) and TensorBoard's logs are kept."""
 
@@ -56,7 +59,7 @@ class KeptCourse(deep.Course):
 
     def between_lessons(self) -> None:
         super().between_lessons()
-        if self.lessons % self.recipe.lessons_a_checkpoint == 1:
+        if (self.lessons - 1) % self.recipe.lessons_a_checkpoint == 0:
             self.keep()
 
     def look(self, player: deep.NetworkPolicy, step: int) -> None:
@@ -86,12 +89,14 @@ KEPT = ("lessons", "seconds", "next_looks", "rows", "pool")
 
 def main(arguments: Arguments) -> None:
     with checking_arguments():
-        check_picture(arguments.folder / "sb3_self_play.png")
+        check_folder(arguments.folder, "sb3_self_play.png")
         if arguments.resume:
             arguments, course, model = taken_up(arguments)
         else:
             arguments.check()
             check_at_least(1, looks=arguments.looks, lessons_a_checkpoint=arguments.lessons_a_checkpoint)
+            if arguments.checkpoint.exists() and not arguments.overwrite:
+                fail(f"{arguments.checkpoint} is of another run: give --resume, --overwrite or another --folder")
             course, model = begun(arguments)
     print(f"{name_of(arguments.rules)}; {arguments.representation}; taught by {arguments.teacher}")
     print("      moves  seconds  expert champion exploitability  values    seen")
@@ -99,6 +104,7 @@ def main(arguments: Arguments) -> None:
         print_row(row)
     if model.num_timesteps < arguments.steps:
         learn(arguments, course, model)
+    model.save(arguments.folder / "model.zip")
     row = course.rows[-1]
     print(f"expert mastery {percent(row['expert'], 2)} % after {row['seconds']:.0f} s of learning")
     print(f"model: {arguments.folder / 'model.zip'}")
@@ -119,13 +125,12 @@ def learn(arguments: Arguments, course: KeptCourse, model: MaskablePPO) -> None:
             print(f"\n--resume goes on from {arguments.checkpoint}", file=sys.stderr, end="")
         raise
     course.keep()
-    model.save(arguments.folder / "model.zip")
 
 
 def begun(arguments: Arguments) -> tuple[KeptCourse, MaskablePPO]:
     """A run from its beginning."""
     pool = deep.new_pool(arguments)
-    env = deep.games(arguments, pool or arguments.teacher)
+    env = deep.games(arguments, arguments.teacher if pool is None else pool)
     return KeptCourse(arguments, pool), deep.new_model(arguments, env, arguments.folder / "tensorboard")
 
 
@@ -144,7 +149,7 @@ def taken_up(arguments: Arguments) -> tuple[Arguments, KeptCourse, MaskablePPO]:
         python, numpy, pytorch = state["random"]
     except Exception as error:  # whatever a broken pickle may raise
         fail(f"{path} is broken, or no checkpoint of this script ({type(error).__name__}); start without --resume")
-    check_same_options(arguments, recipe)
+    check_same_options(recipe)
     model.tensorboard_log = str(arguments.folder / "tensorboard")
     random.setstate(python)
     np.random.set_state(numpy)  # noqa: NPY002
@@ -152,13 +157,14 @@ def taken_up(arguments: Arguments) -> tuple[Arguments, KeptCourse, MaskablePPO]:
     return recipe, course, model
 
 
-def check_same_options(given: Arguments, kept: Arguments) -> None:
-    """Ends the script if an option was given that the run did not have."""
+def check_same_options(kept: Arguments) -> None:
+    """Ends the script if the command line has an option that the run did not have."""
+    given = tyro.cli(Arguments, default=kept)
     for field in fields(Arguments):
         value, before = getattr(given, field.name), getattr(kept, field.name)
-        if value not in (before, field.default) and field.default is not MISSING:
+        if value != before and field.name not in ("folder", "overwrite"):
             option = f"--{field.name.replace('_', '-')}"
-            fail(f"{option} {value} differs from the run of {given.checkpoint}, which has {before}")
+            fail(f"{option} {value} differs from the run of {kept.checkpoint}, which has {before}")
 
 
 def print_row(row: deep.Row) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from script import check_at_least, check_picture, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save
 
 import deep
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ class Arguments(Learning):
     """The number of heaps of the smallest board; the boards are the first so many heaps."""
     misere: bool = False
     """Whether taking the last object loses."""
-    steps: int = 2_000_000
+    steps: int = 1_000_000
     """How many moves each network makes."""
     representations: tuple[Representation, ...] = tuple(REPRESENTATIONS)
     """Which representations."""
@@ -52,7 +52,7 @@ class Arguments(Learning):
 
 
 def main(arguments: Arguments) -> None:
-    check_picture(arguments.folder / "scaling_deep.png")
+    check_folder(arguments.folder, "scaling_deep.png")
     check_at_least(1, fewest=arguments.fewest, seeds=arguments.seeds)
     deep.check_jobs(arguments.jobs)
     if arguments.fewest > len(arguments.heaps):
@@ -61,6 +61,7 @@ def main(arguments: Arguments) -> None:
         fail(f"--representations must name one or more of {', '.join(REPRESENTATIONS)}")
     with checking_arguments():
         arguments.check()
+        deep.check_seeds(arguments.seed, arguments.seeds)
         recipe = Recipe(**{field.name: getattr(arguments, field.name) for field in fields(Learning)})
         boards = range(len(arguments.heaps), arguments.fewest - 1, -1)  # the longest runs first
         runs = [

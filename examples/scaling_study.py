@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from script import check_at_least, check_picture, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save
 
 import joblib
 import matplotlib.pyplot as plt
@@ -92,7 +92,7 @@ def main(arguments: Arguments) -> None:
 
 def check(arguments: Arguments) -> None:
     """Ends the script if an option makes no sense."""
-    check_picture(arguments.folder / "scaling_study.png")
+    check_folder(arguments.folder, "scaling_study.png")
     check_at_least(0, seed=arguments.seed)
     check_at_least(
         1, fewest=arguments.fewest, moves=arguments.moves, num_envs=arguments.num_envs, seeds=arguments.seeds

@@ -86,13 +86,18 @@ def check_file(name: str, path: Path) -> None:
         fail(f"--{name} must be a file in a folder that can be written to; got {path}")
 
 
-def check_picture(path: Path) -> None:
-    """Ends the script unless --picture names a picture file whose folder is there or can be made."""
+def check_picture(path: Path, option: str = "picture") -> None:
+    """Ends the script unless an option names a picture file whose folder is there or can be made."""
     if path.suffix.lower() not in PICTURES or path.is_dir():
-        fail(f"--picture must end in one of {', '.join(PICTURES)}; got {path}")
+        fail(f"--{option} must end in one of {', '.join(PICTURES)}; got {path}")
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
-        fail(f"--picture must lie in a folder that can be written to; got {path}")
+        fail(f"--{option} must lie in a folder that can be written to; got {path}")
+
+
+def check_folder(folder: Path, picture: str) -> None:
+    """Ends the script unless --folder is one, or can be made, in which a picture and more can be written."""
+    check_picture(folder / picture, "folder")
 
 
 def fail(message: str) -> None:
