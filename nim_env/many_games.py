@@ -32,6 +32,8 @@ TABLES = 2**28  # bytes that the tables of a game may take
 TABULATED_MOVES = 2**20  # entries of them that moves may be; in larger games they are computed from the index
 ENTRIES_AT_ONCE = 2**20  # positions times actions that are worked out at once: about 50 MB
 
+TABULATED_ROWS = 2**16  # rows of masks that are kept as arrays of their own: about 8 MB
+
 OPENINGS = AGENT, OPPONENT, EITHER, ANYWHERE = range(4)
 """How an episode opens: who makes the first move, or at a position drawn from all."""
 FIRST = {None: AGENT, "agent": AGENT, "opponent": OPPONENT, "random": EITHER}
@@ -229,7 +231,7 @@ class TabulatedGames(Games):
         return self._masks.take(states, axis=0)
 
     def mask_rows(self, states: States) -> list[NDArray[np.int8]]:
-        if self._moves is None:
+        if 2 * self._n > TABULATED_ROWS:
             return super().mask_rows(states)
         if self._mask_rows is None:
             rows = super().mask_rows(np.arange(2 * self._n))

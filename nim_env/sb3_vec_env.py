@@ -63,8 +63,6 @@ class NimVecEnv(VecEnv):
             )
         self.env = env
         self._masks: list[NDArray[np.int8]] | None = None  # until the first reset
-        self._all_ones = np.ones(self.games.rules.n_actions, dtype=np.int8)  # the mask of a finished game
-        self._all_ones.flags.writeable = False
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = env.metadata
 
@@ -75,11 +73,13 @@ class NimVecEnv(VecEnv):
             The observations, shape ``(num_envs, ...)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimVectorEnv.reset`.
+            TypeError, ValueError: As :meth:`NimVectorEnv.reset`; of options before any game has started anew.
         """
+        options = self._merged_options()
+        self._masks = None
         observations, infos = self.env.reset(seed=self._seeds[0])
-        if any(self._options):
-            observations, infos = self._reset_with_options()
+        for merged in options:
+            observations, infos = self.env.reset(options=merged)
         self._masks = self.games.mask_rows()
         self.reset_infos = [{"action_mask": mask, "illegal_action": False} for mask in self._masks]
         self._add_players(self.reset_infos, infos)
@@ -121,17 +121,17 @@ class NimVecEnv(VecEnv):
         self.env.close()
 
     def has_attr(self, attr_name: str) -> bool:
-        """Whether the games have an attribute: :meth:`get_attr` or :meth:`env_method` knows it."""
-        return hasattr(self.games, attr_name)
+        """Whether the games or their wrappers have an attribute, for :meth:`get_attr` or :meth:`env_method`."""
+        return hasattr(self._owner(attr_name), attr_name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """An attribute of the games, which share it, once for each of ``indices``.
+        """An attribute of the games or their wrappers, which they share, once for each of ``indices``.
 
         Raises:
             AttributeError: They have none of that name.
             IndexError: There is no game of an index.
         """
-        return [getattr(self.games, attr_name)] * len(self._games(indices))
+        return [getattr(self._owner(attr_name), attr_name)] * len(self._games(indices))
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         """Sets an attribute of all games.
@@ -142,7 +142,7 @@ class NimVecEnv(VecEnv):
         """
         if sorted(set(self._games(indices))) != list(range(self.num_envs)):
             raise ValueError(f"the games share {attr_name!r}; set it for all of them, got indices={indices!r}")
-        setattr(self.games, attr_name, value)
+        setattr(self._owner(attr_name), attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
         """What a method that answers for every game, such as ``action_masks``, says of those of ``indices``.
@@ -152,20 +152,30 @@ class NimVecEnv(VecEnv):
             IndexError: There is no game of an index.
             ValueError: The method does not answer for every game.
         """
-        games = None if indices is None else self._games(indices)
+        wanted = range(self.num_envs) if indices is None else self._games(indices)
+        method = getattr(self._owner(method_name), method_name)
         if method_name == "action_masks" and self._masks is not None:
-            answers: Any = self._masks  # those of the infos, since sb3-contrib asks at every step
-        else:
-            answers = getattr(self.games, method_name)(*args, **kwargs)
+            return [self._masks[game] for game in wanted]  # those of the infos: sb3-contrib asks at every step
+        answers = [] if method_name in ("reset", "step") else method(*args, **kwargs)
         if answers is None:
             answers = [None] * self.num_envs
         if not isinstance(answers, np.ndarray | tuple | list) or len(answers) != self.num_envs:
             raise ValueError(f"env_method needs a method that answers for every game, not {method_name!r}")
-        return list(answers) if games is None else [answers[game] for game in games]
+        return [answers[game] for game in wanted]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:  # noqa: ARG002
         """False for each of ``indices``: single games are not wrapped."""
         return [False] * len(self._games(indices))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_masks": None}  # copies of arrays can be written to, so they are made anew
+
+    def _owner(self, name: str) -> Any:
+        """The outermost wrapper that has an attribute, or the games."""
+        owner: Any = self.env
+        while owner is not self.games and not hasattr(owner, name):
+            owner = owner.env
+        return owner
 
     def _games(self, indices: Indices) -> list[int]:
         """The numbers of the games meant, from 0 on."""
@@ -177,9 +187,11 @@ class NimVecEnv(VecEnv):
     ) -> list[dict[str, Any]]:
         """The infos of the games that have just ended."""
         final = infos["final_info"]
+        all_ones = np.ones(self.games.rules.n_actions, dtype=np.int8)
+        all_ones.flags.writeable = False
         by_game = [
             {
-                "action_mask": self._all_ones,
+                "action_mask": all_ones,
                 "illegal_action": is_illegal,
                 "TimeLimit.truncated": is_cut,
                 "terminal_observation": seen,
@@ -200,14 +212,19 @@ class NimVecEnv(VecEnv):
             for info, player in zip(by_game, infos["to_play"][games].tolist(), strict=True):
                 info["to_play"] = player
 
-    def _reset_with_options(self) -> tuple[Any, dict[str, Any]]:
-        """Resets the games that have options once more: those that start from given heaps, and the others."""
-        has_heaps = np.array(["heaps" in options for options in self._options])
+    def _merged_options(self) -> list[dict[str, Any]]:
+        """The options of all games, checked, as those of resets: of games from given heaps, and of the others."""
+        if len(self._options) != self.num_envs or not all(isinstance(options, dict) for options in self._options):
+            games = f"{self.num_envs} games"
+            raise ValueError(
+                f"set_options needs a dictionary, or one for each of the {games}; got {self._options!r}"
+            )
+        has_heaps = np.array([options.get("heaps") is not None for options in self._options])
         has_others = np.array([bool(options) for options in self._options]) & ~has_heaps
-        for group in (has_heaps, has_others):
-            if group.any():
-                observations, infos = self.env.reset(options=self._merged(group))
-        return observations, infos
+        merged = [self._merged(group) for group in (has_heaps, has_others) if group.any()]
+        for options in merged:
+            self.games._checked_options({name: value for name, value in options.items() if name != "reset_mask"})
+        return merged
 
     def _merged(self, group: NDArray[np.bool_]) -> dict[str, Any]:
         """The options of some of the games as those of the vector environment."""
@@ -220,5 +237,6 @@ class NimVecEnv(VecEnv):
             ]
             if name == "heaps":
                 values = [self.games.rules.heaps if value is None else value for value in values]
-            merged[name] = values
+            if any(value is not None for value in values):
+                merged[name] = values
         return merged

@@ -9,7 +9,8 @@ back wrapped::
     env = wrappers.one_hot(pettingzoo.make("aec", "nim-v0"))
 
 An encoded environment also has ``encode(heaps)``, which shows any positions as it does, so that what has learnt in
-it can be held against the truth.
+it can be held against the truth (``env.env.encode`` below a :func:`masked_dict`). Of vector environments these are
+for the native one, which ``gym.make_vec`` makes unless told otherwise.
 """
 
 from __future__ import annotations
@@ -99,7 +100,8 @@ def masked_dict(env: AnyEnv) -> AnyEnv:
     """
     rules = _rules_of(env)
     shown = _shown_by(env)
-    if not isinstance(shown, Box) and shown != MultiDiscrete(np.array(rules.shape)):
+    is_encoding = isinstance(shown, Box) and shown.dtype == np.float32
+    if not is_encoding and shown != MultiDiscrete(np.array(rules.shape)):
         raise TypeError(f"env must show heap sizes or one of their encodings; got {env!r}, which shows {shown}")
     wrapper: Any = _wrapper_for(env, MaskedDictEnv, MaskedDictVectorEnv, MaskedDictAECEnv)
     wrapped: AnyEnv = wrapper(env)
@@ -187,8 +189,8 @@ def _shown_by(env: Any) -> Space[Any]:
         return env.single_observation_space
     if isinstance(env, gymnasium.Env):
         return env.observation_space
-    space = env.observation_space(env.possible_agents[0])
-    return space.get("observation", space)  # type: ignore[no-any-return]
+    space: Space[Any] = env.observation_space(env.possible_agents[0])
+    return space["observation"] if isinstance(space, Dict) and "observation" in space.spaces else space
 
 
 def _wrapper_for(env: Any, single: type, vector: type, aec: type) -> type:

@@ -146,12 +146,19 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_network(self_play, run_here,
             r"--heaps \(3, 4, 5\) differs from the run of .*checkpoint\.pkl, which has \(1, 2, 3\)",
         ),
         (("--seed", 7), "--seed 7 differs from the run of .*, which has 0"),
+        (("--heaps", 1, 3, 5, 7), r"--heaps \(1, 3, 5, 7\) differs from the run"),  # the default
+        (("--steps", 4_000_000), "--steps 4000000 differs from the run"),
         (("--representation", "bits"), "--representation bits differs from the run of .*, which has one-hot"),
     ):
         check_refused(run_here("sb3_self_play.py", "--resume", *arguments), message)
+    check_refused(
+        run_here("sb3_self_play.py", *SMALL), r"checkpoint\.pkl is of another run: give --resume, --over"
+    )
     assert (kept / "checkpoint.pkl").read_bytes() == before
     done = run("sb3_self_play.py", "--resume", folder=tmp_path)
     assert done.returncode == 0, done.stderr
+    (log,) = (kept / "tensorboard").iterdir()  # it goes on in the same log, and does not start anew
+    assert [step for step, _ in curves(log)["nim/expert"]] == [moves for moves, *_ in figures(output)]
     assert figures(done.stdout) == figures(output)
     one, other = (MaskablePPO.load(path / "model.zip", device="cpu") for path in (kept, folder))
     assert one.num_timesteps == other.num_timesteps == 10240
@@ -195,6 +202,34 @@ def test_a_model_is_read_in_the_way_that_it_sees(deep, wrap, tmp_path):
         action = model.predict(encode(heaps), action_masks=mask, deterministic=True)[0]
         assert player.act(heaps, mask) == action
         np.testing.assert_array_equal(player.action_probabilities(heaps, mask), np.eye(rules.n_actions)[action])
+
+
+def test_a_checkpoint_is_there_from_the_first_lesson_on(deep, run_here, tmp_path, monkeypatch):
+    short = (*SMALL, "--steps", 2048, "--looks", 4, "--lessons-a-checkpoint", 1)
+    measured, looks = deep.measured, []
+
+    def stopped_at_the_third(*arguments):
+        looks.append(arguments)
+        if len(looks) == 3:
+            raise KeyboardInterrupt
+        return measured(*arguments)
+
+    monkeypatch.setattr(deep, "measured", stopped_at_the_third)
+    assert run_here("sb3_self_play.py", *short).returncode == 130
+    monkeypatch.setattr(deep, "measured", measured)
+    path = tmp_path / "results" / "sb3_self_play" / "checkpoint.pkl"
+    first = path.read_bytes()
+    check_refused(run_here("sb3_self_play.py", *short), "give --resume, --overwrite or another --folder")
+    assert path.read_bytes() == first
+    assert [moves for moves, *_ in figures(run_here("sb3_self_play.py", "--resume").stdout)] == [
+        0,
+        512,
+        1024,
+        1536,
+        2048,
+    ]
+    assert run_here("sb3_self_play.py", *short, "--overwrite", "--seed", 1).returncode == 0
+    assert path.read_bytes() != first
 
 
 def test_another_seed_is_another_run_and_the_same_the_same(self_play, run_here):
@@ -296,6 +331,13 @@ def test_masks(tmp_path):
         ("sb3_masks.py", ["--heaps", "1"], "no position of 1, misère play, take any number, can be won"),
         ("representations.py", ["--representations"], "--representations must name one or more"),
         ("representations.py", ["--seeds", "0"], "--seeds must be 1 or more"),
+        ("representations.py", ["--seed", "4294967296"], "--seed must be 4294967293 or less; got 4294967296"),
+        ("sb3_masks.py", ["--seed", "-1"], "--seed must be 0 or more; got -1"),
+        (
+            "scaling_deep.py",
+            ["--folder", "/etc/hostname/x"],
+            "--folder must lie in a folder that can be written to",
+        ),
         ("scaling_deep.py", ["--fewest", "8"], "--fewest must be at most the number of heaps, 7; got 8"),
         ("scaling_deep.py", ["--teacher", "take-0"], "--teacher must be self-play"),
     ],

@@ -162,6 +162,7 @@ def test_copies_go_on_alike():
     env.reset()
     env.step(get_action_masks(env).argmax(axis=1))
     other = pickle.loads(pickle.dumps(env))
+    np.testing.assert_array_equal(get_action_masks(env), get_action_masks(other))
     for _ in range(30):
         actions = get_action_masks(env).argmax(axis=1)
         np.testing.assert_array_equal(env.step(actions)[0], other.step(actions)[0])
@@ -289,11 +290,43 @@ def test_wrong_actions_and_options_change_nothing():
     for actions in ([0, 0, 99], [0, 0, 0.5], [0, 0]):
         with pytest.raises(gym.error.InvalidAction):
             env.step(np.array(actions))
-    with pytest.raises(ValueError, match="env_method needs a method that answers for every game, not 'reset'"):
-        env.env_method("reset")
-    env.reset()
-    env.set_options([{}, {"heap": (1, 1, 1, 1)}, {}])
-    with pytest.raises(ValueError, match=r"options may hold .*got 'heap'"):
-        env.reset()
+    after = env.step(np.array([3, 0, 1]))[0]
+    masks = env.env_method("action_masks")
+    for options, message in (
+        ([{}, {"heap": (1, 1, 1, 1)}, {}], r"options may hold .*got 'heap'"),
+        ([{"heaps": (1, 1, 1, 1)}, {"heaps": (1, 1)}, {}], "heaps"),
+        ([{"heaps": (0, 0, 0, 0)}, {}, {}], "unfinished positions; game 0 got all 0"),
+        ([{}, {"first_player": "agent"}, {}], "has no meaning with opponent=None"),
+        ([{}, {}], "set_options needs a dictionary, or one for each of the 3 games"),
+        ([{}, {}, None], "set_options needs a dictionary, or one for each of the 3 games"),
+    ):
+        env.set_options(options)
+        with pytest.raises(ValueError, match=message):
+            env.reset()
+        for method in ("reset", "step"):
+            with pytest.raises(ValueError, match=f"a method that answers for every game, not '{method}'"):
+                env.env_method(method)
+        np.testing.assert_array_equal(env.games.action_masks(), masks)
+        np.testing.assert_array_equal(env.env_method("action_masks"), masks)
     env.set_options()
+    assert (env.step(np.array([m.argmax() for m in masks]))[0] <= after).all()  # the games go on
     np.testing.assert_array_equal(env.reset(), before)
+
+
+def test_heaps_of_none_are_left_to_chance():
+    ours, theirs = (
+        make(4, first_player="opponent"),
+        DummyVecEnv([lambda: gym.make("Nim-v0", first_player="opponent")]),
+    )
+    for env in (ours, theirs):
+        env.set_options({"heaps": None})
+        assert 0 < env.reset()[0].sum() < 16  # the opponent has opened
+
+
+def test_what_wrappers_have_is_found():
+    ours = NimVecEnv(wrappers.bits(gym.make_vec("Nim-v0", num_envs=2, autoreset_mode="SameStep")))
+    assert ours.has_attr("encode")
+    assert ours.has_attr("rules")
+    np.testing.assert_array_equal(ours.get_attr("encode")[1]((1, 0, 0, 1)), [1, 0, 0, 0, 0, 0, 1, 0, 0])
+    assert ours.get_attr("rules", indices=0) == [NimRules()]
+    assert not ours.has_attr("decode")

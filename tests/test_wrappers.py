@@ -279,6 +279,16 @@ def test_an_agent_learns_from_what_is_shown():
             TypeError,
             "env must show heap sizes or one of their encodings; got",
         ),
+        (
+            lambda: wrappers.masked_dict(gym.wrappers.FlattenObservation(gym.make("Nim-v0"))),
+            TypeError,
+            "env must show heap sizes or one of their encodings; got",
+        ),
+        (
+            lambda: wrappers.bits(wrappers.masked_dict(pettingzoo.make("aec", "nim-v0"))),
+            TypeError,
+            "env must show heap sizes; got",
+        ),
         (lambda: wrappers.EncodedEnv(gym.make("Nim-v0"), "hex"), ValueError, "encoding must be one of.*got 'hex'"),
         (lambda: wrappers.bits(gym.make("Nim-v0")).encode((1, 3, 5)), ValueError, "heaps"),
         (lambda: wrappers.bits(gym.make("Nim-v0")).encode((1, 3, 5, 8)), ValueError, "heaps"),
