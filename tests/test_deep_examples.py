@@ -14,12 +14,14 @@ import gymnasium as gym
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 from sb3_contrib import MaskablePPO
 from scripts import DEEP_SCRIPTS, ENVIRONMENT, EXAMPLES, check_refused, run, run_without
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nim_env import NimRules, evaluation, wrappers
 
+torch.set_num_threads(1)  # the tests run beside each other
 SMALL = ("--heaps", 1, 2, 3, "--num-envs", 32, "--rollout", 16, "--batch-size", 128, "--layers", 32)
 
 

@@ -6,6 +6,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
+import torch
 from configurations import SIMPLE, first_legal
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.evaluation import evaluate_policy
@@ -17,6 +18,8 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormali
 import nim_env  # noqa: F401  registers
 from nim_env import NimRules, evaluation, wrappers
 from nim_env.sb3_vec_env import NimVecEnv
+
+torch.set_num_threads(1)  # the tests run beside each other
 
 
 def make(num_envs=5, **arguments):
@@ -216,7 +219,7 @@ def test_a_network_learns_from_wrapped_games():
     )
     env = NimVecEnv(wrappers.masked_dict(wrappers.bits(games)))
     model = MaskablePPO(
-        "MultiInputPolicy", env, n_steps=16, batch_size=64, learning_rate=3e-3, seed=0, device="cpu"
+        "MultiInputPolicy", env, n_steps=16, batch_size=64, n_epochs=4, learning_rate=3e-3, seed=0, device="cpu"
     )
     model.learn(6_000)
 
@@ -252,7 +255,9 @@ def test_the_algorithms_learn_on_it():
     env = make(16, heaps=(7,), max_take=3, misere=False, random_start=True)
     DQN("MlpPolicy", env, learning_starts=64, seed=0, device="cpu").learn(400)
     PPO("MlpPolicy", env, n_steps=16, batch_size=64, seed=0, device="cpu").learn(512)
-    model = MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=64, learning_rate=3e-3, seed=0, device="cpu")
+    model = MaskablePPO(
+        "MlpPolicy", env, n_steps=16, batch_size=64, n_epochs=4, learning_rate=3e-3, seed=0, device="cpu"
+    )
     model.learn(6_000)
     rules = NimRules((7,), 3, misere=False)
     play = lambda o, m: model.predict(o, action_masks=m, deterministic=True)[0]  # noqa: E731

@@ -23,6 +23,8 @@ import nim_env
 from nim_env import NimRules, evaluation
 from nim_env.sb3_vec_env import NimVecEnv
 
+torch.set_num_threads(1)  # the tests run beside each other
+
 
 @pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
 def test_stable_baselines3(name):  # plays random actions, so not where illegal ones are errors
@@ -54,7 +56,9 @@ def test_masks_are_found():
 
 def test_maskable_ppo_learns_to_beat_random_play():
     env = gym.make("SimpleNim-v0", heaps=(7,), random_start=True)
-    model = MaskablePPO("MlpPolicy", env, n_steps=256, batch_size=64, learning_rate=3e-3, seed=0, device="cpu")
+    model = MaskablePPO(
+        "MlpPolicy", env, n_steps=256, batch_size=64, n_epochs=4, learning_rate=3e-3, seed=0, device="cpu"
+    )
     rules = env.unwrapped.rules
 
     def play(observation, action_mask):
