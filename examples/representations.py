@@ -47,8 +47,8 @@ def main(arguments: Arguments) -> None:
     if not arguments.representations:
         fail(f"--representations must name one or more of {', '.join(REPRESENTATIONS)}")
     with checking_arguments():
-        arguments.check()
         deep.check_seeds(arguments.seed, arguments.seeds)
+        arguments.check()
     recipe = Recipe(**{field.name: getattr(arguments, field.name) for field in fields(Learning)})
     runs = [
         (replace(recipe, representation=representation, seed=seed), arguments.looks)

@@ -235,8 +235,9 @@ class NimVecEnv(VecEnv):
             values = [
                 options.get(name) if is_in else None for options, is_in in zip(self._options, group, strict=True)
             ]
+            if all(value is None for value in values):
+                continue
             if name == "heaps":
                 values = [self.games.rules.heaps if value is None else value for value in values]
-            if any(value is not None for value in values):
-                merged[name] = values
+            merged[name] = values
         return merged

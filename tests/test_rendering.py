@@ -6,9 +6,9 @@ import gymnasium as gym
 import numpy as np
 import pettingzoo
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.ndimage import label
+from scipy.ndimage import center_of_mass, label
 
 import nim_env  # noqa: F401  registers
 from nim_env.rendering import BACKGROUND, OBJECT, TAKEN, as_pixels
@@ -16,13 +16,14 @@ from nim_env.rendering import BACKGROUND, OBJECT, TAKEN, as_pixels
 
 def pieces(frame, color):
     """How many connected pieces of a color a frame shows, and where they are from left to right."""
-    found, number = label((frame == color).all(axis=2))
-    return sorted(np.argwhere(found == piece)[:, 1].mean() for piece in range(1, number + 1))
+    found, number = label((frame == color).all(axis=2), np.ones((3, 3)))
+    return sorted(column for _, column in center_of_mass(found, found, range(1, number + 1)))
 
 
 heaps_of = st.lists(st.integers(0, 20), min_size=1, max_size=15).filter(any)
 
 
+@settings(max_examples=40)
 @given(heaps_of, st.data())
 def test_every_object_is_a_counter(sizes, data):
     heaps = [data.draw(st.integers(0, size)) for size in sizes]
