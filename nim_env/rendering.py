@@ -48,7 +48,8 @@ def as_pixels(heaps: Sequence[int], sizes: Sequence[int], status: str) -> NDArra
         middle = SIDE + (heap + 0.5) * column
         for start, end, is_there in _drawn(left, size, is_bar):
             top, bottom = (FRAME[1] - BOTTOM - row * number for number in (end, start))
-            counter = pygame.Rect(middle - width / 2, top + row - height, width, bottom - top - row + height)
+            sides = middle - width / 2, top + row - height, width, bottom - top - row + height
+            counter = pygame.Rect([round(side) for side in sides])
             color, line = (OBJECT, 0) if is_there else (TAKEN, 1)
             pygame.draw.rect(surface, color, counter, line, border_radius=0 if is_bar else round(height / 3))
         digits = font.render(str(left), True, INK)
