@@ -215,7 +215,7 @@ class EncodedEnv(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorA
         return self.encode(observation)
 
 
-class EncodedVectorEnv(VectorWrapper, RecordConstructorArgs):  # type: ignore[type-arg]  # generic of late only
+class EncodedVectorEnv(VectorWrapper, RecordConstructorArgs):
     """A vector environment that shows heap sizes by an encoding, in every autoreset mode."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], encoding: str) -> None:
@@ -258,7 +258,7 @@ class MaskedDictEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs
         return _with_mask(observation, info["action_mask"]), *outcome, info
 
 
-class MaskedDictVectorEnv(VectorWrapper, RecordConstructorArgs):  # type: ignore[type-arg]
+class MaskedDictVectorEnv(VectorWrapper, RecordConstructorArgs):
     """A vector environment that shows a dictionary of its observations and the action masks."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:

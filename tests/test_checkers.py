@@ -9,7 +9,7 @@ import pytest
 from configurations import GAMES, GYM, SIMPLE
 from expected_warnings import EXPECTED_OF_PETTINGZOO, no_warning_but
 from gymnasium.utils.env_checker import check_env
-from pettingzoo.test import api_test, render_test, seed_test
+from pettingzoo.test import api_test, seed_test
 
 import nim_env
 
@@ -23,8 +23,6 @@ def test_gymnasium(configuration):
 def test_rendering():
     with no_warning_but({}):
         check_env(gym.make("Nim-v0", render_mode="rgb_array").unwrapped)
-    with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
-        render_test(lambda render_mode: pettingzoo.make("aec", "nim-v0", render_mode=render_mode))
 
 
 @pytest.mark.parametrize("identifier", ["Nim-v0", "SimpleNim-v0", "nim_env:Nim-v0"])
