@@ -6,7 +6,7 @@ Needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so it is imported only
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
@@ -23,6 +23,32 @@ except ImportError as error:
     ) from error
 
 Indices = int | Iterable[int] | None
+
+
+class Told(NamedTuple):
+    """What a step has to say: of all games, and then of those that it has ended.
+
+    Attributes:
+        observations: The observations now.
+        rewards: The rewards.
+        is_over: Which games have ended.
+        ended: Their numbers.
+        illegal: Whether by an illegal action.
+        cut_short: Whether by truncation.
+        last: Their last observations.
+        to_play: In self-play, whose turn it is now.
+        last_to_play: In self-play, whose turn it would have been in those that ended.
+    """
+
+    observations: Any
+    rewards: NDArray[np.float64]
+    is_over: NDArray[np.bool_]
+    ended: list[int]
+    illegal: list[bool]
+    cut_short: list[bool]
+    last: list[Any]
+    to_play: list[int] | None
+    last_to_play: list[int] | None
 
 
 class NimVecEnv(VecEnv):
@@ -82,7 +108,7 @@ class NimVecEnv(VecEnv):
             observations, infos = self.env.reset(options=merged)
         self._masks = self.games.mask_rows()
         self.reset_infos = [{"action_mask": mask, "illegal_action": False} for mask in self._masks]
-        self._add_players(self.reset_infos, infos)
+        _add_players(self.reset_infos, infos["to_play"].tolist() if "to_play" in infos else None)
         self._reset_seeds()
         self._reset_options()
         return observations
@@ -101,20 +127,65 @@ class NimVecEnv(VecEnv):
         Raises:
             gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction: As :meth:`NimVectorEnv.step`.
         """
-        observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
+        told = self._played() if self.env is self.games else self._played_through_wrappers()
         self._masks = self.games.mask_rows()
         by_game: list[dict[str, Any]] = [
             {"action_mask": mask, "illegal_action": False, "TimeLimit.truncated": False} for mask in self._masks
         ]
-        self._add_players(by_game, infos)
+        _add_players(by_game, told.to_play)
+        if told.ended:
+            all_ones = np.ones(self.games.rules.n_actions, dtype=np.int8)
+            all_ones.flags.writeable = False
+            final: list[dict[str, Any]] = [
+                {
+                    "action_mask": all_ones,
+                    "illegal_action": is_illegal,
+                    "TimeLimit.truncated": is_cut_short,
+                    "terminal_observation": seen,
+                }
+                for is_illegal, is_cut_short, seen in zip(told.illegal, told.cut_short, told.last, strict=True)
+            ]
+            _add_players(final, told.last_to_play)
+            for game, info in zip(told.ended, final, strict=True):
+                begun = by_game[game]
+                del begun["TimeLimit.truncated"]
+                self.reset_infos[game], by_game[game] = begun, info
+        return told.observations, told.rewards.astype(np.float32), told.is_over, by_game
+
+    def _played(self) -> Told:
+        """The step of games without wrappers, straight from their states."""
+        games = self.games
+        played = games._play(self.actions)
+        ended, of_states = played.ended, games._games
+        return Told(
+            of_states.heaps(played.states),
+            played.rewards,
+            played.is_over,
+            ended.tolist(),
+            of_states.are_illegal(played.last[ended]).tolist(),
+            [False] * len(ended),
+            list(of_states.heaps(played.last[ended])),
+            None if games.opponent is not None else games._to_play.tolist(),
+            None if games.opponent is not None else played.to_play[ended].tolist(),
+        )
+
+    def _played_through_wrappers(self) -> Told:
+        """The step of wrapped games, from what they show."""
+        observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
         is_over = terminated | truncated
-        if is_over.any():
-            ended = np.flatnonzero(is_over)
-            final = self._final(infos, ended, truncated & ~terminated)
-            for game, info in zip(ended.tolist(), final, strict=True):
-                del by_game[game]["TimeLimit.truncated"]  # it begins the next game
-                self.reset_infos[game], by_game[game] = by_game[game], info
-        return observations, rewards.astype(np.float32), is_over, by_game
+        ended = np.flatnonzero(is_over)
+        final = infos.get("final_info", {})
+        return Told(
+            observations,
+            rewards,
+            is_over,
+            ended.tolist(),
+            final["illegal_action"][ended].tolist() if len(ended) else [],
+            (truncated & ~terminated)[ended].tolist(),
+            infos["final_obs"][ended].tolist() if len(ended) else [],
+            infos["to_play"].tolist() if "to_play" in infos else None,
+            final["to_play"][ended].tolist() if "to_play" in final else None,
+        )
 
     def close(self) -> None:
         """Closes the games."""
@@ -154,8 +225,10 @@ class NimVecEnv(VecEnv):
         """
         wanted = range(self.num_envs) if indices is None else self._games(indices)
         method = getattr(self._owner(method_name), method_name)
-        if method_name == "action_masks" and self._masks is not None:
-            return [self._masks[game] for game in wanted]  # those of the infos: sb3-contrib asks at every step
+        if (
+            method_name == "action_masks" and self._masks is not None
+        ):  # those of the infos: it is asked at every step
+            return self._masks.copy() if indices is None else [self._masks[game] for game in wanted]
         answers = [] if method_name in ("reset", "step") else method(*args, **kwargs)
         if answers is None:
             answers = [None] * self.num_envs
@@ -181,36 +254,6 @@ class NimVecEnv(VecEnv):
         """The numbers of the games meant, from 0 on."""
         every_game = range(self.num_envs)
         return [every_game[index] for index in self._get_indices(indices)]
-
-    def _final(
-        self, infos: dict[str, Any], ended: NDArray[np.int64], is_cut_short: NDArray[np.bool_]
-    ) -> list[dict[str, Any]]:
-        """The infos of the games that have just ended."""
-        final = infos["final_info"]
-        all_ones = np.ones(self.games.rules.n_actions, dtype=np.int8)
-        all_ones.flags.writeable = False
-        by_game = [
-            {
-                "action_mask": all_ones,
-                "illegal_action": is_illegal,
-                "TimeLimit.truncated": is_cut,
-                "terminal_observation": seen,
-            }
-            for is_illegal, is_cut, seen in zip(
-                final["illegal_action"][ended].tolist(),
-                is_cut_short[ended].tolist(),
-                infos["final_obs"][ended].tolist(),
-                strict=True,
-            )
-        ]
-        self._add_players(by_game, final, ended)
-        return by_game
-
-    def _add_players(self, by_game: list[dict[str, Any]], infos: dict[str, Any], games: Any = slice(None)) -> None:
-        """In self-play, whose turn it is."""
-        if "to_play" in infos:
-            for info, player in zip(by_game, infos["to_play"][games].tolist(), strict=True):
-                info["to_play"] = player
 
     def _merged_options(self) -> list[dict[str, Any]]:
         """The options of all games, checked, as those of resets: of games from given heaps, and of the others."""
@@ -241,3 +284,10 @@ class NimVecEnv(VecEnv):
                 values = [self.games.rules.heaps if value is None else value for value in values]
             merged[name] = values
         return merged
+
+
+def _add_players(by_game: list[dict[str, Any]], to_play: list[int] | None) -> None:
+    """In self-play, whose turn it is."""
+    if to_play is not None:
+        for info, player in zip(by_game, to_play, strict=True):
+            info["to_play"] = player

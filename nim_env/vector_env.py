@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -26,6 +26,26 @@ MASK_BYTES, HEAP_BYTES, WORK_BYTES = 4, 96, 64
 
 Infos: TypeAlias = dict[str, Any]
 Step: TypeAlias = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], Infos]
+
+
+class Played(NamedTuple):
+    """What a step did to every game.
+
+    Attributes:
+        last: The states that the moves led to.
+        states: The states now: where a game that is over has begun anew at once, those of its next episode.
+        rewards: Float64, shape ``(num_envs,)``; not 0 exactly where a game is over.
+        is_over: Which games are over.
+        ended: Their numbers.
+        to_play: Who would move in the last states.
+    """
+
+    last: States
+    states: States
+    rewards: NDArray[np.float64]
+    is_over: NDArray[np.bool_]
+    ended: NDArray[np.int64]
+    to_play: NDArray[np.int64]
 
 
 class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]):
@@ -164,35 +184,44 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
                 ``illegal_action="raise"``.
             TypeError, ValueError: The opponent's answer is not a legal action.
         """
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
+        played = self._play(actions)
+        infos = self._final_infos(played) if same_step and len(played.ended) else {}
+        infos.update(self._infos(played.states, np.ones(self.num_envs, dtype=np.bool_)))
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        return self._games.heaps(played.states), played.rewards, played.is_over, truncated, infos
+
+    def _play(self, actions: Any) -> Played:
+        """Plays an action in every game, as :meth:`step` says."""
         if self._states is None:
             raise ResetNeeded("there are no games to step: call reset() first")
         if self.autoreset_mode is AutoresetMode.DISABLED and self._is_over.any():
             raise ResetNeeded(
                 f"game {self._is_over.argmax()} is over: reset it first, by reset(options={{'reset_mask': ...}})"
             )
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         actions = self._checked_actions(actions)
         moved = self._games.move(self._states, actions)
         if self.illegal_action == "raise" and (are_illegal := self._games.are_illegal(moved)).any():
             game = int(are_illegal.argmax())
             heaps = self._games.heaps(self._states)[game].tolist()
             raise InvalidAction(f"game {game}: {illegal_move(self.rules, int(actions[game]), heaps)}")
-        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         with self._unchanged_on_error() if self._opponent_may_fail else nullcontext():
-            states = self._games.reply(moved, self.np_random, self._every_game)
-            rewards = self._games.rewards(states)
+            last = states = self._games.reply(moved, self.np_random, self._every_game)
+            rewards = self._games.rewards(last)
             is_over = rewards != 0.0
-            to_play = (self._to_play ^ 1) * ~self._is_over if self._policy is None else self._to_play
-            infos: Infos = {}
-            if same_step and len(ended := is_over.nonzero()[0]):
-                infos = self._final_infos(states, ended, is_over, to_play)
-                states = self._restarted(states, ended)
+            ended = is_over.nonzero()[0]
+            last_to_play = to_play = self._to_play
+            if self._policy is None:
+                last_to_play = to_play = (self._to_play ^ 1) * ~self._is_over
+            if same_step and len(ended):
+                states = self._restarted(last, ended)
                 to_play = to_play * ~is_over
         self._states, self._to_play = states, to_play
         if self._policy is not None:
             np.copyto(self._last_reward, rewards, where=is_over)
         self._is_over = np.zeros(self.num_envs, dtype=np.bool_) if same_step else is_over.copy()
-        infos.update(self._infos(states, np.ones(self.num_envs, dtype=np.bool_)))
-        return self._games.heaps(states), rewards, is_over, np.zeros(self.num_envs, dtype=np.bool_), infos
+        return Played(last, states, rewards, is_over, ended, last_to_play)
 
     def action_masks(self) -> NDArray[np.int8]:
         """Which actions are legal now: int8, shape ``(num_envs, n_actions)``, all ones where a game is over.
@@ -251,22 +280,21 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             infos |= {"to_play": self._to_play.copy(), "_to_play": told.copy()}
         return infos
 
-    def _final_infos(
-        self, states: States, ended: NDArray[np.int64], is_over: NDArray[np.bool_], to_play: NDArray[np.int64]
-    ) -> Infos:
+    def _final_infos(self, played: Played) -> Infos:
         """How the games that have just ended did end, in Gymnasium's form."""
+        ended, is_over = played.ended, played.is_over
         observations = np.empty(self.num_envs, dtype=object)  # of None
-        observations[ended] = np.fromiter(self._games.heaps(states[ended]), dtype=object, count=len(ended))
+        observations[ended] = np.fromiter(self._games.heaps(played.last[ended]), dtype=object, count=len(ended))
         masks = np.zeros((self.num_envs, self._n_actions), dtype=np.int8)
         masks[ended] = 1
         final: Infos = {
             "action_mask": masks,
             "_action_mask": is_over.copy(),
-            "illegal_action": self._games.are_illegal(states),
+            "illegal_action": self._games.are_illegal(played.last),
             "_illegal_action": is_over.copy(),
         }
         if self._policy is None:
-            final |= {"to_play": to_play * is_over, "_to_play": is_over.copy()}
+            final |= {"to_play": played.to_play * is_over, "_to_play": is_over.copy()}
         return {
             "final_obs": observations,
             "_final_obs": is_over.copy(),
