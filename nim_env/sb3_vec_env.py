@@ -227,7 +227,7 @@ class NimVecEnv(VecEnv):
         method = getattr(self._owner(method_name), method_name)
         if (
             method_name == "action_masks" and self._masks is not None
-        ):  # those of the infos: it is asked at every step
+        ):  # asked for at every step: those of the infos
             return self._masks.copy() if indices is None else [self._masks[game] for game in wanted]
         answers = [] if method_name in ("reset", "step") else method(*args, **kwargs)
         if answers is None:
