@@ -9,6 +9,7 @@ systems: systems 1 and 5 here, through the standard API, and as bare loops witho
 
 from __future__ import annotations
 
+import gc
 import platform
 import statistics
 import time
@@ -93,6 +94,8 @@ def rates(arguments: Arguments, contenders: list[Contender]) -> Rates:
     """Steps per second: medians over the rounds, in each of which every contender has its turn."""
     runs = {(contender.name, contender.number): contender.make() for contender in contenders}
     seen: dict[tuple[str, int], list[float]] = {which: [] for which in runs}
+    gc.collect()
+    gc.freeze()  # so that none pays for the objects of the others whenever garbage is looked for
     with tqdm(total=(arguments.rounds + 1) * len(runs), unit=" runs", leave=False, disable=None) as bar:
         for round_number in range(arguments.rounds + 1):
             for which, measured in runs.items():
