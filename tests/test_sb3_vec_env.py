@@ -191,10 +191,11 @@ def test_under_vec_monitor_and_vec_normalize():
     assert is_masking_supported(env)
 
 
+@pytest.mark.parametrize("name", ["loser first, seen in the masks", "self-play"])
 @pytest.mark.parametrize("wrap", [wrappers.bits, lambda env: wrappers.masked_dict(wrappers.unary(env))])
-def test_around_wrapped_games(wrap):
+def test_around_wrapped_games(wrap, name):
     """What wrapped games show is what DummyVecEnv over wrapped single ones does."""
-    number, game = 4, CERTAIN["loser first, seen in the masks"]
+    number, game, generator = 4, CERTAIN[name], np.random.default_rng(0)
     ours = NimVecEnv(wrap(gym.make_vec("Nim-v0", num_envs=number, autoreset_mode="SameStep", **game)))
     theirs = DummyVecEnv([lambda: wrap(gym.make("Nim-v0", **game))] * number)
     assert (ours.observation_space, ours.action_space) == (theirs.observation_space, theirs.action_space)
@@ -203,12 +204,15 @@ def test_around_wrapped_games(wrap):
     for _ in range(60):
         masks = get_action_masks(ours)
         np.testing.assert_array_equal(masks, get_action_masks(theirs))
-        one, other = ours.step(masks.argmax(axis=1)), theirs.step(masks.argmax(axis=1))
+        weights = masks + (generator.random((number, 1)) < 0.2)  # illegal moves too
+        actions = (generator.random(weights.shape) * weights).argmax(axis=1)
+        one, other = ours.step(actions), theirs.step(actions)
         np.testing.assert_equal(one[0], dict(other[0]) if isinstance(other[0], dict) else other[0])
         for mine, expected in zip(one[1:3], other[1:3], strict=True):
             np.testing.assert_array_equal(mine, expected)
         for mine, expected in zip(one[3], other[3], strict=True):
             np.testing.assert_equal(mine, expected)
+        np.testing.assert_equal(ours.reset_infos, theirs.reset_infos)
         ended += one[2].sum()
     assert ended > 20
 
