@@ -6,7 +6,7 @@ import io
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -121,6 +121,37 @@ class Recipe(Learning):
 
     representation: Representation = "one-hot"
     """How it sees a position."""
+
+
+@dataclass
+class Study(Learning):
+    """Many runs: with each representation, from several seeds on."""
+
+    steps: int = 1_000_000
+    """How many moves each network makes."""
+    representations: tuple[Representation, ...] = tuple(REPRESENTATIONS)
+    """Which representations."""
+    seeds: int = 1
+    """How many seeds, from --seed on."""
+    jobs: int = -1
+    """How many runs at once; -1 for as many as there are cores."""
+
+    def check(self) -> None:
+        check_at_least(1, seeds=self.seeds)
+        check_jobs(self.jobs)
+        check_seeds(self.seed, self.seeds)
+        if not self.representations:
+            fail(f"--representations must name one or more of {', '.join(REPRESENTATIONS)}")
+        super().check()
+
+    def recipes(self, heaps: tuple[int, ...]) -> list[Recipe]:
+        """Those of all runs on a board."""
+        shared = {field.name: getattr(self, field.name) for field in fields(Learning)}
+        return [
+            Recipe(**{**shared, "heaps": heaps, "seed": seed}, representation=representation)
+            for representation in dict.fromkeys(self.representations)
+            for seed in range(self.seed, self.seed + self.seeds)
+        ]
 
 
 # --- Players --------------------------------------------------------------------------------------

@@ -12,13 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from script import check_at_least, check_folder, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save, save_table
 
 import deep
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
-from intervals import students_of_shares
+from figures import learning_curves
 from learners import name_of, percent
 from masking import ALGORITHMS, study
 
@@ -80,8 +79,7 @@ def main(arguments: Arguments) -> None:
         for (algorithm, seed), rows in zip(runs, found, strict=True)
         for row in rows
     )
-    table.to_csv(arguments.folder / "sb3_masks.csv", index=False)
-    print(f"table: {arguments.folder / 'sb3_masks.csv'}")
+    save_table(table, arguments.folder / "sb3_masks.csv")
     save(picture_of(arguments, rules, table), arguments.folder / "sb3_masks.png")
 
 
@@ -95,29 +93,11 @@ def tell(run: tuple, rows: list[deep.Row]) -> str:
 
 def picture_of(arguments: Arguments, rules: NimRules, table: pd.DataFrame) -> plt.Figure:
     """Expert mastery and the share of illegal moves against moves made."""
-    seeds = table["seed"].nunique()
-    figure, axes = plt.subplots(1, 2, figsize=(12, 4.8), layout="constrained")
     panels = {
         "expert": "Expert mastery: winning positions played right",
         "illegal": "Share of illegal moves in training",
     }
-    for axis, (column, title) in zip(axes, panels.items(), strict=True):
-        sns.lineplot(
-            table.dropna(subset=[column]),
-            x="steps",
-            y=column,
-            hue="algorithm",
-            style="algorithm",
-            errorbar=students_of_shares if seeds > 1 else None,
-            legend=column == "expert",
-            ax=axis,
-        )
-        axis.set(title=title, xlabel="moves made in training", ylabel="", ylim=(-0.02, 1.02))
-        axis.xaxis.set_major_formatter("{x:,.0f}")
-        axis.grid(alpha=0.3)
-    of_seeds = "one seed" if seeds == 1 else f"means of {seeds} seeds with 95 % intervals"
-    figure.suptitle(f"{name_of(rules)}, against {arguments.teacher} play: {of_seeds}")
-    return figure
+    return learning_curves(table, "algorithm", panels, f"{name_of(rules)}, against {arguments.teacher} play")
 
 
 if __name__ == "__main__":

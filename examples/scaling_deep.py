@@ -9,19 +9,18 @@ cores; finished ones are kept in --folder, so after an interruption the same com
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from script import check_at_least, check_folder, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save, save_table
 
 import deep
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
-from deep import REPRESENTATIONS, Learning, Recipe, Representation
+from deep import Study
+from figures import by_heaps, of_seeds
 from intervals import students_of_shares
 from learners import name_of, percent
-from matplotlib.ticker import MaxNLocator
 
 from nim_env import NimRules, evaluation
 
@@ -30,7 +29,7 @@ ALPHA_ZERO = {5: 0.93, 6: 0.57, 7: 0.63}
 
 
 @dataclass
-class Arguments(Learning):
+class Arguments(Study):
     """The options of this script."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
@@ -39,43 +38,24 @@ class Arguments(Learning):
     """The number of heaps of the smallest board; the boards are the first so many heaps."""
     misere: bool = False
     """Whether taking the last object loses."""
-    steps: int = 1_000_000
-    """How many moves each network makes."""
-    representations: tuple[Representation, ...] = tuple(REPRESENTATIONS)
-    """Which representations."""
-    seeds: int = 1
-    """How many seeds, from --seed on."""
-    jobs: int = -1
-    """How many runs at once; -1 for as many as there are cores."""
     folder: Path = Path("results/scaling_deep")
     """Where finished runs, the table (.csv), the figure (.png) and TensorBoard's logs are kept."""
 
 
 def main(arguments: Arguments) -> None:
     check_folder(arguments.folder, "scaling_deep.png")
-    check_at_least(1, fewest=arguments.fewest, seeds=arguments.seeds)
-    deep.check_jobs(arguments.jobs)
+    check_at_least(1, fewest=arguments.fewest)
     if arguments.fewest > len(arguments.heaps):
         fail(f"--fewest must be at most the number of heaps, {len(arguments.heaps)}; got {arguments.fewest}")
-    if not arguments.representations:
-        fail(f"--representations must name one or more of {', '.join(REPRESENTATIONS)}")
     with checking_arguments():
-        deep.check_seeds(arguments.seed, arguments.seeds)
         arguments.check()
-        recipe = Recipe(**{field.name: getattr(arguments, field.name) for field in fields(Learning)})
         boards = range(len(arguments.heaps), arguments.fewest - 1, -1)  # the longest runs first
-        runs = [
-            (replace(recipe, heaps=arguments.heaps[:n_heaps], representation=representation, seed=seed), 1)
-            for n_heaps in boards
-            for representation in dict.fromkeys(arguments.representations)
-            for seed in range(arguments.seed, arguments.seed + arguments.seeds)
-        ]
+        runs = [(recipe, 1) for n_heaps in boards for recipe in arguments.recipes(arguments.heaps[:n_heaps])]
         for taught, _ in runs:
             taught.check()
     table = deep.table_of(runs, deep.run_all(deep.learn, runs, arguments.folder, arguments.jobs, tell))
     table = table[table["steps"] > 0]
-    table.to_csv(arguments.folder / "scaling_deep.csv", index=False)
-    print(f"table: {arguments.folder / 'scaling_deep.csv'}")
+    save_table(table, arguments.folder / "scaling_deep.csv")
     save(picture_of(arguments, table), arguments.folder / "scaling_deep.png")
 
 
@@ -91,7 +71,6 @@ def tell(run: tuple, rows: list[deep.Row]) -> str:
 
 def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
     """Four measures against the number of heaps."""
-    seeds = table["seed"].nunique()
     figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
     panels = {
         "expert": "Expert mastery: winning positions played right",
@@ -99,29 +78,11 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
         "value_accuracy": "Value accuracy: positions whose winner is known",
         "seen": "Positions seen in training",
     }
-    representations = list(dict.fromkeys(arguments.representations))
     for axis, (column, title) in zip(axes.flat, panels.items(), strict=True):
-        sns.pointplot(
-            table,
-            x="n_heaps",
-            y=column,
-            hue="representation",
-            hue_order=representations,
-            dodge=0.12 * (len(representations) - 1) or False,  # so that all are seen where they agree
-            markers=["o", "s", "^"][: len(representations)],
-            markersize=5,
-            linewidth=1.3,
-            capsize=0.06,
-            err_kws={"linewidth": 1.3},
-            errorbar=students_of_shares if seeds > 1 and column != "champion" else None,
-            native_scale=True,
-            legend=column == "expert",
-            ax=axis,
-        )
-        axis.set(title=title, xlabel="heaps", ylabel="", ylim=(-0.03, 1.03))
-        axis.set_xlim(table["n_heaps"].min() - 0.3, table["n_heaps"].max() + 0.3)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.grid(alpha=0.3)
+        interval = None if column == "champion" else students_of_shares
+        shown = arguments.representations
+        by_heaps(axis, table, column, "representation", shown, interval, legend=column == "expert")
+        axis.set(title=title, ylim=(-0.03, 1.03))
     draw_without_learning(arguments, axes[0, 0], axes[1, 0])
     if published := published_boards(arguments, table):
         label = "AlphaZero (Zhou and Riis 2022)"
@@ -130,10 +91,10 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
         )
     axes[0, 0].legend()
     axes[1, 0].legend(loc="lower left")
-    of_seeds = "one seed" if seeds == 1 else f"means of {seeds} seeds with 95 % intervals"
+    seeds = of_seeds(table["seed"].nunique())
     figure.suptitle(
         f"The first heaps of {name_of(arguments.rules)}:\n"
-        f"MaskablePPO taught by {arguments.teacher}, {arguments.steps:,} moves each, {of_seeds}"
+        f"MaskablePPO taught by {arguments.teacher}, {arguments.steps:,} moves each, {seeds}"
     )
     return figure
 

@@ -15,15 +15,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from script import check_at_least, check_folder, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, checking_arguments, fail, run, save, save_table
 
 import joblib
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
+from figures import by_heaps, of_seeds
 from intervals import students, students_of_shares, wilsons
 from learners import LEARNERS, name_of
-from matplotlib.ticker import MaxNLocator
 from scaling import HYPERPARAMETERS, finished, study
 
 from nim_env import NimRules, solver
@@ -85,8 +84,7 @@ def main(arguments: Arguments) -> None:
     with joblib.parallel_config(backend=arguments.backend, n_jobs=arguments.jobs):
         rows = joblib.Parallel(batch_size=1)(joblib.delayed(finished)(kept, *run) for run in runs)
     table = pd.DataFrame(rows)
-    table.to_csv(arguments.folder / "scaling_study.csv", index=False)
-    print(f"table: {arguments.folder / 'scaling_study.csv'}")
+    save_table(table, arguments.folder / "scaling_study.csv")
     save(picture_of(arguments, table), arguments.folder / "scaling_study.png")
 
 
@@ -122,35 +120,14 @@ def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
         champion=table["champion"].astype(float),
         moves_needed=table["moves_needed"].astype(float).where(complete),  # a mean over some seeds would flatter
     )
-    learners = list(dict.fromkeys(arguments.learners))
     axes[1, 1].set_yscale("log")  # before it is drawn, so that means are geometric
     for axis, (column, (title, interval)) in zip(axes.flat, PANELS.items(), strict=True):
-        sns.pointplot(
-            shown.dropna(subset=[column]),
-            x="n_heaps",
-            y=column,
-            hue="learner",
-            hue_order=learners,
-            dodge=0.12 * (len(learners) - 1) or False,  # so that all are seen where they agree
-            markers=["o", "s", "^"][: len(learners)],
-            markersize=5,
-            linewidth=1.3,
-            capsize=0.06,
-            err_kws={"linewidth": 1.3},
-            errorbar=interval if seeds > 1 else None,
-            native_scale=True,
-            legend=axis is axes[0, 0],
-            ax=axis,
-        )
-        axis.set(title=title.format(f"{100 * arguments.needed:g} %"), xlabel="heaps", ylabel="")
-        axis.set_xlim(table["n_heaps"].min() - 0.3, table["n_heaps"].max() + 0.3)
-        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.grid(alpha=0.3)
+        by_heaps(axis, shown, column, "learner", arguments.learners, interval, legend=axis is axes[0, 0])
+        axis.set(title=title.format(f"{100 * arguments.needed:g} %"))
         if axis is not axes[1, 1]:
             axis.set_ylim(-0.03, 1.03)
     rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
-    of_seeds = "one seed" if seeds == 1 else f"means of {seeds} seeds with 95 % intervals"
-    figure.suptitle(f"The first heaps of {name_of(rules)}:\n{arguments.moves:,} moves each, {of_seeds}")
+    figure.suptitle(f"The first heaps of {name_of(rules)}:\n{arguments.moves:,} moves each, {of_seeds(seeds)}")
     return figure
 
 

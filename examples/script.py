@@ -27,6 +27,7 @@ import tyro  # noqa: E402
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from pandas import DataFrame
 
 Arguments = TypeVar("Arguments")
 MOST = 100_000_000  # games: days of them
@@ -112,6 +113,13 @@ def save(figure: Figure, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120, bbox_inches="tight")
     print(f"picture: {path}")
+
+
+def save_table(table: DataFrame, path: Path) -> None:
+    """Saves a table, and says where."""
+    with checking_arguments():
+        table.to_csv(path, index=False)
+    print(f"table: {path}")
 
 
 def _first_sentence(box: str) -> str:

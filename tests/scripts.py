@@ -17,16 +17,7 @@ ENVIRONMENT = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "TERM
 
 def run(script, *arguments, folder):
     """Runs a script without a terminal and without input."""
-    return subprocess.run(
-        [sys.executable, EXAMPLES / script, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        cwd=folder,
-        env=ENVIRONMENT,
-        timeout=300,
-        stdin=subprocess.DEVNULL,
-    )
+    return _run(EXAMPLES / script, *map(str, arguments), folder=folder)
 
 
 def run_without(packages, script, *arguments, folder):
@@ -40,14 +31,19 @@ sys.argv = {[script, *map(str, arguments)]!r}
 sys.path.insert(0, {str(EXAMPLES)!r})
 runpy.run_path({str(EXAMPLES / script)!r}, run_name="__main__")
 """
+    return _run("-c", blocked, folder=folder)
+
+
+def _run(*arguments, folder):
     return subprocess.run(
-        [sys.executable, "-c", blocked],
+        [sys.executable, *arguments],
         capture_output=True,
         text=True,
         encoding="utf-8",
         cwd=folder,
         env=ENVIRONMENT,
         timeout=300,
+        stdin=subprocess.DEVNULL,
     )
 
 
