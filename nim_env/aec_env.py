@@ -46,7 +46,8 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env.arguments import EMPTY, RENDER_MODES, IllegalAction
+from nim_env.arguments import EMPTY, IllegalAction
+from nim_env.rendering import FRAMES_PER_SECOND, Move, View
 from nim_env.single_game import SingleGame
 
 PLAYERS = ("player_0", "player_1")
@@ -82,8 +83,8 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
 
     metadata = {
         "name": "nim_v0",
-        "render_modes": list(RENDER_MODES),
-        "render_fps": 2,
+        "render_modes": ["human", "ansi", "rgb_array"],
+        "render_fps": FRAMES_PER_SECOND,
         "is_parallelizable": False,
     }
 
@@ -138,13 +139,17 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
 
         Raises:
             TypeError, ValueError: ``options["heaps"]`` is not an unfinished position of this game.
+            RuntimeError: ``render_mode="human"`` without a display.
         """
         start = None if options is None else self._start_in(options)
+        if self._is_shown:
+            self._open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
         if start is None:
             start = self._random_start(self._np_random) if self.random_start else self._first_index
         self._index, self._is_over, self._plies = start, False, 0
+        self._before = start  # the position that the last move was made from
         self.agents = list(PLAYERS)
         self.agent_selection = PLAYERS[0]
         self.rewards = dict.fromkeys(PLAYERS, 0.0)
@@ -154,6 +159,8 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         self.infos = {player: {"illegal_action": False} for player in PLAYERS}
         self._skip_agent_selection: str | None = None
         self._changes += 1
+        if self._is_shown:
+            self.render()
 
     def step(self, action: Any) -> None:
         """Plays ``action`` for ``agent_selection``; in a finished game takes None and removes that player."""
@@ -176,13 +183,16 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             self.infos[mover]["illegal_action"] = True
             self._end({mover: -1.0, other: 0.0}, winner=other)
         else:
-            self._index = index = index - self._offsets[action]
-            if index == EMPTY:
+            self._index = after = index - self._offsets[action]
+            if after == EMPTY:
                 reward = 1.0 if self.rules.last_mover_wins else -1.0
                 self._end({mover: reward, other: -reward}, winner=mover if reward > 0 else other)
+        self._before = index
         self._plies += 1
         self._changes += 1
         self.agent_selection = other
+        if self._is_shown:
+            self.render()
 
     def _end(self, rewards: dict[str, float], winner: str) -> None:
         self._is_over, self._winner = True, winner
@@ -243,6 +253,10 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             raise ResetNeeded("there is no state before reset(); call reset() first")
         return np.append(self._positions[self._index].heaps, self._plies % 2)
 
-    @property
-    def _status(self) -> str:  # type: ignore[override]
-        return f"{self._winner} won" if self._is_over else f"{PLAYERS[self._plies % 2]} to move"
+    def _view(self) -> View:
+        assert self._index is not None
+        heaps, before = self._heaps_at(self._index), self._heaps_at(self._before)
+        to_play = self._plies % 2
+        player = PLAYERS.index(self._winner) if self._is_over else to_play
+        moves = [Move(1 - to_play, before, heaps)] if before != heaps else []
+        return View(heaps, self.rules.heaps, PLAYERS, player, self._is_over, moves)

@@ -9,16 +9,18 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from nim_env.policies import Policy, PolicyLike, as_policy, is_built_in
+from nim_env.rendering import check_pygame
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
 IllegalAction: TypeAlias = Literal["lose", "raise"]
 EMPTY = 0  # the index of the empty position
-RENDER_MODES = ("ansi", "rgb_array")
 
 
 class GameArguments:
     """Which game it is: the arguments of every environment."""
+
+    metadata: dict[str, Any]
 
     def _set_game(
         self,
@@ -34,8 +36,11 @@ class GameArguments:
             raise TypeError(f"random_start must be True or False; got {random_start!r}")
         if not isinstance(illegal_action, str) or illegal_action not in get_args(IllegalAction):
             raise ValueError(f'illegal_action must be "lose" or "raise"; got {illegal_action!r}')
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise ValueError(f"render_mode must be None or one of {RENDER_MODES}; got {render_mode!r}")
+        render_modes = self.metadata["render_modes"]
+        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in render_modes):
+            raise ValueError(f"render_mode must be None or one of {render_modes}; got {render_mode!r}")
+        if render_mode == "human":
+            check_pygame(render_mode)
         self.random_start = bool(random_start)
         self.illegal_action = illegal_action
         self.render_mode = render_mode

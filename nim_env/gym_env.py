@@ -12,10 +12,10 @@ from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from nim_env.arguments import EMPTY, RENDER_MODES, FirstPlayer, IllegalAction, OpponentArguments, no_opening
+from nim_env.arguments import EMPTY, FirstPlayer, IllegalAction, OpponentArguments, no_opening
 from nim_env.policies import PolicyLike, is_built_in, opponent_probabilities, sample
 from nim_env.positions import Position, choices
-from nim_env.rendering import status_of
+from nim_env.rendering import FRAMES_PER_SECOND, View, view_of
 from nim_env.single_game import SingleGame
 
 
@@ -83,7 +83,8 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than
       the empty one ("exploring starts").
     - ``illegal_action`` = ``"lose"``: or ``"raise"``, which makes one an error and leaves the game as it was.
-    - ``render_mode`` = ``None``: or ``"ansi"``, or ``"rgb_array"``, which needs pygame.
+    - ``render_mode`` = ``None``: or ``"ansi"``, a text; ``"rgb_array"``, a picture; or ``"human"``, a window that
+      ``reset`` and ``step`` keep up to date, two frames a second. The last two need pygame.
 
     ``reset(options=...)`` takes ``heaps`` (start this episode there, no heap above its starting size) and
     ``first_player``.
@@ -97,7 +98,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
     - v0: initial version.
     """
 
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 2}
+    metadata = {"render_modes": ["human", "ansi", "rgb_array"], "render_fps": FRAMES_PER_SECOND}
 
     def __init__(
         self,
@@ -119,6 +120,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         self._last_mover_reward = 1.0 if self.rules.last_mover_wins else -1.0
         self._all_ones = np.ones(self._n_actions, dtype=np.int8)
         self._to_play = 0
+        self._trail: tuple[int, int]  # the positions that the learner faced last, and that after its move
         self._agent_won: bool | None = None  # the last finished episode; None before the first
 
     def reset(
@@ -137,15 +139,23 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         Raises:
             TypeError: ``options`` is not a dictionary, or its heaps are not integers.
             ValueError: An unknown option or a wrong value in one, or an opponent that cannot open.
+            RuntimeError: ``render_mode="human"`` without a display.
         """
         start, first_player = self._checked_options(options)
+        if self._is_shown:
+            self._open()
         with self._unchanged_on_error() if self._opponent_may_fail else nullcontext():
             super().reset(seed=seed)
             generator = self.np_random  # made here at the latest, so that copies go on alike
             agent_won = self._agent_won if seed is None else None
+            begins_full = start is None and not self.random_start
             if start is None:
                 start = self._start(first_player, agent_won, generator)
+        before = self._first_index if begins_full else start
         self._index, self._is_over, self._to_play, self._agent_won = start, False, 0, agent_won
+        self._trail = before, before
+        if self._is_shown:
+            self.render()
         return self._seen(illegal=False)
 
     def step(self, action: Any) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
@@ -168,6 +178,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
         if type(action) is not int or not 0 <= action < self._n_actions:
             action = self._checked_action(action)
+        before = between = index
         illegal = not self._positions[index].legal[action]
         if illegal:
             if self.illegal_action == "raise":
@@ -176,6 +187,7 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         else:
             reward, is_over = 0.0, False
             index -= self._offsets[action]
+            between = index
             if index == EMPTY:
                 reward, is_over = self._last_mover_reward, True
             elif self._policy is not None:
@@ -183,9 +195,12 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
                 if index == EMPTY:
                     reward, is_over = -self._last_mover_reward, True
         self._index, self._is_over = index, is_over
+        self._trail = before, between
         self._to_play ^= 1
         if is_over:
             self._agent_won = reward > 0
+        if self._is_shown:
+            self.render()
         observation, info = self._seen(illegal)
         return observation, reward, is_over, False, info
 
@@ -213,10 +228,11 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
             info["to_play"] = self._to_play
         return position.heaps.copy(), info
 
-    @property
-    def _status(self) -> str:  # type: ignore[override]
+    def _view(self) -> View:
+        assert self._index is not None
+        heaps, *trail = (self._heaps_at(index) for index in (self._index, *self._trail))
         to_play = self._to_play if self._policy is None else None
-        return status_of(self._is_over, self._agent_won is True, to_play)
+        return view_of(heaps, self.rules.heaps, trail, to_play, self._is_over, self._agent_won is True)
 
     def _start(
         self, first_player: FirstPlayer | None, agent_won: bool | None, generator: np.random.Generator

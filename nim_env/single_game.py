@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 
 from nim_env.arguments import GameArguments, illegal_move
 from nim_env.positions import index_of, positions
-from nim_env.rendering import as_pixels, as_text
+from nim_env.rendering import View, as_pixels, as_text, close_window, open_window, show
 from nim_env.rules import as_integer
 
 
 class SingleGame(GameArguments):
     """The part of a single-game environment that is neither Gymnasium's API nor PettingZoo's."""
-
-    _status: str
 
     def _set_up(self, *arguments: Any) -> None:
         self._set_game(*arguments)
@@ -28,6 +26,8 @@ class SingleGame(GameArguments):
         self._first_index = self.rules.n_positions - 1
         self._index: int | None = None  # of the position now; None before the first reset
         self._is_over = False
+        self._is_shown = self.render_mode == "human"
+        self._has_window = False
 
     def _start_in(self, options: Mapping[str, Any]) -> int | None:
         """The index of ``options["heaps"]``, or None where the options leave the start open."""
@@ -62,23 +62,43 @@ class SingleGame(GameArguments):
     def _illegal(self, action: int, index: int) -> InvalidAction:
         return InvalidAction(illegal_move(self.rules, action, self._positions[index].heaps.tolist()))
 
+    def _view(self) -> View:
+        """What there is to see of the game."""
+        raise NotImplementedError
+
+    def _heaps_at(self, index: int) -> list[int]:
+        heaps: list[int] = self._positions[index].heaps.tolist()
+        return heaps
+
     def render(self) -> str | NDArray[np.uint8] | None:
         """The position in the form of ``render_mode``; a warning and None without one.
 
         Returns:
-            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``.
+            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``. ``"human"``: None;
+            the window, which ``reset`` and ``step`` keep up to date, is drawn anew.
 
         Raises:
             gymnasium.error.ResetNeeded: There is no game yet.
             gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
+            RuntimeError: ``"human"`` without a display.
         """
         if self._index is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
         if self.render_mode is None:
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
-        draw = as_text if self.render_mode == "ansi" else as_pixels
-        return draw(self._positions[self._index].heaps.tolist(), self.rules.heaps, self._status)
+        if self._is_shown:
+            show(self._view())
+            self._has_window = True
+            return None
+        return as_text(self._view()) if self.render_mode == "ansi" else as_pixels(self._view())
 
     def close(self) -> None:
-        """Nothing is held open, so there is nothing to close."""
+        """Closes the window of ``render_mode="human"``; the next frame opens another."""
+        if self._has_window:
+            close_window()
+            self._has_window = False
+
+    def _open(self) -> None:
+        open_window()
+        self._has_window = True

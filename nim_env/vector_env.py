@@ -15,10 +15,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from nim_env.arguments import RENDER_MODES, FirstPlayer, IllegalAction, OpponentArguments, illegal_move
+from nim_env.arguments import FirstPlayer, IllegalAction, OpponentArguments, illegal_move
 from nim_env.many_games import ENTRIES_AT_ONCE, Setting, States, games_of
 from nim_env.policies import PolicyLike
-from nim_env.rendering import as_pixels, as_text, status_of
+from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
 from nim_env.rules import as_integer
 
 MASK_BYTES, HEAP_BYTES, WORK_BYTES = 4, 96, 64
@@ -76,6 +76,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     - ``autoreset_mode`` = ``"NextStep"``: the step after a game's end starts its next episode, whatever the
       action; ``"SameStep"``: the last step itself does, and tells the end in ``info["final_obs"]`` and
       ``info["final_info"]``; ``"Disabled"``: ``reset(options={"reset_mask": ...})`` does. Or an ``AutoresetMode``.
+    - ``render_mode``: no ``"human"``, since there is one window; ``"rgb_array"`` makes a picture of every game.
     - ``memory_limit``: the most bytes that the arrays of a step and the tables behind it may take; by default half
       of the machine's memory. Tables are left out where they do not fit, and each step computed instead.
 
@@ -88,7 +89,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     moved, and the generator has not either.
     """
 
-    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 2}
+    metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": FRAMES_PER_SECOND}
 
     def __init__(
         self,
@@ -123,6 +124,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self._games = games_of(self._setting, left)
         self._every_game = np.arange(self.num_envs)
         self._states: States | None = None  # until the first reset
+        self._trail: NDArray[np.int64]  # the positions that the learner faced last, and those after its moves
         self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
         self._last_reward = np.zeros(self.num_envs)  # of the last episodes against an opponent; 0 before the first
         self._to_play = np.zeros(self.num_envs, dtype=np.int64)
@@ -161,11 +163,15 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self._last_reward = last_reward
         if self._states is None:
             self._states = started
+            self._trail = np.empty((2, self.num_envs, self.rules.n_heaps), dtype=np.int64)
         else:
             self._states = self._states.copy()
             self._states[games] = started
         self._is_over = self._is_over & ~is_reset
         self._to_play = np.where(is_reset, 0, self._to_play)
+        if self.render_mode is not None:
+            begun = self._begun(self._states) if heaps is None else heaps
+            self._trail = np.where(is_reset[:, None], begun, self._trail)
         return self._games.heaps(self._states), self._infos(self._states, is_reset)
 
     def step(self, actions: Any) -> Step:
@@ -217,6 +223,10 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             if same_step and len(ended):
                 states = self._restarted(last, ended)
                 to_play = to_play * ~is_over
+        if self.render_mode is not None:
+            self._trail = self._left_behind(moved, actions)
+            begins = is_over if same_step else self._is_over
+            self._trail[:, begins] = self._begun(states)[begins]
         self._states, self._to_play = states, to_play
         if self._policy is not None:
             np.copyto(self._last_reward, rewards, where=is_over)
@@ -259,14 +269,32 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         if self.render_mode is None:
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
-        to_play = self._to_play.tolist() if self._policy is None else [None] * self.num_envs
-        won = self._games.rewards(self._states) > 0
-        seen = zip(self._games.heaps(self._states), self._is_over, won, to_play, strict=True)
         draw = as_text if self.render_mode == "ansi" else as_pixels
         return tuple(
-            draw(heaps.tolist(), self.rules.heaps, status_of(bool(is_over), bool(has_won), player))
-            for heaps, is_over, has_won, player in seen
+            draw(view_of(heaps, self.rules.heaps, trail, to_play, is_over, mover_won))
+            for heaps, trail, to_play, is_over, mover_won in zip(
+                self._games.heaps(self._states).tolist(),
+                self._trail.swapaxes(0, 1).tolist(),
+                self._to_play.tolist() if self._policy is None else [None] * self.num_envs,
+                self._is_over.tolist(),
+                (self._games.rewards(self._states) > 0).tolist(),
+                strict=True,
+            )
         )
+
+    def _left_behind(self, moved: States, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions that the learner faced, and those after its moves: shape ``(2, num_envs, n_heaps)``."""
+        assert self._states is not None
+        faced = self._games.heaps(self._states)
+        trail = np.stack([faced, faced])
+        has_moved = ~(self._is_over | self._games.are_illegal(moved))
+        trail[1, has_moved] = self.rules.apply(faced[has_moved], actions[has_moved])
+        return trail
+
+    def _begun(self, states: States) -> NDArray[np.int64]:
+        """The positions that episodes begin with, given the states that the learner sees first."""
+        heaps = self._games.heaps(states)
+        return heaps if self.random_start else np.broadcast_to(np.array(self.rules.heaps), heaps.shape)
 
     def _infos(self, states: States, told: NDArray[np.bool_]) -> Infos:
         """What there is to say of every game, and which of them it is news of."""

@@ -334,7 +334,7 @@ def test_rendering():
     env.reset()
     env.step(0)
     env.step(0)  # nothing is left there
-    assert env.render().splitlines()[-1] == "player_0 won"
+    assert env.render().splitlines()[-1] == "player_0 won, player_1's move was illegal"
 
 
 def test_the_simple_game():

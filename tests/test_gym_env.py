@@ -337,7 +337,7 @@ def test_bad_arguments_are_named(arguments, error, message):
 
 def test_an_unknown_render_mode_raises():
     with pytest.raises(
-        ValueError, match=r"render_mode must be None or one of \('ansi', 'rgb_array'\); got 'braille'"
+        ValueError, match=r"render_mode must be None or one of \['human', 'ansi', 'rgb_array'\]; got 'braille'"
     ):
         nim_env.gym_env.NimEnv(render_mode="braille")
 

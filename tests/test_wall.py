@@ -54,7 +54,7 @@ def test_imports_run_one_way(layer):
     [
         ("nim_env", "agents"),
         ("agents", "nim_env"),
-        ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich"),
+        ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich PIL nicegui"),
     ],
 )
 def test_importing_is_light(module, unwanted):
