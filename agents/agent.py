@@ -7,6 +7,7 @@ import json
 import math
 import operator
 import os
+import tokenize
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
@@ -24,7 +25,10 @@ from agents.space_json import space_from_json, space_to_json
 
 FORMAT = 1
 MOST = 1e300  # a reward may be, so that sums of them stay finite
-DAMAGE = EOFError, KeyError, OverflowError, RuntimeError, TypeError, ValueError, zipfile.BadZipFile, zlib.error
+DAMAGE = (
+    *(EOFError, KeyError, MemoryError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError),
+    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
+)
 """What reading a damaged file may raise."""
 
 
@@ -307,17 +311,17 @@ def load(path: str | os.PathLike[str]) -> Agent:
         ValueError: The file is damaged, is no saved agent, or holds a kind of agent that is not known.
     """
     name = os.fspath(path)
-    try:
-        with open(path, "rb") as stream:
+    with open(path, "rb") as stream:
+        try:
             file = np.load(stream, allow_pickle=False)
             if not isinstance(file, np.lib.npyio.NpzFile):
                 raise ValueError("it holds a single array")
             with file:
                 arrays = {name: file[name] for name in file.files}
-        about = json.loads(arrays.pop("about").tobytes())
-        kind, version = str(about["kind"]), about["format"]
-    except DAMAGE as error:
-        raise ValueError(f"{name} is damaged or is no saved agent: {error}") from None
+            about = json.loads(arrays.pop("about").tobytes())
+            kind, version = str(about["kind"]), about["format"]
+        except (*DAMAGE, OSError) as error:  # an OSError where a wrong offset leads out of the file
+            raise ValueError(f"{name} is damaged or is no saved agent: {error}") from None
     if version != FORMAT or kind not in Agent.kinds:
         raise ValueError(
             f"{name} holds a {kind!r} in format {version!r}; known are {sorted(Agent.kinds)} in format {FORMAT}"

@@ -608,7 +608,7 @@ def test_agents_play_blackjack():
 
 def test_an_agent_and_an_environment_of_one_seed_draw_apart():
     """Were their numbers the same, an opponent's reply would follow from the agent's move."""
-    env = gym.make("Nim-v0")
+    env = gym.make("nim_env:Nim-v0")
     env.reset(seed=0)
     theirs = env.unwrapped.np_random.random(1_000)
     ours = QLearningAgent(env.observation_space, env.action_space, seed=0).generator.random(1_000)
@@ -617,3 +617,22 @@ def test_an_agent_and_an_environment_of_one_seed_draw_apart():
     assert not np.isin(ours, theirs).any()
     assert not np.isin(ours, np.random.default_rng(0).random(1_000)).any()
     assert abs(np.corrcoef(ours, theirs)[0, 1]) < 0.15
+
+
+def test_a_file_with_changed_bytes_is_loaded_or_refused(tmp_path):
+    """Whatever a few wrong bytes make of a file, it is an agent or a ValueError that names it."""
+    agent = QLearningAgent(spaces.MultiDiscrete([3, 4]), spaces.Discrete(5), seed=0)
+    agent.save(tmp_path / "whole")
+    whole = (tmp_path / "whole").read_bytes()
+    generator, path, told = np.random.default_rng(0), tmp_path / "changed", []
+    for _ in range(1500):
+        changed = bytearray(whole)
+        for place in generator.integers(len(whole), size=generator.integers(1, 11)):
+            changed[place] = generator.integers(256)
+        path.write_bytes(changed)
+        try:
+            agents.load(path)
+        except ValueError as error:
+            told.append(str(error))
+    assert len(told) > 500
+    assert all(str(path) in words for words in told)
