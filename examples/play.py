@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from script import check_at_least, check_file, checking_arguments, fail, run
+from script import check_at_least, check_file, check_picture, checking_arguments, fail, need, run
 
-import gymnasium as gym
 import numpy as np
 from learners import LEARNERS
-from players import saved_agent
+from players import saved_agent, trained
 from terminal import Leave, ask_choice, play_game, player_of
 from tqdm import tqdm
 
@@ -44,6 +43,10 @@ class Arguments:
     """Training games of an agent trained on the spot."""
     save: Path | None = None
     """Where to save an agent trained on the spot."""
+    hints: bool = False
+    """Whether you are told what the opponent thinks of each of your moves, and which of them win."""
+    picture: Path | None = None
+    """Where to save the last game as a moving picture, a .gif; needs pygame."""
     seed: int | None = None
     """The same seed gives the same opponent; drawn when not given."""
 
@@ -52,26 +55,39 @@ def main(arguments: Arguments) -> None:
     check_at_least(0, games=arguments.games, seed=arguments.seed or 0)
     if arguments.save is not None:
         check_file("save", arguments.save)
+    if arguments.picture is not None:
+        need("pygame", extras="examples,render")
+        check_picture(arguments.picture, endings=(".gif",))
     with checking_arguments():
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
         generator = np.random.default_rng(arguments.seed)
         opponent = opponent_of(arguments, rules)
+    film: list[np.ndarray] = []
     try:
         player = player_of(opponent, arguments.seed)
         while True:
             human = {"human": 0, "ai": 1, None: int(generator.integers(2))}[arguments.first]
-            play_game(rules, player, human)
+            film.clear()
+            play_game(
+                rules,
+                player,
+                human,
+                adviser=opponent if arguments.hints else None,
+                film=None if arguments.picture is None else film,
+            )
             if not ask_choice("\nAnother game, yes or no? ", {"yes": True, "no": False}):
                 break
     except Leave:
         pass
+    if arguments.picture is not None:
+        save_film(film, arguments.picture)
     print("Goodbye.")
 
 
 def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
     """The agent or policy to play against."""
     if arguments.opponent in LEARNERS:
-        agent = trained(arguments, rules)
+        agent = train(arguments, rules)
         if arguments.save is not None:
             agent.save(arguments.save)
             print(f"saved: {arguments.save}")
@@ -89,24 +105,24 @@ def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
     return saved_agent(path, rules)
 
 
-def trained(arguments: Arguments, rules: NimRules) -> agents.Agent:
-    """A new agent, trained by self-play where it can be, else against random play."""
-    kind = LEARNERS[arguments.opponent]
-    env = gym.make(
-        "Nim-v0",
-        heaps=rules.heaps,
-        max_take=rules.max_take,
-        misere=rules.misere,
-        opponent=None if kind.self_play else "random",
-        first_player=None if kind.self_play or sum(rules.heaps) > 1 else "agent",  # one object allows no opening
-    )
-    try:
-        agent = kind(env.observation_space, env.action_space, seed=arguments.seed)
-    except ValueError:  # too large for a table of every position
-        agent = kind(env.observation_space, env.action_space, seed=arguments.seed, rows="hashed")
+def train(arguments: Arguments, rules: NimRules) -> agents.Agent:
+    """A new agent, trained under a progress bar."""
     with tqdm(total=arguments.games, desc="training", unit=" games", leave=False, disable=None) as bar:
-        agents.train(agent, env, arguments.games, seed=arguments.seed, callback=lambda *_: bar.update() and None)
-    return agent
+        return trained(
+            arguments.opponent, rules, arguments.games, arguments.seed, lambda *_: bar.update() and None
+        )
+
+
+def save_film(film: list[np.ndarray], path: Path) -> None:
+    """Saves the pictures of a game as one that moves."""
+    from PIL import Image
+
+    if film:
+        first, *rest = [Image.fromarray(frame).quantize(64) for frame in film]
+        with checking_arguments():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            first.save(path, save_all=True, append_images=rest, duration=1500, loop=0, optimize=True)
+        print(f"picture: {path}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from script import fail
 
 import gymnasium as gym
 import numpy as np
+from learners import LEARNERS, board_of
 
 import agents
 from nim_env import NimRules
@@ -34,20 +35,77 @@ def entrant(name: str, rules: NimRules, option: str) -> PolicyLike:
 
 
 def saved_agent(path: Path, rules: NimRules) -> Any:
-    """The agent in a file, or the model that sb3_self_play.py saved, which must be one of this game."""
-    if _is_model(path):
+    """The agent in a file, or the model that sb3_self_play.py saved.
+
+    Raises:
+        ValueError: The file is damaged, or holds a player of another game.
+        OSError: It cannot be read.
+    """
+    if is_model(path):
         import deep
 
         return deep.saved_model(path, rules)
-    agent = agents.load(path)
-    spaces = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
-    if (agent.observation_space, agent.action_space) != (spaces.observation_space, spaces.action_space):
-        game = "-".join(map(str, rules.heaps))
-        fail(f"{path} holds an agent of another game than {game}; see --heaps and --max-take")
+    return fitting(agents.load(path), rules, str(path))
+
+
+def fitting(agent: agents.Agent, rules: NimRules, name: str) -> agents.Agent:
+    """The agent itself, unless it has learnt another game.
+
+    Raises:
+        ValueError: It has.
+    """
+    if _spaces(rules) != (agent.observation_space, agent.action_space):
+        raise ValueError(f"{name} holds an agent of another game than {board_of(rules)}")
     return agent
 
 
-def _is_model(path: Path) -> bool:
+def board_learnt(agent: agents.Agent) -> NimRules | None:
+    """Heaps and takes that an agent's spaces tell of; None for those of no Nim."""
+    if not isinstance(agent.observation_space, gym.spaces.MultiDiscrete):
+        return None
+    heaps = (agent.observation_space.nvec - 1).tolist()
+    with contextlib.suppress(ValueError, TypeError):
+        for most in (None, *range(1, max(heaps))):
+            if (rules := NimRules(heaps, most)).n_actions == agent.action_space.n:
+                return rules
+    return None
+
+
+def _spaces(rules: NimRules) -> tuple[gym.Space, gym.Space]:
+    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
+    return env.observation_space, env.action_space
+
+
+def trained(
+    learner: str, rules: NimRules, games: int, seed: int | None, callback: Callable[..., bool | None]
+) -> agents.Agent:
+    """A new agent, trained by self-play where it can be, else against random play.
+
+    Args:
+        learner: Which of :data:`learners.LEARNERS`.
+        rules: The game.
+        games: How many training games.
+        seed: Decides every draw; ``None`` draws it.
+        callback: Called after every game as by :func:`agents.train`, which ends when it returns False.
+    """
+    kind = LEARNERS[learner]
+    env = gym.make(
+        "nim_env:Nim-v0",
+        heaps=rules.heaps,
+        max_take=rules.max_take,
+        misere=rules.misere,
+        opponent=None if kind.self_play else "random",
+        first_player=None if kind.self_play or sum(rules.heaps) > 1 else "agent",  # one object allows no opening
+    )
+    try:
+        agent = kind(env.observation_space, env.action_space, seed=seed)
+    except ValueError:  # too large for a table of every position
+        agent = kind(env.observation_space, env.action_space, seed=seed, rows="hashed")
+    agents.train(agent, env, games, seed=seed, callback=callback)
+    return agent
+
+
+def is_model(path: Path) -> bool:
     """Whether a file is one of Stable-Baselines3."""
     try:
         with zipfile.ZipFile(path) as file:

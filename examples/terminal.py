@@ -1,17 +1,21 @@
-"""A game of Nim against a person in a terminal. The scripts that end in one share this module.
+"""A game of Nim against a person in a terminal. The scripts with one share this module.
 
 At every prompt "q", -1 and Ctrl-D leave.
 """
 
 from __future__ import annotations
 
+import shutil
+import textwrap
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
+from hints import hints_of, in_words, kind_of
 
 from nim_env import NimRules, aec_env
 from nim_env.policies import sample
+from nim_env.rendering import bars
 
 Player = Callable[[Any, Any], int]
 Choice = TypeVar("Choice")
@@ -68,32 +72,55 @@ def ask_move(rules: NimRules, heaps: Sequence[int]) -> int:
             continue
         if (heap, count) in rules.legal_moves(heaps):
             return rules.action(heap, count)
-        print(f"Invalid move, try again. {_why_invalid(rules, heaps, heap)}")
+        print(f"Invalid move, try again. {why_invalid(rules, heaps, heap)}")
 
 
-def _why_invalid(rules: NimRules, heaps: Sequence[int], heap: int) -> str:
+def why_invalid(rules: NimRules, heaps: Sequence[int], heap: int, word: str = "pile") -> str:
+    """Why nothing, or not so much, can be taken from a heap."""
     if not 0 <= heap < rules.n_heaps:
-        return f"Piles are 0 to {rules.n_heaps - 1}."
+        return f"{word.capitalize()}s are 0 to {rules.n_heaps - 1}."
     if not heaps[heap]:
-        return f"Pile {heap} is empty."
-    return f"From pile {heap} take 1 to {min(heaps[heap], rules.max_take or heaps[heap])}."
+        return f"{word.capitalize()} {heap} is empty."
+    return f"From {word} {heap} take 1 to {min(heaps[heap], rules.max_take or heaps[heap])}."
 
 
-def play_game(rules: NimRules, machine: Player, human: int) -> bool:
-    """Plays one game; ``human`` is 0 if the person goes first, else 1. Returns whether the person won."""
-    env = aec_env.env(heaps=rules.heaps, max_take=rules.max_take, misere=rules.misere)
+def play_game(
+    rules: NimRules, machine: Player, human: int, *, adviser: Any = None, film: list[np.ndarray] | None = None
+) -> bool:
+    """Plays one game.
+
+    Args:
+        rules: Which game.
+        machine: Chooses the other player's actions.
+        human: 0 if the person goes first, else 1.
+        adviser: An agent or policy whose opinions the person is told at every turn, beside the truth.
+        film: A list that gets a picture of every position.
+
+    Returns:
+        Whether the person won.
+    """
+    env = aec_env.env(
+        heaps=rules.heaps,
+        max_take=rules.max_take,
+        misere=rules.misere,
+        render_mode=None if film is None else "rgb_array",
+    )
     env.reset()
     names = {f"player_{human}": "Human", f"player_{1 - human}": "AI"}
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()
+        if film is not None:
+            film.append(env.render())
         if terminated:
             break
         heaps, mask = observation["observation"], observation["action_mask"]
         print("\nPiles:")
         for heap, size in enumerate(heaps):
-            print(f"Pile {heap}: {size}")
+            print(pile_shown(heap, int(size), rules.heaps[heap]))
         if names[player] == "Human":
             print("\nYour turn")
+            if adviser is not None:
+                print(advice(rules, adviser, heaps.tolist()))
             action = ask_move(rules, heaps.tolist())
         else:
             print("\nAI's turn")
@@ -104,6 +131,32 @@ def play_game(rules: NimRules, machine: Player, human: int) -> bool:
     human_won = env.rewards[f"player_{human}"] > 0
     print(f"\nGAME OVER\nWinner is {'Human' if human_won else 'AI'}")
     return human_won
+
+
+def pile_shown(heap: int, left: int, size: int) -> str:
+    """A pile as a number and drawn, closely where there is little room."""
+    number, drawn = f"Pile {heap}: {left}", bars(left, size)
+    if len(number) + 2 + len(drawn) >= shutil.get_terminal_size().columns:
+        drawn = drawn.replace(" ", "")
+    return f"{number}  {drawn}".rstrip()
+
+
+def advice(rules: NimRules, adviser: Any, heaps: Sequence[int]) -> str:
+    """What an agent or policy thinks of every legal move, pile by pile, the winning ones starred."""
+    hints = hints_of(rules, adviser, heaps)
+    lines = [f"AI's opinion of each move: {kind_of(adviser)}."]
+    for heap in sorted({hint.heap for hint in hints}):
+        moves = [
+            f"{hint.count}:\N{NO-BREAK SPACE}{in_words(adviser, hint.opinion)}{'*' if hint.wins else ' '}"
+            for hint in hints
+            if hint.heap == heap
+        ]
+        pile = f"Pile {heap}  "
+        width = shutil.get_terminal_size().columns - 1
+        lines.append(textwrap.fill(" ".join(moves), width, initial_indent=pile, subsequent_indent=" " * len(pile)))
+    wins = any(hint.wins for hint in hints)
+    lines.append("* wins against perfect play." if wins else "No move wins against perfect play.")
+    return "\n".join(lines)
 
 
 def player_of(agent_or_policy: Any, seed: int) -> Player:

@@ -1,12 +1,16 @@
 """The games against a person, played through a pseudo-terminal."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from scripts import left, talk
 
-from nim_env import ExpertPolicy, NimRules, theory
+import agents
+from nim_env import ExpertPolicy, NimRules, rendering, theory
+from nim_env.gym_env import NimEnv
 
 
 def piles_shown(text):
@@ -116,6 +120,106 @@ def test_play_wins_loses_and_offers_another_game(tmp_path):
     process.expect("Another game, yes or no\\? ")
     process.sendline("no")
     assert left(process) == ("Goodbye.\r\n", 0)
+
+
+def opinions_shown(text):
+    """What is told of every move: the number, and whether it is starred."""
+    told = {}
+    for line in re.sub(r"\n +", " ", text.replace("\r", "")).splitlines():
+        if found := re.match(r"Pile (\d+)  ", line):
+            for count, opinion, star in re.findall(r"(\d+):\N{NO-BREAK SPACE}([-+.\d]+)(\*?)", line):
+                told[int(found[1]), int(count)] = opinion, bool(star)
+    return told
+
+
+@pytest.mark.parametrize("heaps", [(3, 4, 5), (4, 30)])
+def test_hints_tell_opinions_and_the_truth(heaps, tmp_path):
+    rules = NimRules(heaps, misere=False)
+    flags = ("--heaps", *heaps, "--no-misere", "--first", "human", "--hints")
+    process = talk("play.py", "--opponent", "expert", *flags, folder=tmp_path)
+    for _ in range(2):
+        process.expect("Choose pile: ")
+        heaps = piles_shown(process.before)[-rules.n_heaps :]
+        told = opinions_shown(process.before)
+        mask = rules.action_mask(heaps)
+        wins = theory.winning_action_mask(rules, heaps)
+        probable = ExpertPolicy(rules).action_probabilities(np.array(heaps), mask)
+        assert told == {
+            move: (f"{probable[action]:.2f}", bool(wins[action]))
+            for action, move in enumerate(rules.moves)
+            if mask[action]
+        }
+        end = "* wins against perfect play." if wins.any() else "No move wins against perfect play."
+        assert end in process.before
+        assert "AI's opinion of each move: how probably it would make it" in process.before
+        assert max(map(len, process.before.splitlines())) <= 80
+        process.sendline(str(int(np.argmax(heaps))))
+        process.expect("Choose count: ")
+        process.sendline("1")
+    process.expect("Choose pile: ")
+    process.sendline("q")
+    assert left(process)[1] == 0
+
+
+def test_hints_of_a_learner_are_its_values(tmp_path):
+    env = NimEnv((2, 3), opponent=None)
+    agent = agents.MinimaxQAgent(env.observation_space, env.action_space, seed=0)
+    agents.train(agent, env, 200, seed=0)
+    agent.save(tmp_path / "my.agent")
+    process = talk(
+        *("play.py", "--opponent", "my.agent", "--heaps", 2, 3, "--first", "human", "--hints"), folder=tmp_path
+    )
+    process.expect("Choose pile: ")
+    values = agent.q_values((2, 3))
+    assert "what it expects, from -1 (lost) to 1 (won)" in process.before
+    assert {move: opinion for move, (opinion, _) in opinions_shown(process.before).items()} == {
+        move: f"{values[action]:+.2f}" for action, move in enumerate(NimRules((2, 3)).moves)
+    }
+    process.sendeof()
+    assert left(process)[1] == 0
+
+
+def test_a_game_is_kept_as_a_moving_picture(tmp_path):
+    flags = (
+        "--heaps",
+        3,
+        60,
+        "--no-misere",
+        "--first",
+        "human",
+        "--opponent",
+        "expert",
+        "--picture",
+        "new/game.gif",
+    )
+    process = talk("play.py", *flags, folder=tmp_path)
+    process.expect("Choose pile: ")
+    assert "Pile 0: 3  | | |\r\nPile 1: 60\r\n" in process.before  # which no line has room for
+    for pile, count in (("1", "58"), ("1", "1")):  # the expert evens them out
+        process.sendline(pile)
+        process.expect("Choose count: ")
+        process.sendline(count)
+        process.expect("Choose pile: ")
+    process.sendline("q")
+    text, status = left(process)
+    assert text.split("\r\n")[-3:] == [f"picture: {Path('new', 'game.gif')}", "Goodbye.", ""]
+    assert status == 0
+    names = "player_0", "player_1"
+    first = rendering.View([3, 60], (3, 60), names, 0, False)
+    second = rendering.View([3, 2], (3, 60), names, 1, False, [rendering.Move(0, [3, 60], [3, 2])])
+    with Image.open(tmp_path / "new" / "game.gif") as film:
+        assert film.n_frames == 5  # the start, and two moves of each
+        for number, view in enumerate((first, second)):
+            film.seek(number)
+            drawn = np.asarray(film.convert("RGB")).astype(int)
+            assert (np.abs(drawn - rendering.as_pixels(view)).max(axis=2) > 40).sum() < 100
+
+
+@pytest.mark.parametrize("flags", [("--nonsense", "3"), ("--games", "many"), ("--first", "me")])
+def test_a_mistake_is_one_line_on_a_terminal_too(flags, tmp_path):
+    text, status = left(talk("play.py", *flags, folder=tmp_path))
+    assert re.fullmatch(rf"play\.py: [^\n╭│]*{flags[0]}[^\n╭│]*\r\n", text), text
+    assert status == 2
 
 
 def test_training_on_the_spot_shows_its_progress(tmp_path):
