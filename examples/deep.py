@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from joblib.memory import MemorizedFunc  # noqa: E402
-from learners import BASELINES, SELF_PLAY  # noqa: E402
+from learners import BASELINES, SELF_PLAY, board_of  # noqa: E402
 from sb3_contrib import MaskablePPO  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from stable_baselines3.common.policies import BasePolicy  # noqa: E402
@@ -207,6 +207,10 @@ class BestMoves:
         actions = np.asarray(self.act(observation, action_mask))
         return (np.arange(action_mask.shape[-1]) == actions[..., None]).astype(float)
 
+    def opinions(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """How probably the network would make each move if it drew them."""
+        return self.player.action_probabilities(observation, action_mask)
+
 
 def saved_model(path: Path, rules: NimRules) -> BestMoves:
     """The MaskablePPO model in a file, which must be one of this game, in whatever way it sees positions.
@@ -224,8 +228,7 @@ def saved_model(path: Path, rules: NimRules) -> BestMoves:
     spaces = model.observation_space, model.action_space
     fitting = [encode for space, encode in ways if spaces == (space, plain.action_space)]
     if not fitting:
-        game = "-".join(map(str, rules.heaps))
-        fail(f"{path} holds a model of another game than {game}; see --heaps and --max-take")
+        raise ValueError(f"{path} holds a model of another game than {board_of(rules)}")
     return BestMoves(NetworkPolicy(model.policy, fitting[0]))
 
 

@@ -128,8 +128,17 @@ def train(
 
 def name_of(rules: NimRules) -> str:
     """A game in words."""
-    takes = "any number" if rules.max_take is None else f"1 to {rules.max_take}"
-    return f"{'-'.join(map(str, rules.heaps))}, {'misère' if rules.misere else 'normal'} play, take {takes}"
+    return f"{'-'.join(map(str, rules.heaps))}, {'misère' if rules.misere else 'normal'} play, {takes_of(rules)}"
+
+
+def board_of(rules: NimRules) -> str:
+    """A game in words but for who wins, which no space says."""
+    return f"{'-'.join(map(str, rules.heaps))}, {takes_of(rules)}"
+
+
+def takes_of(rules: NimRules) -> str:
+    """How many objects a move takes, in words."""
+    return f"take {'any number' if rules.max_take is None else f'1 to {rules.max_take}'}"
 
 
 def percent(share: float, digits: int = 1) -> str:

@@ -8,10 +8,14 @@ its values after every single move; it wins every game that can be won.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
-from script import MOST, check_at_least, checking_arguments, fail, run
+from script import MOST, check_at_least, check_picture, checking_arguments, fail, run, save
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
+import pandas as pd
+import seaborn as sns
 from terminal import Leave, ask_choice, ask_number, play_game, player_of
 from tqdm import tqdm
 
@@ -33,10 +37,14 @@ class Arguments:
     """The share of random moves while learning, 0 to 1."""
     seed: int = 0
     """The same seed gives the same machine."""
+    picture: Path | None = None
+    """Where to save a picture of the values of all first moves."""
 
 
 def main(arguments: Arguments) -> None:
     check_at_least(0, games=arguments.games or 0, seed=arguments.seed)
+    if arguments.picture is not None:
+        check_picture(arguments.picture)
     if arguments.heaps is not None and not all(0 <= size <= 9 for size in arguments.heaps):
         fail(f"--heaps must each be 0 to 9; got {arguments.heaps}")
     try:
@@ -58,6 +66,8 @@ def main(arguments: Arguments) -> None:
         )
         train(agent, rules, games, arguments.seed)
         print_values(rules, agent)
+        if arguments.picture is not None:
+            save(picture_of(rules, agent, games), arguments.picture)
         machine = player_of(agent, arguments.seed)
         while True:
             human = ask_choice("\nWho goes first, computer or human? (q to leave) ", {"computer": 1, "human": 0})
@@ -92,6 +102,30 @@ def print_values(rules: NimRules, agent: agents.MinimaxQAgent) -> None:
     position = "".join(map(str, rules.heaps))
     for (heap, count), value in zip(rules.moves, agent.player_values(rules.heaps, 0), strict=True):
         print(f"Q[A{position}, {heap}{count}] = {WIN * value:.1f}")
+
+
+def picture_of(rules: NimRules, agent: agents.MinimaxQAgent, games: int) -> plt.Figure:
+    """What each move from the start is worth to the player who makes it, by heap and count."""
+    table = pd.DataFrame(rules.moves, columns=["heap", "count"])
+    table["value"] = WIN * agent.player_values(rules.heaps, 0)
+    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    sns.heatmap(
+        table.pivot(index="heap", columns="count", values="value"),
+        vmin=-WIN,
+        vmax=WIN,
+        cmap="vlag_r",
+        annot=True,
+        fmt=".1f",
+        cbar_kws={"label": "value", "ticks": [-WIN, 0, WIN]},
+        ax=axes,
+    )
+    axes.set(
+        title=f"Minimax-Q, {games:,} games: the first moves from {'-'.join(map(str, rules.heaps))}",
+        xlabel="objects taken",
+        ylabel="from heap",
+    )
+    axes.tick_params(axis="y", rotation=0)
+    return figure
 
 
 if __name__ == "__main__":

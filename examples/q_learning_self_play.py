@@ -8,10 +8,12 @@ that it can do from there; at the end the winner's last move is worth +1 and the
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
-from script import check_at_least, checking_arguments, run
+from script import check_at_least, check_picture, checking_arguments, run, save
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pettingzoo
 from terminal import Leave, play_game, player_of
@@ -19,6 +21,8 @@ from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation
+
+LOOKS = 60  # in the course of a training
 
 
 @dataclass
@@ -35,10 +39,14 @@ class Arguments:
     """The share of random moves while training, 0 to 1."""
     seed: int | None = None
     """The same seed gives the same training and the same machine; drawn when not given."""
+    picture: Path | None = None
+    """Where to save a picture of how many positions were played right in the course of the training."""
 
 
 def main(arguments: Arguments) -> None:
     check_at_least(0, games=arguments.games)
+    if arguments.picture is not None:
+        check_picture(arguments.picture)
     env = pettingzoo.make("aec", "nim-v0")
     with checking_arguments():
         agent = agents.QLearningAgent(
@@ -49,10 +57,11 @@ def main(arguments: Arguments) -> None:
             epsilon=arguments.epsilon,
             seed=arguments.seed,
         )
-    train(agent, env, arguments.games, arguments.seed)
-    found = evaluation.mastery(NimRules(), agent)
-    right = found.winning_positions - len(found.mistakes)
-    print(f"The machine plays {right} of {found.winning_positions} winning positions right.")
+    progress = train(agent, env, arguments)
+    right, winning = right_of(agent)
+    print(f"The machine plays {right} of {winning} winning positions right.")
+    if arguments.picture is not None:
+        save(picture_of(progress, winning), arguments.picture)
     human = {"human": 0, "ai": 1, None: np.random.default_rng(arguments.seed).integers(2)}[arguments.first]
     try:
         play_game(env.unwrapped.rules, player_of(agent, arguments.seed), int(human))
@@ -60,8 +69,13 @@ def main(arguments: Arguments) -> None:
         print("Goodbye.")
 
 
-def train(agent: agents.Agent, env: pettingzoo.AECEnv, games: int, seed: int | None) -> None:
-    """Trains, naming every game when there are at most 50, else the first and the last ten."""
+def train(agent: agents.Agent, env: pettingzoo.AECEnv, arguments: Arguments) -> dict[int, int]:
+    """Trains, naming every game when there are at most 50, else the first and the last ten.
+
+    Returns how many positions were played right after how many games, where a picture is to show it.
+    """
+    games, progress = arguments.games, {0: right_of(agent)[0]}
+    looks = set() if arguments.picture is None else {*np.geomspace(1, max(1, games), LOOKS).round().tolist()}
     with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
 
         def announce(number: int) -> None:
@@ -72,11 +86,39 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, games: int, seed: int | N
 
         def after_game(_: agents.Agent, history: agents.History) -> None:
             bar.update()
-            announce(len(history.lengths) + 1)
+            played = len(history.lengths)
+            announce(played + 1)
+            if played in looks:
+                progress[played] = right_of(agent)[0]
 
         announce(1)
-        agents.train(agent, env, games, seed=seed, callback=after_game)
+        agents.train(agent, env, games, seed=arguments.seed, callback=after_game)
     print("Done training")
+    return progress
+
+
+def right_of(agent: agents.Agent) -> tuple[int, int]:
+    """How many of the winning positions are played right, and how many there are."""
+    found = evaluation.mastery(NimRules(), agent)
+    return found.winning_positions - len(found.mistakes), found.winning_positions
+
+
+def picture_of(progress: dict[int, int], winning: int) -> plt.Figure:
+    """The positions played right against the games played."""
+    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    axes.plot([*progress], [*progress.values()], marker=".")
+    axes.axhline(winning, color="gray", linestyle=":", label=f"all {winning} winning positions")
+    axes.set(
+        title="Q-learning by self-play on 1-3-5-7",
+        xlabel="training games",
+        ylabel="positions played right",
+        xscale="symlog",
+        xlim=(0, None),
+        ylim=(0, None),
+    )
+    axes.grid(alpha=0.3)
+    axes.legend(loc="lower right")
+    return figure
 
 
 if __name__ == "__main__":

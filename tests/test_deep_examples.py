@@ -172,6 +172,27 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_network(self_play, run_here,
     assert figures(finished.stdout) == figures(output)
 
 
+def test_the_model_plays_on_the_page(self_play, run_here):  # noqa: ARG001  it finds the modules
+    from browser_games import Refused, Seat, Setup
+    from play_in_browser import from_file
+
+    _, folder = self_play
+    seat = Seat({"model": from_file(folder / "model.zip")}, seed=0)
+    seat.new_game(Setup((1, 2, 3), opponent="model", first="you"))
+    model = MaskablePPO.load(folder / "model.zip", device="cpu")
+    encode = wrappers.one_hot(gym.make("Nim-v0", heaps=(1, 2, 3))).encode
+    mask = np.ones(6, dtype=np.int8)
+    drawn = model.policy.get_distribution(model.policy.obs_to_tensor(encode([1, 2, 3]))[0], action_masks=mask)
+    expected = drawn.distribution.probs.detach().numpy()[0]
+    np.testing.assert_allclose([hint.opinion for hint in seat.game.hints()], expected, rtol=1e-6)
+    seat.game.take(2, 1, 0)
+    mask = seat.game.rules.action_mask([1, 2, 2])
+    action = model.predict(encode([1, 2, 2]), action_masks=mask, deterministic=True)[0]
+    assert seat.game.last_moves[1][1:] == seat.game.rules.moves[action]
+    with pytest.raises(Refused, match="model of another game than 1-2, take any number"):
+        seat.new_game(Setup((1, 2), opponent="model"))
+
+
 def test_the_model_plays_in_other_scripts(self_play, run_here, tmp_path):
     _, folder = self_play
     model = folder / "model.zip"
@@ -183,7 +204,7 @@ def test_the_model_plays_in_other_scripts(self_play, run_here, tmp_path):
     assert "model.zip" in shown.stdout
     check_refused(
         run_here("tournament.py", "--enter", model),
-        r"model\.zip holds a model of another game than 21; see --heaps",
+        r"model\.zip holds a model of another game than 21, take 1 to 3$",
     )
     broken = tmp_path / "broken.zip"
     with zipfile.ZipFile(model) as whole, zipfile.ZipFile(broken, "w") as part:
