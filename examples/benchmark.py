@@ -3,6 +3,8 @@
 environments: steps per second of every kind of environment, and of others' environments.
 training: moves that the agents learn from per second.
 rollouts: steps per second that Stable-Baselines3 collects, from its environments alone and with MaskablePPO.
+pictures: frames per second of render_mode="rgb_array".
+page: how long the page of play_in_browser.py takes to answer a move, in Chromium.
 exact: how long an exact answer takes, from a board of 48 positions to one of 645,120.
 systems: systems 1 and 5 here, through the standard API, and as bare loops without one (bare_loops.py).
 """
@@ -25,7 +27,8 @@ import matplotlib.pyplot as plt
 import pettingzoo
 import tyro
 from bare_loops import q_learning_self_play, win_counting
-from contenders import AT_ONCE, BOARDS, Contender, environments, exact, rollouts, training
+from contenders import AT_ONCE, BOARDS, Contender, environments, exact, pictures, rollouts, training
+from page_answers import answers
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -38,7 +41,9 @@ MEASURED = {
     "environments": (environments, "Environments: steps per second by games at once"),
     "training": (training, "Training on 3-4-5: moves learnt from per second by games at once"),
     "rollouts": (rollouts, "Stable-Baselines3: steps per second by games at once"),
+    "pictures": (pictures, "Pictures: frames per second by games at once"),
 }
+MOVES_A_ROUND = 20
 DRAWN = ("environments", "training")
 Rates = dict[str, dict[int, float]]  # by contender and games at once
 
@@ -48,9 +53,10 @@ class Arguments:
     """The options of this script."""
 
     part: Annotated[
-        Literal["all", "environments", "training", "rollouts", "exact", "systems"], tyro.conf.Positional
+        Literal["all", "environments", "training", "rollouts", "pictures", "page", "exact", "systems"],
+        tyro.conf.Positional,
     ] = "all"
-    """What to measure."""
+    """What to measure; all is all but the page."""
     rounds: int = 5
     """How often each is timed; the median counts."""
     seconds: float = 0.3
@@ -83,6 +89,8 @@ def main(arguments: Arguments) -> None:
             print(f"not installed: {', '.join(missing)}")
     if drawn := {part: found[part] for part in DRAWN if part in found}:
         save(picture_of(drawn), arguments.picture)
+    if arguments.part == "page":
+        Console().print(table_of_page(answers(MOVES_A_ROUND * arguments.rounds)))
     if arguments.part in ("all", "exact"):
         contenders = [contender for contender in exact() if not contender.missing]
         Console().print(table_of_answers(arguments, rates(arguments, contenders)))
@@ -113,16 +121,31 @@ def table_of_rates(arguments: Arguments, title: str, contenders: list[Contender]
     """A row for each kind of environment or training, a column for each number of games at once."""
     table = Table(title=title, caption=how(arguments), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
     table.add_column("")
-    for number in AT_ONCE:
+    numbers = sorted({contender.number for contender in contenders})
+    for number in numbers:
         table.add_column(f"{number:,}", justify="right")
     own = list(dict.fromkeys(contender.name for contender in contenders if not contender.is_peer))
     peers = list(dict.fromkeys(contender.name for contender in contenders if contender.is_peer))
     for names in (own, peers):
         for name in names:
             values = found.get(name, {})
-            cells = [in_short(values[number]) if number in values else "" for number in AT_ONCE]
+            cells = [in_short(values[number]) if number in values else "" for number in numbers]
             table.add_row(name, *(cells if values else ["missing", *cells[1:]]))
         table.add_section()
+    return table
+
+
+def table_of_page(found: dict[str, list[float]]) -> Table:
+    """A row for each game on the page: how long its moves took."""
+    table = Table(
+        title="From a click on the page to the browser's next frame", caption=processor(), box=box.SIMPLE_HEAD
+    )
+    for column in ("", "moves", "median", "slowest"):
+        table.add_column(column, justify="left" if not column else "right")
+    for name, times in found.items():
+        table.add_row(
+            name, str(len(times)), *(f"{time:.0f} ms" for time in (statistics.median(times), max(times)))
+        )
     return table
 
 

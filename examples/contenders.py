@@ -50,6 +50,42 @@ class Contender:
         return [package for package in self.needs if importlib.util.find_spec(package) is None]
 
 
+def pictures() -> list[Contender]:
+    """Frames of the same position, drawn again and again."""
+    boards = {"1-3-5-7": (1, 3, 5, 7), "15 heaps of 50": (50,) * 15}
+    return [
+        *(
+            Contender(f"Nim-v0, {name}", 1, partial(frames, "nim_env:Nim-v0", heaps=heaps), ("pygame",))
+            for name, heaps in boards.items()
+        ),
+        Contender("vector, 1-3-5-7", 16, vector_frames, ("pygame",)),
+        Contender("Gymnasium, FrozenLake-v1", 1, partial(frames, "FrozenLake-v1"), ("pygame",), is_peer=True),
+        Contender("Gymnasium, CartPole-v1", 1, partial(frames, "CartPole-v1"), ("pygame",), is_peer=True),
+    ]
+
+
+def frames(identifier: str, **arguments: Any) -> Run:
+    """Calls of an environment's render."""
+    env = gym.make(identifier, render_mode="rgb_array", **arguments)
+    env.reset(seed=0)
+    return partial(_drawn, env.unwrapped.render, 1)
+
+
+def vector_frames() -> Run:
+    """Calls of the vector environment's render, each of which draws all games."""
+    envs = gym.make_vec("nim_env:Nim-v0", num_envs=16, render_mode="rgb_array")
+    envs.reset(seed=0)
+    return partial(_drawn, envs.render, 16)
+
+
+def _drawn(render: Callable[[], Any], frames_a_call: int, seconds: float) -> tuple[int, float]:
+    calls, start = 0, clock()
+    while (spent := clock() - start) < seconds:
+        render()
+        calls += 1
+    return frames_a_call * calls, spent
+
+
 def environments() -> list[Contender]:
     """Environments: learner steps per second, plies in PettingZoo."""
     own = [

@@ -6,6 +6,7 @@ import contextlib
 import importlib.util
 import io
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -87,10 +88,10 @@ def check_file(name: str, path: Path) -> None:
         fail(f"--{name} must be a file in a folder that can be written to; got {path}")
 
 
-def check_picture(path: Path, option: str = "picture") -> None:
+def check_picture(path: Path, option: str = "picture", endings: tuple[str, ...] = PICTURES) -> None:
     """Ends the script unless an option names a picture file whose folder is there or can be made."""
-    if path.suffix.lower() not in PICTURES or path.is_dir():
-        fail(f"--{option} must end in one of {', '.join(PICTURES)}; got {path}")
+    if path.suffix.lower() not in endings or path.is_dir():
+        fail(f"--{option} must end in {'one of ' * (len(endings) > 1)}{', '.join(endings)}; got {path}")
     folder = next(folder for folder in path.absolute().parents if folder.exists())
     if not folder.is_dir() or not os.access(folder, os.W_OK):
         fail(f"--{option} must lie in a folder that can be written to; got {path}")
@@ -125,7 +126,7 @@ def save_table(table: DataFrame, path: Path) -> None:
 def _first_sentence(box: str) -> str:
     """The message in the box that tyro draws: its lines up to the first rule."""
     lines = []
-    for line in box.splitlines():
+    for line in re.sub(r"\x1b\[[0-9;]*m", "", box).splitlines():  # of which a terminal would make colors
         text = line.strip("│╭╮╰╯ ")
         if text.startswith("─") or line.startswith("╭"):
             if lines:

@@ -237,7 +237,7 @@ def test_an_opponent_that_does_not_work_is_one_line(content, opponent, message, 
 def test_playing_without_anyone_there(opponent, tmp_path):
     done = run("play.py", "--opponent", opponent, "--games", 50, "--first", "human", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "Pile 3: 7\n\nYour turn\n" in done.stdout
+    assert "Pile 3: 7  | | | | | | |\n\nYour turn\n" in done.stdout
     assert done.stdout.rstrip().endswith("Goodbye.")
 
 
@@ -262,13 +262,15 @@ def test_a_saved_agent_is_the_one_that_was_trained(tmp_path):
         (["--opponent", ""], "--opponent  is neither"),
         (["--games", "100000000000000"], "--games must be 100000000 or less"),
         (["--opponent", "broken.npz"], "broken.npz is damaged or is no saved agent"),
-        (["--opponent", "other.npz"], "other.npz holds an agent of another game than 1-3-5-7; see --heaps"),
+        (["--opponent", "other.npz"], "other.npz holds an agent of another game than 1-3-5-7, take any number$"),
         (["--opponent", "expert", "--save", "x"], "--save needs an --opponent trained on the spot"),
         (["--heaps", "a", "b"], "--heaps"),
         (["--heaps", "0", "0"], "not all 0"),
         (["--heaps", "-1"], "heaps must hold"),
         (["--games", "-1"], "--games must be 0 or more; got -1"),
         (["--first", "me"], "'me' for argument '--first'"),
+        (["--picture", "game.png"], "--picture must end in .gif; got game.png"),
+        (["--picture", "broken.npz/game.gif"], "--picture must lie in a folder that can be written to"),
         (
             ["--save", "nowhere/agent", "--games", "1"],
             "--save must be a file in a folder that can be written to; got nowhere/agent",
@@ -471,6 +473,11 @@ def test_a_reader_that_has_had_enough(tmp_path):
     assert not done.stderr
 
 
+def test_a_film_without_pygame_is_refused_before_the_game(tmp_path):
+    done = run_without(["pygame"], "play.py", "--picture", "game.gif", folder=tmp_path)
+    check_refused(done, r'pygame is missing; run pip install -e "\.\[examples,render\]"')
+
+
 def test_a_missing_package_names_the_install_command(tmp_path):
     for script in SCRIPTS:
         done = run_without(["tqdm"], script, folder=tmp_path)
@@ -508,6 +515,41 @@ def test_the_benchmark_of_the_systems(tmp_path):
     assert re.search(r"system 1.* 10 +\d+\.\d\d s +\d+\.\d\d s", done.stdout)
     assert re.search(r"system 5.* 100 +\d+\.\d\d s +\d+\.\d\d s", done.stdout)
     assert not (tmp_path / "results").exists()
+
+
+def test_the_benchmark_of_pictures(tmp_path):
+    done = run("benchmark.py", "pictures", "--rounds", 1, "--seconds", 0.001, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for row in ("Nim-v0, 1-3-5-7", "Nim-v0, 15 heaps of 50", "vector, 1-3-5-7", "Gymnasium, CartPole-v1"):
+        assert re.search(rf"{row} +\d+", done.stdout)
+    missing = run_without(["pygame"], "benchmark.py", "pictures", "--rounds", 1, folder=tmp_path)
+    assert "not installed: pygame" in missing.stdout
+
+
+def test_the_benchmark_of_the_page(tmp_path):
+    done = run("benchmark.py", "page", "--rounds", 1, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    for row in ("a trained Q-learner, 1-3-5-7", "a trained Q-learner, 9-9-9-9", "the expert, 15 heaps of 50"):
+        assert re.search(rf"{row} +20 +\d+ ms +\d+ ms", done.stdout)
+    check_refused(run_without(["playwright"], "benchmark.py", "page", folder=tmp_path), "playwright is missing")
+
+
+@pytest.mark.parametrize(
+    ("script", "arguments"),
+    [
+        ("q_learning_self_play.py", ("--games", 200, "--seed", 0)),
+        ("q_learning_self_play.py", ("--games", 0, "--seed", 0)),
+        ("minimax_q.py", ("--heaps", 0, 1, 2, "--games", 100)),
+    ],
+)
+def test_pictures_on_request(script, arguments, tmp_path):
+    without = run(script, *arguments, folder=tmp_path)
+    assert not list(tmp_path.iterdir())
+    done = run(script, *arguments, "--picture", "new/picture.png", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.replace(f"picture: {Path('new', 'picture.png')}\n", "") == without.stdout
+    assert (tmp_path / "new" / "picture.png").read_bytes().startswith(b"\x89PNG")
+    check_refused(run(script, *arguments, "--picture", "p.txt", folder=tmp_path), "--picture must end in one of")
 
 
 def test_the_benchmark_of_environments_and_training(tmp_path):
