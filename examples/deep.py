@@ -21,6 +21,7 @@ import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from joblib.memory import MemorizedFunc  # noqa: E402
 from learners import BASELINES, SELF_PLAY, board_of  # noqa: E402
+from players import BestMoves  # noqa: E402
 from sb3_contrib import MaskablePPO  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from stable_baselines3.common.policies import BasePolicy  # noqa: E402
@@ -192,24 +193,6 @@ class NetworkPolicy:
         table = np.zeros((rules.n_positions, rules.n_actions), dtype=np.float32)
         table[1:] = self.action_probabilities(heaps, rules.action_mask(heaps))
         return TablePolicy(table, np.array(rules.strides))
-
-
-class BestMoves:
-    """A network as a player that makes its best moves, as saved agents do."""
-
-    def __init__(self, player: NetworkPolicy) -> None:
-        self.player = player
-
-    def act(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-        return self.player.best(observation, action_mask)
-
-    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-        actions = np.asarray(self.act(observation, action_mask))
-        return (np.arange(action_mask.shape[-1]) == actions[..., None]).astype(float)
-
-    def opinions(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-        """How probably the network would make each move if it drew them."""
-        return self.player.action_probabilities(observation, action_mask)
 
 
 def saved_model(path: Path, rules: NimRules) -> BestMoves:

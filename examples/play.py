@@ -97,7 +97,7 @@ def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
     with contextlib.suppress(ValueError):
         return as_policy(arguments.opponent, rules, "opponent")
     path = Path(arguments.opponent)
-    if not path.is_file():
+    if not path.exists():
         fail(
             f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
             "nor the file of a saved agent or model"

@@ -23,7 +23,7 @@ need("nicegui", extras="examples,browser")
 from browser_games import Loaded, Seats, new_name  # noqa: E402
 from browser_page import STYLE, Page  # noqa: E402
 from nicegui import app, ui  # noqa: E402
-from players import board_learnt, fitting, is_model, saved_agent  # noqa: E402
+from players import board_learnt, fitting, is_model, library_of, saved_agent  # noqa: E402
 
 import agents  # noqa: E402
 
@@ -39,7 +39,7 @@ class Arguments:
     browser: bool = True
     """Whether your browser is opened at the page."""
     agents: tuple[Path, ...] = ()
-    """Files of saved agents, or of models of sb3_self_play.py, to play against."""
+    """Files of saved agents, or models of sb3_self_play.py or rllib_self_play.py, to play against."""
     seed: int | None = None
     """The same seed gives every browser the same opponents and draws; drawn when not given."""
 
@@ -49,8 +49,8 @@ def main(arguments: Arguments) -> None:
     loaded: dict[str, Loaded] = {}
     with checking_arguments():
         for path in arguments.agents:
-            if not path.is_file():
-                fail(f"--agents {path} is no file")
+            if not path.exists():
+                fail(f"--agents {path} is no file, nor a folder of RLlib")
             loaded[new_name(path.name, loaded)] = from_file(path)
     port = free_port(arguments.host, arguments.port)
     seats = Seats(loaded, arguments.seed)
@@ -78,8 +78,7 @@ def main(arguments: Arguments) -> None:
 def from_file(path: Path) -> Loaded:
     """The agent or model in a file."""
     if is_model(path):
-        import deep  # noqa: F401  so that what is missing for models is said now
-
+        library_of(path)  # so that what is missing is said now
         return Loaded(partial(saved_agent, path), None)
     agent = agents.load(path)
     return Loaded(lambda rules: fitting(agent, rules, path.name), board_learnt(agent))

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import importlib.util
 import re
 import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from script import fail
@@ -28,23 +30,21 @@ def entrant(name: str, rules: NimRules, option: str) -> PolicyLike:
         return function
     with contextlib.suppress(ValueError):
         return as_policy(name, rules)
-    if not Path(name).is_file():
+    if not Path(name).exists():
         kinds = "random, take-N, expert or file.py:function, nor the file of a saved agent or model"
         fail(f"{option} {name} is no {kinds}")
     return saved_agent(Path(name), rules)
 
 
 def saved_agent(path: Path, rules: NimRules) -> Any:
-    """The agent in a file, or the model that sb3_self_play.py saved.
+    """The agent in a file, or the network that sb3_self_play.py or rllib_self_play.py saved.
 
     Raises:
         ValueError: The file is damaged, or holds a player of another game.
         OSError: It cannot be read.
     """
     if is_model(path):
-        import deep
-
-        return deep.saved_model(path, rules)
+        return library_of(path).saved_model(path, rules)
     return fitting(agents.load(path), rules, str(path))
 
 
@@ -106,12 +106,41 @@ def trained(
 
 
 def is_model(path: Path) -> bool:
-    """Whether a file is one of Stable-Baselines3."""
+    """Whether it is one of Stable-Baselines3, or a folder, as RLlib's are."""
+    if path.is_dir():
+        return True
     try:
         with zipfile.ZipFile(path) as file:
             return "policy.pth" in file.namelist()
     except (OSError, zipfile.BadZipFile):
         return False
+
+
+class BestMoves:
+    """A network as a player that makes its best moves, as saved agents do.
+
+    Args:
+        player: Draws its moves by ``action_probabilities``, and makes its likeliest by ``best``.
+    """
+
+    def __init__(self, player: Any) -> None:
+        self.player = player
+
+    def act(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        return self.player.best(observation, action_mask)
+
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        actions = np.asarray(self.act(observation, action_mask))
+        return (np.arange(action_mask.shape[-1]) == actions[..., None]).astype(float)
+
+    def opinions(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """How probably the network would make each move if it drew them."""
+        return self.player.action_probabilities(observation, action_mask)
+
+
+def library_of(path: Path) -> ModuleType:
+    """The module that knows a model; ends the script if what it needs is missing."""
+    return importlib.import_module("rllib_players" if path.is_dir() else "deep")
 
 
 def own_function(name: str) -> Callable[[Any, Any], Any] | None:

@@ -16,16 +16,15 @@ import os
 import pickle
 import random
 import sys
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from script import check_at_least, check_folder, checking_arguments, fail, run, save
+from script import check_at_least, check_folder, check_same_options, checking_arguments, fail, run, save
 
 import deep
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-import tyro
 from deep import Recipe
 from learners import name_of, percent
 from sb3_contrib import MaskablePPO
@@ -149,22 +148,12 @@ def taken_up(arguments: Arguments) -> tuple[Arguments, KeptCourse, MaskablePPO]:
         python, numpy, pytorch = state["random"]
     except Exception as error:  # whatever a broken pickle may raise
         fail(f"{path} is broken, or no checkpoint of this script ({type(error).__name__}); start without --resume")
-    check_same_options(recipe)
+    check_same_options(recipe, ("folder", "overwrite"), str(path))
     model.tensorboard_log = str(arguments.folder / "tensorboard")
     random.setstate(python)
     np.random.set_state(numpy)  # noqa: NPY002
     torch.set_rng_state(pytorch)
     return recipe, course, model
-
-
-def check_same_options(kept: Arguments) -> None:
-    """Ends the script if the command line has an option that the run did not have."""
-    given = tyro.cli(Arguments, default=kept)
-    for field in fields(Arguments):
-        value, before = getattr(given, field.name), getattr(kept, field.name)
-        if value != before and field.name not in ("folder", "overwrite"):
-            option = f"--{field.name.replace('_', '-')}"
-            fail(f"{option} {value} differs from the run of {kept.checkpoint}, which has {before}")
 
 
 def print_row(row: deep.Row) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import importlib.util
 import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 
 def need(*packages: str, extras: str) -> None:
@@ -102,7 +103,23 @@ def check_folder(folder: Path, picture: str) -> None:
     check_picture(folder / picture, "folder")
 
 
-def fail(message: str) -> None:
+def check_same_options(kept: Any, free: Collection[str], run: str) -> None:
+    """Ends the script if the command line has an option that a run which is taken up again did not have.
+
+    Args:
+        kept: The options of the run, with what the command line has for those in ``free``.
+        free: Which may be others.
+        run: Where the run is kept.
+    """
+    given = tyro.cli(type(kept), default=kept)
+    for field in dataclasses.fields(kept):
+        value, before = getattr(given, field.name), getattr(kept, field.name)
+        if value != before and field.name not in free:
+            option = f"--{field.name.replace('_', '-')}"
+            fail(f"{option} {value} differs from the run of {run}, which has {before}")
+
+
+def fail(message: str) -> NoReturn:
     """Ends the script with one line on standard error and exit status 2."""
     print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr)
     sys.exit(2)

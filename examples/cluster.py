@@ -1,0 +1,162 @@
+"""What the scripts on Ray share: Ray on this machine, or the cluster that --address names."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event, Thread
+from typing import NoReturn
+
+from script import fail, need
+
+need("ray", "torch", extras="examples,rllib")
+os.environ["RAY_BACKEND_LOG_LEVEL"] = "fatal"  # what goes wrong is said by the scripts, in one line
+os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
+os.environ["TUNE_GLOBAL_CHECKPOINT_S"] = "1"  # a sweep that is killed loses no more
+
+import ray  # noqa: E402
+import ray._private.worker  # noqa: E402
+from ray.exceptions import RayError  # noqa: E402
+
+import agents  # noqa: E402
+import nim_env  # noqa: E402
+
+logging.getLogger("ray").setLevel(logging.CRITICAL)
+ray._private.worker.print_to_stdstream = lambda *_, **__: None  # a paragraph about every worker that dies
+
+AUTH_MODE = "RAY_AUTH_MODE"
+SECONDS_TO_ANSWER = 20
+QUIET = {"log_to_driver": False, "logging_level": logging.CRITICAL}
+HERE = Path(__file__).parent
+SHIPPED = {  # what the machines of a cluster need, beside Ray, PyTorch, Gymnasium and PettingZoo
+    "working_dir": str(HERE),
+    "excludes": ["pictures"],
+    "py_modules": [nim_env, agents],
+}
+
+
+def start(address: str | None, processes: int, option: str) -> None:
+    """Starts Ray on this machine, or joins a cluster and takes this project there.
+
+    Args:
+        address: ``host:port`` of the cluster's head, or ``auto`` for the one that runs on this machine; ``None``
+            starts Ray here, for this script alone.
+        processes: How many processes are to run at once, one CPU each.
+        option: What the option is called that says so.
+    """
+    logging.disable()
+    if address is None:
+        with quietly():
+            ray.init("local", num_cpus=max(processes, 1), include_dashboard=False, **QUIET)
+        return
+    check_is_there(address)
+    try:
+        with quietly():
+            ray.init(address, runtime_env=SHIPPED, **QUIET)
+    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
+        fail(f"--address {address}: {first_line(error)}")
+    there = int(ray.cluster_resources().get("CPU", 0))
+    if processes > there:
+        fail(f"--{option} {processes} needs as many CPUs; the cluster has {there}")
+
+
+def check_is_there(address: str) -> None:
+    """Ends the script unless a cluster answers, for which Ray by itself would wait most of a minute."""
+    host, _, port = address.rpartition(":")
+    nobody = f"--address {address}: no Ray cluster answers there; ray start --head starts one"
+    if address != "auto":
+        if not host or "/" in host or not port.isdecimal() or int(port) >= 2**16:
+            fail(f"--address must be auto or the host:port of a Ray cluster's head; got {address}")
+        try:
+            socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+        except OSError:
+            fail(nobody)
+    status = [sys.executable, "-m", "ray.scripts.scripts", "status", "--address", address]
+    modes = [os.environ[AUTH_MODE]] if AUTH_MODE in os.environ else ["disabled", "token"]
+    for mode in modes:
+        try:
+            asked = subprocess.run(
+                status,
+                capture_output=True,
+                timeout=SECONDS_TO_ANSWER,
+                text=True,
+                env={**os.environ, AUTH_MODE: mode},
+            )
+        except subprocess.TimeoutExpired:
+            fail(nobody)
+        if not asked.returncode:
+            if mode == "token" and AUTH_MODE not in os.environ:  # which Ray has read as it was imported
+                os.execve(sys.executable, sys.orig_argv, {**os.environ, AUTH_MODE: mode})
+            return
+    if "Authentication" in asked.stderr:
+        fail(f"--address {address}: the Ray cluster there wants another token (RAY_AUTH_TOKEN)")
+    fail(nobody)
+
+
+@contextlib.contextmanager
+def quietly() -> Iterator[None]:
+    """Without what Ray's C++ code writes to standard error as it starts."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        os.dup2(nowhere, 2)
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+        os.close(nowhere)
+
+
+@contextlib.contextmanager
+def saying_how_to_go_on(kept: Path) -> Iterator[None]:
+    """Around the work itself: where it is stopped, or loses Ray, a line says what is kept."""
+    how = f"--resume goes on from {kept}"
+    is_over = Event()
+    Thread(target=watch, args=(is_over, f"Ray was lost; {how}"), daemon=True).start()
+    try:
+        yield
+    except KeyboardInterrupt:
+        if kept.exists():
+            print(f"\n{how}", file=sys.stderr, end="")
+        raise
+    except (RayError, ConnectionError) as error:
+        give_up(f"Ray was lost ({first_line(error)}); {how}")
+    finally:
+        is_over.set()
+
+
+def watch(is_over: Event, message: str) -> None:
+    """Ends the script when Ray's head is gone; Ray would end it too, later, and without a word."""
+    host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
+    misses = 0
+    while misses < 3 and not is_over.wait(2):
+        try:
+            socket.create_connection((host, int(port)), timeout=SECONDS_TO_ANSWER).close()
+            misses = 0
+        except OSError:
+            misses += 1
+    if misses:
+        give_up(message)
+
+
+def give_up(message: str) -> NoReturn:
+    """Ends the script with one line and status 1: nothing was wrong with the command line.
+
+    Ray's own clean-up is left out, since it waits for a cluster that is not there.
+    """
+    print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    os._exit(1)
+
+
+def first_line(error: BaseException) -> str:
+    """What an error says, as far as it fits in a line."""
+    return next(iter(str(error).splitlines()), type(error).__name__)
