@@ -245,7 +245,7 @@ class Picks:
             self.games.bind_visibility_from(self.opponent, "value", lambda opponent: opponent in LEARNERS)
             self.first = ui.select(WHO_STARTS, value=setup.first, label="Who starts")
             for choice in (self.opponent, self.first):
-                choice.props("transition-duration=0")  # as its menu fades, it would take the focus from a quick move
+                choice.props("transition-duration=0")  # a menu that fades takes the focus from a quick move
             for enter in (self.heaps, self.max_take, self.games):
                 enter.on("keydown.enter", begin)
             self.upload = ui.upload(

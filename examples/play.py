@@ -15,7 +15,7 @@ from script import check_at_least, check_file, check_picture, checking_arguments
 
 import numpy as np
 from learners import LEARNERS
-from players import saved_agent, trained
+from players import is_saved, saved_agent, trained
 from terminal import Leave, ask_choice, play_game, player_of
 from tqdm import tqdm
 
@@ -97,10 +97,10 @@ def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
     with contextlib.suppress(ValueError):
         return as_policy(arguments.opponent, rules, "opponent")
     path = Path(arguments.opponent)
-    if not path.exists():
+    if not is_saved(path):
         fail(
             f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
-            "nor the file of a saved agent or model"
+            "nor a saved agent or model"
         )
     return saved_agent(path, rules)
 

@@ -23,7 +23,7 @@ need("nicegui", extras="examples,browser")
 from browser_games import Loaded, Seats, new_name  # noqa: E402
 from browser_page import STYLE, Page  # noqa: E402
 from nicegui import app, ui  # noqa: E402
-from players import board_learnt, fitting, is_model, library_of, saved_agent  # noqa: E402
+from players import board_learnt, fitting, is_model, is_saved, library_of, saved_agent  # noqa: E402
 
 import agents  # noqa: E402
 
@@ -49,8 +49,8 @@ def main(arguments: Arguments) -> None:
     loaded: dict[str, Loaded] = {}
     with checking_arguments():
         for path in arguments.agents:
-            if not path.exists():
-                fail(f"--agents {path} is no file, nor a folder of RLlib")
+            if not is_saved(path):
+                fail(f"--agents {path} is no file or folder of a saved agent or model")
             loaded[new_name(path.name, loaded)] = from_file(path)
     port = free_port(arguments.host, arguments.port)
     seats = Seats(loaded, arguments.seed)

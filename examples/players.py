@@ -30,8 +30,8 @@ def entrant(name: str, rules: NimRules, option: str) -> PolicyLike:
         return function
     with contextlib.suppress(ValueError):
         return as_policy(name, rules)
-    if not Path(name).exists():
-        kinds = "random, take-N, expert or file.py:function, nor the file of a saved agent or model"
+    if not is_saved(Path(name)):
+        kinds = "random, take-N, expert or file.py:function, nor a saved agent or model"
         fail(f"{option} {name} is no {kinds}")
     return saved_agent(Path(name), rules)
 
@@ -105,9 +105,19 @@ def trained(
     return agent
 
 
+def is_saved(path: Path) -> bool:
+    """Whether it is a file, or a folder that RLlib has saved."""
+    return path.is_file() or is_of_rllib(path)
+
+
+def is_of_rllib(path: Path) -> bool:
+    """Whether it is a folder that RLlib has saved."""
+    return (path / "class_and_ctor_args.pkl").is_file()
+
+
 def is_model(path: Path) -> bool:
-    """Whether it is one of Stable-Baselines3, or a folder, as RLlib's are."""
-    if path.is_dir():
+    """Whether it holds a network, of Stable-Baselines3 in a file or of RLlib in a folder."""
+    if is_of_rllib(path):
         return True
     try:
         with zipfile.ZipFile(path) as file:
@@ -140,7 +150,7 @@ class BestMoves:
 
 def library_of(path: Path) -> ModuleType:
     """The module that knows a model; ends the script if what it needs is missing."""
-    return importlib.import_module("rllib_players" if path.is_dir() else "deep")
+    return importlib.import_module("rllib_players" if is_of_rllib(path) else "deep")
 
 
 def own_function(name: str) -> Callable[[Any, Any], Any] | None:

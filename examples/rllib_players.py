@@ -51,7 +51,7 @@ def board(rules: NimRules, **options: Any) -> Any:
 
 
 class ModulePlayer:
-    """A network of RLlib as a player: it draws its moves as the network does, or makes the likeliest by :meth:`best`.
+    """A network of RLlib as a player: it draws moves as the network does, or makes the likeliest by :meth:`best`.
 
     Args:
         module: The network.

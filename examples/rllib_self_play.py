@@ -1,13 +1,13 @@
 """RLlib's PPO learns Nim by self-play on PettingZoo's environment, with moves from as many workers as asked for.
 
-Both players learn, as one network or as two (--policies). The workers are processes of this machine, or of the Ray
-cluster that --address names; one that dies is replaced, and the run goes on. On the way the networks are held
-against the exact answer: in what share of all winning positions their best moves win (expert mastery), whether they
-win every game that can be won (champion), what a best response gains over perfect play against the moves that they
-draw (exploitability), and how many games those win against random play.
+Both players learn, as one network or as two (--policies). The workers are processes of this machine, or of the
+Ray cluster that --address names; one that dies is replaced, and the run goes on. On the way the networks are held
+against the exact answer: in what share of all winning positions their best moves win (expert mastery), whether
+they win every game that can be won (champion), what a best response gains over perfect play against the moves that
+they draw (exploitability), and how many games those win against random play.
 
-A run that was stopped goes on with --resume from its last checkpoint, with any number of workers, anywhere. It does
-not draw what it would have drawn uninterrupted: RLlib keeps networks and optimisers, and no random numbers.
+A run that was stopped goes on with --resume from its last checkpoint, with any number of workers, anywhere. It
+does not draw what it would have drawn uninterrupted: RLlib keeps networks and optimisers, and no random numbers.
 Checkpoints are pickles: resume only your own.
 """
 
@@ -24,7 +24,16 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from script import check_at_least, check_folder, check_same_options, checking_arguments, fail, run, save
+from script import (
+    check_at_least,
+    check_folder,
+    check_same_options,
+    checking_arguments,
+    fail,
+    options_kept,
+    run,
+    save,
+)
 
 import cluster  # before RLlib, which it keeps quiet
 import matplotlib.pyplot as plt
@@ -61,7 +70,7 @@ class Arguments:
     workers: int = 2
     """How many processes play; with 0 the one that learns plays too."""
     address: str | None = None
-    """A Ray cluster to join: the host:port of its head, or auto for the one on this machine; None for no cluster."""
+    """A Ray cluster to join: the host:port of its head, or auto for the one on this machine; None for none."""
     steps: int = 1_000_000
     """How many moves are made, those of both players."""
     num_envs: int = 128
@@ -172,7 +181,7 @@ def algorithm_of(arguments: Arguments, rows: int) -> PPO:
         .fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1)
         .learners(num_learners=0)
         .multi_agent(policies=list(networks), policy_mapping_fn=partial(network_of, arguments.policies))
-        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs={name: module for name in networks}))
+        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(networks, module)))
         .training(
             gamma=1.0,
             lambda_=arguments.gae_lambda,
@@ -287,9 +296,7 @@ def taken_up(arguments: Arguments) -> tuple[Path, Arguments, list[Row]]:
     checkpoint = checkpoints_of(arguments)[-1]
     try:
         kept = json.loads((checkpoint / "run.json").read_text())
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in kept["options"].items()}
-        free = {name: getattr(arguments, name) for name in NOT_KEPT}
-        before, rows = Arguments(**{**options, **free}), kept["rows"]
+        before, rows = options_kept(arguments, kept["options"], NOT_KEPT), kept["rows"]
         rows[-1]["moves"], rows[-1]["seconds"]
     except (OSError, ValueError, TypeError, LookupError) as error:
         fail(f"{checkpoint} is broken, or no checkpoint of this script ({type(error).__name__})")

@@ -103,6 +103,16 @@ def check_folder(folder: Path, picture: str) -> None:
     check_picture(folder / picture, "folder")
 
 
+def options_kept(given: Arguments, options: dict[str, Any], free: Collection[str]) -> Arguments:
+    """The options of a run, from JSON, with what the command line has for those that are not kept.
+
+    Raises:
+        TypeError: They are not those of the script.
+    """
+    kept = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    return type(given)(**kept, **{name: getattr(given, name) for name in free})
+
+
 def check_same_options(kept: Any, free: Collection[str], run: str) -> None:
     """Ends the script if the command line has an option that a run which is taken up again did not have.
 

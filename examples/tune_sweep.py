@@ -1,11 +1,11 @@
 """Which learning rate, discount and exploration suit the tabular Q-learners? A sweep on Ray Tune.
 
-Every trial draws the three and teaches several agents with them, one for each seed, by self-play; what counts is their
-mean expert mastery, held against the exact answer after every part of the games. A scheduler (asynchronous successive
-halving, Li et al. 2020, arXiv:1810.05934) stops the poor trials early, so that most games go to the good ones. Trials
-run on all cores of this machine, or of the Ray cluster that --address names.
+Every trial draws the three and teaches several agents with them, one for each seed, by self-play; what counts is
+their mean expert mastery, held against the exact answer after every part of the games. A scheduler (asynchronous
+successive halving, Li et al. 2020, arXiv:1810.05934) stops the poor trials early, so that most games go to the good
+ones. Trials run on all cores of this machine, or of the Ray cluster that --address names.
 
-A sweep that was stopped goes on with --resume: finished trials stay as they are, the others go on from where they were.
+A sweep that was stopped goes on with --resume: finished trials stay as they are, the others go on where they were.
 What a trial learns follows from --seed alone; which are stopped follows also from the order in which they arrive.
 Win counting has none of the three and is not in it.
 """
@@ -25,6 +25,7 @@ from script import (
     check_same_options,
     checking_arguments,
     fail,
+    options_kept,
     run,
     save,
     save_table,
@@ -87,13 +88,14 @@ class Arguments:
     jobs: int = -1
     """How many trials at once; -1 for as many as there are cores."""
     address: str | None = None
-    """A Ray cluster to join: the host:port of its head, or auto for the one on this machine; None for no cluster."""
+    """A Ray cluster to join: the host:port of its head, or auto for the one on this machine; None for none."""
     resume: bool = False
     """Go on with the sweep in --folder, with its options."""
     overwrite: bool = False
     """Start anew even if --folder has another sweep, which is then lost."""
     folder: Path = Path("results/tune_sweep")
-    """Where the trials are kept, and the table (.csv) and the figure (.png) are saved."""
+    """Where the trials are kept, and the table (.csv) and the figure (.png) are saved; of a cluster's machines one that
+    all of them share."""
 
     @property
     def rules(self) -> NimRules:
@@ -131,13 +133,10 @@ class Trial(tune.Trainable):
         self.games, parts = config["games"], config["parts"]
         self.ends = np.linspace(0, self.games, parts + 1).round().astype(int)  # of the parts, in games
         self.seeds = range(config["seed"], config["seed"] + config["seeds"])
+        game = self.rules.heaps, self.rules.max_take, self.rules.misere
         setting = {name: config[name] for name in SPACE}
         self.taught = [
-            make(
-                Training(self.rules.heaps, self.rules.max_take, self.rules.misere, self.games, seed=seed, **setting),
-                config["learner"],
-                SELF_PLAY,
-            )
+            make(Training(*game, self.games, seed=seed, **setting), config["learner"], SELF_PLAY)
             for seed in self.seeds
         ]
 
@@ -148,15 +147,16 @@ class Trial(tune.Trainable):
     def step(self) -> dict[str, Any]:
         begin, end = self.ends[self.iteration : self.iteration + 2].tolist()
         for (agent, env), seed in zip(self.taught, self.seeds, strict=True):
-            drawn = np.random.SeedSequence((seed, self.iteration)).generate_state(1)  # not the last part's games again
+            drawn = np.random.SeedSequence((seed, self.iteration)).generate_state(1)  # no part like the last one
             agents.train(agent, env, end - begin, seed=int(drawn[0]))
         found = [evaluation.mastery(self.rules, agent) for agent, _ in self.taught]
+        exploited = [evaluation.exploitability(self.rules, agent) for agent, _ in self.taught]
         return {
             "games": end,
             "expert": float(np.mean([one.expert for one in found])),
             "worst": min(one.expert for one in found),
             "champions": sum(one.champion for one in found),
-            "exploitability": float(np.mean([evaluation.exploitability(self.rules, agent) for agent, _ in self.taught])),
+            "exploitability": float(np.mean(exploited)),
         }
 
     def save_checkpoint(self, checkpoint_dir: str) -> None:
@@ -194,11 +194,13 @@ def main(arguments: Arguments) -> None:
             arguments = taken_up(arguments)
         arguments.check()
         check_room(arguments)
-    cluster.start(arguments.address, (os.cpu_count() or 1) if arguments.jobs == -1 else arguments.jobs, "jobs")
+    all_cores = 1 if arguments.address else os.cpu_count() or 1  # of a cluster those that it has
+    cluster.start(arguments.address, all_cores if arguments.jobs == -1 else arguments.jobs, "jobs")
     with checking_arguments():
         make_room(arguments)
     with cluster.saying_how_to_go_on(arguments.sweeps):
-        found = [result for learner in dict.fromkeys(arguments.learners) for result in results_of(arguments, learner)]
+        learners = dict.fromkeys(arguments.learners)
+        found = [result for learner in learners for result in results_of(arguments, learner)]
     table = table_of(found)
     show(arguments, table)
     save_table(table, arguments.folder / "tune_sweep.csv")
@@ -247,9 +249,7 @@ def tuner_of(arguments: Arguments, learner: Learner) -> tune.Tuner:
             mode="max",
             num_samples=arguments.trials,
             search_alg=BasicVariantGenerator(random_state=arguments.seed),
-            scheduler=ASHAScheduler(
-                max_t=arguments.parts, grace_period=arguments.grace, reduction_factor=HALVING
-            ),
+            scheduler=ASHAScheduler(max_t=arguments.parts, grace_period=arguments.grace, reduction_factor=HALVING),
             max_concurrent_trials=None if arguments.jobs == -1 else arguments.jobs,
             reuse_actors=True,
         ),
@@ -283,9 +283,7 @@ def taken_up(arguments: Arguments) -> Arguments:
     if not arguments.options.exists():
         fail(f"--resume needs a sweep, but there is none in {arguments.folder}; start without --resume")
     try:
-        options = json.loads(arguments.options.read_text())
-        options = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-        kept = Arguments(**options, **{name: getattr(arguments, name) for name in NOT_KEPT})
+        kept = options_kept(arguments, json.loads(arguments.options.read_text()), NOT_KEPT)
     except (OSError, ValueError, TypeError) as error:
         fail(f"{arguments.options} is broken ({type(error).__name__})")
     check_same_options(kept, NOT_KEPT, str(arguments.sweeps))
@@ -340,7 +338,8 @@ def picture_of(arguments: Arguments, table: pd.DataFrame, found: list[tune.Resul
         own = table[table["learner"] == learner]
         for axis, name in zip(row, SPACE, strict=False):
             for stopped, part in own.groupby("stopped"):
-                axis.scatter(part[name], part["expert"], s=part["games"] / arguments.games * 60 + 12, **LOOKS[stopped])
+                sizes = part["games"] / arguments.games * 60 + 12
+                axis.scatter(part[name], part["expert"], s=sizes, **LOOKS[stopped])
             axis.set(xlabel=NAMES[name], xscale="linear" if name == "gamma" else "log")
         for result in (one for one in found if one.config["learner"] == learner):
             curve, stopped = result.metrics_dataframe, result.metrics["games"] < arguments.games

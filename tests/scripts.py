@@ -11,7 +11,8 @@ import pexpect
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SOURCES = {file.name: file.read_text(encoding="utf-8") for file in sorted(EXAMPLES.glob("*.py"))}
 DEEP_SCRIPTS = [name for name, text in SOURCES.items() if "__main__" in text and "import deep\n" in text]
-SCRIPTS = [name for name, text in SOURCES.items() if "__main__" in text and name not in DEEP_SCRIPTS]
+RAY_SCRIPTS = [name for name, text in SOURCES.items() if "__main__" in text and "import cluster" in text]
+SCRIPTS = [name for name, text in SOURCES.items() if "__main__" in text and name not in DEEP_SCRIPTS + RAY_SCRIPTS]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "TERM": "xterm", "OMP_NUM_THREADS": "1"}
 
 

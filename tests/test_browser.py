@@ -545,7 +545,7 @@ def test_messages_that_no_page_sends_change_nothing(visit, forged):
         (["--host", "192.0.2.1"], "--host 192.0.2.1 --port 8080 cannot be served: "),
         (["--host", "no such host"], "--host no such host --port 8080 cannot be served: "),
         (["--host", " "], "cannot be served: "),
-        (["--agents", "nowhere.agent"], "--agents nowhere.agent is no file"),
+        (["--agents", "nowhere.agent"], "--agents nowhere.agent is no file or folder"),
         (["--agents", "broken.agent"], "broken.agent is damaged or is no saved agent"),
         (["--seed", "-1"], "--seed must be 0 or more; got -1"),
         (["--color", "red"], "--color"),

@@ -3,7 +3,6 @@
 import importlib
 import pickle
 import re
-import runpy
 import signal
 import subprocess
 import sys
@@ -32,24 +31,6 @@ def curves(folder):
     return {
         name: [(event.step, event.value) for event in events.Scalars(name)] for name in events.Tags()["scalars"]
     }
-
-
-@pytest.fixture
-def run_here(monkeypatch, capsys, tmp_path):
-    """Runs a script in this process, which has imported PyTorch already."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    monkeypatch.chdir(tmp_path)
-
-    def run_here(script, *arguments):
-        monkeypatch.setattr(sys, "argv", [script, *map(str, arguments)])
-        status = 0
-        try:
-            runpy.run_path(str(EXAMPLES / script), run_name="__main__")
-        except SystemExit as stop:
-            status = stop.code
-        return subprocess.CompletedProcess(sys.argv, status or 0, *capsys.readouterr())
-
-    return run_here
 
 
 @pytest.mark.parametrize("script", DEEP_SCRIPTS)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from scripts import ENVIRONMENT, EXAMPLES, SCRIPTS, check_refused, left, run, run_without, talk
+from scripts import ENVIRONMENT, EXAMPLES, RAY_SCRIPTS, SCRIPTS, check_refused, left, run, run_without, talk
 
 import agents
 from nim_env import NimRules, TakePolicy, evaluation, solver, theory
@@ -86,8 +86,8 @@ def test_compare_opponents_on_another_game(tmp_path):
         (["--heaps", "1"], "needs an opening move"),
     ],
 )
-def test_mistakes_on_the_command_line_are_one_line(arguments, message, tmp_path):
-    check_refused(run("compare_opponents.py", *arguments, folder=tmp_path), message)
+def test_mistakes_on_the_command_line_are_one_line(arguments, message, run_here, tmp_path):
+    check_refused(run_here("compare_opponents.py", *arguments), message)
     assert not list(tmp_path.iterdir())
 
 
@@ -256,7 +256,7 @@ def test_a_saved_agent_is_the_one_that_was_trained(tmp_path):
     [
         (
             ["--opponent", "grandmaster"],
-            "--opponent grandmaster is neither q-learning, .* nor the file of a saved agent",
+            "--opponent grandmaster is neither q-learning, .* nor a saved agent",
         ),
         (["--opponent", "nowhere.npz"], "nowhere.npz"),
         (["--opponent", ""], "--opponent  is neither"),
@@ -277,11 +277,11 @@ def test_a_saved_agent_is_the_one_that_was_trained(tmp_path):
         ),
     ],
 )
-def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
+def test_mistakes_in_playing_are_one_line(arguments, message, run_here, tmp_path):
     (tmp_path / "broken.npz").write_text("no agent")
     env = NimEnv(heaps=(3, 4))
     agents.QLearningAgent(env.observation_space, env.action_space).save(tmp_path / "other.npz")
-    check_refused(run("play.py", *arguments, folder=tmp_path), message)
+    check_refused(run_here("play.py", *arguments), message)
 
 
 @pytest.mark.parametrize(
@@ -373,9 +373,9 @@ def test_mistakes_in_playing_are_one_line(arguments, message, tmp_path):
         ("scaling_study.py", ["--folder", "broken.agent"], "must lie in a folder that can be written to"),
     ],
 )
-def test_mistakes_in_the_systems_are_one_line(script, arguments, message, tmp_path):
+def test_mistakes_in_the_systems_are_one_line(script, arguments, message, run_here, tmp_path):
     (tmp_path / "broken.agent").write_text("no agent")
-    check_refused(run(script, *arguments, folder=tmp_path), message)
+    check_refused(run_here(script, *arguments), message)
 
 
 # --- What the options do --------------------------------------------------------------------------
@@ -479,9 +479,12 @@ def test_a_film_without_pygame_is_refused_before_the_game(tmp_path):
 
 
 def test_a_missing_package_names_the_install_command(tmp_path):
-    for script in SCRIPTS:
+    for script in SCRIPTS + RAY_SCRIPTS:
         done = run_without(["tqdm"], script, folder=tmp_path)
         check_refused(done, r"tqdm is missing; run pip install -e")
+    for script in RAY_SCRIPTS:
+        done = run_without(["ray"], script, folder=tmp_path)
+        check_refused(done, r'^ray is missing; run pip install -e "\.\[examples,rllib\]"')
 
 
 # --- master_large_nim.py --------------------------------------------------------------------------
