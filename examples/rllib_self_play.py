@@ -71,7 +71,7 @@ class Arguments:
     """How many processes play; with 0 the one that learns plays too."""
     address: str | None = None
     """A Ray cluster to join: the host:port of its head, or auto for the one on this machine; None for none."""
-    steps: int = 1_000_000
+    steps: int = 600_000
     """How many moves are made, those of both players."""
     num_envs: int = 128
     """How many games each worker plays at once."""
@@ -83,7 +83,7 @@ class Arguments:
     """How often a lesson goes over its moves."""
     layers: tuple[int, ...] = (256, 256)
     """The sizes of the hidden layers."""
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     """The optimiser's learning rate at the start; it falls to 0."""
     entropy: float = 0.5
     """The coefficient of the entropy at the start; it falls to 0."""
@@ -345,7 +345,7 @@ def picture_of(arguments: Arguments, rows: list[Row]) -> plt.Figure:
         axis.set(xlabel="moves made in training", ylim=(-0.02, 1.02), title=f"network: {name}")
         axis.xaxis.set_major_formatter("{x:,.0f}")
         axis.grid(alpha=0.3)
-    axes[0, 0].legend()
+    axes[0, 0].legend(loc="lower right")
     workers = f"{arguments.workers} workers, seed {arguments.seed}"
     figure.suptitle(f"RLlib's PPO in self-play: {name_of(arguments.rules)}; {workers}")
     return figure

@@ -2,8 +2,8 @@
 
 Every trial draws the three and teaches several agents with them, one for each seed, by self-play; what counts is
 their mean expert mastery, held against the exact answer after every part of the games. A scheduler (asynchronous
-successive halving, Li et al. 2020, arXiv:1810.05934) stops the poor trials early, so that most games go to the good
-ones. Trials run on all cores of this machine, or of the Ray cluster that --address names.
+successive halving, Li et al. 2020, arXiv:1810.05934) stops the poor trials early, so that most games go to the
+good ones. Trials run on all cores of this machine, or of the Ray cluster that --address names.
 
 A sweep that was stopped goes on with --resume: finished trials stay as they are, the others go on where they were.
 What a trial learns follows from --seed alone; which are stopped follows also from the order in which they arrive.
@@ -94,8 +94,8 @@ class Arguments:
     overwrite: bool = False
     """Start anew even if --folder has another sweep, which is then lost."""
     folder: Path = Path("results/tune_sweep")
-    """Where the trials are kept, and the table (.csv) and the figure (.png) are saved; of a cluster's machines one that
-    all of them share."""
+    """Where the trials are kept, and the table (.csv) and the figure (.png) are saved; of a cluster's machines one
+    that all of them share."""
 
     @property
     def rules(self) -> NimRules:
