@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from threading import Event, Thread
 from typing import NoReturn
@@ -19,7 +20,7 @@ need("ray", "torch", extras="examples,rllib")
 os.environ["RAY_BACKEND_LOG_LEVEL"] = "fatal"  # what goes wrong is said by the scripts, in one line
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 os.environ["RAY_AIR_NEW_OUTPUT"] = "0"
-os.environ["TUNE_GLOBAL_CHECKPOINT_S"] = "1"  # a sweep that is killed loses no more
+os.environ["TUNE_GLOBAL_CHECKPOINT_S"] = "0"  # a sweep is kept at whatever happens in it
 
 import ray  # noqa: E402
 import ray._private.worker  # noqa: E402
@@ -31,8 +32,9 @@ import nim_env  # noqa: E402
 logging.getLogger("ray").setLevel(logging.CRITICAL)
 ray._private.worker.print_to_stdstream = lambda *_, **__: None  # a paragraph about every worker that dies
 
+PROCESSES_A_CORE = 16
 AUTH_MODE = "RAY_AUTH_MODE"
-SECONDS_TO_ANSWER = 20
+SECONDS_TO_ANSWER = 60
 QUIET = {"log_to_driver": False, "logging_level": logging.CRITICAL}
 HERE = Path(__file__).parent
 SHIPPED = {  # what the machines of a cluster need, beside Ray, PyTorch, Gymnasium and PettingZoo
@@ -53,6 +55,9 @@ def start(address: str | None, processes: int, option: str) -> None:
     """
     logging.disable()
     if address is None:
+        most = PROCESSES_A_CORE * (os.cpu_count() or 1)
+        if processes > most:
+            fail(f"--{option} must be {most} or less on this machine; got {processes}")
         with quietly():
             ray.init("local", num_cpus=max(processes, 1), include_dashboard=False, **QUIET)
         return
@@ -62,9 +67,9 @@ def start(address: str | None, processes: int, option: str) -> None:
             ray.init(address, runtime_env=SHIPPED, **QUIET)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         fail(f"--address {address}: {first_line(error)}")
-    there = int(ray.cluster_resources().get("CPU", 0))
-    if processes > there:
-        fail(f"--{option} {processes} needs as many CPUs; the cluster has {there}")
+    free = int(ray.available_resources().get("CPU", 0))
+    if processes > free:
+        fail(f"--{option} {processes} needs as many CPUs; the cluster has {free} free")
 
 
 def check_is_there(address: str) -> None:
@@ -116,24 +121,34 @@ def quietly() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def saying_how_to_go_on(kept: Path) -> Iterator[None]:
-    """Around the work itself: where it is stopped, or loses Ray, a line says what is kept."""
-    how = f"--resume goes on from {kept}"
+def saying_how_to_go_on(kept: Callable[[], Path | None]) -> Iterator[None]:
+    """Around the work itself: where it is stopped, or loses Ray, a line says what is kept.
+
+    Args:
+        kept: Where the run is kept; None as long as there is nothing to go on from.
+    """
     is_over = Event()
-    Thread(target=watch, args=(is_over, f"Ray was lost; {how}"), daemon=True).start()
+    Thread(target=watch, args=(is_over, kept), daemon=True).start()
     try:
         yield
     except KeyboardInterrupt:
-        if kept.exists():
-            print(f"\n{how}", file=sys.stderr, end="")
+        print(how_to_go_on(kept, "\n"), file=sys.stderr, end="")
+        raise
+    except BrokenPipeError:
         raise
     except (RayError, ConnectionError) as error:
-        give_up(f"Ray was lost ({first_line(error)}); {how}")
+        give_up(f"Ray was lost ({first_line(error)}){how_to_go_on(kept)}")
     finally:
         is_over.set()
 
 
-def watch(is_over: Event, message: str) -> None:
+def how_to_go_on(kept: Callable[[], Path | None], before: str = "; ") -> str:
+    """What there is to go on from, in words."""
+    path = kept()
+    return "" if path is None else f"{before}--resume goes on from {path}"
+
+
+def watch(is_over: Event, kept: Callable[[], Path | None]) -> None:
     """Ends the script when Ray's head is gone; Ray would end it too, later, and without a word."""
     host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
     misses = 0
@@ -144,7 +159,7 @@ def watch(is_over: Event, message: str) -> None:
         except OSError:
             misses += 1
     if misses:
-        give_up(message)
+        give_up(f"Ray was lost{how_to_go_on(kept)}")
 
 
 def give_up(message: str) -> NoReturn:
@@ -158,5 +173,8 @@ def give_up(message: str) -> NoReturn:
 
 
 def first_line(error: BaseException) -> str:
-    """What an error says, as far as it fits in a line."""
-    return next(iter(str(error).splitlines()), type(error).__name__)
+    """What an error says, as far as it fits in a line: of one that Ray brings, what was raised in the end."""
+    lines = [line.strip() for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
+    if not lines:
+        return type(error).__name__
+    return lines[-1] if any(line.startswith("Traceback") or "ray::" in line for line in lines) else lines[0]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shutil
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ need("ray", "torch", extras="examples,rllib")
 import cluster  # noqa: E402, F401  which keeps Ray quiet
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from learners import board_of  # noqa: E402
+from learners import name_of  # noqa: E402
 from players import BestMoves  # noqa: E402
 from ray.rllib.core.columns import Columns  # noqa: E402
 from ray.rllib.core.rl_module.rl_module import RLModule  # noqa: E402
@@ -21,6 +24,9 @@ from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv  # noqa: E402
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule  # noqa: E402
 
 from nim_env import NimRules, aec_env, wrappers  # noqa: E402
+
+
+GAME = "game.json"
 
 
 class SelfPlay(PettingZooEnv):
@@ -75,6 +81,16 @@ class ModulePlayer:
         return self.action_probabilities(observation, action_mask).argmax(axis=-1)
 
 
+def save_model(module: ActionMaskingTorchRLModule, rules: NimRules, path: Path) -> None:
+    """Saves a network in a folder, in the place of one that is there, with the game that it has learnt."""
+    unfinished = path.with_name(f"{path.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    module.save_to_path(unfinished.absolute())
+    (unfinished / GAME).write_text(json.dumps(asdict(rules)))
+    shutil.rmtree(path, ignore_errors=True)
+    unfinished.rename(path)
+
+
 def saved_model(path: Path, rules: NimRules) -> BestMoves:
     """The network that rllib_self_play.py saved in a folder, which must be one of this game.
 
@@ -83,10 +99,10 @@ def saved_model(path: Path, rules: NimRules) -> BestMoves:
     """
     try:
         module = RLModule.from_checkpoint(path.absolute())
+        learnt = json.loads((path / GAME).read_text())
+        learnt = NimRules(learnt["heaps"], learnt["max_take"], learnt["misere"])
     except Exception as error:  # whatever broken files may raise
         raise ValueError(f"{path} is damaged or holds no network of RLlib ({type(error).__name__})") from error
-    env = board(rules)
-    spaces = env.observation_space("player_0"), env.action_space("player_0")
-    if (module.observation_space, module.action_space) != spaces:
-        raise ValueError(f"{path} holds a network of another game than {board_of(rules)}")
+    if learnt != rules:
+        raise ValueError(f"{path} holds a network of {name_of(learnt)}, not of {name_of(rules)}")
     return BestMoves(ModulePlayer(module, rules))

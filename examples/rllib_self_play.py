@@ -38,6 +38,8 @@ from script import (
 import cluster  # before RLlib, which it keeps quiet
 import matplotlib.pyplot as plt
 from learners import name_of, percent
+from players import is_of_rllib
+from ray.exceptions import RayError
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
@@ -45,13 +47,16 @@ from ray.rllib.core.rl_module.rl_module import RLModuleSpec
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 from ray.rllib.utils.metrics import ENV_RUNNER_SAMPLING_TIMER, TIMERS
 from ray.tune.registry import register_env
-from rllib_players import ModulePlayer, SelfPlay
+from rllib_players import ModulePlayer, SelfPlay, save_model
 
 from nim_env import NimRules, evaluation, solver
 
 Row = dict[str, float | str | None]
+ROW = {"moves", "seconds", "speed", "network", "expert", "champion", "exploitability", "against_random"}
 NOT_KEPT = ("workers", "address", "folder", "resume", "overwrite")
 """Options that may change when a run is taken up again."""
+SECONDS_A_LESSON = 600
+IDLE_LESSONS = 10
 NETWORKS = {"shared": ("shared",), "separate": ("player_0", "player_1")}
 
 
@@ -120,8 +125,10 @@ class Arguments:
             epochs=self.epochs,
             looks=self.looks,
         )
-        if self.seed > 2**31:  # RLlib adds the worker's number
-            fail(f"--seed must be {2**31} or less; got {self.seed}")
+        if self.seed >= 2**31:
+            fail(f"--seed must be {2**31 - 1} or less; got {self.seed}")
+        if (at_once := self.num_envs * max(self.workers, 1)) > self.lesson:
+            fail(f"--lesson must be a move or more in each of {at_once:,} games at once; got {self.lesson:,}")
         if self.minibatch > self.lesson:
             fail(f"--minibatch must be at most --lesson, {self.lesson:,}; got {self.minibatch:,}")
         if any(layer < 1 for layer in self.layers):
@@ -150,14 +157,13 @@ def main(arguments: Arguments) -> None:
     print("      moves  seconds  moves/s   network  expert champion exploitability  vs random")
     for row in rows:
         print_row(row)
-    with cluster.saying_how_to_go_on(arguments.checkpoints):
+    with cluster.saying_how_to_go_on(lambda: arguments.checkpoints if checkpoints_of(arguments) else None):
         algorithm = algorithm_of(arguments, len(rows))
         if kept is not None:
             restore(algorithm, kept)
         learn(arguments, algorithm, rows)
         for name in NETWORKS[arguments.policies]:
-            shutil.rmtree(arguments.folder / name, ignore_errors=True)
-            algorithm.get_module(name).save_to_path((arguments.folder / name).absolute())
+            save_model(algorithm.get_module(name), arguments.rules, arguments.folder / name)
             print(f"network: {arguments.folder / name}")
         algorithm.stop()
     save(picture_of(arguments, rows), arguments.folder / "rllib_self_play.png")
@@ -177,7 +183,11 @@ def algorithm_of(arguments: Arguments, rows: int) -> PPO:
     config = (
         PPOConfig()
         .environment("nim", env_config={"rules": arguments.rules, "seed": seed})
-        .env_runners(num_env_runners=arguments.workers, num_envs_per_env_runner=arguments.num_envs)
+        .env_runners(
+            num_env_runners=arguments.workers,
+            num_envs_per_env_runner=arguments.num_envs,
+            sample_timeout_s=SECONDS_A_LESSON,
+        )
         .fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1)
         .learners(num_learners=0)
         .multi_agent(policies=list(networks), policy_mapping_fn=partial(network_of, arguments.policies))
@@ -214,11 +224,14 @@ def learn(arguments: Arguments, algorithm: PPO, rows: list[Row]) -> None:
     moves, seconds = rows[-1]["moves"], rows[-1]["seconds"]
     while moves < arguments.steps:
         due = next(move for move in looks_of(arguments) if move > moves)
-        start, since, sampling = moves, time.perf_counter(), 0.0
+        start, since, sampling, idle = moves, time.perf_counter(), 0.0, 0
         while moves < due:
             result = algorithm.train()
-            moves = int(result["num_env_steps_sampled_lifetime"])
+            before, moves = moves, int(result.get("num_env_steps_sampled_lifetime", moves))
             sampling += result[TIMERS][ENV_RUNNER_SAMPLING_TIMER]
+            idle = idle + 1 if moves == before else 0
+            if idle == IDLE_LESSONS:
+                raise ConnectionError("none of its workers answers")
             tell_of_deaths(algorithm)
         seconds += time.perf_counter() - since
         look(arguments, algorithm, rows, {"moves": moves, "seconds": seconds, "speed": (moves - start) / sampling})
@@ -286,7 +299,7 @@ def keep(arguments: Arguments, algorithm: PPO, rows: list[Row]) -> None:
 
 def checkpoints_of(arguments: Arguments) -> list[Path]:
     """The whole checkpoints of a run, the newest last: one, or two after a bad moment."""
-    return sorted(path for path in arguments.checkpoints.glob("*") if path.name.isdecimal())
+    return sorted(path.parent for path in arguments.checkpoints.glob("*/run.json") if path.parent.name.isdecimal())
 
 
 def taken_up(arguments: Arguments) -> tuple[Path, Arguments, list[Row]]:
@@ -297,7 +310,8 @@ def taken_up(arguments: Arguments) -> tuple[Path, Arguments, list[Row]]:
     try:
         kept = json.loads((checkpoint / "run.json").read_text())
         before, rows = options_kept(arguments, kept["options"], NOT_KEPT), kept["rows"]
-        rows[-1]["moves"], rows[-1]["seconds"]
+        if not rows or any(row.keys() != ROW for row in rows):
+            raise LookupError("a row of another table")
     except (OSError, ValueError, TypeError, LookupError) as error:
         fail(f"{checkpoint} is broken, or no checkpoint of this script ({type(error).__name__})")
     check_same_options(before, NOT_KEPT, str(checkpoint))
@@ -308,21 +322,27 @@ def restore(algorithm: PPO, checkpoint: Path) -> None:
     """Gives the algorithm the state that a checkpoint holds."""
     try:
         algorithm.restore_from_path(checkpoint.absolute())
+    except RayError:
+        raise
     except Exception as error:  # whatever broken files may raise
         fail(f"{checkpoint} is broken ({type(error).__name__})")
 
 
 def check_room(arguments: Arguments) -> None:
-    """Ends the script if a new run would take the place of another."""
+    """Ends the script if a new run would take the place of another, or of something else."""
     if checkpoints_of(arguments) and not (arguments.resume or arguments.overwrite):
         fail(f"{arguments.checkpoints} are of another run: give --resume, --overwrite or another --folder")
+    for name in NETWORKS[arguments.policies]:
+        if (path := arguments.folder / name).exists() and not is_of_rllib(path):
+            fail(f"{path} is there and is no network of this script; give another --folder")
 
 
 def make_room(arguments: Arguments) -> None:
     """Makes way for a new run."""
     if not arguments.resume:
-        shutil.rmtree(arguments.checkpoints, ignore_errors=True)
-        arguments.checkpoints.mkdir(parents=True)
+        for checkpoint in checkpoints_of(arguments):
+            shutil.rmtree(checkpoint)
+        arguments.checkpoints.mkdir(parents=True, exist_ok=True)
 
 
 # --- The picture ----------------------------------------------------------------------------------

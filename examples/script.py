@@ -109,6 +109,8 @@ def options_kept(given: Arguments, options: dict[str, Any], free: Collection[str
     Raises:
         TypeError: They are not those of the script.
     """
+    if not isinstance(options, dict):
+        raise TypeError(f"options must be a dictionary; got {options!r}")
     kept = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     return type(given)(**kept, **{name: getattr(given, name) for name in free})
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -49,7 +50,7 @@ from nim_env import NimRules, evaluation, solver
 
 Learner = Literal["q-learning", "minimax-q"]
 LEARNERS: tuple[Learner, ...] = ("q-learning", "minimax-q")
-NOT_KEPT = ("jobs", "address", "folder", "resume", "overwrite")
+NOT_KEPT = ("address", "folder", "resume", "overwrite")
 """Options that may change when a sweep is taken up again."""
 SPACE = {
     "learning_rate": tune.loguniform(0.01, 1.0),
@@ -120,6 +121,7 @@ class Arguments:
             fail(f"--grace must be at most --parts, {self.parts}; got {self.grace}")
         if self.jobs < -1 or not self.jobs:
             fail(f"--jobs must be 1 or more, or -1 for all cores; got {self.jobs}")
+        check_at_least(-1, jobs=self.jobs)
         if not self.learners:
             fail(f"--learners must name one or more of {', '.join(LEARNERS)}")
         solver.sweep(self.rules)  # what is too large is refused before anything is learnt
@@ -198,41 +200,47 @@ def main(arguments: Arguments) -> None:
     cluster.start(arguments.address, all_cores if arguments.jobs == -1 else arguments.jobs, "jobs")
     with checking_arguments():
         make_room(arguments)
-    with cluster.saying_how_to_go_on(arguments.sweeps):
-        learners = dict.fromkeys(arguments.learners)
-        found = [result for learner in learners for result in results_of(arguments, learner)]
+    tuners = {learner: tuner_of(arguments, learner) for learner in arguments.learners}
+    with cluster.saying_how_to_go_on(lambda: arguments.sweeps):
+        found = [result for learner, tuner in tuners.items() for result in results_of(arguments, learner, tuner)]
     table = table_of(found)
     show(arguments, table)
     save_table(table, arguments.folder / "tune_sweep.csv")
     save(picture_of(arguments, table, found), arguments.folder / "tune_sweep.png")
 
 
-def results_of(arguments: Arguments, learner: Learner) -> list[tune.Result]:
-    """What the trials of a learner found."""
-    found = tuner_of(arguments, learner).fit()
+def results_of(arguments: Arguments, learner: Learner, tuner: tune.Tuner) -> list[tune.Result]:
+    """What the trials of a learner find."""
+    found = tuner.fit()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in whose place Tune leaves its own
     if found.errors:
-        cluster.give_up(f"a trial of {learner} failed: {cluster.first_line(found.errors[0])}")
-    if any(trial.status != "TERMINATED" for trial in trials_of(arguments, learner)):
+        how = cluster.how_to_go_on(lambda: arguments.sweeps)
+        cluster.give_up(f"a trial of {learner} failed: {cluster.first_line(found.errors[0])}{how}")
+    if len(finished(arguments, learner)) < arguments.trials:
         raise KeyboardInterrupt  # after which Tune keeps the sweep, and comes back as if nothing were
     return list(found)
 
 
-def trials_of(arguments: Arguments, learner: Learner) -> list[Any]:
-    """Ray Tune's trials of a learner, as they are kept."""
-    return tune.ExperimentAnalysis(str(arguments.sweeps.absolute() / learner)).trials
+def finished(arguments: Arguments, learner: Learner) -> list[Any]:
+    """Ray Tune's trials of a learner that have come to their end, as they are kept."""
+    trials = tune.ExperimentAnalysis(str(arguments.sweeps.absolute() / learner)).trials
+    return [trial for trial in trials if trial.status == "TERMINATED"]
 
 
 def tuner_of(arguments: Arguments, learner: Learner) -> tune.Tuner:
     """The trials of a learner, which are measured by each other: as they were left, or from their beginning."""
     path = arguments.sweeps.absolute() / learner
-    if tune.Tuner.can_restore(path):
+    if list(path.glob("experiment_state-*.json")):
         try:
+            for state in path.glob("*-state-*.json"):
+                json.loads(state.read_text())
             tuner = tune.Tuner.restore(str(path), trainable=Trial, resume_unfinished=True, resume_errored=True)
+            before = len(finished(arguments, learner))
         except Exception as error:  # whatever broken files may raise
             fail(f"{path} is broken ({type(error).__name__})")
-        before = sum(trial.status == "TERMINATED" for trial in trials_of(arguments, learner))
         print(f"{learner}: {before} of {arguments.trials} trials were finished before", flush=True)
         return tuner
+    shutil.rmtree(path, ignore_errors=True)  # nothing of it was kept yet
     fixed = {
         "learner": learner,
         "rules": arguments.rules,
@@ -248,15 +256,15 @@ def tuner_of(arguments: Arguments, learner: Learner) -> tune.Tuner:
             metric="expert",
             mode="max",
             num_samples=arguments.trials,
-            search_alg=BasicVariantGenerator(random_state=arguments.seed),
+            search_alg=BasicVariantGenerator(max_concurrent=max(arguments.jobs, 0), random_state=arguments.seed),
             scheduler=ASHAScheduler(max_t=arguments.parts, grace_period=arguments.grace, reduction_factor=HALVING),
-            max_concurrent_trials=None if arguments.jobs == -1 else arguments.jobs,
             reuse_actors=True,
         ),
         run_config=tune.RunConfig(
             name=path.name,
             storage_path=str(path.parent),
-            checkpoint_config=tune.CheckpointConfig(num_to_keep=1, checkpoint_frequency=1, checkpoint_at_end=True),
+            checkpoint_config=tune.CheckpointConfig(num_to_keep=3, checkpoint_frequency=1, checkpoint_at_end=True),
+            failure_config=tune.FailureConfig(max_failures=3),  # a process that dies is replaced
             callbacks=[Teller()],
             verbose=0,
         ),
@@ -267,6 +275,8 @@ def check_room(arguments: Arguments) -> None:
     """Ends the script if a new sweep would take the place of another."""
     if arguments.options.exists() and not (arguments.resume or arguments.overwrite):
         fail(f"{arguments.sweeps} is another sweep: give --resume, --overwrite or another --folder")
+    if arguments.sweeps.exists() and not arguments.options.exists():
+        fail(f"{arguments.sweeps} is there and is no sweep of this script; give another --folder")
 
 
 def make_room(arguments: Arguments) -> None:

@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -42,6 +43,11 @@ def begun(*arguments, folder):
         env=ENVIRONMENT,
         start_new_session=True,
     )
+
+
+def contents(folder):
+    """What every file in a folder holds."""
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def read_until_row(process, moves):
@@ -82,7 +88,8 @@ class Network:
 
 # --- Learning -------------------------------------------------------------------------------------
 
-BUDGET = ("--heaps", 1, 3, 5, "--steps", 30_000, "--looks", 4, "--learning-rate", 3e-3, *FEW, "--layers", 64, 64)
+BUDGET = ("--heaps", 1, 3, 5, "--steps", 30_000, "--looks", 4, *FEW, "--lesson", 2048, "--num-envs", 64)
+BUDGET = (*BUDGET, "--layers", 64, 64)
 RULES = NimRules((1, 3, 5))
 
 
@@ -101,7 +108,7 @@ def test_two_workers_teach_it_to_beat_random_play(learnt):
     rows = rows_of(output)
     assert [row[0] for row in rows] == sorted(row[0] for row in rows)
     assert len(rows) == 5
-    assert 30_000 <= rows[-1][0] < 32_000
+    assert 30_000 <= rows[-1][0] < 33_000
     assert rows[0][0] == 0
     network = Network(folder / "results" / "rllib_self_play" / "shared", RULES.heaps)
     env, generator, wins = aec_env.env(heaps=RULES.heaps), np.random.default_rng(0), 0
@@ -153,14 +160,15 @@ def test_a_checkpoint_restored_in_a_new_process_plays_identically(learnt):
 
 
 def test_the_same_seed_is_the_same_run(tmp_path):
-    rows = []
+    learnt = []
     for name, seed in (("one", 5), ("other", 5), ("another", 6)):
-        short = ("--heaps", 2, 3, "--steps", 2000, "--looks", 1, *FEW, "--folder", name, "--seed", seed)
-        done = run(SCRIPT, *short, folder=tmp_path)
+        short = ("--heaps", 2, 3, "--steps", 3000, "--looks", 1, *FEW, "--folder", name, "--seed", seed)
+        done = run(SCRIPT, *short, "--policies", "separate", folder=tmp_path)
         assert done.returncode == 0, done.stderr
-        rows.append(rows_of(done.stdout))
-    assert rows[0] == rows[1]
-    assert rows[0] != rows[2]
+        networks = [Network(tmp_path / name / player, (2, 3)) for player in ("player_0", "player_1")]
+        learnt.append([network.everywhere(NimRules((2, 3))) for network in networks])
+    np.testing.assert_array_equal(learnt[0], learnt[1])
+    assert not np.array_equal(learnt[0], learnt[2])
 
 
 def test_games_of_neighbours_start_elsewhere(monkeypatch):
@@ -192,19 +200,20 @@ def workers_of(process):
 
 
 def test_a_killed_worker_is_replaced_and_the_run_ends(tmp_path):
-    run = begun("--heaps", 1, 2, 3, "--steps", 40_000, "--looks", 8, *FEW, folder=tmp_path)
+    run = begun("--heaps", 1, 2, 3, "--steps", 60_000, "--looks", 12, *FEW, folder=tmp_path)
     printed = read_until_row(run, 1)
     workers = workers_of(run)
     assert len(workers) == 2
     os.kill(workers[0], signal.SIGKILL)
-    printed += read_until_row(run, 30_000)
-    assert len(set(workers_of(run)) - {workers[0]}) == 2
+    printed += read_until_row(run, 10_000)
+    while len(set(workers_of(run)) - {workers[0]}) < 2 and run.poll() is None:
+        time.sleep(0.1)  # until it is replaced
     rest, told = run.communicate(timeout=120)
     assert run.returncode == 0, told
     assert told == "a worker died and was replaced (1 so far)\n"
     rows = rows_of(printed + rest)
-    assert len(rows) == 9
-    assert rows[-1][0] >= 40_000
+    assert len(rows) == 13
+    assert rows[-1][0] >= 60_000
     assert (tmp_path / "results" / "rllib_self_play" / "shared").is_dir()
 
 
@@ -250,7 +259,10 @@ def test_a_stopped_run_goes_on_with_its_options(stopped, tmp_path):
         (["--resume", "--policies", "shared"], "--policies shared differs from the run"),
         ([], "checkpoints are of another run: give --resume, --overwrite or another --folder"),
         (["--resume", "--folder", "nowhere"], "--resume needs a checkpoint, but there is none in nowhere"),
-        (["--address", "here"], "--address must be auto or the host:port of a Ray cluster's head; got here"),
+        (
+            ["--overwrite", "--address", "here"],
+            "--address must be auto or the host:port of a Ray cluster's head; got here",
+        ),
         (["--address", "127.0.0.1:1", "--overwrite"], "--address 127.0.0.1:1: no Ray cluster answers there"),
         (["--workers", -1], "--workers must be 0 or more; got -1"),
         (["--minibatch", 10_000], "--minibatch must be at most --lesson, 8,192; got 10,000"),
@@ -258,7 +270,9 @@ def test_a_stopped_run_goes_on_with_its_options(stopped, tmp_path):
         (["--learning-rate", 0], "--learning-rate must be above 0; got 0"),
         (["--entropy", -1], "--entropy must be 0 or more; got -1"),
         (["--gae-lambda", 2], "--gae-lambda must lie between 0 and 1; got 2"),
-        (["--seed", 2**32], "--seed must be 2147483648 or less"),
+        (["--seed", 2**31], "--seed must be 2147483647 or less"),
+        (["--workers", 1000, "--lesson", 10**6, "--overwrite"], r"--workers must be \d+ or less on this machine"),
+        (["--workers", 8, "--num-envs", 2000], r"--lesson must be a move or more in each of 16,000 games at once"),
         (["--heaps", 0, 0], "heaps"),
         (["--heaps", *[9] * 12], "positions"),
         (["--policies", "three"], "--policies"),
@@ -267,12 +281,23 @@ def test_a_stopped_run_goes_on_with_its_options(stopped, tmp_path):
 def test_mistakes_are_one_line_and_change_nothing(stopped, run_here, monkeypatch, arguments, message):
     folder, kept, _ = stopped
     monkeypatch.chdir(folder)
-    before = sorted(kept.rglob("*"))
+    before = contents(kept)
     check_refused(run_here(SCRIPT, *arguments), message)
-    assert sorted(kept.rglob("*")) == before
+    assert contents(kept) == before
 
 
-def test_broken_checkpoints_are_one_line(stopped, tmp_path):
+@pytest.mark.parametrize("name", ["checkpoints", "shared"])
+def test_folders_of_others_are_left_alone(name, run_here, tmp_path):
+    (tmp_path / "mine" / name).mkdir(parents=True)
+    (tmp_path / "mine" / name / "thesis.txt").write_text("years of work")
+    done = run_here(SCRIPT, "--folder", "mine", "--overwrite", "--address", "127.0.0.1:1")
+    check_refused(
+        done, "shared is there and is no network of this script" if name == "shared" else "no Ray cluster"
+    )
+    assert [path.name for path in (tmp_path / "mine").rglob("*")] == [name, "thesis.txt"]
+
+
+def test_broken_checkpoints_are_one_line(stopped, run_here, tmp_path):
     shutil.copytree(stopped[1], tmp_path / "run")
     (checkpoint,) = (tmp_path / "run" / "checkpoints").iterdir()
     for state in checkpoint.rglob("module_state.pkl"):
@@ -280,9 +305,10 @@ def test_broken_checkpoints_are_one_line(stopped, tmp_path):
     done = run(SCRIPT, "--resume", "--folder", "run", "--workers", 0, folder=tmp_path)
     assert done.returncode == 2
     assert re.fullmatch(r"rllib_self_play.py: run/checkpoints/\d+ is broken \(\w+\)\n", done.stderr)
-    (checkpoint / "run.json").write_text("{")
-    done = run(SCRIPT, "--resume", "--folder", "run", folder=tmp_path)
-    check_refused(done, r"run/checkpoints/\d+ is broken, or no checkpoint of this script")
+    for text in ("{", "[]", '{"options": [], "rows": []}', '{"options": {}, "rows": [{}]}'):
+        (checkpoint / "run.json").write_text(text)
+        done = run_here(SCRIPT, "--resume", "--folder", "run")
+        check_refused(done, r"run/checkpoints/\d+ is broken, or no checkpoint of this script")
 
 
 @pytest.mark.parametrize("script", RAY_SCRIPTS)
@@ -329,9 +355,9 @@ def cluster():
 def test_a_cluster_is_joined_and_its_loss_is_one_line(cluster, tmp_path):
     address, end = cluster
     done = run(SCRIPT, "--address", address, "--workers", 3, folder=tmp_path)
-    check_refused(done, "--workers 3 needs as many CPUs; the cluster has 2")
+    check_refused(done, "--workers 3 needs as many CPUs; the cluster has 2 free")
     short = ("--trials", 2, "--games", 20, "--parts", 2)
-    done = run("tune_sweep.py", "--address", address, *short, folder=tmp_path)
+    done = run("tune_sweep.py", "--address", address, *short, "--jobs", 1, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "4 trials" in done.stdout
     process = begun("--address", address, "--heaps", 1, 2, 3, "--looks", 1000, *FEW, folder=tmp_path)
@@ -356,10 +382,12 @@ def test_saved_networks_are_players(learnt, tmp_path):
     assert not done.stderr
     assert "shared" in done.stdout
     other = ("--heaps", 1, 3, 6, "--max-take", "None")
-    check_refused(
-        run("tournament.py", *other, "--enter", saved, folder=tmp_path),
-        r"shared holds a network of another game than 1-3-6, take any number",
-    )
+    for flags, told in (
+        (other, "1-3-6, normal play"),
+        (("--heaps", 1, 3, 5, "--max-take", "None"), "1-3-5, normal play"),
+    ):
+        done = run("tournament.py", *flags, "--enter", saved, folder=tmp_path)
+        check_refused(done, rf"shared holds a network of 1-3-5, misère play, take any number, not of {told}")
     shutil.copytree(saved, tmp_path / "broken")
     (tmp_path / "broken" / "module_state.pkl").write_bytes(b"nothing")
     check_refused(
