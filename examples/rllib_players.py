@@ -25,7 +25,6 @@ from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaski
 
 from nim_env import NimRules, aec_env, wrappers  # noqa: E402
 
-
 GAME = "game.json"
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import shutil
 import signal
 from dataclasses import asdict, dataclass
@@ -131,7 +132,7 @@ class Trial(tune.Trainable):
     """Agents of one learner and one setting, a seed each, taught part by part."""
 
     def setup(self, config: dict[str, Any]) -> None:
-        self.rules: NimRules = config["rules"]
+        self.rules = NimRules(config["heaps"], config["max_take"], config["misere"])
         self.games, parts = config["games"], config["parts"]
         self.ends = np.linspace(0, self.games, parts + 1).round().astype(int)  # of the parts, in games
         self.seeds = range(config["seed"], config["seed"] + config["seeds"])
@@ -232,8 +233,8 @@ def tuner_of(arguments: Arguments, learner: Learner) -> tune.Tuner:
     path = arguments.sweeps.absolute() / learner
     if list(path.glob("experiment_state-*.json")):
         try:
-            for state in path.glob("*-state-*.json"):
-                json.loads(state.read_text())
+            for state in path.glob("basic-variant-state-*"):
+                pickle.loads(state.read_bytes())  # without which Tune would draw all trials again, and say nothing
             tuner = tune.Tuner.restore(str(path), trainable=Trial, resume_unfinished=True, resume_errored=True)
             before = len(finished(arguments, learner))
         except Exception as error:  # whatever broken files may raise
@@ -243,7 +244,9 @@ def tuner_of(arguments: Arguments, learner: Learner) -> tune.Tuner:
     shutil.rmtree(path, ignore_errors=True)  # nothing of it was kept yet
     fixed = {
         "learner": learner,
-        "rules": arguments.rules,
+        "heaps": list(arguments.heaps),  # plain values: of others Tune keeps but the place
+        "max_take": arguments.max_take,
+        "misere": arguments.misere,
         "games": arguments.games,
         "parts": arguments.parts,
         "seed": arguments.seed,

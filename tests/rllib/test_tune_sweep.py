@@ -141,15 +141,17 @@ def test_a_process_that_dies_is_replaced_and_the_sweep_ends(swept, begun, tmp_pa
 
 
 def test_poor_trials_are_stopped_early(tmp_path):
-    done = run(SCRIPT, *SMALL, "--trials", 9, "--learners", "minimax-q", "--jobs", 1, folder=tmp_path)
+    done = run(
+        SCRIPT, *SMALL, "--trials", 9, "--games", 600, "--learners", "minimax-q", "--jobs", 1, folder=tmp_path
+    )
     assert done.returncode == 0, done.stderr
     table = pd.read_csv(tmp_path / "results" / "tune_sweep" / "tune_sweep.csv")
     assert len(table) == 9
     stopped = table[table["stopped"]]
     assert 0 < len(stopped) < 9
-    assert (stopped["games"] < 6000).all()
-    assert (table[~table["stopped"]]["games"] == 6000).all()
-    played = table["games"].sum() / (9 * 6000)
+    assert (stopped["games"] < 600).all()
+    assert (table[~table["stopped"]]["games"] == 600).all()
+    played = table["games"].sum() / (9 * 600)
     assert f"9 trials, {len(stopped)} stopped early: {100 * played:.1f} % of all games were played" in done.stdout
     curves = [pd.read_json(file, lines=True) for file in (tmp_path / "results").rglob("result.json")]
     for cut in (curve for curve in curves if len(curve) < 6):
