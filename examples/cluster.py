@@ -122,7 +122,7 @@ def quietly() -> Iterator[None]:
 
 @contextlib.contextmanager
 def saying_how_to_go_on(kept: Callable[[], Path | None]) -> Iterator[None]:
-    """Around the work itself: where it is stopped, or loses Ray, a line says what is kept.
+    """Around the work itself: where it is stopped, loses Ray or cannot write, a line says what is kept.
 
     Args:
         kept: Where the run is kept; None as long as there is nothing to go on from.
@@ -138,6 +138,8 @@ def saying_how_to_go_on(kept: Callable[[], Path | None]) -> Iterator[None]:
         raise
     except (RayError, ConnectionError) as error:
         give_up(f"Ray was lost ({first_line(error)}){how_to_go_on(kept)}")
+    except OSError as error:  # a full disk
+        give_up(f"{error}{how_to_go_on(kept)}")
     finally:
         is_over.set()
 

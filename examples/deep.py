@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 import pandas as pd  # noqa: E402
 import torch  # noqa: E402
 from joblib.memory import MemorizedFunc  # noqa: E402
-from learners import BASELINES, SELF_PLAY, board_of  # noqa: E402
+from learners import BASELINES, SELF_PLAY, board_of, check_network  # noqa: E402
 from players import BestMoves  # noqa: E402
 from sb3_contrib import MaskablePPO  # noqa: E402
 from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
@@ -98,14 +98,7 @@ class Learning:
         if self.num_envs * self.rollout % self.batch_size:
             lesson = self.num_envs * self.rollout
             fail(f"--batch-size must divide --num-envs times --rollout, {lesson:,}; got {self.batch_size:,}")
-        if any(layer < 1 for layer in self.layers):
-            fail(f"--layers must be 1 or more each; got {' '.join(map(str, self.layers))}")
-        if not 0 < self.learning_rate < float("inf"):
-            fail(f"--learning-rate must be above 0; got {self.learning_rate}")
-        if not 0 <= self.entropy < float("inf"):
-            fail(f"--entropy must be 0 or more; got {self.entropy}")
-        if not 0 <= self.gae_lambda <= 1:
-            fail(f"--gae-lambda must lie between 0 and 1; got {self.gae_lambda}")
+        check_network(self)
         if self.teacher != SELF_PLAY:
             try:
                 as_policy(self.teacher, self.rules, "teacher")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from script import check_at_least
+from script import check_at_least, fail
 
 import gymnasium as gym
 import numpy as np
@@ -124,6 +124,18 @@ def train(
 
         history = agents.train(agent, env, training.games, seed=training.seed, callback=look)
     return history, found
+
+
+def check_network(options: Any) -> None:
+    """Ends the script unless the options of a network that learns by PPO make sense."""
+    if any(layer < 1 for layer in options.layers):
+        fail(f"--layers must be 1 or more each; got {' '.join(map(str, options.layers))}")
+    if not 0 < options.learning_rate < float("inf"):
+        fail(f"--learning-rate must be above 0; got {options.learning_rate}")
+    if not 0 <= options.entropy < float("inf"):
+        fail(f"--entropy must be 0 or more; got {options.entropy}")
+    if not 0 <= options.gae_lambda <= 1:
+        fail(f"--gae-lambda must lie between 0 and 1; got {options.gae_lambda}")
 
 
 def name_of(rules: NimRules) -> str:

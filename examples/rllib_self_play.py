@@ -37,7 +37,7 @@ from script import (
 
 import cluster  # before RLlib, which it keeps quiet
 import matplotlib.pyplot as plt
-from learners import name_of, percent
+from learners import check_network, name_of, percent
 from players import is_of_rllib
 from ray.exceptions import RayError
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
@@ -131,14 +131,7 @@ class Arguments:
             fail(f"--lesson must be a move or more in each of {at_once:,} games at once; got {self.lesson:,}")
         if self.minibatch > self.lesson:
             fail(f"--minibatch must be at most --lesson, {self.lesson:,}; got {self.minibatch:,}")
-        if any(layer < 1 for layer in self.layers):
-            fail(f"--layers must be 1 or more each; got {' '.join(map(str, self.layers))}")
-        if not 0 < self.learning_rate < float("inf"):
-            fail(f"--learning-rate must be above 0; got {self.learning_rate}")
-        if not 0 <= self.entropy < float("inf"):
-            fail(f"--entropy must be 0 or more; got {self.entropy}")
-        if not 0 <= self.gae_lambda <= 1:
-            fail(f"--gae-lambda must lie between 0 and 1; got {self.gae_lambda}")
+        check_network(self)
         solver.sweep(self.rules)  # what is too large is refused before anything is learnt
 
 
@@ -291,8 +284,9 @@ def keep(arguments: Arguments, algorithm: PPO, rows: list[Row]) -> None:
     algorithm.save_to_path(unfinished.absolute())
     options = {name: value for name, value in asdict(arguments).items() if name not in NOT_KEPT}
     (unfinished / "run.json").write_text(json.dumps({"options": options, "rows": rows}))
-    before = checkpoints_of(arguments)
-    os.rename(unfinished, arguments.checkpoints / f"{rows[-1]['moves']:012}")
+    before, checkpoint = checkpoints_of(arguments), arguments.checkpoints / f"{rows[-1]['moves']:012}"
+    shutil.rmtree(checkpoint, ignore_errors=True)  # what is left of one that was being given up
+    os.rename(unfinished, checkpoint)
     for checkpoint in before:
         shutil.rmtree(checkpoint)
 

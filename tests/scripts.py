@@ -48,6 +48,20 @@ def _run(*arguments, folder):
     )
 
 
+def begin(script, *arguments, folder):
+    """Runs a script that is not waited for, in a process group of its own, as a shell does."""
+    return subprocess.Popen(
+        [sys.executable, EXAMPLES / script, *map(str, arguments)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        encoding="utf-8",
+        cwd=folder,
+        env=ENVIRONMENT,
+        start_new_session=True,
+    )
+
+
 def talk(script, *arguments, folder):
     """Runs a script on a pseudo-terminal: a pexpect process to expect from and send lines to."""
     return pexpect.spawn(

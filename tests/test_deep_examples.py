@@ -4,8 +4,6 @@ import importlib
 import pickle
 import re
 import signal
-import subprocess
-import sys
 import zipfile
 
 import brute_force
@@ -15,7 +13,7 @@ import pandas as pd
 import pytest
 import torch
 from sb3_contrib import MaskablePPO
-from scripts import DEEP_SCRIPTS, ENVIRONMENT, EXAMPLES, check_refused, run, run_without
+from scripts import DEEP_SCRIPTS, EXAMPLES, begin, check_refused, run, run_without
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nim_env import NimRules, evaluation, wrappers
@@ -105,14 +103,7 @@ def test_tensorboard_has_the_truth_among_its_curves(self_play):
 
 def test_a_run_that_was_stopped_goes_on_to_the_same_network(self_play, run_here, tmp_path):
     output, folder = self_play
-    process = subprocess.Popen(
-        [sys.executable, EXAMPLES / "sb3_self_play.py", *map(str, (*SMALL, *COURSE))],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-    )
+    process = begin("sb3_self_play.py", *SMALL, *COURSE, folder=tmp_path)
     for line in process.stdout:
         if re.match(r" *5,120 ", line):
             break

@@ -18,7 +18,7 @@ import pytest
 import torch
 from ray.rllib.core.rl_module.rl_module import RLModule
 from ray.rllib.env.env_context import EnvContext
-from scripts import ENVIRONMENT, EXAMPLES, RAY_SCRIPTS, check_refused, run, run_without
+from scripts import EXAMPLES, RAY_SCRIPTS, begin, check_refused, run, run_without
 
 from nim_env import NimRules, aec_env, evaluation
 
@@ -30,19 +30,6 @@ ROW = r"^ *([\d,]+) +\d+ +[\d,]* +(shared|player_\d) +([\d.]+) +(yes|no) +([\d.]
 def rows_of(output):
     """The table of a run without what depends on the clock: moves, network, mastery, champion, the other two."""
     return [(int(moves.replace(",", "")), *rest) for moves, *rest in re.findall(ROW, output, re.M)]
-
-
-def begun(*arguments, folder):
-    """A run that is going on, in a process group of its own, as a terminal has one for each command."""
-    return subprocess.Popen(
-        [sys.executable, EXAMPLES / SCRIPT, *map(str, arguments)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder,
-        env=ENVIRONMENT,
-        start_new_session=True,
-    )
 
 
 def contents(folder):
@@ -200,7 +187,7 @@ def workers_of(process):
 
 
 def test_a_killed_worker_is_replaced_and_the_run_ends(tmp_path):
-    run = begun("--heaps", 1, 2, 3, "--steps", 60_000, "--looks", 12, *FEW, folder=tmp_path)
+    run = begin(SCRIPT, "--heaps", 1, 2, 3, "--steps", 60_000, "--looks", 12, *FEW, folder=tmp_path)
     printed = read_until_row(run, 1)
     workers = workers_of(run)
     assert len(workers) == 2
@@ -222,7 +209,7 @@ def stopped(tmp_path_factory):
     """Two networks, stopped by Ctrl-C after the second look."""
     folder = tmp_path_factory.mktemp("stopped")
     options = ("--heaps", 1, 2, 3, "--policies", "separate", "--workers", 1, "--steps", 12_000, "--looks", 4)
-    run = begun(*options, *FEW, folder=folder)
+    run = begin(SCRIPT, *options, *FEW, folder=folder)
     printed = read_until_row(run, 3000)
     run.send_signal(signal.SIGINT)
     rest, told = run.communicate(timeout=60)
@@ -360,7 +347,7 @@ def test_a_cluster_is_joined_and_its_loss_is_one_line(cluster, tmp_path):
     done = run("tune_sweep.py", "--address", address, *short, "--jobs", 1, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "4 trials" in done.stdout
-    process = begun("--address", address, "--heaps", 1, 2, 3, "--looks", 1000, *FEW, folder=tmp_path)
+    process = begin(SCRIPT, "--address", address, "--heaps", 1, 2, 3, "--looks", 1000, *FEW, folder=tmp_path)
     read_until_row(process, 2000)
     end()
     _, told = process.communicate(timeout=120)

@@ -5,12 +5,11 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
 import pytest
-from scripts import ENVIRONMENT, EXAMPLES, check_refused, run
+from scripts import begin, check_refused, run
 
 import agents
 from nim_env import NimRules, evaluation
@@ -79,15 +78,7 @@ def test_a_trial_is_what_its_seeds_teach_anywhere(swept):
 @pytest.fixture
 def begun(tmp_path):
     """Begins a sweep on one core; it has the last trials still before it when it is left after a few lines."""
-    process = subprocess.Popen(
-        [sys.executable, EXAMPLES / SCRIPT, *map(str, SMALL), "--grace", "6", "--jobs", "1"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-        start_new_session=True,
-    )
+    process = begin(SCRIPT, *SMALL, "--grace", 6, "--jobs", 1, folder=tmp_path)
     yield process
     if process.poll() is None:
         process.kill()
