@@ -485,8 +485,10 @@ def test_enter_in_a_field_begins_the_game_and_what_is_typed_in_a_training_stays(
     page.get_by_label("Heaps, such").fill("2-2")
     page.get_by_label("Heaps, such").press("Enter")
     expect(page.locator(".nim-heap")).to_have_count(2)
+    board = page.locator(".nim-board")
+    stamp = board.get_attribute("data-stamp")
     pick(page, opponent="Q-learning, trained now")
-    expect(status(page)).to_contain_text("Your turn.")
+    expect(board).not_to_have_attribute("data-stamp", stamp)  # when the opponent is trained
     page.get_by_label("Training games").fill("")
     page.get_by_role("button", name="New game").click()
     expect(page.get_by_text("Training games: a whole number from 1 to 1,000,000.")).to_be_visible()
