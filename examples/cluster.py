@@ -40,6 +40,7 @@ HERE = Path(__file__).parent
 SHIPPED = {  # what the machines of a cluster need, beside Ray, PyTorch, Gymnasium and PettingZoo
     "working_dir": str(HERE),
     "excludes": ["pictures"],
+    "env_vars": {"PYTHONHASHSEED": "0"},
     "py_modules": [nim_env, agents],
 }
 
@@ -58,10 +59,11 @@ def start(address: str | None, processes: int, option: str) -> None:
         most = PROCESSES_A_CORE * (os.cpu_count() or 1)
         if processes > most:
             fail(f"--{option} must be {most} or less on this machine; got {processes}")
+        be_in({"PYTHONHASHSEED": "0"})
         with quietly():
             ray.init("local", num_cpus=max(processes, 1), include_dashboard=False, **QUIET)
         return
-    check_is_there(address)
+    be_in({"PYTHONHASHSEED": "0", AUTH_MODE: mode_of(address)})
     try:
         with quietly():
             ray.init(address, runtime_env=SHIPPED, **QUIET)
@@ -72,8 +74,21 @@ def start(address: str | None, processes: int, option: str) -> None:
         fail(f"--{option} {processes} needs as many CPUs; the cluster has {free} free")
 
 
-def check_is_there(address: str) -> None:
-    """Ends the script unless a cluster answers, for which Ray by itself would wait most of a minute."""
+def be_in(environment: dict[str, str]) -> None:
+    """Starts the script anew unless it has these variables, which Python and Ray read as they start.
+
+    RLlib goes through sets of players, so that without fixed hashes its minibatches differ from run to run.
+    """
+    if environment.items() - os.environ.items():
+        sys.stdout.flush()
+        os.execve(sys.executable, sys.orig_argv, {**os.environ, **environment})
+
+
+def mode_of(address: str) -> str:
+    """How whoever joins a cluster shows who it is: by a token, or not at all.
+
+    Ends the script unless a cluster answers, for which Ray by itself would wait most of a minute.
+    """
     host, _, port = address.rpartition(":")
     nobody = f"--address {address}: no Ray cluster answers there; ray start --head starts one"
     if address != "auto":
@@ -97,12 +112,10 @@ def check_is_there(address: str) -> None:
         except subprocess.TimeoutExpired:
             fail(nobody)
         if not asked.returncode:
-            if mode == "token" and AUTH_MODE not in os.environ:  # which Ray has read as it was imported
-                os.execve(sys.executable, sys.orig_argv, {**os.environ, AUTH_MODE: mode})
-            return
+            return mode
     if "Authentication" in asked.stderr:
         fail(f"--address {address}: the Ray cluster there wants another token (RAY_AUTH_TOKEN)")
-    fail(nobody)
+    fail(nobody)  # noqa: RET503  it does not come back
 
 
 @contextlib.contextmanager
