@@ -113,9 +113,8 @@ def mode_of(address: str) -> str:
             fail(nobody)
         if not asked.returncode:
             return mode
-    if "Authentication" in asked.stderr:
-        fail(f"--address {address}: the Ray cluster there wants another token (RAY_AUTH_TOKEN)")
-    fail(nobody)  # noqa: RET503  it does not come back
+    other_token = f"--address {address}: the Ray cluster there wants another token (RAY_AUTH_TOKEN)"
+    return fail(other_token if "Authentication" in asked.stderr else nobody)
 
 
 @contextlib.contextmanager
