@@ -1,7 +1,7 @@
-"""Nim for reinforcement learning: Gymnasium and PettingZoo environments, and the exact truth about the game.
+"""Nim for reinforcement learning: Gymnasium and PettingZoo environments, and the exact solution of the game.
 
 Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and
-``simple_nim-v0`` with PettingZoo.
+``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, is imported separately.
 """
 
 from typing import Any
@@ -9,32 +9,52 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-from nim_env import aec_env, evaluation, gym_env, policies, solver, theory, vector_env
-from nim_env.policies import ExpertPolicy, RandomPolicy, TakePolicy
+from nim_env import (
+    aec_env,
+    evaluation,
+    gym_env,
+    policies,
+    rendering,
+    rules,
+    solver,
+    theory,
+    vector_env,
+    wrappers,
+)
+from nim_env.gym_env import NimEnv
+from nim_env.policies import ExpertPolicy, MixturePolicy, RandomPolicy, TabularPolicy, TakePolicy
 from nim_env.rules import NimRules
+from nim_env.vector_env import NimVectorEnv
 
 __all__ = [
     "ExpertPolicy",
+    "MixturePolicy",
+    "NimEnv",
     "NimRules",
+    "NimVectorEnv",
     "RandomPolicy",
+    "TabularPolicy",
     "TakePolicy",
     "aec_env",
     "evaluation",
     "gym_env",
     "policies",
+    "rendering",
+    "rules",
     "solver",
     "theory",
     "vector_env",
+    "wrappers",
 ]
 
-_SIMPLE: dict[str, Any] = {"heaps": (21,), "max_take": 3, "misere": False}
+_SIMPLE_NIM: dict[str, Any] = {"heaps": (21,), "max_take": 3, "misere": False}
 
-for _name, _arguments in (("Nim-v0", {}), ("SimpleNim-v0", _SIMPLE)):
+for _name, _arguments in (("Nim-v0", {}), ("SimpleNim-v0", _SIMPLE_NIM)):
     gymnasium.register(
         _name,
         entry_point="nim_env.gym_env:NimEnv",
         vector_entry_point="nim_env.vector_env:NimVectorEnv",
         kwargs=_arguments,
     )
-for _name, _arguments in (("nim-v0", {}), ("simple_nim-v0", _SIMPLE)):
+for _name, _arguments in (("nim-v0", {}), ("simple_nim-v0", _SIMPLE_NIM)):
     pettingzoo.register("aec", _name, entry_point="nim_env.aec_env:env", kwargs=_arguments)

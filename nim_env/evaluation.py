@@ -1,192 +1,45 @@
-"""How good a policy is: exactly, by a sweep over all positions of a game, or by matches where there are too many.
+"""Exact evaluation of any policy by a sweep over all positions, and sampled matches where there are too many.
 
 A policy is a name (``"random"``, ``"take-N"``, ``"expert"``), an object with ``action_probabilities``, or a
-callable ``(observation, action_mask) -> action`` on batches; none is asked about a finished position.
+callable ``(observation, action_mask) -> action`` on one position; see :mod:`nim_env.policies`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from math import sqrt
 from statistics import NormalDist
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import solver, theory
-from nim_env.policies import Policy, PolicyLike, as_policy, ask, sample
+from nim_env import theory
+from nim_env._chunks import chunks
+from nim_env.policies import Policy, PolicyLike, as_policy, query_policy, sample
 from nim_env.rules import NimRules, as_integer
+from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
-PLAYERS = ("policy", "opponent")
-
-
-@dataclass(frozen=True)
-class MatchResult:
-    """What :func:`play_match` saw: ``wins`` of ``games``."""
-
-    wins: int
-    games: int
-
-    @property
-    def win_rate(self) -> float:
-        """The share of games won."""
-        return self.wins / self.games
-
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209).
-
-        Args:
-            confidence: How often such an interval holds the true probability, between 0 and 1.
-
-        Raises:
-            ValueError: ``confidence`` is not between 0 and 1.
-        """
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
-        share, games = self.win_rate, self.games
-        centre = (share + z**2 / (2 * games)) / (1 + z**2 / games)
-        half = z / (1 + z**2 / games) * sqrt(share * (1 - share) / games + z**2 / (4 * games**2))
-        return max(0.0, centre - half), min(1.0, centre + half)
+ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
+"""Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape ``(n,)``."""
 
 
-def play_match(
-    rules: NimRules,
-    policy: PolicyLike,
-    opponent: PolicyLike,
-    games: int,
-    seed: int | None = None,
-    first: bool | None = None,
-) -> MatchResult:
-    """Samples games from the full heaps between ``policy`` and ``opponent``.
-
-    Args:
-        rules: The game.
-        policy: The policy whose wins are counted.
-        opponent: The policy it plays against.
-        games: How many games, 1 or more.
-        seed: Seeds the draws; callables bring their own randomness.
-        first: Whether ``policy`` makes the first move; ``None``: in every other game, the first included.
-
-    Raises:
-        TypeError: An argument is of the wrong kind.
-        ValueError: ``games`` is below 1, ``seed`` below 0, a policy's name is unknown, or a policy answers
-            anything but a distribution over legal actions.
-    """
-    games = as_integer("games", games)
-    if games < 1:
-        raise ValueError(f"games must be 1 or more; got {games}")
-    _check_first(first)
-    if seed is not None and as_integer("seed", seed) < 0:
-        raise ValueError(f"seed must be 0 or more; got {seed}")
-    players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
-    generator = np.random.default_rng(seed)
-    starter = np.arange(games) % 2 if first is None else np.full(games, 0 if first else 1)
-    batch = solver.batch_size(rules)
-    wins = sum(
-        int((_winners(rules, players, starter[start : start + batch], generator) == 0).sum())
-        for start in range(0, games, batch)
-    )
-    return MatchResult(wins, games)
-
-
-def _winners(
-    rules: NimRules,
-    players: tuple[Policy, Policy],
-    starter: NDArray[np.int64],
-    generator: np.random.Generator,
-) -> NDArray[np.int64]:
-    """The winner, 0 or 1, of one game for each entry of ``starter``, all played at once."""
-    heaps = np.tile(np.array(rules.heaps), (len(starter), 1))
-    mover, winner = starter.copy(), np.full(len(starter), -1)
-    while (playing := winner < 0).any():
-        for player, name in enumerate(PLAYERS):
-            turn = np.flatnonzero(playing & (mover == player))
-            if not len(turn):
-                continue
-            observation, mask = heaps[turn], rules.action_mask(heaps[turn])
-            probabilities = ask(players[player], observation, mask, name)
-            heaps[turn] = rules.apply(observation, sample(probabilities, generator))
-            over = turn[rules.is_over(heaps[turn])]
-            winner[over] = player if rules.last_mover_wins else 1 - player
-        mover = 1 - mover
-    return winner
-
-
-def win_probability(
-    rules: NimRules,
-    policy: PolicyLike,
-    opponent: PolicyLike,
-    first: bool | None = None,
-    heaps: ArrayLike | None = None,
-) -> float | NDArray[np.float64]:
-    """How probably ``policy`` wins against ``opponent``: exactly, by working backwards from the end of the game.
-
-    Args:
-        rules: The game.
-        policy: The policy whose wins are counted.
-        opponent: The policy it plays against.
-        first: Whether ``policy`` makes the first move; ``None``: the mean of both orders.
-        heaps: Positions to start from, shape ``(..., n_heaps)``; ``None``: the full heaps. In the empty position
-            the game is over, and who would move first has won exactly in misère play.
-
-    Returns:
-        A float for the full heaps, else float64 of shape ``(...)``.
-
-    Raises:
-        TypeError: An argument is of the wrong kind.
-        ValueError: The game has more positions than can be swept, ``heaps`` are no positions of it, a policy's
-            name is unknown, or a policy answers anything but a distribution over legal actions.
-    """
-    _check_first(first)
-    players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
-    where = rules.positions(rules.heaps if heaps is None else heaps)
-    parts = solver.sweep(rules)
-    wins = np.empty((2, rules.n_positions))  # where the policy is to move, and where the opponent is
-    wins[:, 0] = not rules.last_mover_wins, rules.last_mover_wins
-    for part in parts:
-        plays = [
-            ask(player, part.heaps, part.action_mask, name) for player, name in zip(players, PLAYERS, strict=True)
-        ]
-        for layer in part.layers:
-            for mover in (0, 1):
-                wins[mover, part.indices[layer]] = part.expected(layer, wins[1 - mover], plays[mover])
-    orders = wins[:, where @ np.array(rules.strides)]
-    found: NDArray[np.float64] = orders.mean(axis=0) if first is None else orders[0 if first else 1]
-    return float(found) if heaps is None else found
-
-
-def exploitability(rules: NimRules, policy: PolicyLike) -> float:
-    """How much a best response to ``policy`` gains over perfect play, averaged over both orders; 0 is perfect.
-
-    In rewards of 1 for the winner and -1 for the loser, from the full heaps, so it lies between 0 and 1. It is
-    the NashConv of a policy that plays both sides (Lanctot et al. 2017, "A unified game-theoretic approach to
-    multiagent reinforcement learning") over the number of players: what perfect play gets in the two orders
-    cancels, so it is the mean of what the response gets going first and going second. Of a policy that draws
-    nothing it is 0 or 1: 0 exactly for champions.
-
-    Raises:
-        TypeError: ``policy`` is not a policy.
-        ValueError: As :func:`mastery`.
-    """
-    response = solver.best_response(rules, policy)
-    going_first, going_second = response.values(rules.heaps), response.afterstate_values(rules.heaps)
-    return float(going_first + going_second) / 2
+# --- Mastery --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
 class Mastery:
-    """How much of a game a policy has mastered, after Zhou and Riis (2022, arXiv:2205.12787).
+    """How well a policy plays a game, after Zhou and Riis (2022, arXiv:2205.12787).
 
     Attributes:
-        expert: The share of all winning positions where the policy plays a winning move, its probability
-            for a stochastic policy; 1.0 where the game has no winning position.
-        champion: Whether the policy wins every game from the full heaps, whatever the other player does, going
-            first where the start is won and second where it is lost.
-        winning_positions: How many there are.
-        mistakes: Those where the policy may play a losing move, int64 of shape ``(k, n_heaps)``, in the order of
-            their indices.
+        expert: The fraction of all winning positions in which the policy plays a winning move; for a stochastic
+            policy the mean probability of one. 1.0 where the game has no winning position.
+        champion: Whether the policy wins every game from the full heaps against every opponent, going first where
+            the start is won and second where it is lost.
+        winning_positions: The number of winning positions.
+        mistakes: The winning positions in which the policy plays a losing move with positive probability, int64 of
+            shape ``(k, n_heaps)``, in the order of their indices.
     """
 
     expert: float
@@ -196,38 +49,399 @@ class Mastery:
 
 
 def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
-    """Holds a policy against the exact answer in every winning position of the game; it is asked about no other.
+    """Evaluates a policy exactly in every winning position. It is asked about winning positions only.
 
-    A mistake counts however improbable it is.
+    Args:
+        rules: The game.
+        policy: The policy.
 
     Raises:
         TypeError: ``policy`` is not a policy.
-        ValueError: The game has more positions than can be swept, or the policy answers anything but a
-            distribution over legal actions.
+        ValueError: The game has too many positions, or the policy returns anything but a distribution over legal
+            actions.
     """
     player = as_policy(policy, rules)
-    parts = solver.sweep(rules)
-    asked, right, mistaken = 0, 0.0, [np.empty(0, dtype=np.int64)]
-    beats_all = np.empty((2, rules.n_positions), dtype=np.bool_)  # the policy to move, and the other player
-    beats_all[:, 0] = not rules.last_mover_wins, rules.last_mover_wins
-    for part in parts:
-        winning = theory.winning_action_mask(rules, part.heaps) != 0
-        can_win = winning.any(axis=1)
-        plays = np.zeros(winning.shape)
-        if can_win.any():
-            plays[can_win] = ask(player, part.heaps[can_win], part.action_mask[can_win])
-        asked += int(can_win.sum())
-        right += float(((plays * winning).sum(axis=1)[can_win] / plays.sum(axis=1)[can_win]).sum())
-        mistaken.append(part.indices[((plays > 0) & ~winning).any(axis=1)])
-        for layer in part.layers:
-            here = part.indices[layer]
-            beats_all[0, here] = can_win[layer] & part.all_lead_to(layer, beats_all[1], plays > 0)
-            beats_all[1, here] = part.all_lead_to(layer, beats_all[0], part.action_mask > 0)
-    mistakes = np.sort(np.concatenate(mistaken))[:, None] // np.array(rules.strides) % np.array(rules.shape)
-    champion = beats_all[0 if theory.is_winning(rules, rules.heaps) else 1, -1]  # the full heaps come last
-    return Mastery(right / asked if asked else 1.0, bool(champion), asked, mistakes)
+    batches = iter_positions(rules)
+    sweep = _MasterySweep(rules)
+    for batch in batches:
+        is_winning = theory.is_winning(rules, batch.heaps)
+        probabilities = np.zeros(batch.action_mask.shape)
+        if np.any(is_winning):
+            probabilities[is_winning] = query_policy(
+                player, batch.heaps[is_winning], batch.action_mask[is_winning]
+            )
+        sweep.update(batch, probabilities)
+    return sweep.result()
 
 
-def _check_first(first: Any) -> None:
-    if first is not None and not isinstance(first, bool | np.bool_):
-        raise TypeError(f"first must be True, False or None; got {first!r}")
+class _MasterySweep:
+    """Mastery, updated batch by batch in the order of :func:`iter_positions`."""
+
+    def __init__(self, rules: NimRules) -> None:
+        self._rules = rules
+        self._n_winning, self._n_right = 0, 0.0
+        self._mistakes = [np.empty(0, dtype=np.int64)]
+        # whether the policy wins against every opponent, where it is to move and where the opponent is
+        self._always_wins = np.empty((2, rules.n_positions), dtype=np.bool_)
+        self._always_wins[:, 0] = rules.misere, not rules.misere
+
+    def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
+        """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` have no effect in lost positions."""
+        is_right = theory.winning_action_mask(self._rules, batch.heaps) != 0
+        is_winning = is_right.any(axis=1)
+        played = probabilities[is_winning]
+        right = (played * is_right[is_winning]).sum(axis=1)
+        self._n_winning += len(played)
+        self._n_right += float((right / played.sum(axis=1)).sum())
+        is_mistake = is_winning & ((probabilities > 0) & ~is_right).any(axis=1)
+        self._mistakes.append(batch.indices[is_mistake])
+        for layer in batch.layers:
+            indices = batch.indices[layer]
+            policy_wins = batch.all_lead_to(layer, self._always_wins[1], probabilities > 0)
+            self._always_wins[0, indices] = is_winning[layer] & policy_wins
+            self._always_wins[1, indices] = batch.all_lead_to(layer, self._always_wins[0], batch.action_mask > 0)
+
+    def result(self) -> Mastery:
+        goes_first = theory.is_winning(self._rules, self._rules.heaps)
+        champion = self._always_wins[0 if goes_first else 1, -1]  # the last index is that of the full heaps
+        expert = self._n_right / self._n_winning if self._n_winning else 1.0
+        mistakes = self._rules.from_index(np.sort(np.concatenate(self._mistakes)))
+        return Mastery(expert, bool(champion), self._n_winning, mistakes)
+
+
+# --- Exploitability -------------------------------------------------------------------------------
+
+
+def exploitability(rules: NimRules, policy: PolicyLike) -> float:
+    """The mean gain of a best response over perfect play; 0 is perfect, 1 the worst.
+
+    It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
+    unified game-theoretic approach to multiagent reinforcement learning"), with reward 1 for the winner and -1 for
+    the loser, from the full heaps. The values of perfect play in both orders cancel, so it is the mean of the
+    response's values going first and going second. A deterministic policy has exploitability 0 or 1: 0 exactly for
+    champions.
+
+    Args:
+        rules: The game.
+        policy: The policy.
+
+    Raises:
+        TypeError: ``policy`` is not a policy.
+        ValueError: As :func:`mastery`.
+    """
+    player = as_policy(policy, rules)
+    batches = iter_positions(rules)
+    response = ResponseValues(rules)
+    for batch in batches:
+        response.update(batch, query_policy(player, batch.heaps, batch.action_mask))
+    return _exploitability(rules, response)
+
+
+def _exploitability(rules: NimRules, response: ResponseValues) -> float:
+    full, offsets = rules.n_positions - 1, np.array(rules.offsets)
+    going_first, going_second = response.afterstates[full - offsets].max(), response.afterstates[full]
+    return float(going_first + going_second) / 2
+
+
+# --- Win probability ------------------------------------------------------------------------------
+
+
+def win_probability(
+    rules: NimRules,
+    policy: PolicyLike,
+    opponent: PolicyLike,
+    moves_first: bool | None = None,
+    heaps: ArrayLike | None = None,
+) -> float | NDArray[np.float64]:
+    """The exact probability that ``policy`` wins against ``opponent``, by backward induction.
+
+    Args:
+        rules: The game.
+        policy: The policy whose wins count.
+        opponent: The policy that it plays against.
+        moves_first: Whether ``policy`` moves first; ``None`` for the mean of both orders.
+        heaps: Positions to start from, shape ``(..., n_heaps)``; ``None`` for the full heaps. In the empty
+            position the game is over; the player to move there has won exactly in misère play.
+
+    Returns:
+        A float for the full heaps, else float64 of shape ``(...)``.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: The game has too many positions, ``heaps`` are not positions of it, a policy's name is unknown,
+            or a policy returns anything but a distribution over legal actions.
+    """
+    _check_moves_first(moves_first)
+    players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
+    start = rules.positions(rules.heaps if heaps is None else heaps)
+    batches = iter_positions(rules)
+    sweep = _WinProbabilitySweep(rules)
+    for batch in batches:
+        sweep.update(
+            batch,
+            query_policy(players[0], batch.heaps, batch.action_mask),
+            query_policy(players[1], batch.heaps, batch.action_mask, "opponent"),
+        )
+    probability = sweep.result(moves_first)[rules.index(start)]
+    return float(probability) if heaps is None else probability
+
+
+class _WinProbabilitySweep:
+    """Win probabilities, updated batch by batch in the order of :func:`iter_positions`."""
+
+    def __init__(self, rules: NimRules) -> None:
+        self._wins = np.empty((2, rules.n_positions))  # with the policy to move, and with the opponent to move
+        self._wins[:, 0] = rules.misere, not rules.misere
+
+    def update(self, batch: PositionBatch, policy: NDArray[np.float64], opponent: NDArray[np.float64]) -> None:
+        """Adds a batch, given both players' probabilities, shape ``(n, n_actions)``."""
+        for layer in batch.layers:
+            indices = batch.indices[layer]
+            self._wins[0, indices] = batch.expected(layer, self._wins[1], policy)
+            self._wins[1, indices] = batch.expected(layer, self._wins[0], opponent)
+
+    def result(self, moves_first: bool | None = None) -> NDArray[np.float64]:
+        """The probability of a win from every position by index, shape ``(n_positions,)``."""
+        mean: NDArray[np.float64] = self._wins.mean(axis=0)
+        return mean if moves_first is None else self._wins[0 if moves_first else 1]
+
+
+# --- Value accuracy -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ValueAccuracy:
+    """How often the sign of a value function names the winner.
+
+    Attributes:
+        won: The fraction of won positions with a value above 0; 1.0 where there are none.
+        lost: The fraction of lost positions with a value below 0; 1.0 where there are none.
+        overall: The fraction of all positions. Most positions are won (93 % on seven heaps), so a constant has a
+            high overall accuracy.
+    """
+
+    won: float
+    lost: float
+    overall: float
+
+
+def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
+    """Evaluates a value function exactly in every position but the empty one.
+
+    Args:
+        rules: The game.
+        values: Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape
+            ``(n,)``: above 0 for a win, below 0 for a loss.
+
+    Raises:
+        TypeError: ``values`` is not callable, or returns anything but numbers.
+        ValueError: The game has too many positions to list, or ``values`` returns another shape.
+    """
+    positions = rules.all_positions()
+    sweep = _ValueSweep(rules, values)
+    for rows in chunks(rules, rules.n_positions - 1, start=1):
+        sweep.update(positions[rows])
+    return sweep.result()
+
+
+class _ValueSweep:
+    """Value accuracy, updated batch by batch."""
+
+    def __init__(self, rules: NimRules, values: ValueFunction) -> None:
+        if not callable(values):
+            raise TypeError(f"values must map positions (n, n_heaps) to values (n,); got {values!r}")
+        self._rules, self._values = rules, values
+        self._n_right = {True: 0, False: 0}
+        self._number = {True: 0, False: 0}
+
+    def update(self, heaps: NDArray[np.int64]) -> None:
+        """Adds unfinished positions, shape ``(n, n_heaps)``."""
+        values = np.asarray(self._values(heaps.copy()))
+        if values.dtype.kind not in "biuf":
+            raise TypeError(f"values must return numbers; got {values!r}")
+        if values.shape != (len(heaps),):
+            raise ValueError(
+                f"values must return one number for each position, shape {(len(heaps),)}; got {values.shape}"
+            )
+        is_won = np.asarray(theory.is_winning(self._rules, heaps))
+        for won, is_right in ((True, values > 0), (False, values < 0)):
+            self._number[won] += int((is_won == won).sum())
+            self._n_right[won] += int((is_right & (is_won == won)).sum())
+
+    def result(self) -> ValueAccuracy:
+        won, lost = (self._n_right[won] / self._number[won] if self._number[won] else 1.0 for won in (True, False))
+        return ValueAccuracy(won, lost, sum(self._n_right.values()) / sum(self._number.values()))
+
+
+# --- Report ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Report:
+    """The exact evaluation of one player: a row of a results table.
+
+    Attributes:
+        expert: Expert mastery, a fraction (:class:`Mastery`).
+        champion: Champion mastery (:class:`Mastery`).
+        exploitability: 0 to 1 (:func:`exploitability`).
+        win_probability_random: The win probability against random play, the mean of both orders.
+        win_probability_take_3: The same against ``"take-3"``.
+        win_probability_expert: The same against ``"expert"``.
+        value_accuracy: The accuracy of the player's values, ``None`` where they were not given.
+    """
+
+    expert: float
+    champion: bool
+    exploitability: float
+    win_probability_random: float
+    win_probability_take_3: float
+    win_probability_expert: float
+    value_accuracy: ValueAccuracy | None = None
+
+    def to_dict(self) -> dict[str, float | bool | None]:
+        """The figures by name, ``value_accuracy`` as ``value_accuracy_won``, ``_lost`` and ``_overall``."""
+        row = {name: value for name, value in vars(self).items() if name != "value_accuracy"}
+        accuracy = (
+            dict.fromkeys(("won", "lost", "overall"))
+            if self.value_accuracy is None
+            else asdict(self.value_accuracy)
+        )
+        return row | {f"value_accuracy_{name}": value for name, value in accuracy.items()}
+
+
+def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = None) -> Report:
+    """Every exact figure of one player in one sweep. The policy is asked about each position once.
+
+    Args:
+        rules: The game.
+        policy: The player.
+        values: The player's value function, as in :func:`value_accuracy`; ``None`` if it has none.
+
+    Raises:
+        TypeError: ``policy`` is not a policy, or ``values`` not a value function.
+        ValueError: The game has too many positions, or the policy or ``values`` returns something invalid.
+    """
+    player = as_policy(policy, rules)
+    baselines = {name: as_policy(name, rules) for name in ("random", "take-3", "expert")}
+    batches = iter_positions(rules)
+    mastery_sweep, response = _MasterySweep(rules), ResponseValues(rules)
+    win_sweeps = {name: _WinProbabilitySweep(rules) for name in baselines}
+    value_sweep = None if values is None else _ValueSweep(rules, values)
+    for batch in batches:
+        probabilities = query_policy(player, batch.heaps, batch.action_mask)
+        mastery_sweep.update(batch, probabilities)
+        response.update(batch, probabilities)
+        for name, baseline in baselines.items():
+            win_sweeps[name].update(batch, probabilities, query_policy(baseline, batch.heaps, batch.action_mask))
+        if value_sweep is not None:
+            value_sweep.update(batch.heaps)
+    found = mastery_sweep.result()
+    wins = {name: float(sweep.result()[-1]) for name, sweep in win_sweeps.items()}  # from the full heaps
+    return Report(
+        expert=found.expert,
+        champion=found.champion,
+        exploitability=_exploitability(rules, response),
+        win_probability_random=wins["random"],
+        win_probability_take_3=wins["take-3"],
+        win_probability_expert=wins["expert"],
+        value_accuracy=None if value_sweep is None else value_sweep.result(),
+    )
+
+
+# --- Matches --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """The result of :func:`play_match`: ``wins`` of ``games``."""
+
+    wins: int
+    games: int
+
+    @property
+    def win_rate(self) -> float:
+        """The fraction of games won."""
+        return self.wins / self.games
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209).
+
+        Args:
+            confidence: The confidence level, between 0 and 1.
+
+        Raises:
+            ValueError: ``confidence`` is not between 0 and 1.
+        """
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        rate, games = self.win_rate, self.games
+        center = (rate + z**2 / (2 * games)) / (1 + z**2 / games)
+        half_width = z / (1 + z**2 / games) * sqrt(rate * (1 - rate) / games + z**2 / (4 * games**2))
+        return max(0.0, center - half_width), min(1.0, center + half_width)
+
+
+def play_match(
+    rules: NimRules,
+    policy: PolicyLike,
+    opponent: PolicyLike,
+    games: int,
+    seed: int | None = None,
+    moves_first: bool | None = None,
+) -> MatchResult:
+    """Samples games from the full heaps between ``policy`` and ``opponent``.
+
+    Args:
+        rules: The game.
+        policy: The policy whose wins count.
+        opponent: The policy that it plays against.
+        games: The number of games, 1 or more.
+        seed: Seeds the draws of actions.
+        moves_first: Whether ``policy`` moves first; ``None`` for every other game, the first game included.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: ``games`` is below 1, ``seed`` below 0, a policy's name is unknown, or a policy returns
+            anything but a distribution over legal actions.
+    """
+    games = as_integer("games", games)
+    if games < 1:
+        raise ValueError(f"games must be 1 or more; got {games}")
+    _check_moves_first(moves_first)
+    if seed is not None and as_integer("seed", seed) < 0:
+        raise ValueError(f"seed must be 0 or more; got {seed}")
+    players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
+    generator = np.random.default_rng(seed)
+    movers = np.arange(games) % 2 if moves_first is None else np.full(games, 0 if moves_first else 1)
+    wins = sum(
+        int((_winners(rules, players, movers[part], generator) == 0).sum()) for part in chunks(rules, games)
+    )
+    return MatchResult(wins, games)
+
+
+def _winners(
+    rules: NimRules,
+    players: tuple[Policy, Policy],
+    movers: NDArray[np.int64],
+    generator: np.random.Generator,
+) -> NDArray[np.int64]:
+    """The winner, 0 or 1, of one game for each entry of ``movers``, the player who moves first."""
+    heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
+    movers, winners = movers.copy(), np.full(len(movers), -1)
+    while (playing := winners < 0).any():
+        for player, name in enumerate(("policy", "opponent")):
+            games = np.flatnonzero(playing & (movers == player))
+            if not len(games):
+                continue
+            observation, mask = heaps[games], rules.action_mask(heaps[games])
+            probabilities = query_policy(players[player], observation, mask, name)
+            heaps[games] = rules.apply(observation, sample(probabilities, generator))
+            over = games[rules.is_over(heaps[games])]
+            winners[over] = player if rules.terminal_reward > 0 else 1 - player
+        movers = 1 - movers
+    return winners
+
+
+def _check_moves_first(moves_first: Any) -> None:
+    if moves_first is not None and not isinstance(moves_first, bool | np.bool_):
+        raise TypeError(f"moves_first must be True, False or None; got {moves_first!r}")

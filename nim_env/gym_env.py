@@ -1,44 +1,43 @@
-"""Nim as a Gymnasium environment: one learner against an opponent, or both sides."""
+"""Nim as a Gymnasium environment."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import nullcontext
 from typing import Any
 
-import gymnasium
 import numpy as np
+from gymnasium import Env
 from gymnasium.error import ResetNeeded
 from gymnasium.spaces import Discrete, MultiDiscrete
 from numpy.typing import NDArray
 
-from nim_env.arguments import EMPTY, FirstPlayer, IllegalAction, OpponentArguments, no_opening
-from nim_env.policies import PolicyLike, is_built_in, opponent_probabilities, sample
-from nim_env.positions import Position, choices
+from nim_env._arguments import FirstPlayer, IllegalAction, OpponentArguments, finished_mask, no_opening
+from nim_env._position_cache import EMPTY_INDEX, support_cache
+from nim_env._single_game import SingleGame
+from nim_env.policies import PolicyLike, is_built_in, query_policy, sample
 from nim_env.rendering import FRAMES_PER_SECOND, View, view_of
-from nim_env.single_game import SingleGame
 
 
-class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.int64]):
-    """Nim: players take turns taking objects from heaps, and the last object decides.
+class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
+    """The game of Nim against an opponent, or in self-play.
 
     ## Description
-    There are heaps of objects. Players alternate; each takes one object or more, up to ``max_take``, from a
-    single heap. In misère play (the default) whoever takes the last object loses; in normal play whoever
-    takes it wins. The learner plays against an opponent that is part of the environment, so one step is
-    the learner's move and the opponent's reply; or, with ``opponent=None``, it plays both sides.
+    There are heaps of objects. Two players take turns; each takes one object or more, up to ``max_take``, from a
+    single heap. In misère play (the default) the player who takes the last object loses; in normal play that
+    player wins. The agent plays against an opponent that is part of the environment, so one step is the agent's
+    move and the opponent's reply. With ``opponent=None`` (self-play) the agent plays both sides.
 
     ## Action space
-    ``Discrete(n_actions)``: an index into ``env.unwrapped.rules.moves``, all ``(heap, count)`` pairs that
-    can be played from the starting heaps, heap by heap, count rising. 1-3-5-7 has 16:
+    ``Discrete(n_actions)``: an index into ``env.unwrapped.rules.moves``, the ``(heap, count)`` pairs that can be
+    played from the starting heaps, heap by heap, count rising. 1-3-5-7 has 16:
 
     | action     | 0      | 1 to 3      | 4 to 8      | 9 to 15     |
     |------------|--------|-------------|-------------|-------------|
     | takes      | 1      | 1 to 3      | 1 to 5      | 1 to 7      |
     | from heap  | 0      | 1           | 2           | 3           |
 
-    ``rules.action(heap, count)`` is the inverse. Python and NumPy integers and 0-d integer arrays are
-    actions; 1.0 and True are not.
+    ``rules.action(heap, count)`` is the inverse. Actions are Python integers, NumPy integers and 0-d integer
+    arrays. 1.0 and True are not actions.
 
     ## Observation space
     ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``.
@@ -48,21 +47,22 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
     action is legal now, as ``action_space.sample(mask)`` takes it. In a finished game it is all ones.
 
     ## Rewards
-    +1.0 to the winner and −1.0 to the loser when the game ends, else 0.0. With ``opponent=None`` the reward
-    is the mover's.
+    +1.0 for the winner and −1.0 for the loser when the game ends, else 0.0. In self-play the reward is that of the
+    player who has just moved.
 
     ## Starting state
-    The full heaps; the opponent may have made an opening move (``first_player``). ``reset`` never returns
-    a finished game, so that move is drawn from those of its moves that leave the game alive. With
-    ``random_start`` or ``options["heaps"]`` the learner faces the position given: no opening move is played.
+    The full heaps, after an opening move of the opponent where the opponent starts (``first_player``). An opening
+    move never ends the game, since ``reset`` cannot return a finished game. With ``random_start`` or
+    ``options["heaps"]`` the agent faces that position, without an opening move.
 
     ## Episode end
-    Terminated when the last object is taken, or by an illegal action, which loses on the spot. Never truncated.
+    Terminated when the last object is taken, or by an illegal action, which loses at once. Never truncated
+    (``max_episode_steps`` of ``gym.make`` truncates).
 
     ## Information
     - ``action_mask``: see above.
     - ``illegal_action``: whether the episode has just ended by an illegal action.
-    - ``to_play`` (with ``opponent=None`` alone): 0 or 1, the player whose turn it is; 0 after ``reset``.
+    - ``to_play`` (in self-play): 0 or 1, the player to move; 0 after ``reset``.
 
     ## Arguments
     ```python
@@ -75,24 +75,25 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
 
     - ``heaps`` = ``(1, 3, 5, 7)``: starting heap sizes.
     - ``max_take`` = ``None``: the most objects one move may take; ``None`` for no limit.
-    - ``misere`` = ``True``: whether taking the last object loses.
-    - ``opponent`` = ``"random"``: also ``"take-N"``, ``"expert"``, a policy (an object with
-      ``action_probabilities``), a callable ``(observation, action_mask) -> action``, or ``None`` for self-play.
-    - ``first_player`` = ``"random"``: also ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the
-      first episode, then whoever lost the last one; a seed starts the count anew). Refused in self-play.
-    - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than
-      the empty one ("exploring starts").
-    - ``illegal_action`` = ``"lose"``: or ``"raise"``, which makes one an error and leaves the game as it was.
-    - ``render_mode`` = ``None``: or ``"ansi"``, a text; ``"rgb_array"``, a picture; or ``"human"``, a window that
-      ``reset`` and ``step`` keep up to date, two frames a second. The last two need pygame.
+    - ``misere`` = ``True``: whether the player who takes the last object loses.
+    - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
+      ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
+      for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
+    - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
+      episode after a seed, then the loser of the last game). Not allowed in self-play.
+    - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
+      empty one ("exploring starts").
+    - ``illegal_action`` = ``"lose"``: or ``"raise"``, which raises an error and leaves the game unchanged.
+    - ``render_mode`` = ``None``: or ``"ansi"`` (text), ``"rgb_array"`` (pixels), or ``"human"`` (a window that
+      ``reset`` and ``step`` update, two frames a second). The last two need pygame.
 
-    ``reset(options=...)`` takes ``heaps`` (start this episode there, no heap above its starting size) and
-    ``first_player``.
+    ``reset(options=...)`` takes ``heaps``, the position to start from (no heap above its starting size), and
+    ``first_player``, both for one episode.
 
     ## Errors
-    ``TypeError`` and ``ValueError`` for wrong arguments and for an opponent that answers illegally;
-    ``gymnasium.error.InvalidAction`` for an action outside the space; ``gymnasium.error.ResetNeeded`` for a
-    step before ``reset`` or after the end. Nothing has changed after any of them.
+    ``TypeError`` and ``ValueError`` for wrong arguments and for an opponent that returns anything but a legal
+    action; ``gymnasium.error.InvalidAction`` for an action outside the space; ``gymnasium.error.ResetNeeded`` for
+    a step before ``reset`` or after the end. The game is unchanged after any of them.
 
     ## Version history
     - v0: initial version.
@@ -112,16 +113,33 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        self._set_up(heaps, max_take, misere, random_start, illegal_action, render_mode)
+        super().__init__(
+            heaps,
+            max_take,
+            misere,
+            random_start,
+            illegal_action,
+            render_mode,
+            opponent=opponent,
+            first_player=first_player,
+        )
         self.observation_space = MultiDiscrete(np.array(self.rules.shape))
         self.action_space = Discrete(self._n_actions)
-        self._set_opponent(opponent, first_player)
-        self._choices = choices(self.rules, self._policy) if is_built_in(self._policy) else None
-        self._last_mover_reward = 1.0 if self.rules.last_mover_wins else -1.0
-        self._all_ones = np.ones(self._n_actions, dtype=np.int8)
+        self._terminal_reward = self.rules.terminal_reward
+        self._finished_mask = finished_mask(self.rules)
+        self._prepare_opponent()
         self._to_play = 0
-        self._trail: tuple[int, int]  # the positions that the learner faced last, and that after its move
-        self._agent_won: bool | None = None  # the last finished episode; None before the first
+        self._agent_won: bool | None = None  # the last finished game; None before the first
+        self._last_positions: tuple[int, int]  # that the agent moved from, and that its move led to
+
+    def _prepare_opponent(self) -> None:
+        policy = self._policy
+        self._support = support_cache(self.rules, policy) if is_built_in(policy) else None
+        self._opening_actions = tuple(np.flatnonzero(self._opening_mask).tolist())
+
+    def set_opponent(self, opponent: PolicyLike) -> None:  # noqa: D102  inherits its docstring
+        super().set_opponent(opponent)
+        self._prepare_opponent()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -129,37 +147,38 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         """Starts an episode.
 
         Args:
-            seed: Seeds the environment's generator, which decides everything that is random here, and
-                forgets the episodes before (``first_player="loser"``); ``None`` goes on with both.
-            options: ``heaps``, to start from another position, and ``first_player``, for this episode alone.
+            seed: Seeds the environment's generator, which decides everything random, and forgets who lost the last
+                game (``first_player="loser"``). ``None`` continues with both.
+            options: ``heaps``, the position to start from, and ``first_player``, for this episode only.
 
         Returns:
             The observation, int64 of shape ``(n_heaps,)``, and the info.
 
         Raises:
             TypeError: ``options`` is not a dictionary, or its heaps are not integers.
-            ValueError: An unknown option or a wrong value in one, or an opponent that cannot open.
+            ValueError: An option is unknown or its value wrong, or the opponent has no opening move.
             RuntimeError: ``render_mode="human"`` without a display.
         """
         start, first_player = self._checked_options(options)
-        if self._is_shown:
-            self._open()
-        with self._unchanged_on_error() if self._opponent_may_fail else nullcontext():
-            super().reset(seed=seed)
-            generator = self.np_random  # made here at the latest, so that copies go on alike
-            agent_won = self._agent_won if seed is None else None
-            begins_full = start is None and not self.random_start
-            if start is None:
-                start = self._start(first_player, agent_won, generator)
-        before = self._first_index if begins_full else start
+        if self.render_mode == "human":
+            self._open_window()
+        super().reset(seed=seed)
+        generator = self.np_random  # created here at the latest, so that copies draw the same numbers
+        agent_won = self._agent_won if seed is None else None
+        before = start
+        if start is None:
+            start = before = self._random_start(generator) if self.random_start else self._full_index
+            if not self.random_start and self._opponent_starts(first_player, agent_won, generator):
+                start -= self._offsets[self._opening_action()]
+        assert before is not None
         self._index, self._is_over, self._to_play, self._agent_won = start, False, 0, agent_won
-        self._trail = before, before
-        if self._is_shown:
+        self._last_positions = before, before
+        if self.render_mode == "human":
             self.render()
-        return self._seen(illegal=False)
+        return self._get_obs(), self._get_info(illegal_action=False)
 
     def step(self, action: Any) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
-        """Plays ``action`` and, unless that ends the game or there is no opponent, the opponent's reply.
+        """Plays ``action`` and, unless the game is over or in self-play, the opponent's reply.
 
         Args:
             action: An integer of the action space.
@@ -168,10 +187,10 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
             Observation (int64, shape ``(n_heaps,)``), reward, terminated, truncated (always False), info.
 
         Raises:
-            gymnasium.error.ResetNeeded: There is no game, or it is over.
+            gymnasium.error.ResetNeeded: The environment was not reset, or the game is over.
             gymnasium.error.InvalidAction: ``action`` is outside the space, or illegal with
                 ``illegal_action="raise"``.
-            TypeError, ValueError: The opponent's answer is not a legal action.
+            TypeError, ValueError: The opponent returned anything but a legal action.
         """
         index = self._index
         if index is None or self._is_over:
@@ -182,104 +201,95 @@ class NimEnv(SingleGame, OpponentArguments, gymnasium.Env[NDArray[np.int64], np.
         illegal = not self._positions[index].legal[action]
         if illegal:
             if self.illegal_action == "raise":
-                raise self._illegal(action, index)
-            reward, is_over = -1.0, True
+                raise self._illegal_action_error(action, index)
+            reward, terminated = -1.0, True
         else:
-            reward, is_over = 0.0, False
+            reward, terminated = 0.0, False
             index -= self._offsets[action]
             between = index
-            if index == EMPTY:
-                reward, is_over = self._last_mover_reward, True
+            if index == EMPTY_INDEX:
+                reward, terminated = self._terminal_reward, True
             elif self._policy is not None:
-                index -= self._offsets[self._reply(index)]
-                if index == EMPTY:
-                    reward, is_over = -self._last_mover_reward, True
-        self._index, self._is_over = index, is_over
-        self._trail = before, between
+                index -= self._offsets[self._opponent_action(index)]
+                if index == EMPTY_INDEX:
+                    reward, terminated = -self._terminal_reward, True
+        self._index, self._is_over = index, terminated
+        self._last_positions = before, between
         self._to_play ^= 1
-        if is_over:
+        if terminated:
             self._agent_won = reward > 0
-        if self._is_shown:
+        if self.render_mode == "human":
             self.render()
-        observation, info = self._seen(illegal)
-        return observation, reward, is_over, False, info
+        return self._get_obs(), reward, terminated, False, self._get_info(illegal)
 
     def action_masks(self) -> NDArray[np.int8]:
-        """Which actions are legal now: int8, shape ``(n_actions,)``, all ones when the game is over.
+        """The legal actions: int8, shape ``(n_actions,)``, all ones when the game is over.
 
-        sb3-contrib looks for a method of this name.
+        sb3-contrib calls a method of this name.
 
         Raises:
-            gymnasium.error.ResetNeeded: There is no game yet.
+            gymnasium.error.ResetNeeded: The environment was not reset yet.
         """
         if self._index is None:
             raise ResetNeeded("there is no action mask before reset(); call reset() first")
-        return self._mask_of(self._positions[self._index])
+        return (self._finished_mask if self._is_over else self._positions[self._index].action_mask).copy()
 
-    def _mask_of(self, position: Position) -> NDArray[np.int8]:
-        return (self._all_ones if self._is_over else position.action_mask).copy()
+    def _get_obs(self) -> NDArray[np.int64]:
+        return self._positions[self._index].heaps.copy()  # type: ignore[index]  # it is called after reset
 
-    def _seen(self, illegal: bool) -> tuple[NDArray[np.int64], dict[str, Any]]:
-        """The observation and the info of the position now."""
-        assert self._index is not None
-        position = self._positions[self._index]
-        info = {"action_mask": self._mask_of(position), "illegal_action": illegal}
+    def _get_info(self, illegal_action: bool) -> dict[str, Any]:
+        info = {"action_mask": self.action_masks(), "illegal_action": illegal_action}
         if self._policy is None:
             info["to_play"] = self._to_play
-        return position.heaps.copy(), info
+        return info
 
     def _view(self) -> View:
         assert self._index is not None
-        heaps, *trail = (self._heaps_at(index) for index in (self._index, *self._trail))
+        heaps, *last_positions = (self._heaps(index) for index in (self._index, *self._last_positions))
         to_play = self._to_play if self._policy is None else None
-        return view_of(heaps, self.rules.heaps, trail, to_play, self._is_over, self._agent_won is True)
+        return view_of(heaps, self.rules.heaps, last_positions, to_play, self._is_over, self._agent_won is True)
 
-    def _start(
+    def _opponent_starts(
         self, first_player: FirstPlayer | None, agent_won: bool | None, generator: np.random.Generator
-    ) -> int:
-        """The index of the position that the learner faces first."""
-        if self.random_start:
-            return self._random_start(generator)
-        opponent_starts = (
-            first_player == "opponent"
-            or (first_player == "loser" and agent_won is True)
-            or (first_player == "random" and generator.random() < 0.5)
-        )
-        return self._first_index - (self._offsets[self._opening()] if opponent_starts else 0)
+    ) -> bool:
+        if first_player == "random":
+            return bool(generator.random() < 0.5)
+        return first_player == "opponent" or (first_player == "loser" and agent_won is True)
 
-    def _reply(self, index: int) -> int:
-        """The opponent's move in an unfinished position."""
-        if self._choices is not None:
-            drawn_from = self._choices[index]
-            return drawn_from[int(self.np_random.random() * len(drawn_from))]
-        return int(sample(self._answer(index), self.np_random))
+    def _opponent_action(self, index: int) -> int:
+        """The opponent's action in an unfinished position."""
+        if self._support is not None:
+            actions = self._support[index]
+            return actions[int(self.np_random.random() * len(actions))]
+        return int(sample(self._opponent_probabilities(index), self.np_random))
 
-    def _answer(self, index: int) -> NDArray[np.float64]:
-        """What the opponent answers in an unfinished position."""
-        assert self._policy is not None
-        position = self._positions[index]
-        return opponent_probabilities(self._policy, position.heaps, position.action_mask)
-
-    def _opening(self) -> int:
-        """The opponent's move from the full heaps, among its moves that leave the game alive."""
-        if self._choices is not None:
-            return self._opening_moves[int(self.np_random.random() * len(self._opening_moves))]
-        probabilities = self._answer(self._first_index)
-        probabilities *= self._leaves_alive
+    def _opening_action(self) -> int:
+        """The opponent's action from the full heaps, among those that do not end the game."""
+        if self._support is not None:
+            actions = self._opening_actions
+            return actions[int(self.np_random.random() * len(actions))]
+        probabilities = self._opponent_probabilities(self._full_index) * self._opening_mask
         if not probabilities.any():
             raise no_opening("first_player", "opponent", self.opponent, self.rules)
         return int(sample(probabilities, self.np_random))
 
+    def _opponent_probabilities(self, index: int) -> NDArray[np.float64]:
+        assert self._policy is not None
+        position = self._positions[index]
+        return query_policy(self._policy, position.heaps, position.action_mask, "opponent")
+
     def _checked_options(self, options: dict[str, Any] | None) -> tuple[int | None, FirstPlayer | None]:
+        """The index of the position to start from, if given, and the player who starts."""
         if options is None:
             return None, self.first_player
-        start = self._start_in(options)
+        start = self._start_option(options)
         for key in options:
             if key not in ("heaps", "first_player"):
                 raise ValueError(f'options may hold "heaps" and "first_player"; got {key!r}')
         first_player = self.first_player
         if options.get("first_player") is not None:
-            first_player = self._checked_first_player(options["first_player"], 'options["first_player"]')
-        if start is None and not self.random_start and first_player not in (None, "agent"):
-            self._check_opening('options["first_player"]', first_player)
+            name = 'options["first_player"]'
+            first_player = self._checked_first_player(options["first_player"], name)
+            if start is None and not self.random_start:
+                self._check_opening(name, first_player, self.opponent, self._opening_mask)
         return start, first_player

@@ -1,88 +1,99 @@
-"""Ways to play Nim, as distributions over actions.
+"""Players of Nim as distributions over actions.
 
-A policy has one method, ``action_probabilities(observation, action_mask)``: observations of shape
-``(..., n_heaps)`` and masks of shape ``(..., n_actions)`` in, float64 probabilities of shape
-``(..., n_actions)`` out. It is never asked about a finished position.
+A policy has one method, ``action_probabilities(observation, action_mask)``. It takes observations of shape
+``(..., n_heaps)`` and masks of shape ``(..., n_actions)`` and returns probabilities of shape ``(..., n_actions)``.
+It is never asked about a finished game.
+
+Where a function or an environment takes a policy, it takes a name (``"random"``, ``"take-N"``, ``"expert"``), an
+object with ``action_probabilities``, or a callable ``(observation, action_mask) -> action``. A callable gets one
+position, shapes ``(n_heaps,)`` and ``(n_actions,)``, and is called once for each. :func:`batched` makes a policy
+of a function on batches.
 """
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
+from nim_env._chunks import chunks
 from nim_env.rules import NimRules, as_integer
 
-ROUNDING = 1e-5  # how far from 1 the probabilities of a float32 policy may sum
+_TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything with ``action_probabilities``: the policies below, the agents, or your own."""
+    """Anything with ``action_probabilities``: the policies of this module, an agent, or your own class."""
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
-        """The probability of every action, shape ``(..., n_actions)``."""
+        """The probability of each action, shape ``(..., n_actions)``."""
         ...
 
 
 PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
-"""A name (``"random"``, ``"take-3"``, ``"expert"``), a policy, or ``(observation, action_mask) -> action``."""
+"""A name, an object with ``action_probabilities``, or a callable on one position."""
 
 
-class AnswerError(ValueError):
-    """A policy answered what cannot be played; ``where`` indexes the first position concerned."""
+class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gymnasium.error.InvalidAction does
+    """A policy returned something that is not a legal action or not a distribution over legal actions.
 
-    def __init__(self, message: str, where: tuple[int, ...]) -> None:
+    Attributes:
+        index: The index of the first such position in the batch; ``()`` for a single position.
+    """
+
+    def __init__(self, message: str, index: tuple[int, ...]) -> None:
         super().__init__(message)
-        self.where = where
+        self.index = index
 
 
 class UniformPolicy(ABC):
-    """A fixed policy that draws uniformly among some of the legal actions: its :meth:`choices`."""
+    """A policy that draws uniformly from its :meth:`support`, a set of legal actions."""
 
     @abstractmethod
-    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """The actions drawn from: int8 ones and zeros, shape ``(..., n_actions)``."""
+    def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
+        """The actions of positive probability: int8 ones and zeros, shape ``(..., n_actions)``."""
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The probability of every action, float64 of shape ``(..., n_actions)``.
+        """The probability of each action: float64 of shape ``(..., n_actions)``.
 
         Raises:
-            ValueError: ``action_mask`` leaves a position without a legal action.
+            ValueError: ``action_mask`` has a position without a legal action.
         """
-        choices = self.choices(observation, action_mask)
-        number = choices.sum(axis=-1, keepdims=True)
+        support = self.support(observation, action_mask)
+        number = support.sum(axis=-1, keepdims=True)
         if not number.all():
-            raise ValueError("action_mask leaves a position without a legal action; ask about unfinished games")
-        probabilities: NDArray[np.float64] = choices / number
+            raise ValueError("action_mask has a position without a legal action; ask only about unfinished games")
+        probabilities: NDArray[np.float64] = support / number
         return probabilities
 
 
 @dataclass(frozen=True)
 class RandomPolicy(UniformPolicy):
-    """Every legal action is equally likely."""
+    """Draws uniformly from the legal actions."""
 
-    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """All legal actions, int8 of shape ``(..., n_actions)``."""
+    def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
+        """The legal actions: int8, shape ``(..., n_actions)``."""
         return np.asarray(action_mask).astype(np.int8)
 
 
 @dataclass(frozen=True)
 class TakePolicy(UniformPolicy):
-    """Takes ``n`` objects, or what is left or allowed, from a non-empty heap drawn uniformly.
+    """Takes ``n`` objects, or as many as are left or allowed, from a non-empty heap drawn uniformly.
 
     Args:
         rules: The game.
-        n: How many objects to take, 1 or more.
+        n: The number of objects to take, 1 or more.
 
     Raises:
-        TypeError: ``rules`` are no NimRules, or ``n`` is not an integer.
+        TypeError: ``rules`` is not a NimRules, or ``n`` is not an integer.
         ValueError: ``n`` is below 1.
     """
 
@@ -94,26 +105,26 @@ class TakePolicy(UniformPolicy):
         if as_integer("n", self.n) < 1:
             raise ValueError(f"n must be 1 or more; got {self.n}")
 
-    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """One action for each non-empty heap, int8 of shape ``(..., n_actions)``."""
-        most = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
-        taken = np.minimum(self.rules.positions(observation), most)
-        choices: NDArray[np.int8] = (taken[..., self.rules.move_heaps] == self.rules.move_counts).astype(np.int8)
-        return choices
+    def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
+        """One action for each non-empty heap: int8, shape ``(..., n_actions)``."""
+        limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
+        count = np.minimum(self.rules.positions(observation), limit)
+        support: NDArray[np.int8] = (count[..., self.rules.move_heaps] == self.rules.move_counts).astype(np.int8)
+        return support
 
 
 @dataclass(frozen=True)
 class ExpertPolicy(UniformPolicy):
-    """Perfect play: a winning action drawn uniformly, or any legal action where none wins.
+    """Plays perfectly: draws a winning action, or any legal action where no action wins.
 
-    On one heap in normal play with takes of up to 3 that is ``heap % 4``, or random where that is 0.
-    See :mod:`nim_env.theory` for the source.
+    On one heap in normal play with takes of up to 3 it takes ``heap % 4``, or a random number where that is 0.
+    :mod:`nim_env.theory` names the sources.
 
     Args:
         rules: The game.
 
     Raises:
-        TypeError: ``rules`` are no NimRules.
+        TypeError: ``rules`` is not a NimRules.
     """
 
     rules: NimRules
@@ -121,61 +132,201 @@ class ExpertPolicy(UniformPolicy):
     def __post_init__(self) -> None:
         _check_rules(self.rules)
 
-    def choices(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """The winning actions, or all legal ones where none wins, int8 of shape ``(..., n_actions)``."""
+    def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
+        """The winning actions, or all legal actions where none wins: int8, shape ``(..., n_actions)``."""
         winning = theory.winning_action_mask(self.rules, observation)
         return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)
 
 
-class CallablePolicy:
-    """A function ``(observation, action_mask) -> action`` on one position or a batch, as a policy.
+class TabularPolicy:
+    """A policy that looks its probabilities up in a table.
 
     Args:
-        function: Takes what a policy takes; answers an integer action for each position, shape ``(...)``.
-        name: What to call the function in an error.
+        rules: The game.
+        probabilities: The distribution of each position by its index, shape ``(n_positions, n_actions)``. The row
+            of the empty position has no effect.
+
+    Raises:
+        TypeError: ``rules`` is not a NimRules.
+        ValueError: ``probabilities`` has another shape.
+    """
+
+    def __init__(self, rules: NimRules, probabilities: ArrayLike) -> None:
+        _check_rules(rules)
+        self.rules, self.probabilities = rules, np.asarray(probabilities)
+        if self.probabilities.shape != (rules.n_positions, rules.n_actions):
+            raise ValueError(
+                f"probabilities must have shape {(rules.n_positions, rules.n_actions)}, one row for each position "
+                f"of {rules}; got {self.probabilities.shape}"
+            )
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
+        """The probability of each action, shape ``(..., n_actions)``, of the table's dtype."""
+        probabilities: NDArray[Any] = self.probabilities[self.rules.index(observation)]
+        return probabilities
+
+
+def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
+    """A copy of a policy as a table. It stays the same when the policy goes on learning.
+
+    Args:
+        rules: The game.
+        policy: The policy. It is asked about each position once.
+
+    Raises:
+        TypeError: ``policy`` is not a policy.
+        ValueError: The game has too many positions to list, or the policy returns anything but a distribution over
+            legal actions.
+    """
+    asked, heaps = as_policy(policy, rules), rules.all_positions()
+    table = np.zeros((len(heaps), rules.n_actions), dtype=np.float32)
+    for rows in chunks(rules, len(heaps) - 1, start=1):
+        table[rows] = query_policy(asked, heaps[rows], rules.action_mask(heaps[rows]))
+    return TabularPolicy(rules, table)
+
+
+class MixturePolicy:
+    """A uniform mixture: at each move, a member drawn uniformly chooses the action.
+
+    It serves as the opponent pool of self-play: :meth:`add` a snapshot of the learner at intervals
+    (:func:`tabulate` makes one) and pass the mixture as ``opponent``.
+
+    Args:
+        rules: The game.
+        policies: The first members.
+        max_size: The most members. :meth:`add` removes the oldest beyond it. ``None`` for no limit.
+
+    Attributes:
+        policies: The members, the oldest first.
+
+    Raises:
+        TypeError: A member is not a policy, or ``max_size`` is not an integer.
+        ValueError: A member is unknown or was made for another game, or ``max_size`` is below 1.
+    """
+
+    def __init__(self, rules: NimRules, policies: Sequence[PolicyLike] = (), max_size: int | None = None) -> None:
+        if max_size is not None and as_integer("max_size", max_size) < 1:
+            raise ValueError(f"max_size must be 1 or more, or None for no limit; got {max_size}")
+        self.rules, self.max_size = rules, max_size
+        self.policies: list[Policy] = []
+        for policy in policies:
+            self.add(policy)
+
+    def add(self, policy: PolicyLike) -> None:
+        """Adds a member, and removes the oldest beyond ``max_size``.
+
+        Raises:
+            TypeError, ValueError: ``policy`` is not a policy of this game.
+        """
+        self.policies.append(as_policy(policy, self.rules))
+        if self.max_size is not None:
+            del self.policies[: -self.max_size]
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The mean of the members' probabilities: float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            ValueError: There are no members.
+        """
+        if not self.policies:
+            raise ValueError("the mixture has no members; add a policy first")
+        total = np.zeros(np.shape(action_mask))
+        for policy in self.policies:
+            total += policy.action_probabilities(observation, action_mask)
+        return total / len(self.policies)
+
+
+class FunctionPolicy:
+    """A function ``(observations, action_masks) -> actions`` on batches as a policy; :func:`batched` makes one.
+
+    Args:
+        function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
+            legal actions, integers.
+        name: The argument to name in an error.
     """
 
     def __init__(self, function: Callable[[Any, Any], Any], name: str = "policy") -> None:
         self.function, self.name = function, name
 
     def __repr__(self) -> str:
-        return f"CallablePolicy({getattr(self.function, '__name__', self.function)})"
+        return f"FunctionPolicy({getattr(self.function, '__name__', self.function)})"
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Probability 1 for the action that the function answers, float64 of shape ``(..., n_actions)``.
+        """Probability 1 for the function's actions: float64 of shape ``(..., n_actions)``.
 
         Raises:
-            TypeError: The function answers anything but integers.
-            ValueError: It answers the wrong number of actions, or an illegal one.
+            TypeError: The function returns anything but integers.
+            InvalidPolicyOutput: It returns the wrong number of actions, or an illegal one.
         """
-        mask = np.array(action_mask)
-        positions = np.array(observation)
-        answer = self.function(observation, action_mask)
-        actions = _as_array(answer)
+        heaps, mask = np.array(observation), np.asarray(action_mask)
+        flat_mask = mask.reshape(-1, mask.shape[-1])
+        output = self.function(heaps.reshape(-1, heaps.shape[-1]), flat_mask.copy())
+        actions = _as_array(output)
         if actions.dtype.kind not in "iu":
-            hint = ", a tuple: leave out all but the actions" if isinstance(answer, tuple) else ""
-            raise TypeError(f"{self.name} must answer integer actions; got {_shortened(answer)}{hint}")
-        if actions.shape != mask.shape[:-1]:
-            raise AnswerError(
-                f"{self.name} must answer one action for each position, shape {mask.shape[:-1]}; "
-                f"got shape {actions.shape}",
+            raise TypeError(f"{self.name} must return integer actions; got {_shortened(output)}")
+        if actions.shape != (len(flat_mask),):
+            raise InvalidPolicyOutput(
+                f"{self.name} must return one action for each position, shape {(len(flat_mask),)}; got shape "
+                f"{actions.shape}",
                 (0,) * (mask.ndim - 1),
             )
-        chosen = np.arange(mask.shape[-1]) == actions[..., None]
-        illegal = ~(chosen & (mask != 0)).any(axis=-1)
-        if illegal.any():
-            where = tuple(np.argwhere(illegal)[0])
-            raise AnswerError(
-                f"{self.name} answered action {actions[where]} at heaps {positions[where].tolist()}; "
-                f"legal are {np.flatnonzero(mask[where]).tolist()}",
-                where,
+        chosen = np.arange(mask.shape[-1]) == actions[:, None]
+        is_legal = (chosen & (flat_mask != 0)).any(axis=-1)
+        if not is_legal.all():
+            first = int(is_legal.argmin())
+            index = next(islice(np.ndindex(mask.shape[:-1]), first, None))
+            legal = np.flatnonzero(mask[index]).tolist()
+            heaps = np.asarray(observation)[index].tolist()
+            raise InvalidPolicyOutput(
+                f"{self.name} returned action {actions[first]} at heaps {heaps}; legal are {legal}", index
             )
-        probabilities: NDArray[np.float64] = chosen.astype(np.float64)
+        probabilities: NDArray[np.float64] = chosen.reshape(mask.shape).astype(np.float64)
         return probabilities
 
 
+class _OneByOne:
+    """A function on one position as a function on batches."""
+
+    def __init__(self, function: Callable[[Any, Any], Any], name: str) -> None:
+        self.function, self.name = function, name
+        self.__name__ = getattr(function, "__name__", repr(function))
+
+    def __call__(self, observations: NDArray[Any], action_masks: NDArray[Any]) -> list[int]:
+        outputs = [self.function(*position) for position in zip(observations, action_masks, strict=True)]
+        try:
+            return [as_integer("action", output) for output in outputs]
+        except TypeError as error:
+            raise TypeError(
+                f"{self.name} must return one integer action for one position; {error}. Wrap a function on "
+                "batches with nim_env.policies.batched"
+            ) from None
+
+
+def batched(function: Callable[[Any, Any], Any]) -> FunctionPolicy:
+    """Makes a policy of a function on batches.
+
+    Args:
+        function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
+            legal actions, an integer array of shape ``(n,)``.
+
+    Raises:
+        TypeError: ``function`` is not callable.
+
+    Example:
+        >>> largest_heap_first = batched(lambda observations, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax(1))
+    """
+    if not callable(function):
+        raise TypeError(f"function must be callable; got {function!r}")
+    return FunctionPolicy(function)
+
+
 def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
-    """The policy that ``policy`` names, is or wraps; ``name`` is the argument to blame in an error.
+    """The policy that ``policy`` names, is or wraps.
+
+    Args:
+        policy: A name, a policy, or a callable on one position.
+        rules: The game.
+        name: The argument to name in an error.
 
     Raises:
         TypeError: ``policy`` is not a name, a policy or a callable.
@@ -192,7 +343,7 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
     if isinstance(policy, Policy):
         return policy
     if callable(policy):
-        return CallablePolicy(policy, name)
+        return FunctionPolicy(_OneByOne(policy, name), name)
     raise TypeError(
         f"{name} must be a name, an object with action_probabilities, or a callable "
         f"(observation, action_mask) -> action; got {policy!r}"
@@ -200,13 +351,89 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
 
 
 def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
-    """Whether a policy is one of this module's own: its choices are legal, and say all about it."""
+    """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which the environments tabulate."""
     return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)
+
+
+def query_policy(
+    policy: Policy, observation: NDArray[np.int64], action_mask: NDArray[np.int8], name: str = "policy"
+) -> NDArray[np.float64]:
+    """A policy's probabilities, validated. The policy gets copies of the arrays.
+
+    Args:
+        policy: The policy.
+        observation: Unfinished positions, shape ``(..., n_heaps)``.
+        action_mask: Their legal actions, shape ``(..., n_actions)``.
+        name: The argument to name in an error.
+
+    Returns:
+        float64 of shape ``(..., n_actions)``.
+
+    Raises:
+        TypeError: The policy returns anything but numbers.
+        InvalidPolicyOutput: The shape is wrong, or a row is negative, not finite, positive for an illegal action
+            or does not sum to 1. The message names the first such position.
+    """
+    output = policy.action_probabilities(observation.copy(), action_mask.copy())
+    probabilities = _as_array(output)
+    if probabilities.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must return numbers as probabilities; got {_shortened(output)}")
+    if probabilities.shape != action_mask.shape:
+        raise InvalidPolicyOutput(
+            f"{name} must return probabilities of shape {action_mask.shape}, one for each action; got shape "
+            f"{probabilities.shape} at heaps {_formatted(observation)}",
+            (0,) * (action_mask.ndim - 1),
+        )
+    probabilities = probabilities.astype(np.float64, order="C")  # sums over rows round alike in every layout
+    checks = {
+        "a negative or undefined probability": (probabilities >= 0).all(axis=-1),
+        "a positive probability for an illegal action": ~((probabilities > 0) & (action_mask == 0)).any(axis=-1),
+        "probabilities that do not sum to 1": np.abs(probabilities.sum(axis=-1) - 1) <= _TOLERANCE,
+    }
+    for mistake, is_valid in checks.items():
+        if not np.all(is_valid):
+            index = tuple(np.argwhere(~np.asarray(is_valid))[0])
+            heaps, row = observation[index].tolist(), _formatted(probabilities[index])
+            raise InvalidPolicyOutput(f"{name} returned {mistake} at heaps {heaps}: {row}", index)
+    return probabilities
+
+
+def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
+    """Draws one action from each distribution.
+
+    Args:
+        probabilities: Shape ``(..., n_actions)``. Each row may sum to any positive number.
+        generator: Its draws decide. An action of probability 0 is never drawn, whatever they are.
+
+    Returns:
+        int64 of shape ``(...)``.
+    """
+    cumulative = probabilities.cumsum(axis=-1)
+    drawn = generator.random(probabilities.shape[:-1]) * cumulative[..., -1]
+    actions: NDArray[np.int64] = (cumulative <= drawn[..., None]).sum(axis=-1)
+    return actions
+
+
+def uniform_sample(support: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Draws one action uniformly from the nonzero entries of each row.
+
+    Args:
+        support: One nonzero entry or more in each row, shape ``(n, n_actions)``.
+        draws: One number from [0, 1) for each row, shape ``(n,)``.
+
+    Returns:
+        int64 of shape ``(n,)``.
+    """
+    candidates = np.flatnonzero(support)
+    number = np.count_nonzero(support, axis=1)
+    nth = number.cumsum() - number + (draws * number).astype(np.int64)
+    actions: NDArray[np.int64] = candidates[nth] - np.arange(len(support)) * support.shape[1]
+    return actions
 
 
 def _check_rules(rules: Any) -> None:
     if not isinstance(rules, NimRules):
-        raise TypeError(f"rules must be NimRules; got {rules!r}")
+        raise TypeError(f"rules must be a NimRules; got {rules!r}")
 
 
 def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
@@ -219,117 +446,19 @@ def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
     raise ValueError(f'{name} must be "random", "expert" or "take-N" with N of 1 or more; got {policy!r}')
 
 
-def checked_probabilities(
-    probabilities: Any, observation: NDArray[np.int64], action_mask: NDArray[np.int8], name: str = "policy"
-) -> NDArray[np.float64]:
-    """``probabilities`` as float64 of ``action_mask``'s shape, if they are a distribution over legal actions.
-
-    Args:
-        probabilities: What a policy answered, shape ``(..., n_actions)``.
-        observation: The positions it was asked about, shape ``(..., n_heaps)``.
-        action_mask: Their legal actions, shape ``(..., n_actions)``.
-        name: The argument that gave the policy, to blame in an error.
-
-    Raises:
-        TypeError: They are not numbers.
-        ValueError: The shape is wrong, or a row is negative or not finite, does not sum to 1, or puts
-            weight on an illegal action; the message names the first such position.
-    """
-    weights = _as_array(probabilities)
-    if weights.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must answer numbers as probabilities; got {_shortened(probabilities)}")
-    if weights.shape != action_mask.shape:
-        raise AnswerError(
-            f"{name} must answer probabilities of shape {action_mask.shape}, one per action; got shape "
-            f"{weights.shape}, {_shown(weights)}, for heaps {_shown(observation)}",
-            (0,) * (action_mask.ndim - 1),
-        )
-    weights = weights.astype(np.float64, order="C")  # as sums of rows depend on it in the last digit
-    wrongs = {
-        "negative or not a number": ~(weights >= 0).all(axis=-1),
-        "above 0 for an illegal action": ((weights > 0) & (action_mask == 0)).any(axis=-1),
-        "not of sum 1": ~(np.abs(weights.sum(axis=-1) - 1) <= ROUNDING),
-    }
-    is_wrong = np.any(list(wrongs.values()), axis=0)
-    if is_wrong.any():
-        where = tuple(np.argwhere(is_wrong)[0])
-        what = next(what for what, wrong in wrongs.items() if wrong[where])
-        raise AnswerError(
-            f"{name} answered probabilities {what} at heaps {observation[where].tolist()}: "
-            f"{_shown(weights[where])}",
-            where,
-        )
-    return weights
-
-
-def _as_array(answer: Any) -> NDArray[Any]:
-    """What a policy answered; an object where it is no regular array."""
+def _as_array(output: Any) -> NDArray[Any]:
+    """A policy's output as an array, of dtype object where it is not a regular array."""
     try:
-        return np.asarray(answer)
+        return np.asarray(output)
     except ValueError:
         return np.array(None)
 
 
-def _shortened(answer: Any) -> str:
-    text = " ".join(repr(answer).split())
+def _shortened(output: Any) -> str:
+    text = " ".join(repr(output).split())
     return text if len(text) <= 200 else f"{text[:197]}..."
 
 
-def _shown(array: NDArray[Any]) -> str:
-    """An array in the one line of an error."""
+def _formatted(array: NDArray[Any]) -> str:
+    """An array on one line."""
     return " ".join(np.array2string(array, precision=4, threshold=64, edgeitems=2).split())
-
-
-def ask(
-    policy: Policy, observation: NDArray[np.int64], action_mask: NDArray[np.int8], name: str = "policy"
-) -> NDArray[np.float64]:
-    """What a policy answers about a batch of positions, checked; it gets copies of what it is shown.
-
-    Raises:
-        TypeError, ValueError: As :func:`checked_probabilities`, and what the policy itself raises.
-    """
-    answer = policy.action_probabilities(observation.copy(), action_mask.copy())
-    return checked_probabilities(answer, observation, action_mask, name)
-
-
-def opponent_probabilities(
-    policy: Policy, observation: NDArray[np.int64], action_mask: NDArray[np.int8]
-) -> NDArray[np.float64]:
-    """What an environment's opponent answers, checked; it gets copies of what it is shown.
-
-    Raises:
-        TypeError, ValueError: It cannot answer, or answers anything but distributions over legal actions.
-    """
-    try:
-        answer = policy.action_probabilities(observation.copy(), action_mask.copy())
-    except ValueError as error:
-        if isinstance(policy, CallablePolicy):
-            raise  # it says by itself what was wrong
-        where = f" at heaps {observation.tolist()}" if observation.ndim == 1 else ""
-        raise ValueError(f"opponent={policy!r} cannot play{where}: {error}") from error
-    return checked_probabilities(answer, observation, action_mask, "opponent")
-
-
-def uniform_sample(choices: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The chosen action of each row, one uniform draw from [0, 1) choosing evenly among the nonzero entries.
-
-    Args:
-        choices: Nonzero where an action may be chosen, one or more in each row, shape ``(n, n_actions)``.
-        draws: Shape ``(n,)``.
-    """
-    chosen_from = np.flatnonzero(choices)
-    number = np.count_nonzero(choices, axis=1)
-    nth = number.cumsum() - number + (draws * number).astype(np.int64)
-    actions: NDArray[np.int64] = chosen_from[nth] - np.arange(len(choices)) * choices.shape[1]
-    return actions
-
-
-def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
-    """One action drawn from each distribution, int64 of shape ``(...)`` for ``(..., n_actions)``.
-
-    An action of probability 0 is never drawn, whatever the generator returns.
-    """
-    cumulative = probabilities.cumsum(axis=-1)
-    drawn = generator.random(probabilities.shape[:-1]) * cumulative[..., -1]
-    actions: NDArray[np.int64] = (cumulative <= drawn[..., None]).sum(axis=-1)
-    return actions

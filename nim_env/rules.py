@@ -1,4 +1,4 @@
-"""The rules of Nim, alone: positions, moves and transitions. No players, no randomness, no API."""
+"""The rules of Nim: positions, actions, transitions, indices and the terminal reward."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-MAX_ACTIONS = 1_000_000
-MAX_HEAPS = 10_000
-MAX_HEAP = int(np.iinfo(np.int64).max) - 1  # so that a heap size, and the number of its values, fit an int64
+_MAX_ACTIONS = 1_000_000
+_MAX_HEAPS = 10_000
+_MAX_INT64 = int(np.iinfo(np.int64).max)
+_MAX_HEAP = _MAX_INT64 - 1  # so that a heap size, and the number of its values, fit an int64
+_MAX_LISTED = 100_000_000  # entries of all_positions(): 800 MB
 
 
 @dataclass(frozen=True)
 class NimRules:
-    """One game of Nim: its starting heaps and what may be done with them.
+    """One game of Nim: its starting heaps and its legal moves.
 
-    Players take turns; each takes one object or more from a single heap. In normal play whoever takes
-    the last object wins; in misère play whoever takes it loses.
+    Two players take turns. Each takes one object or more from a single heap. In normal play the player who
+    takes the last object wins. In misère play that player loses.
 
-    A *position* is an array of heap sizes, shape ``(..., n_heaps)``: one position, or any number of
-    leading dimensions. An *action* is an index into :attr:`moves`. The methods are pure: arrays in, new
-    arrays out.
+    A *position* is an array of heap sizes, shape ``(..., n_heaps)``: one position, or a batch with any number of
+    leading dimensions. An *action* is an index into :attr:`moves`. The methods are pure functions: they take
+    arrays and return new arrays.
 
     Args:
         heaps: Starting heap sizes, integers of 0 or more, not all 0.
@@ -35,9 +37,18 @@ class NimRules:
         misere: Whether taking the last object loses (misère play) or wins (normal play).
 
     Raises:
-        TypeError: An argument is of the wrong kind (a boolean is not a number here, nor is 3.0).
+        TypeError: An argument has the wrong type (True and 3.0 are not integers here).
         ValueError: No heaps, a negative one, all empty, ``max_take`` below 1, or a game of more than a
             million actions or ten thousand heaps.
+
+    Example:
+        >>> rules = NimRules((1, 2), misere=False)
+        >>> print(rules)
+        Nim 1-2, normal play
+        >>> rules.moves
+        ((0, 1), (1, 1), (1, 2))
+        >>> rules.apply((1, 2), rules.action(1, 2))
+        array([1, 0])
     """
 
     heaps: tuple[int, ...] = (1, 3, 5, 7)
@@ -52,17 +63,24 @@ class NimRules:
         if not isinstance(self.misere, bool | np.bool_):
             raise TypeError(f"misere must be True or False; got {self.misere!r}")
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
-        if n_actions > MAX_ACTIONS:
+        if n_actions > _MAX_ACTIONS:
             raise ValueError(
                 f"heaps={_shortened(heaps)} with max_take={max_take} has {n_actions:,} actions, "
-                f"more than {MAX_ACTIONS:,}; use smaller heaps or a smaller max_take"
+                f"more than {_MAX_ACTIONS:,}; use smaller heaps or a smaller max_take"
             )
         object.__setattr__(self, "heaps", heaps)
         object.__setattr__(self, "max_take", max_take)
         object.__setattr__(self, "misere", bool(self.misere))
 
     def __reduce__(self) -> tuple[type[NimRules], tuple[tuple[int, ...], int | None, bool]]:
-        return NimRules, (self.heaps, self.max_take, self.misere)  # what is derived is not worth storing
+        return NimRules, (self.heaps, self.max_take, self.misere)  # without the cached properties
+
+    def __str__(self) -> str:
+        heaps = "-".join(map(str, self.heaps))
+        if self.n_heaps > 20:
+            heaps = f"with {self.n_heaps:,} heaps of up to {max(self.heaps):,}"
+        takes = "" if self.max_take is None else f", take 1 to {self.max_take}"
+        return f"Nim {heaps}{takes}, {'misère' if self.misere else 'normal'} play"
 
     @property
     def n_heaps(self) -> int:
@@ -84,12 +102,12 @@ class NimRules:
 
     @cached_property
     def move_heaps(self) -> NDArray[np.int64]:
-        """The heap each action takes from, shape ``(n_actions,)``, read-only."""
+        """The heap that each action takes from, int64 of shape ``(n_actions,)``, read-only."""
         return _read_only(np.array([heap for heap, _ in self.moves], dtype=np.int64))
 
     @cached_property
     def move_counts(self) -> NDArray[np.int64]:
-        """How many objects each action takes, shape ``(n_actions,)``, read-only."""
+        """The number of objects that each action takes, int64 of shape ``(n_actions,)``, read-only."""
         return _read_only(np.array([count for _, count in self.moves], dtype=np.int64))
 
     @cached_property
@@ -97,13 +115,16 @@ class NimRules:
         return {move: action for action, move in enumerate(self.moves)}
 
     @property
-    def last_mover_wins(self) -> bool:
-        """Whether whoever takes the last object wins."""
-        return not self.misere
+    def terminal_reward(self) -> float:
+        """The reward of the player who takes the last object: 1.0 in normal play, -1.0 in misère play.
+
+        The other player's reward is its negative.
+        """
+        return -1.0 if self.misere else 1.0
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """How many sizes each heap can have, so positions are the indices of an array of this shape."""
+        """The number of sizes of each heap, ``heaps + 1``. Positions are the indices of an array of this shape."""
         return tuple(size + 1 for size in self.heaps)
 
     @property
@@ -113,14 +134,79 @@ class NimRules:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """A position's index is ``sum(heaps * strides)``, last heap fastest, as in an array of :attr:`shape`."""
+        """The strides of an array of :attr:`shape`: a position's index is ``sum(heaps * strides)``."""
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
         return tuple(reversed(list(products)))
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
-        """What each action subtracts from a position's index; the empty position has index 0."""
+        """The number that each action subtracts from a position's index, ``n_actions`` of them."""
         return tuple(count * self.strides[heap] for heap, count in self.moves)
+
+    def index(self, heaps: ArrayLike) -> int | NDArray[np.int64]:
+        """The index of each position. The empty position has index 0, the full heaps have ``n_positions - 1``.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            For one position an int, exact in games of any size. For a batch int64 of shape ``(...)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`positions`; also for a batch of a game whose indices exceed int64.
+        """
+        positions = self.positions(heaps)
+        if positions.ndim == 1:
+            sizes: list[int] = positions.tolist()
+            return sum(size * stride for size, stride in zip(sizes, self.strides, strict=True))
+        self._check_batch_of_indices()
+        indices: NDArray[np.int64] = positions @ np.array(self.strides)
+        return indices
+
+    def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
+        """The position of each index: the inverse of :meth:`index`.
+
+        Args:
+            index: One index (an int of any size) or a batch, shape ``(...)``.
+
+        Returns:
+            int64 of shape ``(..., n_heaps)``.
+
+        Raises:
+            TypeError: An index is not an integer.
+            ValueError: An index is not between 0 and ``n_positions - 1``, or a batch of indices exceeds int64.
+        """
+        if np.ndim(index) == 0:
+            number = as_integer("index", index)
+            if not 0 <= number < self.n_positions:
+                raise ValueError(f"index must be 0 or more and below n_positions of {self}; got {number}")
+            sizes = zip(self.strides, self.shape, strict=True)
+            return np.array([number // stride % size for stride, size in sizes], dtype=np.int64)
+        self._check_batch_of_indices()
+        indices = _integer_array("index", index)
+        outside = (indices < 0) | (indices >= self.n_positions)
+        if outside.any():
+            raise ValueError(f"index must be 0 or more and below {self.n_positions}; got {indices[outside][0]}")
+        positions: NDArray[np.int64] = indices[..., None] // np.array(self.strides) % np.array(self.shape)
+        return positions
+
+    def all_positions(self) -> NDArray[np.int64]:
+        """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``.
+
+        The first row is the empty position, the last row the full heaps.
+
+        Raises:
+            ValueError: The array would have more than 100 million entries.
+        """
+        if self.n_positions * self.n_heaps > _MAX_LISTED:
+            raise ValueError(
+                f"{self} has too many positions to list, more than {_MAX_LISTED:,} heap sizes; use smaller heaps"
+            )
+        return self.from_index(np.arange(self.n_positions))
+
+    def _check_batch_of_indices(self) -> None:
+        if self.n_positions > _MAX_INT64:
+            raise ValueError(f"the indices of {self} exceed 64 bits; convert one position at a time")
 
     def action(self, heap: int, count: int) -> int:
         """The action that takes ``count`` objects from ``heap``: the inverse of :attr:`moves`.
@@ -132,16 +218,16 @@ class NimRules:
         move = as_integer("heap", heap), as_integer("count", count)
         if move not in self._actions:
             raise ValueError(
-                f"heap={move[0]}, count={move[1]} is no move of {self}; heaps are 0 to {self.n_heaps - 1}, "
+                f"heap={move[0]}, count={move[1]} is not a move of {self}; heaps are 0 to {self.n_heaps - 1}, "
                 f"counts from 1 to the size of the heap{'' if self.max_take is None else ' or max_take'}"
             )
         return self._actions[move]
 
     def positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
-        """``heaps`` as a new int64 array of positions of this game, shape ``(..., n_heaps)``.
+        """``heaps`` as a new, validated int64 array of shape ``(..., n_heaps)``.
 
         Raises:
-            TypeError: ``heaps`` holds anything but integers (booleans and whole floats included).
+            TypeError: ``heaps`` holds anything but integers (True and 1.0 are not integers here).
             ValueError: The last axis is not ``n_heaps`` long, or a heap is negative or above its start.
         """
         array = _integer_array("heaps", heaps)
@@ -154,12 +240,12 @@ class NimRules:
             first = tuple(np.argwhere(outside)[0])
             raise ValueError(
                 f"heaps must lie between 0 and the starting heaps {_shortened(self.heaps)}; "
-                f"got {array[first]} in heap {first[-1]}{_of(first[:-1])}"
+                f"got {array[first]} in heap {first[-1]}{_in_batch(first[:-1])}"
             )
         return array
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
-        """Which actions are legal: int8 ones and zeros, shape ``(..., n_actions)``.
+        """The legal actions: int8, 1 for legal and 0 for illegal, shape ``(..., n_actions)``.
 
         Raises:
             TypeError, ValueError: As :meth:`positions`.
@@ -181,12 +267,19 @@ class NimRules:
         return [self.moves[action] for action in np.flatnonzero(self.action_mask(position))]
 
     def apply(self, heaps: ArrayLike, actions: ArrayLike) -> NDArray[np.int64]:
-        """The positions after ``actions``, int64, leading dimensions broadcast against each other.
+        """The positions after ``actions``.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+            actions: One action or a batch, shape ``(...)``; broadcast against the leading dimensions of ``heaps``.
+
+        Returns:
+            int64 of shape ``(..., n_heaps)``.
 
         Raises:
             TypeError: ``heaps`` or ``actions`` holds anything but integers.
             ValueError: An action is out of range or illegal in its position, or the leading dimensions do not
-                fit together.
+                broadcast.
         """
         position = self.positions(heaps)
         action = _integer_array("actions", actions)
@@ -207,12 +300,12 @@ class NimRules:
             before = np.broadcast_to(position, after.shape)[first]
             raise ValueError(
                 f"action {wrong}, take {self.move_counts[wrong]} from heap {self.move_heaps[wrong]}, "
-                f"is illegal at {before.tolist()}{_of(first)}; see action_mask(heaps)"
+                f"is illegal at {before.tolist()}{_in_batch(first)}; see action_mask(heaps)"
             )
         return after
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-        """Whether nothing is left to take, booleans of shape ``(...)``.
+        """Whether all heaps are empty: bool of shape ``(...)``.
 
         Raises:
             TypeError, ValueError: As :meth:`positions`.
@@ -230,8 +323,8 @@ def as_integer(name: str, value: Any) -> int:
     return operator.index(value)
 
 
-def _of(position: tuple[np.intp, ...]) -> str:
-    return f" of position {', '.join(map(str, position))}" if position else ""
+def _in_batch(where: tuple[np.intp, ...]) -> str:
+    return f" of position {', '.join(map(str, where))}" if where else ""
 
 
 def _heap_sizes(heaps: Any) -> tuple[int, ...]:
@@ -239,12 +332,12 @@ def _heap_sizes(heaps: Any) -> tuple[int, ...]:
         raise TypeError(f"heaps must be a sequence of integers such as (1, 3, 5, 7); got {heaps!r}")
     if isinstance(heaps, np.ndarray) and heaps.ndim != 1:
         raise ValueError(f"heaps must be one-dimensional, one size per heap; got shape {heaps.shape}")
-    if len(heaps) > MAX_HEAPS:
-        raise ValueError(f"heaps must hold {MAX_HEAPS:,} sizes or fewer; got {len(heaps):,}")
+    if len(heaps) > _MAX_HEAPS:
+        raise ValueError(f"heaps must hold {_MAX_HEAPS:,} sizes or fewer; got {len(heaps):,}")
     sizes = tuple(as_integer(f"heaps[{index}]", size) for index, size in enumerate(heaps))
-    if not sizes or min(sizes) < 0 or max(sizes) > MAX_HEAP or not any(sizes):
+    if not sizes or min(sizes) < 0 or max(sizes) > _MAX_HEAP or not any(sizes):
         raise ValueError(
-            f"heaps must hold one size or more, each 0 to {MAX_HEAP}, not all 0; got {_shortened(sizes)}"
+            f"heaps must hold one size or more, each 0 to {_MAX_HEAP}, not all 0; got {_shortened(sizes)}"
         )
     return sizes
 
@@ -255,17 +348,17 @@ def _integer_array(name: str, values: ArrayLike) -> NDArray[np.int64]:
     except ValueError as error:
         raise ValueError(f"{name} must be a regular array of integers; {error}") from None
     if array.dtype.kind == "u" or (array.dtype.kind == "O" and all(type(value) is int for value in array.flat)):
-        if (abs(array) > MAX_HEAP).any():
+        if (abs(array) > _MAX_HEAP).any():
             raise ValueError(f"{name} must lie within 64 bits; got {_shortened(values)}")
         array = array.astype(np.int64)
     holds_bool = not isinstance(values, np.ndarray) and array.size and _has_boolean(values)
     if array.dtype.kind != "i" or holds_bool:
-        raise TypeError(f"{name} must hold integers alone; got {_shortened(values)}")
+        raise TypeError(f"{name} must hold only integers; got {_shortened(values)}")
     return array.astype(np.int64)
 
 
 def _has_boolean(values: Any) -> bool:
-    # NumPy turns [True, 2] into integers, so a sequence is searched before it is trusted
+    # NumPy turns [True, 2] into integers, so sequences are searched for booleans
     if isinstance(values, list | tuple):
         return any(_has_boolean(value) for value in values)
     return isinstance(values, bool | np.bool_)

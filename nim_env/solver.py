@@ -1,8 +1,8 @@
 """Exact values of every move, and exact best responses, by backward induction.
 
-A move makes a position smaller, so the positions with fewer objects are worked out first (Zermelo 1913; for games
-of perfect information Kuhn 1953, "Extensive games and the problem of information"). Nothing here knows the theory
-of Nim: the two are held against each other in the tests.
+A move makes a position smaller, so positions with fewer objects are solved first (Zermelo 1913; for games of
+perfect information Kuhn 1953, "Extensive games and the problem of information"). The solver does not use
+:mod:`nim_env.theory`; the tests compare the two.
 """
 
 from __future__ import annotations
@@ -15,56 +15,56 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env.policies import PolicyLike, UniformPolicy, as_policy, ask
+from nim_env._chunks import chunks
+from nim_env.policies import PolicyLike, UniformPolicy, as_policy, query_policy
 from nim_env.rules import NimRules
 
-MAX_POSITIONS = 50_000_000  # of a game that is swept; they take a gigabyte, a few where most are mistakes
-MAX_ENTRIES = 10_000_000_000  # positions times actions; they take minutes, and hours with a slow policy
-MOST = 1e300  # a reward may be
-BATCH_ENTRIES = 2**22  # worked on at once, 32 MB for an array of them
+_MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
+_MAX_ENTRIES = 10_000_000_000  # positions times actions: a sweep takes minutes, with a slow policy hours
+_MAX_REWARD = 1e300
 
 
 @dataclass(frozen=True, eq=False)
 class Solution(UniformPolicy):
-    """What every move of a game is worth to whoever makes it; as a policy it makes the best ones.
+    """The value of every move of a game to the player who makes it. As a policy it plays the best moves.
 
-    Rewards come at the end of the game: ``win_reward`` to the winner, its negative to the loser. Each ply that
-    lies between a move and the end discounts them by ``gamma``.
+    The winner's reward at the end of the game is ``win_reward``, the loser's its negative. Each ply between a move
+    and the end discounts it by ``gamma``.
 
     Attributes:
         rules: The game.
-        table: What each position is worth to the player who has just moved there (its afterstate value, Sutton
-            and Barto 2018, section 6.8): float64 of shape ``(n_positions,)``, by index.
+        table: The value of each position to the player who has just moved there (its afterstate value, Sutton and
+            Barto 2018, section 6.8): float64 of shape ``(n_positions,)``, by the position's index.
     """
 
     rules: NimRules
     table: NDArray[np.float64] = field(repr=False)
 
     def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """What positions are worth to the player who has just moved there: float64, shape ``(...)``.
+        """The value of positions to the player who has just moved there: float64, shape ``(...)``.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
         """
-        return self.table[self._indices(self.rules.positions(heaps))]
+        return self.table[self.rules.index(heaps)]
 
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """What every move is worth to the player who makes it: float64, shape ``(..., n_actions)``.
+        """The value of every move to the player who makes it: float64, shape ``(..., n_actions)``.
 
-        Illegal moves are -inf, so that a maximum is over the legal ones.
+        Illegal moves have the value -inf.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
         """
-        positions = self.rules.positions(heaps)
-        legal = self.rules.action_mask(positions)
-        after = self.table[_next_indices(self.rules, self._indices(positions), legal)]
-        return np.where(legal, after, -np.inf)
+        legal = self.rules.action_mask(heaps)
+        indices = np.asarray(self.rules.index(heaps))
+        return np.where(legal, self.table[_next_indices(self.rules, indices, legal)], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """What positions are worth to the player to move, who plays the best move: float64, shape ``(...)``.
+        """The value of positions to the player to move under best play: float64, shape ``(...)``.
 
-        In the empty position the game is over, and the value is what the player to move then gets.
+        The value of the empty position is the reward of the player to move there, whose opponent took the last
+        object.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -73,12 +73,12 @@ class Solution(UniformPolicy):
         values: NDArray[np.float64] = np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
         return values
 
-    def choices(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
-        """The best moves: int8 ones and zeros, shape ``(..., n_actions)``.
+    def support(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
+        """The best moves: int8, shape ``(..., n_actions)``.
 
         Args:
             observation: Heap sizes, shape ``(..., n_heaps)``.
-            action_mask: Without effect, the rules say what is legal.
+            action_mask: Unused; the legal moves follow from the heap sizes.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -87,70 +87,60 @@ class Solution(UniformPolicy):
         best: NDArray[np.int8] = np.isfinite(values) & (values == values.max(axis=-1, keepdims=True))
         return best.view(np.int8)
 
-    def _indices(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        indices: NDArray[np.int64] = positions @ np.array(self.rules.strides)
-        return indices
-
 
 def solve(rules: NimRules, gamma: float = 1.0, win_reward: float = 1.0) -> Solution:
-    """What every move of every position is worth under perfect play, in the mover's view.
+    """The value of every move in every position under perfect play.
 
-    Q(s, a) is the reward where the move ends the game, else -γ max Q(s′, ·), since what one player wins the other
-    loses (the fixed point of minimax-Q; Littman 1994, "Markov games as a framework for multi-agent reinforcement
-    learning"). With a small discount values of long games come to lie below the smallest float64, which is 0: at
-    0.5 after a thousand plies.
+    Q(s, a) is the reward where the move ends the game, else -γ max Q(s′, ·), since the game is zero-sum (the fixed
+    point of minimax-Q; Littman 1994, "Markov games as a framework for multi-agent reinforcement learning"). With a
+    small discount the values of long games underflow to 0: at 0.5 after a thousand plies.
 
     Args:
         rules: The game.
-        gamma: The discount of a ply, 0 to 1. Below 1 a win is worth more the sooner it comes.
-        win_reward: What the winner gets and the loser pays, above 0.
+        gamma: The discount of a ply, 0 to 1. Below 1 an earlier win is worth more.
+        win_reward: The winner's reward, above 0. The loser's is its negative.
 
     Raises:
-        TypeError: An argument is of the wrong kind.
-        ValueError: ``gamma`` or ``win_reward`` is out of range, or the game has more positions than can be swept.
+        TypeError: An argument has the wrong type.
+        ValueError: ``gamma`` or ``win_reward`` is out of range, or the game has too many positions.
     """
     _check_rewards(gamma, win_reward)
-    parts = sweep(rules)
-    afterstates = _ends(rules, win_reward)
-    for part in parts:
-        for layer in part.layers:
-            afterstates[part.indices[layer]] = -gamma * part.best(layer, afterstates)
+    batches = iter_positions(rules)
+    afterstates = _terminal_values(rules, win_reward)
+    for batch in batches:
+        for layer in batch.layers:
+            afterstates[batch.indices[layer]] = -gamma * batch.best(layer, afterstates)
     return Solution(rules, afterstates)
 
 
 def best_response(rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_reward: float = 1.0) -> Solution:
-    """The best play against a policy that is known, and what every move is then worth to whoever responds.
+    """The best play against a known policy, and the value of every move to the player who plays it.
 
-    The policy plays the other side; where it draws its moves, values are expectations.
+    The policy plays the other side. Where it is stochastic, values are expectations.
 
     Args:
         rules: The game.
         policy: The policy to play against.
         gamma: The discount of a ply, 0 to 1.
-        win_reward: What the winner gets and the loser pays, above 0.
+        win_reward: The winner's reward, above 0. The loser's is its negative.
 
     Raises:
-        TypeError: An argument is of the wrong kind.
-        ValueError: As :func:`solve`; or the policy answers anything but a distribution over legal actions.
+        TypeError: An argument has the wrong type.
+        ValueError: As :func:`solve`; or the policy returns anything but a distribution over legal actions.
     """
     _check_rewards(gamma, win_reward)
-    player = as_policy(policy, rules)
-    parts = sweep(rules)
-    mine = _ends(rules, win_reward)  # what positions are worth to the response that has just moved there
-    theirs = -mine  # and where the policy has
-    for part in parts:
-        probabilities = ask(player, part.heaps, part.action_mask)
-        for layer in part.layers:
-            here = part.indices[layer]
-            mine[here] = gamma * part.expected(layer, theirs, probabilities)
-            theirs[here] = gamma * part.best(layer, mine)
-    return Solution(rules, mine)
+    opponent = as_policy(policy, rules)
+    batches = iter_positions(rules)
+    response = ResponseValues(rules, win_reward, gamma)
+    for batch in batches:
+        response.update(batch, query_policy(opponent, batch.heaps, batch.action_mask))
+    return Solution(rules, response.afterstates)
 
 
-class Part(NamedTuple):
-    """Some positions of a sweep, none of them the empty one, and where their moves lead.
+class PositionBatch(NamedTuple):
+    """Unfinished positions and the positions that their moves lead to.
 
-    A *layer* is a slice of them whose positions lead to none of each other, but to earlier ones alone.
+    A *layer* is a slice of positions with the same number of objects. Their moves lead to earlier positions only.
     """
 
     indices: NDArray[np.int64]
@@ -160,19 +150,19 @@ class Part(NamedTuple):
     action_mask: NDArray[np.int8]
     """Shape ``(n, n_actions)``."""
     next_indices: NDArray[np.int64]
-    """Shape ``(n, n_actions)``; of illegal moves 0."""
+    """Shape ``(n, n_actions)``; 0 for illegal actions."""
     layers: list[slice]
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The largest value that a legal move leads to."""
-        led_to, legal = values[self.next_indices[layer]], self.action_mask[layer].view(np.bool_)
-        largest: NDArray[np.float64] = led_to.max(axis=1, where=legal, initial=-np.inf)
+        """The largest value that a legal move leads to, shape ``(n_layer,)``, given values by index."""
+        next_values, legal = values[self.next_indices[layer]], self.action_mask[layer].view(np.bool_)
+        largest: NDArray[np.float64] = next_values.max(axis=1, where=legal, initial=-np.inf)
         return largest
 
     def expected(
         self, layer: slice, values: NDArray[np.float64], probabilities: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The mean of the values led to; exactly 1 where all are 1, however the probabilities were rounded."""
+        """The mean value that the moves lead to, shape ``(n_layer,)``; exactly 1 where all values are 1."""
         weights = probabilities[layer]
         mean: NDArray[np.float64] = (weights * values[self.next_indices[layer]]).sum(axis=1) / weights.sum(axis=1)
         return mean
@@ -180,50 +170,71 @@ class Part(NamedTuple):
     def all_lead_to(
         self, layer: slice, is_good: NDArray[np.bool_], chosen: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Whether every chosen move leads to a good position; True where none is chosen."""
+        """Whether every chosen move leads to a good position, shape ``(n_layer,)``; True where none is chosen."""
         leads_to_good = is_good[self.next_indices[layer]]
         return np.asarray((leads_to_good | ~chosen[layer]).all(axis=1))
 
 
-def sweep(rules: NimRules) -> Iterator[Part]:
-    """All positions but the empty one, those with fewer objects first.
+class ResponseValues:
+    """The values of a best response, updated batch by batch in the order of :func:`iter_positions`.
+
+    Args:
+        rules: The game.
+        win_reward: The winner's reward.
+        gamma: The discount of a ply.
+
+    Attributes:
+        afterstates: The value of each position to the responding player who has just moved there, shape
+            ``(n_positions,)``.
+    """
+
+    def __init__(self, rules: NimRules, win_reward: float = 1.0, gamma: float = 1.0) -> None:
+        self.gamma = gamma
+        self.afterstates = _terminal_values(rules, win_reward)
+        self._after_opponent = -self.afterstates  # where the policy has just moved
+
+    def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
+        """Computes the values of a batch, given the policy's probabilities, shape ``(n, n_actions)``."""
+        for layer in batch.layers:
+            indices = batch.indices[layer]
+            expected = batch.expected(layer, self._after_opponent, probabilities)
+            self.afterstates[indices] = self.gamma * expected
+            self._after_opponent[indices] = self.gamma * batch.best(layer, self.afterstates)
+
+
+def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
+    """All positions but the empty one in batches, those with fewer objects first.
 
     Raises:
-        TypeError: ``rules`` are no NimRules.
-        ValueError: The game has more positions or moves than can be swept.
+        TypeError: ``rules`` is not a NimRules.
+        ValueError: The game has too many positions or actions. It is raised at once.
     """
     if not isinstance(rules, NimRules):
-        raise TypeError(f"rules must be NimRules; got {rules!r}")
-    if rules.n_positions > MAX_POSITIONS or rules.n_positions * rules.n_actions > MAX_ENTRIES:
+        raise TypeError(f"rules must be a NimRules; got {rules!r}")
+    if rules.n_positions > _MAX_POSITIONS or rules.n_positions * rules.n_actions > _MAX_ENTRIES:
         size = f"{rules.n_positions:,}" if rules.n_positions < 10**18 else "more than 10^18"
         raise ValueError(
-            f"a game of {rules.n_heaps:,} heaps, {size} positions and {rules.n_actions:,} moves is too large to "
-            f"sweep (up to {MAX_POSITIONS:,} positions, and {MAX_ENTRIES:,} moves in all of them); "
-            "sample games with evaluation.play_match instead"
+            f"{rules} has {size} positions and {rules.n_actions:,} actions, too many for an exact sweep (up to "
+            f"{_MAX_POSITIONS:,} positions, and {_MAX_ENTRIES:,} positions times actions); sample games with "
+            "evaluation.play_match instead"
         )
-    return _parts(rules)
+    return _position_batches(rules)
 
 
-def batch_size(rules: NimRules) -> int:
-    """How many positions of a game are worked on at once."""
-    return max(1, BATCH_ENTRIES // rules.n_actions)
-
-
-def _parts(rules: NimRules) -> Iterator[Part]:
-    totals = _totals(rules)
-    order = totals.argsort(kind="stable")[1:]
-    for start in range(0, len(order), batch_size(rules)):
-        indices = order[start : start + batch_size(rules)]
-        heaps = indices[:, None] // np.array(rules.strides) % np.array(rules.shape)
+def _position_batches(rules: NimRules) -> Iterator[PositionBatch]:
+    totals = _total_objects(rules)
+    order = totals.argsort(kind="stable")
+    for part in chunks(rules, len(order) - 1, start=1):
+        indices = order[part]
+        heaps = rules.from_index(indices)
         mask = rules.action_mask(heaps)
-        cuts = np.flatnonzero(np.diff(totals[indices])) + 1
-        ends = [0, *cuts.tolist(), len(indices)]
-        layers = [slice(*pair) for pair in pairwise(ends)]
-        yield Part(indices, heaps, mask, _next_indices(rules, indices, mask), layers)
+        boundaries = np.flatnonzero(np.diff(totals[indices])) + 1
+        layers = [slice(*pair) for pair in pairwise([0, *boundaries.tolist(), len(indices)])]
+        yield PositionBatch(indices, heaps, mask, _next_indices(rules, indices, mask), layers)
 
 
-def _totals(rules: NimRules) -> NDArray[Any]:
-    """How many objects each position has, by index."""
+def _total_objects(rules: NimRules) -> NDArray[Any]:
+    """The number of objects of each position by index."""
     small = np.min_scalar_type(sum(rules.heaps))
     totals = np.zeros(1, dtype=small)
     for size in rules.heaps:
@@ -232,15 +243,15 @@ def _totals(rules: NimRules) -> NDArray[Any]:
 
 
 def _next_indices(rules: NimRules, indices: NDArray[np.int64], action_mask: NDArray[np.int8]) -> NDArray[np.int64]:
-    """Where each legal action leads, 0 for illegal ones: shape ``(..., n_actions)``."""
-    after: NDArray[np.int64] = (indices[..., None] - np.array(rules.offsets)) * action_mask
-    return after
+    """The index that each legal action leads to, 0 for illegal actions: shape ``(..., n_actions)``."""
+    next_indices: NDArray[np.int64] = (indices[..., None] - np.array(rules.offsets)) * action_mask
+    return next_indices
 
 
-def _ends(rules: NimRules, win_reward: float) -> NDArray[np.float64]:
-    """Room for the values of all positions, with that of the empty one to whoever has just emptied it."""
+def _terminal_values(rules: NimRules, win_reward: float) -> NDArray[np.float64]:
+    """Values by index, of which only that of the empty position is set: to the player who has just moved there."""
     values = np.empty(rules.n_positions)
-    values[0] = win_reward if rules.last_mover_wins else -win_reward
+    values[0] = rules.terminal_reward * win_reward
     return values
 
 
@@ -250,5 +261,5 @@ def _check_rewards(gamma: float, win_reward: float) -> None:
             raise TypeError(f"{name} must be a number; got {value!r}")
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
-    if not 0 < win_reward <= MOST:
-        raise ValueError(f"win_reward must be above 0 and at most {MOST:g}; got {win_reward}")
+    if not 0 < win_reward <= _MAX_REWARD:
+        raise ValueError(f"win_reward must be above 0 and at most {_MAX_REWARD:g}; got {win_reward}")

@@ -1,4 +1,4 @@
-"""What the environments of a single game share: starts, action checks and rendering."""
+"""What the environments of one game share: start positions, action checks and rendering."""
 
 from __future__ import annotations
 
@@ -10,45 +10,45 @@ import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
 from numpy.typing import NDArray
 
-from nim_env.arguments import GameArguments, illegal_move
-from nim_env.positions import index_of, positions
+from nim_env._arguments import GameArguments, illegal_move
+from nim_env._position_cache import position_cache
 from nim_env.rendering import View, as_pixels, as_text, close_window, open_window, show
 from nim_env.rules import as_integer
 
 
 class SingleGame(GameArguments):
-    """The part of a single-game environment that is neither Gymnasium's API nor PettingZoo's."""
+    """The part of an environment of one game that is neither Gymnasium's API nor PettingZoo's."""
 
-    def _set_up(self, *arguments: Any) -> None:
-        self._set_game(*arguments)
+    def __init__(self, *arguments: Any, **keywords: Any) -> None:
+        super().__init__(*arguments, **keywords)
         self._offsets = self.rules.offsets
-        self._positions = positions(self.rules)
-        self._first_index = self.rules.n_positions - 1
-        self._index: int | None = None  # of the position now; None before the first reset
+        self._positions = position_cache(self.rules)
+        self._full_index = self.rules.n_positions - 1
+        self._index: int | None = None  # of the position; None before the first reset
         self._is_over = False
-        self._is_shown = self.render_mode == "human"
         self._has_window = False
 
-    def _start_in(self, options: Mapping[str, Any]) -> int | None:
-        """The index of ``options["heaps"]``, or None where the options leave the start open."""
+    def _start_option(self, options: Mapping[str, Any]) -> int | None:
+        """The index of ``options["heaps"]``, or None without that option."""
         if not isinstance(options, Mapping):
             raise TypeError(f"options must be a dictionary or None; got {options!r}")
-        if options.get("heaps") is None:
+        heaps = options.get("heaps")
+        if heaps is None:
             return None
-        heaps = self.rules.positions(options["heaps"])
-        if heaps.ndim != 1 or not heaps.any():
+        position = self.rules.positions(heaps)
+        if position.ndim != 1 or not position.any():
             raise ValueError(
                 f'options["heaps"] must be one unfinished position, {self.rules.n_heaps} heap sizes not all 0; '
-                f"got {options['heaps']!r}"
+                f"got {heaps!r}"
             )
-        return index_of(self.rules, heaps)
+        return int(self.rules.index(position))
 
     def _random_start(self, generator: np.random.Generator) -> int:
-        """The index of a position other than the empty one, drawn uniformly."""
+        """The index of a uniformly drawn position other than the empty one."""
         while True:
             heaps = generator.integers(self.rules.shape)
             if heaps.any():
-                return index_of(self.rules, heaps)
+                return int(self.rules.index(heaps))
 
     def _checked_action(self, action: Any) -> int:
         try:
@@ -59,14 +59,14 @@ class SingleGame(GameArguments):
             raise InvalidAction(f"action must be an integer from 0 to {self._n_actions - 1}; got {action!r}")
         return number
 
-    def _illegal(self, action: int, index: int) -> InvalidAction:
-        return InvalidAction(illegal_move(self.rules, action, self._positions[index].heaps.tolist()))
+    def _illegal_action_error(self, action: int, index: int) -> InvalidAction:
+        return InvalidAction(illegal_move(self.rules, action, self._heaps(index)))
 
     def _view(self) -> View:
-        """What there is to see of the game."""
+        """The game as :mod:`nim_env.rendering` draws it."""
         raise NotImplementedError
 
-    def _heaps_at(self, index: int) -> list[int]:
+    def _heaps(self, index: int) -> list[int]:
         heaps: list[int] = self._positions[index].heaps.tolist()
         return heaps
 
@@ -75,10 +75,10 @@ class SingleGame(GameArguments):
 
         Returns:
             ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``. ``"human"``: None;
-            the window, which ``reset`` and ``step`` keep up to date, is drawn anew.
+            the window, which ``reset`` and ``step`` update, is drawn again.
 
         Raises:
-            gymnasium.error.ResetNeeded: There is no game yet.
+            gymnasium.error.ResetNeeded: The environment was not reset yet.
             gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
             RuntimeError: ``"human"`` without a display.
         """
@@ -87,7 +87,7 @@ class SingleGame(GameArguments):
         if self.render_mode is None:
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
-        if self._is_shown:
+        if self.render_mode == "human":
             show(self._view())
             self._has_window = True
             return None
@@ -99,6 +99,6 @@ class SingleGame(GameArguments):
             close_window()
             self._has_window = False
 
-    def _open(self) -> None:
+    def _open_window(self) -> None:
         open_window()
         self._has_window = True

@@ -1,0 +1,395 @@
+"""Nim for Stable-Baselines3: a fast ``VecEnv``, trained models as players, and exact evaluation during training.
+
+It needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env`` does not import it.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import ArrayLike, NDArray
+
+from nim_env import evaluation
+from nim_env.policies import Policy, tabulate
+from nim_env.rules import NimRules
+from nim_env.vector_env import NimVectorEnv
+
+try:
+    import torch
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+    from stable_baselines3.common.policies import BasePolicy
+    from stable_baselines3.common.vec_env import VecEnv
+except ImportError as error:
+    raise DependencyNotInstalled('nim_env.sb3 needs Stable-Baselines3; run pip install "nim-env[sb3]"') from error
+
+Indices = int | Iterable[int] | None
+
+_MAX_SNAPSHOT_ENTRIES = 2_000_000  # positions times actions of a snapshot that is stored as a table
+
+
+class NimVecEnv(VecEnv):
+    """A :class:`nim_env.vector_env.NimVectorEnv` as a Stable-Baselines3 ``VecEnv``.
+
+    ```python
+    import gymnasium as gym
+    from nim_env.sb3 import NimVecEnv
+    from sb3_contrib import MaskablePPO
+    from stable_baselines3.common.vec_env import VecMonitor
+
+    env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
+    MaskablePPO("MlpPolicy", VecMonitor(env)).learn(100_000)  # VecMonitor logs the episodes' returns
+    ```
+
+    It behaves as ``DummyVecEnv``: rewards are float32; at the end of an episode the last observation is in
+    ``info["terminal_observation"]``, the first observation of the next episode is returned, and its info is in
+    ``reset_infos``; ``info["TimeLimit.truncated"]`` is always there. ``env_method("action_masks")`` returns the
+    masks for sb3-contrib. They and the masks in the infos are read-only. One generator draws for all environments,
+    so only the first of the seeds of :meth:`seed` counts.
+
+    Args:
+        env: A vector environment of Nim in same-step autoreset mode; wrapped or not.
+
+    Raises:
+        TypeError: ``env`` is not a vector environment of Nim.
+        ValueError: It has another autoreset mode.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        if not isinstance(env, VectorEnv) or not isinstance(env.unwrapped, NimVectorEnv):
+            raise TypeError(
+                f'env must be a vector environment of Nim, from gym.make_vec("Nim-v0", ...); got {env!r}'
+            )
+        if env.unwrapped.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(
+                f'env must be made with autoreset_mode="SameStep"; got {env.unwrapped.autoreset_mode.value!r}'
+            )
+        self.env, self.unwrapped_env = env, env.unwrapped
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self.metadata = env.metadata
+
+    def reset(self) -> Any:
+        """Starts an episode in every environment.
+
+        The seed of :meth:`seed` and the options of ``set_options`` are used once.
+
+        Returns:
+            The observations, shape ``(num_envs, ...)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`NimVectorEnv.reset`.
+        """
+        observations, infos = self.env.reset(seed=self._seeds[0], options=self._batched_options())
+        self.reset_infos = self._list_infos(infos)
+        for info in self.reset_infos:
+            del info["TimeLimit.truncated"]
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Stores the actions of the next :meth:`step_wait`, shape ``(num_envs,)``."""
+        self.actions = actions
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Plays the stored actions.
+
+        Returns:
+            Observations, shape ``(num_envs, ...)``; rewards, float32 of shape ``(num_envs,)``; dones, bool of
+            shape ``(num_envs,)``; and a list of ``num_envs`` infos.
+
+        Raises:
+            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction: As :meth:`NimVectorEnv.step`.
+        """
+        observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
+        dones = terminated | truncated
+        listed = self._list_infos(infos)
+        if dones.any():
+            ended = dones.nonzero()[0].tolist()
+            final, final_observations = infos["final_info"], infos["final_obs"]
+            final["action_mask"].flags.writeable = False
+            keys = [key for key in final if not key.startswith("_")]
+            is_truncated = (truncated & ~terminated).tolist()
+            for index in ended:
+                del listed[index]["TimeLimit.truncated"]  # it belongs to the end of an episode
+                self.reset_infos[index] = listed[index]
+                listed[index] = {
+                    **{key: final[key][index] for key in keys},
+                    "TimeLimit.truncated": is_truncated[index],
+                    "terminal_observation": final_observations[index],
+                }
+        return observations, rewards.astype(np.float32), dones, listed
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.env.close()
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether the environment or one of its wrappers has an attribute."""
+        return hasattr(_owner(self.env, attr_name), attr_name)
+
+    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
+        """An attribute of the environment or of its wrappers, once for each of ``indices``.
+
+        Raises:
+            AttributeError: There is no attribute of that name.
+            IndexError: An index is out of range.
+        """
+        return [getattr(_owner(self.env, attr_name), attr_name)] * len(self._checked_indices(indices))
+
+    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
+        """Sets an attribute of all environments.
+
+        Raises:
+            IndexError: An index is out of range.
+            ValueError: ``indices`` leave environments out, which share their attributes.
+        """
+        if sorted(set(self._checked_indices(indices))) != list(range(self.num_envs)):
+            raise ValueError(f"all environments share {attr_name!r}; set it for all, got indices={indices!r}")
+        setattr(_owner(self.env, attr_name), attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
+        """Calls a method of the vector environment once.
+
+        Args:
+            method_name: A method that returns one result for each environment, such as ``action_masks``, or None,
+                such as ``set_opponent``.
+            *args: Its arguments.
+            indices: The environments whose results are returned; ``None`` for all.
+            **kwargs: Its keyword arguments.
+
+        Raises:
+            AttributeError: There is no method of that name.
+            IndexError: An index is out of range.
+            ValueError: The method does not return one result for each environment.
+        """
+        wanted = self._checked_indices(indices)
+        if method_name == "action_masks":
+            results: Any = self.unwrapped_env.mask_rows()
+        else:
+            method = getattr(_owner(self.env, method_name), method_name)
+            results = [] if method_name in ("reset", "step") else method(*args, **kwargs)
+        if results is None:
+            results = [None] * self.num_envs
+        if not isinstance(results, np.ndarray | tuple | list) or len(results) != self.num_envs:
+            raise ValueError(
+                f"env_method needs a method with one result for each environment; got {method_name!r}"
+            )
+        return [results[index] for index in wanted]
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:  # noqa: ARG002
+        """False for each of ``indices``: there are no single environments to wrap."""
+        return [False] * len(self._checked_indices(indices))
+
+    def _checked_indices(self, indices: Indices) -> list[int]:
+        every = range(self.num_envs)
+        return list(every) if indices is None else [every[index] for index in self._get_indices(indices)]
+
+    def _batched_options(self) -> dict[str, Any] | None:
+        """The options of all environments as those of the vector environment."""
+        if len(self._options) != self.num_envs or not all(isinstance(options, dict) for options in self._options):
+            raise ValueError(
+                f"set_options needs a dictionary, or one for each of the {self.num_envs} environments; "
+                f"got {self._options!r}"
+            )
+        names = {name for options in self._options for name in options}
+        return {name: [options.get(name) for options in self._options] for name in names} or None
+
+    def _list_infos(self, infos: dict[str, Any]) -> list[dict[str, Any]]:
+        """One info for each environment, without the final ones."""
+        listed: list[dict[str, Any]] = [
+            {"action_mask": mask, "illegal_action": False, "TimeLimit.truncated": False}
+            for mask in self.unwrapped_env.mask_rows()
+        ]
+        if "to_play" in infos:
+            for info, player in zip(listed, infos["to_play"].tolist(), strict=True):
+                info["to_play"] = player
+        return listed
+
+
+class ModelPolicy:
+    """A Stable-Baselines3 model as a player: an opponent, or a policy to evaluate.
+
+    The probabilities of illegal actions are 0, whether or not the algorithm uses masks. A value-based model (DQN)
+    plays the legal action of the largest Q-value. An actor-critic model (PPO, A2C, MaskablePPO) draws from the
+    softmax over its legal logits.
+
+    ```python
+    evaluation.mastery(rules, ModelPolicy(model, env))
+    gym.make("Nim-v0", opponent=ModelPolicy(model, env))
+    ```
+
+    Args:
+        model: The model. The policy follows its training; :meth:`snapshot` makes one that does not.
+        env: The environment that the model was trained in, or one like it: its rules and its observation encoding
+            (:mod:`nim_env.wrappers`) are used. A Gymnasium environment, a vector environment or a ``VecEnv``.
+        deterministic: Whether an actor-critic model plays its most probable legal action.
+
+    Raises:
+        TypeError: ``model`` is not a Stable-Baselines3 model with discrete actions, or ``env`` is not of Nim.
+        ValueError: The model was trained on other observations or actions.
+    """
+
+    def __init__(self, model: BaseAlgorithm, env: Any, deterministic: bool = False) -> None:
+        if not isinstance(model, BaseAlgorithm):
+            raise TypeError(f"model must be a Stable-Baselines3 model; got {model!r}")
+        rules = _attribute(env, "rules")
+        if not isinstance(rules, NimRules):
+            raise TypeError(f"env must be an environment of Nim; got {env!r}")
+        self.rules, self.deterministic = rules, deterministic
+        self._encode = _attribute(env, "encode") or np.asarray
+        self._network: BasePolicy = model.policy
+        self._is_actor_critic = hasattr(self._network, "get_distribution")
+        if not (self._is_actor_critic or hasattr(self._network, "q_net")) or hasattr(self._network, "lstm_actor"):
+            raise TypeError(
+                f"model must be a DQN, PPO, A2C, MaskablePPO or the like, not recurrent; got {model!r}"
+            )
+        example = self._encode(np.array(rules.heaps))
+        is_seen = self._network.observation_space.contains(example)
+        if not is_seen or getattr(self._network.action_space, "n", None) != rules.n_actions:
+            raise ValueError(
+                f"model was trained on {self._network.observation_space} and {self._network.action_space}, "
+                f"not on the spaces of env, a game of {rules}"
+            )
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The probability of each action.
+
+        Args:
+            observation: Heap sizes, shape ``(..., n_heaps)``.
+            action_mask: The legal actions, shape ``(..., n_actions)``.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
+        """
+        mask = np.asarray(action_mask) != 0
+        preferences = np.where(mask, self._preferences(observation).reshape(mask.shape), -np.inf)
+        preferences -= preferences.max(axis=-1, keepdims=True)
+        if self.deterministic or not self._is_actor_critic:
+            best = preferences.argmax(axis=-1)
+            weights = (np.arange(mask.shape[-1]) == best[..., None]).astype(np.float64)
+        else:
+            weights = np.exp(preferences)
+        probabilities: NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
+        return probabilities
+
+    def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
+        """The model's value of positions to the player to move.
+
+        For an actor-critic model it is the critic's value, for a value-based model the largest legal Q-value.
+
+        Args:
+            heaps: Unfinished positions, shape ``(n, n_heaps)``.
+
+        Returns:
+            float64 of shape ``(n,)``, as :func:`nim_env.evaluation.report` takes it.
+        """
+        network: Any = self._network
+        if self._is_actor_critic:
+            with torch.no_grad():
+                values: NDArray[np.float64] = _to_numpy(network.predict_values(self._tensor(heaps))[:, 0])
+                return values
+        largest: NDArray[np.float64] = self._preferences(heaps).max(
+            axis=-1, where=self.rules.action_mask(heaps) != 0, initial=-np.inf
+        )
+        return largest
+
+    def snapshot(self) -> Policy:
+        """A copy of the policy that later training does not change: a table, or in large games a network."""
+        if self.rules.n_positions * self.rules.n_actions <= _MAX_SNAPSHOT_ENTRIES:
+            return tabulate(self.rules, self)
+        copied = object.__new__(ModelPolicy)
+        copied.__dict__.update(self.__dict__)
+        file = io.BytesIO()
+        self._network.save(file)  # type: ignore[arg-type]  # torch.save takes a file too
+        file.seek(0)
+        copied._network = type(self._network).load(file, device="cpu")  # type: ignore[arg-type]
+        return copied
+
+    def _preferences(self, heaps: ArrayLike) -> NDArray[np.float64]:
+        """Q-values or logits, shape ``(n, n_actions)`` for all leading dimensions flattened."""
+        network: Any = self._network
+        with torch.no_grad():
+            if self._is_actor_critic:
+                return _to_numpy(network.get_distribution(self._tensor(heaps)).distribution.logits)
+            return _to_numpy(network.q_net(self._tensor(heaps)))
+
+    def _tensor(self, heaps: ArrayLike) -> Any:
+        positions = np.asarray(heaps)
+        encoded = self._encode(positions.reshape(-1, positions.shape[-1]))
+        return self._network.obs_to_tensor(encoded)[0]
+
+
+class EvaluationCallback(BaseCallback):
+    """Evaluates the model exactly at intervals, and logs the figures of :func:`nim_env.evaluation.report`.
+
+    The logger (TensorBoard, CSV or the terminal) gets each figure under ``nim/``, such as ``nim/expert``. The
+    model is evaluated before the first step, after every ``eval_freq`` timesteps, and at the end of training.
+
+    Args:
+        eval_freq: The number of timesteps between two evaluations, counted over all environments.
+        deterministic: Whether the most probable actions are evaluated, or the distribution over actions.
+        verbose: As in every callback of Stable-Baselines3.
+
+    Attributes:
+        evaluations: One dictionary for each evaluation: ``timesteps`` and the figures.
+
+    Raises:
+        ValueError: ``eval_freq`` is below 1.
+    """
+
+    def __init__(self, eval_freq: int, deterministic: bool = True, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        if eval_freq < 1:
+            raise ValueError(f"eval_freq must be 1 or more; got {eval_freq}")
+        self.eval_freq, self.deterministic = eval_freq, deterministic
+        self.evaluations: list[dict[str, Any]] = []
+        self._next_evaluation = 0
+
+    def _on_training_start(self) -> None:
+        self._policy = ModelPolicy(self.model, self.training_env, self.deterministic)
+        self._next_evaluation = self.num_timesteps
+        self._evaluate_if_due()
+
+    def _on_step(self) -> bool:
+        self._evaluate_if_due()
+        return True
+
+    def _on_training_end(self) -> None:
+        self._next_evaluation = self.num_timesteps
+        self._evaluate_if_due()
+
+    def _evaluate_if_due(self) -> None:
+        if self.num_timesteps < self._next_evaluation:
+            return
+        self._next_evaluation = self.num_timesteps + self.eval_freq
+        if self.evaluations and self.evaluations[-1]["timesteps"] == self.num_timesteps:
+            return
+        figures = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
+        self.evaluations.append({"timesteps": self.num_timesteps, **figures})
+        for name, value in figures.items():
+            self.logger.record(f"nim/{name}", float(value))  # type: ignore[arg-type]  # values were given
+        self.logger.dump(self.num_timesteps)
+
+
+def _owner(env: Any, name: str) -> Any:
+    """The outermost wrapper of an environment that has an attribute, or the environment itself."""
+    while not hasattr(env, name) and hasattr(env, "env"):
+        env = env.env
+    return env
+
+
+def _attribute(env: Any, name: str) -> Any:
+    """An attribute of an environment of Gymnasium or Stable-Baselines3 or of its wrappers, None without one."""
+    if isinstance(env, VecEnv):
+        return env.get_attr(name)[0] if env.has_attr(name) else None
+    return getattr(_owner(env, name), name, None)
+
+
+def _to_numpy(tensor: torch.Tensor) -> NDArray[np.float64]:
+    return tensor.cpu().numpy().astype(np.float64)
