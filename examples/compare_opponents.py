@@ -48,7 +48,7 @@ def main(arguments: Arguments) -> None:
     check_picture(arguments.picture)
     check_at_least(1, checkpoints=arguments.checkpoints)
     with checking_arguments():
-        solver.sweep(arguments.rules)  # what is too large is refused before anything is learnt
+        solver.iter_positions(arguments.rules)  # what is too large is refused before anything is learnt
         new = make_all(arguments)
     learned = {setting: learn(arguments, setting, agent, env) for setting, (agent, env) in new.items()}
     Console().print(table_of(arguments, learned))
@@ -65,7 +65,7 @@ def learn(arguments: Arguments, setting: Setting, agent: agents.Agent, env: Game
         lambda agent: evaluation.mastery(arguments.rules, agent).expert,
         ", ".join(setting),
     )
-    return Learned(agent, history.rewards, mastery)
+    return Learned(agent, history.returns, mastery)
 
 
 def table_of(arguments: Arguments, learned: dict[Setting, Learned]) -> Table:
@@ -114,7 +114,7 @@ def picture_of(arguments: Arguments, learned: dict[Setting, Learned]) -> plt.Fig
     styles = dict(zip(LEARNERS, ("-", "--", ":"), strict=True))
     for (learner, teacher), result in learned.items():
         look = {"color": colours[teacher], "linestyle": styles[learner], "label": f"{learner}, {teacher}"}
-        won = np.append(0, (result.rewards > 0).cumsum())
+        won = np.append(0, (result.returns > 0).cumsum())
         wins.plot(games, 100 * (won[games] - won[games // 2]) / (games - games // 2), **look)
         mastery.plot([*result.mastery], 100 * np.array([*result.mastery.values()]), **look)
     wins.set(

@@ -329,7 +329,7 @@ def rollouts() -> list[Contender]:
 
 
 def nim_vec_env(number: int) -> Any:
-    from nim_env.sb3_vec_env import NimVecEnv
+    from nim_env.sb3 import NimVecEnv
 
     return NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=number, autoreset_mode="SameStep"))
 

@@ -28,8 +28,8 @@ from stable_baselines3.common.policies import BasePolicy  # noqa: E402
 from stable_baselines3.common.utils import LinearSchedule  # noqa: E402
 
 from nim_env import NimRules, evaluation, solver, theory, wrappers  # noqa: E402
-from nim_env.policies import Policy, as_policy  # noqa: E402
-from nim_env.sb3_vec_env import NimVecEnv  # noqa: E402
+from nim_env.policies import MixturePolicy, Policy, as_policy, batched, tabulate  # noqa: E402
+from nim_env.sb3 import NimVecEnv  # noqa: E402
 
 torch.distributions.Distribution.set_default_validate_args(False)  # else a fifth of a rollout goes into it
 
@@ -106,7 +106,7 @@ class Learning:
                 fail(
                     f"--teacher must be {SELF_PLAY}, {', '.join(BASELINES)} or another take-N; got {self.teacher}"
                 )
-        solver.sweep(self.rules)  # what is too large is refused before anything is learnt
+        solver.iter_positions(self.rules)  # what is too large is refused before anything is learnt
 
 
 @dataclass
@@ -182,10 +182,7 @@ class NetworkPolicy:
         """The player as it is now, whatever the network learns from now on."""
         if rules.n_positions * rules.n_actions > TABULATED:
             return NetworkPolicy(_copy(self.network), self.encode)
-        heaps = positions(rules)
-        table = np.zeros((rules.n_positions, rules.n_actions), dtype=np.float32)
-        table[1:] = self.action_probabilities(heaps, rules.action_mask(heaps))
-        return TablePolicy(table, np.array(rules.strides))
+        return tabulate(rules, self)
 
 
 def saved_model(path: Path, rules: NimRules) -> BestMoves:
@@ -216,43 +213,9 @@ def _copy(network: BasePolicy) -> BasePolicy:
     return type(network).load(file, device="cpu")
 
 
-@dataclass(frozen=True)
-class TablePolicy:
-    """A player by its table of probabilities, shape ``(n_positions, n_actions)``."""
-
-    table: np.ndarray
-    strides: np.ndarray
-
-    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:  # noqa: ARG002
-        return self.table[observation @ self.strides]
-
-
-class Pool:
-    """An opponent of many minds: at every move one of its members, drawn evenly, makes the move.
-
-    Of those added it keeps the newest ``size``; it is not asked before there is one.
-    """
-
-    def __init__(self, size: int, seed: int) -> None:
-        self.size, self.members = size, []
-        self._generator = np.random.default_rng(seed)
-
-    def add(self, member: Policy) -> None:
-        self.members = [*self.members, member][-self.size :]
-
-    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-        answers = np.empty(action_mask.shape)
-        minds = self._generator.integers(len(self.members), size=len(observation))
-        for mind, member in enumerate(self.members):
-            rows = np.flatnonzero(minds == mind)
-            if len(rows):
-                answers[rows] = member.action_probabilities(observation[rows], action_mask[rows])
-        return answers
-
-
 def positions(rules: NimRules) -> np.ndarray:
     """Every position but the empty one, in the order of their indices."""
-    return np.indices(rules.shape).reshape(rules.n_heaps, -1).T[1:]
+    return rules.all_positions()[1:]
 
 
 # --- Learning -------------------------------------------------------------------------------------
@@ -329,7 +292,7 @@ class Course(BaseCallback):
             positions that it was shown by then.
     """
 
-    def __init__(self, recipe: Recipe, pool: Pool | None, looks: int) -> None:
+    def __init__(self, recipe: Recipe, pool: MixturePolicy | None, looks: int) -> None:
         super().__init__()
         self.recipe, self.pool = recipe, pool
         self.lessons, self.seconds = 0, 0.0
@@ -387,7 +350,7 @@ def measured(rules: NimRules, player: NetworkPolicy) -> Row:
         ``expert`` and ``champion`` mastery of its best moves; ``exploitability`` of the moves that it draws; and
         ``value_accuracy``, the share of positions of which it rightly says who wins.
     """
-    found = evaluation.mastery(rules, player.best)
+    found = evaluation.mastery(rules, batched(player.best))
     return {
         "expert": found.expert,
         "champion": float(found.champion),
@@ -412,9 +375,9 @@ def learn(recipe: Recipe, looks: int, log: Path) -> list[Row]:
     return course.rows
 
 
-def new_pool(recipe: Recipe) -> Pool | None:
+def new_pool(recipe: Recipe) -> MixturePolicy | None:
     """The opponents of self-play."""
-    return Pool(recipe.pool, recipe.seed) if recipe.teacher == SELF_PLAY else None
+    return MixturePolicy(recipe.rules, max_size=recipe.pool) if recipe.teacher == SELF_PLAY else None
 
 
 def name_of_run(recipe: Recipe) -> str:

@@ -71,7 +71,7 @@ def make_all(training: Training) -> dict[Setting, tuple[agents.Agent, Games]]:
 def is_defined(learner: str, teacher: str) -> bool:
     """Whether a learner learns in a setting at all."""
     kind = LEARNERS[learner]
-    return kind.self_play is not None if teacher == SELF_PLAY else kind.learns_against_opponents
+    return kind.supports_self_play if teacher == SELF_PLAY else kind.supports_single_agent
 
 
 def make(training: Training, learner: str, teacher: str) -> tuple[agents.Agent, Games]:

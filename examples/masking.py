@@ -14,7 +14,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 
 from nim_env import NimRules, theory
-from nim_env.sb3_vec_env import NimVecEnv
+from nim_env.sb3 import NimVecEnv
 
 NUM_ENVS = 64
 ALGORITHMS = {"DQN": DQN, "PPO": PPO, "MaskablePPO": MaskablePPO}

@@ -94,13 +94,12 @@ def trained(
         heaps=rules.heaps,
         max_take=rules.max_take,
         misere=rules.misere,
-        opponent=None if kind.self_play else "random",
-        first_player=None if kind.self_play or sum(rules.heaps) > 1 else "agent",  # one object allows no opening
+        opponent=None if kind.supports_self_play else "random",
+        first_player=None
+        if kind.supports_self_play or sum(rules.heaps) > 1
+        else "agent",  # one object allows no opening
     )
-    try:
-        agent = kind(env.observation_space, env.action_space, seed=seed)
-    except ValueError:  # too large for a table of every position
-        agent = kind(env.observation_space, env.action_space, seed=seed, rows="hashed")
+    agent = kind(env.observation_space, env.action_space, seed=seed)
     agents.train(agent, env, games, seed=seed, callback=callback)
     return agent
 

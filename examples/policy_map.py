@@ -57,7 +57,7 @@ def main(arguments: Arguments) -> None:
     check_at_least(1, games=arguments.games, checkpoints=arguments.checkpoints)
     with checking_arguments():
         rules = arguments.rules
-        solver.sweep(rules)  # what is too large is refused before anything is learnt
+        solver.iter_positions(rules)  # what is too large is refused before anything is learnt
         as_policy(arguments.opponent, rules, "opponent")
         if arguments.player is not None:
             player, progress, name = entrant(arguments.player, rules, "--player"), {}, arguments.player
@@ -107,7 +107,7 @@ def picture_of(
     truth = solver.solve(rules, arguments.gamma).values(positions)
     winning = theory.winning_action_mask(rules, positions)
     draw(axes[0, 1], rules, truth, winning, "The truth (moves that win)", "value")
-    chances = evaluation.win_probability(rules, player, arguments.opponent, first=True, heaps=positions)
+    chances = evaluation.win_probability(rules, player, arguments.opponent, moves_first=True, heaps=positions)
     title = f"How probably it wins against {arguments.opponent}, moving first"
     draw(axes[1, 0], rules, 2 * np.asarray(chances) - 1, None, title, "probability of winning", ticks=(0, 0.5, 1))
     if progress:

@@ -50,6 +50,7 @@ from ray.tune.registry import register_env
 from rllib_players import ModulePlayer, SelfPlay, save_model
 
 from nim_env import NimRules, evaluation, solver
+from nim_env.policies import batched
 
 Row = dict[str, float | str | None]
 ROW = {"moves", "seconds", "speed", "network", "expert", "champion", "exploitability", "against_random"}
@@ -132,7 +133,7 @@ class Arguments:
         if self.minibatch > self.lesson:
             fail(f"--minibatch must be at most --lesson, {self.lesson:,}; got {self.minibatch:,}")
         check_network(self)
-        solver.sweep(self.rules)  # what is too large is refused before anything is learnt
+        solver.iter_positions(self.rules)  # what is too large is refused before anything is learnt
 
 
 def main(arguments: Arguments) -> None:
@@ -254,7 +255,7 @@ def look(arguments: Arguments, algorithm: PPO, rows: list[Row], so_far: Row) -> 
 def measured(rules: NimRules, module: ActionMaskingTorchRLModule) -> Row:
     """What a network knows of the game, exactly."""
     player = ModulePlayer(module, rules)
-    found = evaluation.mastery(rules, player.best)
+    found = evaluation.mastery(rules, batched(player.best))
     return {
         "expert": found.expert,
         "champion": found.champion,

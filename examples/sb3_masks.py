@@ -64,7 +64,7 @@ def main(arguments: Arguments) -> None:
         fail(f"--algorithms must name one or more of {', '.join(ALGORITHMS)}")
     with checking_arguments():
         rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
-        solver.sweep(rules)  # what is too large is refused before anything is learnt
+        solver.iter_positions(rules)  # what is too large is refused before anything is learnt
         as_policy(arguments.teacher, rules, "teacher")
         if not theory.is_winning(rules, deep.positions(rules)).any():
             fail(f"no position of {name_of(rules)}, can be won: there is nothing to learn")

@@ -29,6 +29,8 @@ from deep import Recipe
 from learners import name_of, percent
 from sb3_contrib import MaskablePPO
 
+from nim_env.policies import MixturePolicy
+
 
 @dataclass
 class Arguments(Recipe):
@@ -53,7 +55,7 @@ class Arguments(Recipe):
 class KeptCourse(deep.Course):
     """A course that leaves checkpoints on its way."""
 
-    def __init__(self, arguments: Arguments, pool: deep.Pool | None) -> None:
+    def __init__(self, arguments: Arguments, pool: MixturePolicy | None) -> None:
         super().__init__(arguments, pool, arguments.looks)
 
     def between_lessons(self) -> None:

@@ -50,7 +50,7 @@ def study(
         max_take=rules.max_take,
         misere=rules.misere,
         random_start=True,
-        opponent=None if LEARNERS[learner].self_play else "random",
+        opponent=None if LEARNERS[learner].supports_self_play else "random",
     )
     agent = LEARNERS[learner](env.single_observation_space, env.single_action_space, seed=seed, **hyperparameters)
     played, episodes, next_look, moves_needed = 0, 0, num_envs, None

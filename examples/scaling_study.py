@@ -70,7 +70,7 @@ def main(arguments: Arguments) -> None:
             for n_heaps in range(len(arguments.heaps), arguments.fewest - 1, -1)  # the longest runs first
         ]
         for rules in boards:
-            solver.sweep(rules)  # what is too large is refused before anything is learnt
+            solver.iter_positions(rules)  # what is too large is refused before anything is learnt
         arguments.folder.mkdir(parents=True, exist_ok=True)
     kept = joblib.Memory(arguments.folder, verbose=0).cache(study)
     runs = [

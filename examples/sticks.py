@@ -91,7 +91,7 @@ def main(arguments: Arguments) -> None:
         ) as bar:
 
             def after_game(_: agents.Agent, history: agents.History) -> None:
-                won.append(bool(history.rewards[-1] > 0))
+                won.append(bool(history.returns[-1] > 0))
                 bar.update()
 
             agents.train(agent, env, arguments.games, seed=arguments.seed, callback=after_game)

@@ -40,7 +40,7 @@ class Arguments(Training):
 def main(arguments: Arguments) -> None:
     check_picture(arguments.picture)
     with checking_arguments():
-        solver.sweep(arguments.rules)  # what is too large is refused before anything is learnt
+        solver.iter_positions(arguments.rules)  # what is too large is refused before anything is learnt
         entrants = {name: entrant(name, arguments.rules, "--enter") for name in arguments.enter}
         for name in entrants:
             if name in BASELINES:
@@ -66,7 +66,7 @@ def wins_of(arguments: Arguments, players: list[PolicyLike]) -> np.ndarray:
     wins = np.empty((len(players), len(players)))
     for pair in tqdm(list(np.ndindex(wins.shape)), desc="tournament", leave=False, disable=None):
         first, second = (players[index] for index in pair)
-        wins[pair] = evaluation.win_probability(arguments.rules, first, second, first=True)
+        wins[pair] = evaluation.win_probability(arguments.rules, first, second, moves_first=True)
     return wins
 
 

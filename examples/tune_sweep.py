@@ -125,7 +125,7 @@ class Arguments:
         check_at_least(-1, jobs=self.jobs)
         if not self.learners:
             fail(f"--learners must name one or more of {', '.join(LEARNERS)}")
-        solver.sweep(self.rules)  # what is too large is refused before anything is learnt
+        solver.iter_positions(self.rules)  # what is too large is refused before anything is learnt
 
 
 class Trial(tune.Trainable):

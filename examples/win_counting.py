@@ -65,13 +65,13 @@ def main(arguments: Arguments) -> None:
 
         def after_game(_: agents.Agent, history: agents.History) -> None:
             bar.update()
-            games = len(history.rewards)
+            games = len(history.returns)
             if games % arguments.every == 0:
-                won = (history.rewards[-arguments.every :] > 0).mean()
+                won = (history.returns[-arguments.every :] > 0).mean()
                 bar.write(f"{games} games, W/L ratio {won:.4f}")
 
         history = agents.train(agent, env, arguments.games, seed=arguments.seed, callback=after_game)
-    print(f"Won {(history.rewards > 0).sum()} of {len(history.rewards)} games against {arguments.opponent}.")
+    print(f"Won {(history.returns > 0).sum()} of {len(history.returns)} games against {arguments.opponent}.")
     save(picture_of(agent, env, arguments), arguments.picture)
 
 
