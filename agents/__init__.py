@@ -1,9 +1,20 @@
-"""Tabular learners for any environment of the Gymnasium or PettingZoo API. They know nothing of Nim."""
+"""Tabular agents for any environment of the Gymnasium or PettingZoo API, and the loop that trains them."""
 
-from agents.agent import Agent, load
+from agents.agent import Agent
 from agents.minimax_q import MinimaxQAgent
 from agents.q_learning import QLearningAgent
+from agents.saving import load
+from agents.tables import TabularAgent
 from agents.training import History, train
 from agents.win_count import WinCountAgent
 
-__all__ = ["Agent", "History", "MinimaxQAgent", "QLearningAgent", "WinCountAgent", "load", "train"]
+__all__ = [
+    "Agent",
+    "History",
+    "MinimaxQAgent",
+    "QLearningAgent",
+    "TabularAgent",
+    "WinCountAgent",
+    "load",
+    "train",
+]

@@ -1,111 +1,153 @@
-"""What the tabular agents share: spaces, a table, hyperparameters, randomness, and saving."""
+"""The interface of an agent."""
 
 from __future__ import annotations
 
-import errno
-import json
 import math
-import operator
 import os
-import tokenize
-import zipfile
-import zlib
 from abc import ABC, abstractmethod
-from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from agents.batches import row_counts
-from agents.checks import as_integer, as_share
-from agents.q_table import QTable, Rows
-from agents.space_json import space_from_json, space_to_json
-
-FORMAT = 1
-MOST = 1e300  # a reward may be, so that sums of them stay finite
-DAMAGE = (
-    *(EOFError, KeyError, MemoryError, OverflowError, RuntimeError, SyntaxError, TypeError, ValueError),
-    *(tokenize.TokenError, zipfile.BadZipFile, zlib.error),
-)
-"""What reading a damaged file may raise."""
-
-
-class Batch(NamedTuple):
-    """Transitions, n of them, with columns of the table for actions and masks."""
-
-    observations: NDArray[Any]
-    columns: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-    next_observations: NDArray[Any]
-    terminated: NDArray[np.bool_]
-    next_legal: NDArray[np.bool_] | None
+from agents import saving
+from agents._checks import as_integer
+from agents._conventions import agent_observation_space
 
 
 class Agent(ABC):
-    """A learner with a table over observations and actions.
+    """A learner that :func:`agents.train` can train and :func:`agents.load` can load.
+
+    **An agent of your own** is a subclass with :meth:`act` and :meth:`update`. For example, Monte-Carlo control
+    (Sutton and Barto 2018, section 5.4) with a dictionary of Q-values::
+
+        from collections import defaultdict
+
+        class MonteCarloAgent(Agent):
+            episodic = True
+
+            def __init__(self, observation_space, action_space, *, epsilon=0.1, seed=None):
+                super().__init__(observation_space, action_space, seed=seed)
+                self.epsilon = epsilon
+                self.q = defaultdict(lambda: np.zeros(self.n_actions))
+                self.visits = defaultdict(lambda: np.zeros(self.n_actions))
+                self.episode = []
+
+            def act(self, observation, action_mask=None, explore=False):
+                legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
+                if explore and self.generator.random() < self.epsilon:
+                    return int(self.generator.choice(legal)) + self.first_action
+                q = self.q[np.asarray(observation).tobytes()]
+                return int(legal[q[legal].argmax()]) + self.first_action
+
+            def update(self, observation, action, reward, next_observation, terminated, next_action_mask=None):
+                self.episode.append((np.asarray(observation).tobytes(), action - self.first_action, reward))
+
+            def end_episode(self):
+                episode_return = 0.0
+                for key, index, reward in reversed(self.episode):
+                    episode_return += reward
+                    self.visits[key][index] += 1
+                    self.q[key][index] += (episode_return - self.q[key][index]) / self.visits[key][index]
+                self.episode.clear()
+
+    **Shapes.** One observation has the shape of ``observation_space``, its mask is an int8 or bool array of
+    shape ``(n_actions,)``, nonzero where an action is legal, or None where all actions are legal. A batch has
+    leading dimensions before these: observations ``(..., *observation_space.shape)``, masks
+    ``(..., n_actions)``, actions, rewards and ``terminated`` ``(...)``. An agent gets batches only if its class
+    sets :attr:`batched`; otherwise :func:`agents.train` calls it once per environment.
+
+    **Transitions.** :meth:`update` gets what one player observed and did, its reward, and the next observation
+    and mask, as :attr:`bootstraps_from` says. In self-play the agent plays every side, and the transitions of
+    the players alternate; with :attr:`episodic` they come one player after another. ``terminated`` is True
+    where the episode ended for good: there is no future. In the last transition of a truncated episode it is
+    False, as there would have been a future. In self-play the player who has just moved when an episode is
+    truncated does not observe what follows, so that transition is not delivered.
+
+    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces, ``seed`` and ``table``:
+    each must be kept as an attribute of the same name and be expressible in JSON; a function (a schedule) is
+    stored as its current value. Arrays come from :meth:`state_dict`. :func:`agents.load` finds the class by its
+    name (so the module that defines it must have been imported), calls
+    ``Class(observation_space, action_space, **arguments)`` and then :meth:`load_state_dict`.
 
     Args:
-        observation_space: The space of what the agent sees; of a PettingZoo dictionary of ``"observation"``
-            and ``"action_mask"``, the former.
+        observation_space: The space of the observations. Of a PettingZoo dictionary of ``"observation"`` and
+            ``"action_mask"`` the agent keeps the former.
         action_space: A ``Discrete`` space.
-        seed: Seeds the agent's own generator, which draws its exploration and its ties.
-        rows: How the table finds the row of an observation, see :class:`QTable`.
-        memory_limit: The most bytes the table may take; by default half of the machine's memory.
+        seed: Seeds the agent's own generator.
+
+    Attributes:
+        observation_space: The space of the observations, without the mask.
+        action_space: The ``Discrete`` space of the actions.
+        n_actions: The number of actions.
+        first_action: The lowest action, ``action_space.start``.
+        generator: The agent's own ``numpy.random.Generator``.
+        progress_remaining: Falls from 1 to 0 over a training run; :func:`agents.train` sets it.
 
     Raises:
-        TypeError: A space is of a kind that a table cannot hold, or ``seed`` is not an integer.
-        ValueError: The table would pass ``memory_limit``, or ``seed`` is below 0.
+        TypeError: A space is of the wrong kind, or ``seed`` is not an integer.
+        ValueError: ``seed`` is below 0.
     """
 
-    kinds: ClassVar[dict[str, type[Agent]]] = {}
-    hyperparameters: ClassVar[tuple[str, ...]] = ()
-    """The names of the constructor's further arguments, which :meth:`save` keeps."""
-    learns_against_opponents: ClassVar[bool] = True
-    """Whether the agent learns as one player, the others being part of the world."""
-    learns_whole_episodes: ClassVar[bool] = False
-    """Whether the transitions of an episode must come one after another, those of no other between them."""
-    self_play: ClassVar[Literal["own turns", "every ply"] | None] = "own turns"
-    """What comes next in self-play: what a player sees when it is to move again, or what the other player sees
-    one ply on; ``None`` for an agent that does not learn by self-play."""
+    batched: ClassVar[bool] = False
+    """Whether :meth:`act` and :meth:`update` also take batches. If False, training in a vector environment calls
+    both once per environment."""
+    episodic: ClassVar[bool] = False
+    """Whether the agent learns from whole episodes (Monte Carlo). If True, :func:`agents.train` holds transitions
+    back until an episode has ended. Then it delivers the transitions of one player in order and calls
+    :meth:`end_episode` before any transition of another episode or player. In self-play one game is therefore
+    one episode for each player. If the class is also :attr:`batched`, in a vector environment one call of
+    :meth:`update` may hold several terminated episodes end to end, each ending where ``terminated`` is True; a
+    truncated one comes in a call of its own; :meth:`end_episode` follows each call. Nothing of an unfinished
+    episode is delivered."""
+    bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
+    """In self-play, what the next observation of a transition is. ``"own turn"``: what the same player observes
+    when it is to move again, with everything it was rewarded since its action. ``"opponent turn"``: what the
+    other player observes one ply later, with the mover's immediate reward (minimax)."""
+    supports_single_agent: ClassVar[bool] = True
+    """Whether the agent can be trained where it controls one player, any opponents being part of the
+    environment."""
+    supports_self_play: ClassVar[bool] = True
+    """Whether the agent can be trained where it controls every player."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        Agent.kinds[cls.__name__] = cls
+        if cls.episodic and cls.bootstraps_from == "opponent turn":
+            raise TypeError(f'{cls.__name__}: an episodic agent needs bootstraps_from = "own turn"')
+        saving.registry[cls.__name__] = cls
 
     def __init__(
-        self,
-        observation_space: Space[Any],
-        action_space: Space[Any],
-        *,
-        seed: int | None = None,
-        rows: Rows = "auto",
-        memory_limit: int | None = None,
+        self, observation_space: Space[Any], action_space: Space[Any], *, seed: int | None = None
     ) -> None:
         if not isinstance(action_space, spaces.Discrete):
             raise TypeError(f"action_space must be Discrete; got {action_space!r}")
         if not isinstance(observation_space, Space):
             raise TypeError(f"observation_space must be a gymnasium Space; got {observation_space!r}")
-        self.observation_space = seen_space(observation_space)
-        shape = self.observation_space.shape
-        self._ndim = None if shape is None else len(shape)  # of one observation; None where there are no batches
+        self.observation_space = agent_observation_space(observation_space)
         self.action_space = action_space
         self.n_actions = int(action_space.n)
-        self._mask_shape = (self.n_actions,)
-        self._first_action = int(action_space.start)
-        limit = _half_the_memory() if memory_limit is None else as_integer("memory_limit", memory_limit, 1)
-        self.table = QTable(self.observation_space, self.n_actions, rows, limit)
-        self.generator = np.random.default_rng(None if seed is None else _own_stream(as_integer("seed", seed, 0)))
+        self.first_action = int(action_space.start)
+        # An environment of the same seed draws from default_rng(seed); this stream is independent of it.
+        stream = None if seed is None else np.random.SeedSequence(as_integer("seed", seed, 0), spawn_key=(0,))
+        self.generator = np.random.default_rng(stream)
         self.progress_remaining = 1.0
+        shape = self.observation_space.shape
+        self._observation_ndim = math.inf if shape is None else len(shape)  # tuples and dictionaries: no batches
 
     @abstractmethod
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:
-        """An action for one observation, or an array of them for a batch."""
+        """Chooses an action.
 
-    @abstractmethod
-    def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[np.float64]:
-        """How the agent plays without exploration: float64 probabilities, shape ``(..., n_actions)``."""
+        Args:
+            observation: One observation; if the class is :attr:`batched`, also a batch.
+            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
+            explore: Whether to explore, as :func:`agents.train` does. If False, the result should not be random
+                unless the policy itself is.
+
+        Returns:
+            An action of ``action_space``, a Python or NumPy integer; for a batch an array of shape ``(...)``.
+        """
 
     @abstractmethod
     def update(
@@ -117,255 +159,85 @@ class Agent(ABC):
         terminated: Any,
         next_action_mask: Any = None,
     ) -> None:
-        """Learns from one transition."""
+        """Learns from one transition; if the class is :attr:`batched`, also from a batch.
 
-    def end_episode(self) -> None:  # noqa: B027  most agents have nothing to do
-        """Told by :func:`agents.train` that an episode is over, terminated or cut short.
+        Args:
+            observation: What the player observed.
+            action: What it did, an action of ``action_space``.
+            reward: Its reward, see :attr:`bootstraps_from`.
+            next_observation: The next observation, see :attr:`bootstraps_from`; the last one if terminated.
+            terminated: Whether the episode has ended for good; False where it was truncated.
+            next_action_mask: The mask of the next observation, shape ``(..., n_actions)``; None: all are legal.
+        """
 
-        In a vector environment other episodes go on meanwhile; where several end at once it is told of each.
+    def end_episode(self) -> None:  # noqa: B027  most agents do nothing
+        """Is called by :func:`agents.train` after each episode, see :attr:`episodic`.
+
+        An agent that is not episodic gets one call for each episode (in self-play for each game) that has
+        terminated or been truncated; in a vector environment the other environments are amid theirs.
         """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """The value of every action, 0 for pairs never updated: a float64 copy, shape ``(..., n_actions)``.
+        """The Q-values of all actions, float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            NotImplementedError: The agent has none.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no Q-values")
+
+    def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
+        """The policy without exploration: here probability 1 for the action that :meth:`act` returns.
 
         Args:
             observation: One observation, or a batch with any number of leading dimensions.
+            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
+
+        Returns:
+            Probabilities, float64 of shape ``(..., n_actions)``.
+        """
+        if self.batched or not self.is_batch(observation):
+            actions = np.asarray(self.act(observation, action_mask))
+        else:
+            observations = np.asarray(observation)
+            leading = observations.shape[: observations.ndim - len(self.observation_space.shape or ())]
+            actions = np.empty(leading, dtype=np.int64)
+            for index in np.ndindex(leading):
+                mask = None if action_mask is None else np.asarray(action_mask)[index]
+                actions[index] = self.act(observations[index], mask)
+        indices = actions - self.first_action
+        return np.asarray(np.arange(self.n_actions) == indices[..., None], dtype=np.float64)
+
+    def is_batch(self, observation: Any) -> bool:
+        """Whether ``observation`` has leading dimensions before the shape of the observation space."""
+        if isinstance(observation, np.ndarray):
+            return observation.ndim > self._observation_ndim
+        return self._observation_ndim < math.inf and np.ndim(observation) > self._observation_ndim
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """What :meth:`save` stores beside the constructor's arguments: named arrays, none of objects.
 
         Raises:
-            ValueError: An observation is not in the observation space.
+            NotImplementedError: The class does not define it.
         """
-        if not self._is_batch(observation):
-            return np.array(self._values_of(observation))
-        return self._values_of_batch(np.asarray(observation))
-
-    def _values_of_batch(self, observations: NDArray[Any]) -> NDArray[np.float64]:
-        rows = self.table.rows(observations)
-        values = self.table.values.take(rows, axis=0, mode="clip")
-        if self.table.hashed:
-            values[rows < 0] = 0.0
-        return values
-
-    def _is_batch(self, observation: Any) -> bool:
-        if self._ndim is None:
-            return False
-        ndim: int = observation.ndim if isinstance(observation, np.ndarray) else np.ndim(observation)
-        return ndim > self._ndim
-
-    def _values_of(self, observation: Any) -> list[float]:
-        row = self.table.find(observation)
-        values: list[float] = self.table.values[row].tolist() if row >= 0 else [0.0] * self.n_actions
-        return values
-
-    def _column(self, action: Any) -> int:
-        """The column of an action in the table."""
-        if type(action) is not int:
-            if isinstance(action, np.ndarray) and action.ndim == 0:
-                action = action[()]
-            if isinstance(action, bool) or not isinstance(action, int | np.integer):
-                raise TypeError(f"action must be an integer of {self.action_space}; got {action!r}")
-        column = operator.index(action) - self._first_action
-        if not 0 <= column < self.n_actions:
-            raise ValueError(f"action {action!r} is not in {self.action_space}")
-        return column
-
-    def _columns(self, actions: NDArray[Any]) -> NDArray[np.int64]:
-        """The columns of a batch of actions."""
-        columns = actions.astype(np.int64, copy=False)
-        if self._first_action:
-            columns = columns - self._first_action
-        is_outside = columns.view(np.uint64) >= self.n_actions  # negative ones too
-        if is_outside.any():
-            raise ValueError(f"action {actions[is_outside][0]!r} is not in {self.action_space}")
-        return columns
-
-    def _checked_batch(
-        self,
-        observation: Any,
-        action: Any,
-        reward: Any,
-        next_observation: Any,
-        terminated: Any,
-        next_action_mask: Any,
-    ) -> Batch:
-        """A batch of transitions with its leading dimensions made one, nothing being wrong with it."""
-        observation = _as_array("observation", observation, "biuf")
-        action = _as_array("action", action, "iu")
-        reward = _as_array("reward", reward, "biuf").astype(np.float64, copy=False)
-        next_observation = _as_array("next_observation", next_observation, "biuf")
-        terminated = _as_array("terminated", terminated, "biuf") != 0
-        leading, shape = action.shape, self.observation_space.shape or ()
-        for name, part, expected in (
-            ("observation", observation, leading + shape),
-            ("reward", reward, leading),
-            ("next_observation", next_observation, leading + shape),
-            ("terminated", terminated, leading),
-        ):
-            if part.shape != expected:
-                raise ValueError(f"{name} must have shape {expected}, as action has; got {part.shape}")
-        n = math.prod(leading)
-        legal = None
-        if next_action_mask is not None:
-            legal = self._legal_in_batch(next_action_mask, leading, "next_action_mask")
-        columns = self._columns(action.reshape(n))
-        if not (np.abs(reward) <= MOST).all():
-            raise ValueError(f"reward must be finite, {MOST:g} at most; got {reward!r}")
-        return Batch(
-            observation.reshape(n, *shape),
-            columns,
-            reward.reshape(n),
-            next_observation.reshape(n, *shape),
-            terminated.reshape(n),
-            legal,
+        raise NotImplementedError(
+            f"{type(self).__name__} must define state_dict and load_state_dict to be saved; "
+            f"without anything to store, return an empty dictionary"
         )
 
-    def _legal(self, action_mask: Any, name: str = "action_mask") -> list[int]:
-        """The columns of the legal actions of one observation; all of them without a mask."""
-        if action_mask is None:
-            return list(range(self.n_actions))
-        mask = np.asarray(action_mask)
-        if mask.shape != self._mask_shape:
-            raise ValueError(f"{name} must have shape {self._mask_shape}; got {mask.shape}")
-        legal: list[int] = mask.nonzero()[0].tolist()
-        return legal
+    def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restores what :meth:`state_dict` returned.
 
-    def _some_legal_in_batch(
-        self, action_mask: Any, leading: tuple[int, ...]
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """The legal actions, and how many there are for each observation."""
-        legal = self._legal_in_batch(action_mask, leading)
-        number = row_counts(legal)
-        if not number.all():
-            raise ValueError("action_mask leaves an observation without a legal action")
-        return legal, number
-
-    def _some_legal(self, action_mask: Any) -> list[int]:
-        legal = self._legal(action_mask)
-        if not legal:
-            raise ValueError("action_mask leaves no legal action")
-        return legal
-
-    def _leading(self, observations: NDArray[Any]) -> tuple[int, ...]:
-        """The shape of a batch."""
-        assert self._ndim is not None
-        return observations.shape[: observations.ndim - self._ndim]
-
-    def _legal_in_batch(
-        self, action_mask: Any, leading: tuple[int, ...], name: str = "action_mask"
-    ) -> NDArray[np.bool_]:
-        """The legal actions of a batch, all of them without a mask: shape ``(n, n_actions)``."""
-        shape = *leading, self.n_actions
-        if action_mask is None:
-            legal = np.ones(shape, dtype=np.bool_)
-        else:
-            legal = _as_array(name, action_mask, "biuf") != 0
-            if legal.shape != shape:
-                raise ValueError(f"{name} must have shape {shape}; got {legal.shape}")
-        return legal.reshape(math.prod(leading), self.n_actions)
-
-    def _now(self, hyperparameter: str) -> float:
-        """The value of a hyperparameter at this point of the training run."""
-        value = getattr(self, hyperparameter)
-        return as_share(hyperparameter, value(self.progress_remaining)) if callable(value) else value
+        Raises:
+            NotImplementedError: The class does not define it.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must define load_state_dict to be loaded")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the agent to one file, whole or not at all: arrays and JSON, no pickle.
-
-        A hyperparameter that is a function is kept as its value now; of an episode under way nothing is kept.
+        """Writes the agent to one file of arrays and JSON, without pickle; the file is complete or not written.
 
         Raises:
+            NotImplementedError: The class does not define :meth:`state_dict`.
             OSError: The file cannot be written.
-            TypeError: The observation space is of a kind that cannot be saved.
+            TypeError: The observation space, an argument of the constructor, or an array cannot be saved.
         """
-        about = {
-            "format": FORMAT,
-            "kind": type(self).__name__,
-            "observation_space": space_to_json(self.observation_space),
-            "action_space": space_to_json(self.action_space),
-            "hyperparameters": {
-                name: self._now(name) if callable(value := getattr(self, name)) else value
-                for name in self.hyperparameters
-            },
-            "hashed": self.table.hashed,
-            "generator": self.generator.bit_generator.state,
-        }
-        arrays = {**self.table.to_arrays(), "about": np.frombuffer(json.dumps(about).encode(), dtype=np.uint8)}
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise FileNotFoundError(errno.ENOENT, "there is no such folder to save to", str(target.parent))
-        if target.is_dir():
-            raise IsADirectoryError(errno.EISDIR, "the agent needs a file to be saved to", str(target))
-        unfinished = target.with_name(f".{target.name}.{os.getpid()}")
-        try:
-            with open(unfinished, "wb") as file:
-                np.savez_compressed(file, **arrays)  # type: ignore[arg-type]  # it sees its own flag in them
-            os.replace(unfinished, target)
-        finally:
-            unfinished.unlink(missing_ok=True)
-
-
-def load(path: str | os.PathLike[str]) -> Agent:
-    """The agent that :meth:`Agent.save` wrote to ``path``, of the class it had; it goes on as it would have.
-
-    Raises:
-        OSError: The file cannot be read.
-        ValueError: The file is damaged, is no saved agent, or holds a kind of agent that is not known.
-    """
-    name = os.fspath(path)
-    with open(path, "rb") as stream:
-        try:
-            file = np.load(stream, allow_pickle=False)
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise ValueError("it holds a single array")
-            with file:
-                arrays = {name: file[name] for name in file.files}
-            about = json.loads(arrays.pop("about").tobytes())
-            kind, version = str(about["kind"]), about["format"]
-        except (*DAMAGE, OSError) as error:  # an OSError where a wrong offset leads out of the file
-            raise ValueError(f"{name} is damaged or is no saved agent: {error}") from None
-    if version != FORMAT or kind not in Agent.kinds:
-        raise ValueError(
-            f"{name} holds a {kind!r} in format {version!r}; known are {sorted(Agent.kinds)} in format {FORMAT}"
-        )
-    try:
-        agent = Agent.kinds[kind](
-            space_from_json(about["observation_space"]),
-            space_from_json(about["action_space"]),
-            rows="hashed" if about["hashed"] else "arithmetic",
-            memory_limit=max(_half_the_memory(), arrays["values"].nbytes),
-            **about["hyperparameters"],
-        )
-        agent.table.from_arrays(arrays)
-        agent.generator.bit_generator.state = about["generator"]
-    except DAMAGE as error:
-        raise ValueError(f"{name} is damaged: {error}") from None
-    return agent
-
-
-def _own_stream(seed: int) -> np.random.SeedSequence:
-    """A stream apart, since an environment of the same seed draws the numbers of ``default_rng(seed)``."""
-    return np.random.SeedSequence(seed, spawn_key=(0,))
-
-
-def seen_space(space: Space[Any]) -> Space[Any]:
-    """What an agent sees of an observation space: ``"observation"`` where ``"action_mask"`` is beside it."""
-    if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
-        return space["observation"]
-    return space
-
-
-def _as_array(name: str, value: Any, kinds: str) -> NDArray[Any]:
-    try:
-        array = np.asarray(value)
-    except ValueError as error:
-        raise ValueError(f"{name} must be one array for the whole batch; {error}") from None
-    if array.dtype.kind not in kinds:
-        expected = "an integer" if kinds == "iu" else "a number"
-        raise TypeError(f"{name} must be {expected} in all of a batch; got {array!r}")
-    return array
-
-
-def _half_the_memory() -> int:
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    except (AttributeError, ValueError, OSError):  # not every system says
-        return 4 * 2**30
+        saving.save(self, path)

@@ -11,20 +11,19 @@ from agents.q_learning import QLearningAgent
 
 
 class MinimaxQAgent(QLearningAgent):
-    """Minimax-Q (Littman 1994) in the case of turns: a move is worth minus the best that the other can do next.
+    """Minimax-Q (Littman 1994) for players who take turns: V(s′) = −max Q(s′, ·), the opponent's best reply.
 
-    It learns two-player zero-sum games whose observation shows the board from the view of the player to move,
-    by self-play. One table in the mover's view serves both players. Arguments and errors are those of
-    :class:`QLearningAgent`, and so is :meth:`update`, in which the next observation (and mask) is what the other
-    player sees one ply on, and V(s′) = −max Q(s′, ·).
+    It learns two-player zero-sum games by self-play. Observations must show the game from the view of the player
+    to move; then one table serves both players. Arguments, errors and :meth:`update` are those of
+    :class:`QLearningAgent`, except that the next observation and mask are what the opponent faces one ply later.
     """
 
-    learns_against_opponents: ClassVar[bool] = False
-    next_mover: ClassVar[float] = -1.0
-    self_play: ClassVar[Literal["own turns", "every ply"] | None] = "every ply"
+    supports_single_agent: ClassVar[bool] = False
+    bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "opponent turn"
+    next_value_sign: ClassVar[float] = -1.0
 
     def player_values(self, observation: Any, player: int) -> NDArray[np.float64]:
-        """The table as one player sees it: player 0 maximises what player 1 minimises.
+        """The Q-values from the view of player 0, who maximizes what player 1 minimizes.
 
         Args:
             observation: One observation, or a batch.
@@ -39,4 +38,4 @@ class MinimaxQAgent(QLearningAgent):
         if player not in (0, 1):
             raise ValueError(f"player must be 0 or 1; got {player!r}")
         values = self.q_values(observation)
-        return values if player == 0 else 0.0 - values  # no negative zeros
+        return values if player == 0 else 0.0 - values  # unlike -values without negative zeros

@@ -1,11 +1,10 @@
-"""The training loops: an agent, an environment of the standard API, a number of episodes."""
+"""Training: :func:`train` and the loop over single environments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, TypeAlias
 
 import gymnasium
@@ -13,22 +12,24 @@ import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
+from agents._checks import as_integer, checked_action
+from agents._conventions import TO_PLAY, check_setting, check_spaces, split_observation
 from agents.agent import Agent
-from agents.checks import as_integer
-from agents.conventions import TO_PLAY, check_setting, check_spaces, unpacked
 from agents.vector_training import vector_episodes
 
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What happened in training, an entry for each episode.
+    """The episodes of a training run.
 
     Attributes:
-        rewards: The learner's total reward, in self-play the first player's, float64.
-        lengths: How many actions were taken, in self-play by both players, int64.
+        returns: The total reward of each episode, the learner's, in self-play the first player's: float64,
+            shape ``(n_episodes,)``.
+        lengths: The number of actions in each episode, in self-play of all players: int64, shape
+            ``(n_episodes,)``.
     """
 
-    rewards: NDArray[np.float64]
+    returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
 
 
@@ -46,186 +47,182 @@ def train(
 ) -> History:
     """Trains ``agent`` on ``env``, exploring.
 
-    In a PettingZoo environment the agent plays every side (self-play): an action of one player is followed, in
-    what the agent learns, by what that player sees when it is to move again, and at the end of the game
-    each player learns from its last action. (For an agent whose ``self_play`` is ``"every ply"`` it is followed
-    by what the other player sees next.) A Gymnasium environment whose infos hold ``"to_play"``, 0 or 1, is
-    one in which the agent plays both sides of a zero-sum game: the reward of a step is the mover's, the other
-    player gets its negative, and the same follows. Action masks are found in the info or, beside
-    ``"observation"``, in the observation.
+    In a PettingZoo environment the agent plays every side (self-play). In a Gymnasium environment it is one
+    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game, the reward of
+    a step is the mover's, and the other player gets its negative. In a vector environment all environments are
+    stepped at once, and an agent that is ``batched`` learns from batches. :class:`Agent` says which transitions
+    an agent gets. Action masks are taken from the info or, beside ``"observation"``, from the observation.
 
-    In a vector environment of either kind all games are played at once and learnt from in batches. The episodes
-    that count are the first to begin; nothing is learnt from others, and the games are left as they are.
+    In a vector environment the episodes that count are the first to begin (counting the first to end would prefer
+    short ones). The agent does not learn from others, and they are left unfinished.
 
     Args:
         agent: The learner. Its ``progress_remaining`` falls from 1 to 0 over the run.
         env: A Gymnasium environment or vector environment (in any autoreset mode), or a PettingZoo AEC environment
             whose players share the agent's spaces.
-        episodes: How many episodes, 0 or more.
+        episodes: The number of episodes, 0 or more.
         seed: Seeds the environment at its first reset. The agent has a seed of its own.
         progress: Whether to show a progress bar (needs tqdm).
         callback: Called as ``callback(agent, history)`` after each episode, in a vector environment after each
             step that ends any, with the history so far, read-only; the run ends if it returns False.
 
     Returns:
-        The history of the episodes that were played: ``episodes``, unless the callback ended the run.
+        The history of ``episodes`` episodes, or of those until the callback ended the run.
 
     Raises:
-        TypeError: ``agent`` is no agent, ``env`` is neither kind of environment, or ``episodes`` is not an
-            integer.
-        ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, or it
-            does not learn in this setting (by self-play, or against an opponent).
+        TypeError: ``agent`` is not an agent (or did not call ``super().__init__``), ``env`` is not an environment
+            of these kinds, ``episodes`` is not an integer, or the agent's actions are not integers.
+        ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
+            trained in this setting (self-play, or as a single agent), or returns actions outside their space.
         gymnasium.error.DependencyNotInstalled: ``progress`` without tqdm.
     """
     if not isinstance(agent, Agent):
         raise TypeError(f"agent must be an agents.Agent; got {agent!r}")
+    if not hasattr(agent, "progress_remaining"):
+        name = type(agent).__name__
+        raise TypeError(f"{name}.__init__ must call super().__init__(observation_space, action_space)")
     episodes = as_integer("episodes", episodes, 0)
-    play = _episodes_of(agent, env, episodes, seed)
-    rewards, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
-    played = 0
+    ended_episodes = _episodes(agent, env, episodes, seed)
+    returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
+    n = 0
     with _progress_bar(episodes, progress) as bar:
-        while played < episodes:
-            agent.progress_remaining = 1 - played / episodes
-            number, rewards_now, lengths_now = next(play)
-            rewards[played : played + number], lengths[played : played + number] = rewards_now, lengths_now
-            played += number
+        while n < episodes:
+            agent.progress_remaining = 1 - n / episodes
+            n_ended, ended_returns, ended_lengths = next(ended_episodes)
+            returns[n : n + n_ended], lengths[n : n + n_ended] = ended_returns, ended_lengths
+            n += n_ended
             if bar is not None:
-                bar.update(number)
+                bar.update(n_ended)
             if callback is not None:
-                goes_on = callback(agent, History(_seen(rewards[:played]), _seen(lengths[:played])))
-                if isinstance(goes_on, bool | np.bool_) and not goes_on:
+                result = callback(agent, History(_read_only(returns[:n]), _read_only(lengths[:n])))
+                if isinstance(result, bool | np.bool_) and not result:
                     break
         else:
             agent.progress_remaining = 0.0
-    return History(rewards[:played], lengths[:played])
+    return History(returns[:n], lengths[:n])
 
 
-def _seen(array: NDArray[Any]) -> NDArray[Any]:
-    """A view that a callback cannot change."""
-    array.setflags(write=False)
-    return array
+def _read_only(view: NDArray[Any]) -> NDArray[Any]:
+    view.setflags(write=False)
+    return view
 
 
-def _episodes_of(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
-    """Plays and learns; yields how many episodes have just ended, their total rewards and their lengths."""
+def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
+    """Trains episode by episode; yields how many have just ended, their returns and their lengths."""
     is_class = isinstance(env, type)
     if isinstance(env, gymnasium.vector.VectorEnv) or (hasattr(env, "single_observation_space") and not is_class):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
-    other_api = is_class or isinstance(env, pettingzoo.ParallelEnv)
-    if not other_api and (isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None))):
+    is_other_api = is_class or isinstance(env, pettingzoo.ParallelEnv)
+    if not is_other_api and (isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None))):
         for player in env.possible_agents:
             check_spaces(agent, env.observation_space(player), env.action_space(player))
-        check_setting(agent, players=len(env.possible_agents))
-        return _every_episode(agent, partial(_aec_episode, agent, env), seed)
-    if not other_api and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
+        return _single_episodes(agent, _aec_turns(agent, env, seed))
+    if not is_other_api and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
         check_spaces(agent, env.observation_space, env.action_space)
-        return _every_episode(agent, partial(_gymnasium_episode, agent, env), seed)
+        return _single_episodes(agent, _gymnasium_turns(agent, env, seed))
     raise TypeError(
         f"env must be a Gymnasium environment or vector environment, or a PettingZoo AEC environment; got {env!r}"
     )
 
 
-@dataclass(slots=True)
-class _Turn:
-    """What a player saw and did, and what it got since; the agent learns from it when it sees what follows."""
+_Turn: TypeAlias = tuple[Any, Any, Any, float, float, bool, bool]
+"""What a player faces when it is to move, as in PettingZoo's AEC environments, and once more after the episode.
 
-    observation: Any
-    action: Any
-    reward: float
+The player, its observation, its mask, its reward since its last action, the immediate reward of the last action
+(whoever took it), terminated and truncated. The observation is None for a player who does not observe what
+follows, having just moved when the episode was truncated.
+"""
+_Turns: TypeAlias = Generator[_Turn | None, int, None]
+"""The turns of one episode after another, None after each episode. It is sent the actions."""
 
-    def learn(self, agent: Agent, next_observation: Any, terminated: bool, next_action_mask: Any) -> None:
-        agent.update(self.observation, self.action, self.reward, next_observation, terminated, next_action_mask)
 
-
-def _every_episode(
-    agent: Agent, play: Callable[[int | None], tuple[float, int]], seed: int | None
-) -> Iterator[tuple[int, float, int]]:
+def _gymnasium_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
+    """A Gymnasium environment: one player, or two where the infos hold ``"to_play"``."""
     while True:
-        try:
-            total, length = play(seed)
-        finally:
-            agent.end_episode()  # also where a person leaves in the middle
+        observation, info = env.reset(seed=seed)
         seed = None
-        yield 1, total, length
+        n_players = 2 if TO_PLAY in info else 1
+        check_setting(agent, n_players)
+        player, rewards, reward = info.get(TO_PLAY, 0), [0.0, 0.0], 0.0
+        observation, mask = split_observation(observation, info)
+        terminated = truncated = False
+        while not (terminated or truncated):
+            action = yield player, observation, mask, rewards[player], reward, False, False
+            observation, reward, terminated, truncated, info = env.step(action)
+            rewards[player] = reward
+            rewards[1 - player] -= reward
+            player = info.get(TO_PLAY, 0)
+            observation, mask = split_observation(observation, info)
+        for each in range(n_players):
+            observed = observation if terminated or each == player else None
+            yield each, observed, mask, rewards[each], reward, terminated, truncated
+        yield None
 
 
-def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
-    observation, info = env.reset(seed=seed)
-    self_play = TO_PLAY in info
-    check_setting(agent, players=2 if self_play else 1)
-    if self_play and agent.self_play == "own turns":
-        return _episode_of_own_turns(agent, env, observation, info)
-    return _episode_of_every_step(agent, env, observation, info)
+def _aec_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
+    """A PettingZoo AEC environment."""
+    n_players = len(env.possible_agents)
+    check_setting(agent, n_players)
+    while True:
+        env.reset(seed=seed)
+        seed = mover = None
+        mover_reward = 0.0
+        while env.agents:
+            player = env.agent_selection
+            observation, reward, terminated, truncated, info = env.last()
+            observation, mask = split_observation(observation, info)
+            if terminated or truncated:
+                observed = observation if terminated or player != mover or n_players == 1 else None
+                yield player, observed, mask, reward, mover_reward, terminated, truncated
+                env.step(None)
+            else:
+                action = yield player, observation, mask, reward, mover_reward, False, False
+                env.step(action)
+                mover, mover_reward = player, env.rewards[player]
+        yield None
 
 
-def _episode_of_every_step(agent: Agent, env: Any, observation: Any, info: dict[str, Any]) -> tuple[float, int]:
-    """One learner, or an agent that learns from every ply: an action is followed by what the step returns."""
-    seen, mask = unpacked(observation, info)
-    total, length, over = 0.0, 0, False
-    while not over:
-        player = info.get(TO_PLAY, 0)
-        action = agent.act(seen, mask, explore=True)
-        observation, reward, terminated, truncated, info = env.step(action)
-        next_seen, mask = unpacked(observation, info)
-        agent.update(seen, action, reward, next_seen, terminated, mask)
-        seen = next_seen
-        total += -reward if player else reward
-        length += 1
-        over = terminated or truncated
-    return total, length
-
-
-def _episode_of_own_turns(agent: Agent, env: Any, observation: Any, info: dict[str, Any]) -> tuple[float, int]:
-    """Self-play in which a player's action is followed by what it sees when it is to move again."""
-    waiting: dict[int, _Turn] = {}  # by player
-    total, length, over = 0.0, 0, False
-    while not over:
-        player = info[TO_PLAY]
-        seen, mask = unpacked(observation, info)
-        if player in waiting:
-            waiting[player].learn(agent, seen, False, mask)
-        action = agent.act(seen, mask, explore=True)
-        observation, reward, terminated, truncated, info = env.step(action)
-        waiting[player] = _Turn(seen, action, 0.0)
-        for owner, turn in waiting.items():
-            turn.reward += reward if owner == player else -reward
-        total += -reward if player else reward
-        length += 1
-        over = terminated or truncated
-    seen, mask = unpacked(observation, info)
-    for owner, turn in waiting.items():
-        if terminated or owner == info[TO_PLAY]:  # cut short, who has just moved sees no future
-            turn.learn(agent, seen, terminated, mask)
-    return total, length
-
-
-def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
-    env.reset(seed=seed)
-    every_ply, alone = agent.self_play == "every ply", len(env.possible_agents) == 1
-    first, last_mover, total, length = env.agent_selection, None, 0.0, 0
-    waiting: dict[Any, _Turn] = {}  # by player; with every ply, the last one alone
-    for player in env.agent_iter():
-        observation, reward, terminated, truncated, info = env.last()
-        seat = 0 if every_ply else player
-        seen, mask = unpacked(observation, info)
-        if player == first:
-            total += reward
-        sees_what_follows = terminated or not truncated or player != last_mover or alone
-        turn = waiting.pop(seat, None) if sees_what_follows else None
-        if turn is not None:
-            if not every_ply:
-                turn.reward = reward
-            turn.learn(agent, seen, terminated, mask)
-        if terminated or truncated:
-            env.step(None)
-            continue
-        action = agent.act(seen, mask, explore=True)
-        length += 1
-        env.step(action)
-        last_mover = player
-        waiting[seat] = _Turn(seen, action, env.rewards[player])
-    return total, length
+def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, int]]:
+    """Plays and learns; yields after each episode 1, the first player's return and the number of actions."""
+    own_turn, episodic = agent.bootstraps_from == "own turn", agent.episodic
+    first_action, end_action = agent.first_action, agent.first_action + agent.n_actions
+    for turn in turns:
+        pending: dict[Any, tuple[Any, int]] = {}  # observations and actions until the next observation
+        episodes: dict[Any, list[tuple[Any, ...]]] = {}  # each player's transitions until the end of the episode
+        first_player, episode_return, length = turn[0] if turn else None, 0.0, 0
+        while turn:
+            player, observation, mask, reward, mover_reward, terminated, truncated = turn
+            if player == first_player:
+                episode_return += reward
+            # Q-learning learns at the same player's next turn, minimax-Q one ply later at the opponent's,
+            # an episodic agent such as win counting when the episode is over.
+            key = player if own_turn else "mover"
+            if key in pending and observation is not None:
+                previous, action = pending.pop(key)
+                if not own_turn:
+                    reward = mover_reward
+                if episodic:
+                    transition = previous, action, reward, observation, terminated, mask
+                    episodes.setdefault(player, []).append(transition)
+                else:
+                    agent.update(previous, action, reward, observation, terminated, mask)
+            if terminated or truncated:
+                turn = next(turns)
+                continue
+            action = agent.act(observation, mask, explore=True)
+            if type(action) is not int or not first_action <= action < end_action:
+                action = checked_action(agent, action)
+            pending[key] = observation, action
+            length += 1
+            turn = turns.send(action)
+        for transitions in episodes.values():
+            for transition in transitions:
+                agent.update(*transition)
+            agent.end_episode()
+        if not episodic:
+            agent.end_episode()
+        yield 1, episode_return, length
 
 
 def _progress_bar(episodes: int, progress: bool) -> Any:

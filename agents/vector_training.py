@@ -1,256 +1,316 @@
-"""The training loop over a vector environment: many games at once, learnt from in batches."""
+"""The training loop over vector environments: all environments are stepped at once, batches are learned from."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
+from agents._checks import checked_action, checked_actions
+from agents._conventions import TO_PLAY, check_setting, split_observation
 from agents.agent import Agent
-from agents.conventions import TO_PLAY, check_setting, unpacked
 
 
-class View(NamedTuple):
-    """What there is to see of every game: observations, action masks or None, and whose turn it is or None."""
+class _State(NamedTuple):
+    """Observations, action masks (or None) and players to move (or None) of n environments."""
 
-    seen: NDArray[Any]
-    mask: NDArray[Any] | None
+    observations: NDArray[Any]
+    masks: NDArray[Any] | None
     to_play: NDArray[np.int64] | None
 
-    def of(self, games: NDArray[np.intp]) -> View:
-        """The view of some of the games."""
-        mask = None if self.mask is None else self.mask.take(games, axis=0)
-        to_play = None if self.to_play is None else self.to_play.take(games)
-        return View(self.seen.take(games, axis=0), mask, to_play)
+    def take(self, indices: NDArray[np.intp]) -> _State:
+        """A copy of some rows."""
+        return _State(*(None if part is None else part.take(indices, axis=0) for part in self))  # type: ignore[arg-type]
 
-    def replaced(self, games: NDArray[np.intp], by: View) -> View:
-        """The view with some of the games as ``by``, whose rows are those games alone, shows them."""
-        replaced = []
-        for part, other in zip(self, by, strict=True):
-            if part is not None and other is not None:
+    def replace_rows(self, indices: NDArray[np.intp], rows: _State) -> _State:
+        """A copy with some rows replaced."""
+        parts = []
+        for part, replacement in zip(self, rows, strict=True):
+            if part is not None and replacement is not None:
                 part = part.copy()
-                part[games] = other
-            replaced.append(part)
-        return View(*replaced)  # type: ignore[arg-type]
+                part[indices] = replacement
+            parts.append(part)
+        return _State(*parts)  # type: ignore[arg-type]
 
 
-class Moves(NamedTuple):
-    """A move in each of some games, and what followed from it; the first axis of every array is the move."""
+class _Steps(NamedTuple):
+    """One step in each of n environments; ``env_ids`` says which they are."""
 
-    games: NDArray[np.intp]
-    before: View
+    env_ids: NDArray[np.intp]
+    state: _State
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]
-    after: View
+    next_state: _State
     terminated: NDArray[np.bool_]
     truncated: NDArray[np.bool_]
 
-    def of(self, which: NDArray[np.intp]) -> Moves:
-        """Some of the moves."""
-        return Moves(*(part.of(which) if isinstance(part, View) else part.take(which) for part in self))  # type: ignore[arg-type]
-
-    @property
-    def transitions(self) -> tuple[Any, ...]:
-        """What :meth:`Agent.update` takes."""
-        return self.before.seen, self.actions, self.rewards, self.after.seen, self.terminated, self.after.mask
+    def take(self, indices: NDArray[np.intp]) -> _Steps:
+        """Some of the steps."""
+        return _Steps(*(part.take(indices) for part in self))  # type: ignore[arg-type]
 
 
-class VectorGames:
-    """The games of a vector environment, stepped alike in every autoreset mode."""
+class _Transitions(NamedTuple):
+    """n transitions; a row is one player of one environment, ``player * num_envs + env_id``."""
+
+    rows: NDArray[np.intp]
+    observations: NDArray[Any]
+    actions: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    next_observations: NDArray[Any]
+    terminated: NDArray[np.bool_]
+    next_masks: NDArray[Any] | None
+
+
+class _EnvStepper:
+    """Steps a vector environment, alike in every autoreset mode."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
-        self.env, self.n = env, env.num_envs
-        self.autoreset_mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-        self.view = self._view(*env.reset(seed=seed))
-        self.no_actions = np.full(self.n, env.single_action_space.start)  # type: ignore[attr-defined]
-        self.starts_anew = np.zeros(self.n, dtype=np.bool_)  # where the next step moves nothing
+        self._env, self.num_envs = env, env.num_envs
+        self._autoreset_mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.state = self._read(*env.reset(seed=seed))
+        self._no_actions = np.full(self.num_envs, env.single_action_space.start)  # type: ignore[attr-defined]
+        self._resets_next = np.zeros(self.num_envs, dtype=np.bool_)  # these ignore the next action
 
-    def _view(self, observations: Any, infos: dict[str, Any]) -> View:
-        return View(*unpacked(observations, infos), infos.get(TO_PLAY))
+    def _read(self, observations: Any, infos: dict[str, Any]) -> _State:
+        return _State(*split_observation(observations, infos), infos.get(TO_PLAY))
 
-    def played(self, agent: Agent) -> Moves:
-        """Lets the agent move in every game that is on."""
-        games = (~self.starts_anew).nonzero()[0]
-        before = self.view.of(games)  # copies: an environment may overwrite what it returned
-        actions = self.no_actions.copy()
-        actions[games] = agent.act(before.seen, before.mask, explore=True)
-        observations, rewards, terminated, truncated, infos = self.env.step(actions)
+    def step(self, agent: Agent) -> _Steps:
+        """Lets the agent act wherever an episode is running."""
+        env_ids = (~self._resets_next).nonzero()[0]
+        state = self.state.take(env_ids)  # a copy, since an environment may overwrite what it returned
+        actions = self._no_actions.copy()
+        actions[env_ids] = _act(agent, state)
+        observations, rewards, terminated, truncated, infos = self._env.step(actions)
         is_over = terminated | truncated
-        after = self.view = self._view(observations, infos)
-        if self.autoreset_mode is AutoresetMode.NEXT_STEP:
-            self.starts_anew = is_over
+        next_state = self.state = self._read(observations, infos)
+        if self._autoreset_mode is AutoresetMode.NEXT_STEP:
+            self._resets_next = is_over
         elif is_over.any():
             ended = is_over.nonzero()[0]
-            if self.autoreset_mode is AutoresetMode.SAME_STEP:
-                after = after.replaced(ended, self._final_view(ended, infos))
+            if self._autoreset_mode is AutoresetMode.SAME_STEP:
+                next_state = next_state.replace_rows(ended, self._final_state(ended, infos))
             else:
-                after = after.of(np.arange(self.n))  # copied before the reset may overwrite it
-                started = self._view(*self.env.reset(options={"reset_mask": is_over}))
-                self.view = after.replaced(ended, started.of(ended))
-        return Moves(
-            games,
-            before,
-            actions.take(games),
-            rewards.take(games),
-            after.of(games),
-            terminated.take(games),
-            truncated.take(games),
+                next_state = next_state.take(np.arange(self.num_envs))  # copied before reset may overwrite it
+                reset_state = self._read(*self._env.reset(options={"reset_mask": is_over}))
+                self.state = next_state.replace_rows(ended, reset_state.take(ended))
+        return _Steps(
+            env_ids,
+            state,
+            actions.take(env_ids),
+            rewards.take(env_ids),
+            next_state.take(env_ids),
+            terminated.take(env_ids),
+            truncated.take(env_ids),
         )
 
-    def _final_view(self, ended: NDArray[np.intp], infos: dict[str, Any]) -> View:
-        """How the games that have just ended did, in an environment that has started them anew already."""
-        seen, masks = zip(*(unpacked(observation, {}) for observation in infos["final_obs"][ended]), strict=True)
+    def _final_state(self, ended: NDArray[np.intp], infos: dict[str, Any]) -> _State:
+        """The last state of the episodes that have ended, where the environments are reset already."""
+        final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
+        observations, masks = zip(*final, strict=True)
         info = {key: infos.get("final_info", {}).get(key) for key in ("action_mask", TO_PLAY)}
         mask, to_play = (None if part is None else part.take(ended, axis=0) for part in info.values())
-        return View(np.array(seen), mask if masks[0] is None else np.array(masks), to_play)
+        return _State(np.array(observations), mask if masks[0] is None else np.array(masks), to_play)
 
 
-class Learner(Protocol):
-    """Hands moves to an agent in the order in which it learns."""
-
-    def learn(self, moves: Moves) -> None:
-        """Learns from moves, now or when what follows from them is known."""
-
-
-class EveryMove:
-    """Each move is followed by what the step returned."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-
-    def learn(self, moves: Moves) -> None:
-        """Learns from the moves at once."""
-        self.agent.update(*moves.transitions)
+def _act(agent: Agent, state: _State) -> NDArray[np.int64]:
+    n = len(state.observations)
+    if agent.batched:
+        return checked_actions(agent, agent.act(state.observations, state.masks, explore=True), n)
+    masks = [None] * n if state.masks is None else state.masks
+    actions = [agent.act(*each, explore=True) for each in zip(state.observations, masks, strict=True)]
+    return np.array([checked_action(agent, action) for action in actions], dtype=np.int64)
 
 
-class OwnTurns:
-    """Self-play in which a player's move is followed by what it sees when it is to move again.
+def _update(agent: Agent, transitions: _Transitions) -> None:
+    _, observations, actions, rewards, next_observations, terminated, masks = transitions
+    if agent.batched:
+        agent.update(observations, actions, rewards, next_observations, terminated, masks)
+        return
+    columns = observations, actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
+    for transition in zip(*columns, [None] * len(actions) if masks is None else masks, strict=True):
+        agent.update(*transition)
 
-    A turn waits for that in the row of its player and game, ``player * n + game``.
-    """
 
-    def __init__(self, agent: Agent, games: VectorGames) -> None:
-        self.agent, self.n = agent, games.n
-        rows = 2 * games.n
-        self.waits = np.zeros(rows, dtype=np.bool_)
-        self.seen = np.empty((rows, *games.view.seen.shape[1:]), dtype=games.view.seen.dtype)
-        self.actions, self.rewards = np.zeros(rows, dtype=np.int64), np.zeros(rows)
+def _immediate_transitions(steps: _Steps) -> _Transitions:
+    """Each action is followed by what the step returned."""
+    return _Transitions(
+        steps.env_ids,
+        steps.state.observations,
+        steps.actions,
+        steps.rewards,
+        steps.next_state.observations,
+        steps.terminated,
+        steps.next_state.masks,
+    )
 
-    def learn(self, moves: Moves) -> None:
-        """Learns from the turns that these moves are the end of."""
-        assert moves.before.to_play is not None
-        assert moves.after.to_play is not None
-        mine = moves.before.to_play * self.n + moves.games
-        theirs = (1 - moves.before.to_play) * self.n + moves.games
-        self.waits[mine] = True
-        self.seen[mine], self.actions[mine], self.rewards[mine] = moves.before.seen, moves.actions, moves.rewards
-        self.rewards[theirs] -= moves.rewards
-        to_move = moves.after.to_play * self.n + moves.games
-        not_to_move = (1 - moves.after.to_play) * self.n + moves.games
-        sees_on = np.flatnonzero(self.waits[to_move])
-        sees_end = np.flatnonzero(self.waits[not_to_move] & moves.terminated)  # cut short, it sees no future
-        which = np.concatenate([sees_on, sees_end])
-        turns = np.concatenate([to_move[sees_on], not_to_move[sees_end]])
-        after = moves.after.of(which)
-        terminated = moves.terminated.take(which)
-        self.agent.update(
-            self.seen[turns], self.actions[turns], self.rewards[turns], after.seen, terminated, after.mask
+
+class _OwnTurnTransitions:
+    """In self-play, a player's action is pending until the player is to move again or the episode ends."""
+
+    def __init__(self, num_envs: int, observations: NDArray[Any]) -> None:
+        n_rows = 2 * num_envs
+        self._num_envs = num_envs
+        self._is_pending = np.zeros(n_rows, dtype=np.bool_)
+        self._observations = np.empty((n_rows, *observations.shape[1:]), dtype=observations.dtype)
+        self._actions, self._rewards = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows)
+
+    def __call__(self, steps: _Steps) -> _Transitions:
+        """The transitions that these steps complete."""
+        assert steps.state.to_play is not None
+        assert steps.next_state.to_play is not None
+        mover = steps.state.to_play * self._num_envs + steps.env_ids
+        opponent = (1 - steps.state.to_play) * self._num_envs + steps.env_ids
+        self._is_pending[mover] = True
+        self._observations[mover] = steps.state.observations
+        self._actions[mover], self._rewards[mover] = steps.actions, steps.rewards
+        self._rewards[opponent] -= steps.rewards
+        to_move = steps.next_state.to_play * self._num_envs + steps.env_ids
+        not_to_move = (1 - steps.next_state.to_play) * self._num_envs + steps.env_ids
+        moves_next = np.flatnonzero(self._is_pending[to_move])
+        # after truncation the player who would not move next does not observe what follows
+        observes_end = np.flatnonzero(self._is_pending[not_to_move] & steps.terminated)
+        indices = np.concatenate([moves_next, observes_end])
+        rows = np.concatenate([to_move[moves_next], not_to_move[observes_end]])
+        next_state = steps.next_state.take(indices)
+        is_over = steps.terminated | steps.truncated
+        self._is_pending[to_move[is_over]] = self._is_pending[not_to_move[is_over]] = False
+        return _Transitions(
+            rows,
+            self._observations[rows],
+            self._actions[rows],
+            self._rewards[rows],
+            next_state.observations,
+            steps.terminated.take(indices),
+            next_state.masks,
         )
-        ended = moves.terminated | moves.truncated
-        self.waits[to_move[ended]] = self.waits[not_to_move[ended]] = False
 
 
-class WholeEpisodes:
-    """The moves of an episode wait for its end, and come one after another, without masks of what was next."""
+class _EpisodeBuffer:
+    """Holds the transitions of each row back until its episode has ended."""
 
-    def __init__(self, agent: Agent, games: VectorGames) -> None:
-        self.agent, self.room = agent, 16  # moves of a game that there is room for; doubled when full
-        seen = games.view.seen
-        self.seen = np.empty((self.room, *seen.shape), dtype=seen.dtype)
-        self.actions = np.empty((self.room, games.n), dtype=np.int64)
-        self.rewards = np.empty((self.room, games.n))
-        self.lengths = np.zeros(games.n, dtype=np.int64)
+    def __init__(self, n_rows: int) -> None:
+        self._buffers: list[
+            NDArray[Any] | None
+        ] = []  # a field of the transitions each, shape (capacity, n_rows, ...)
+        self._lengths = np.zeros(n_rows, dtype=np.int64)
 
-    def learn(self, moves: Moves) -> None:
-        """Learns from the episodes that these moves end."""
-        at = self.lengths[moves.games]
-        if at.max() == self.room:
-            self.room *= 2
-            self.seen, self.actions, self.rewards = (
-                np.concatenate([part, np.empty_like(part)]) for part in (self.seen, self.actions, self.rewards)
-            )
-        self.seen[at, moves.games] = moves.before.seen
-        self.actions[at, moves.games], self.rewards[at, moves.games] = moves.actions, moves.rewards
-        self.lengths[moves.games] += 1
-        if moves.terminated.any():
-            self._learn_episodes(moves, moves.terminated.nonzero()[0])
-        for which in (moves.truncated & ~moves.terminated).nonzero()[0]:
-            self._learn_episodes(moves, np.array([which]))
-            self.agent.end_episode()  # before another follows
+    def add(self, transitions: _Transitions) -> None:
+        """Appends each transition to its row."""
+        rows = transitions.rows
+        times = self._lengths[rows]
+        if not self._buffers or (times.size and times.max() == self._capacity):
+            self._grow(transitions)
+        for buffer, field in zip(self._buffers, transitions, strict=True):
+            if buffer is not None:
+                buffer[times, rows] = field
+        self._lengths[rows] += 1
 
-    def _learn_episodes(self, moves: Moves, ended: NDArray[np.intp]) -> None:
-        games = moves.games[ended]
-        lengths = self.lengths[games]
-        self.lengths[games] = 0
-        game, last = np.repeat(games, lengths), lengths.cumsum() - 1
-        at = np.arange(len(game)) - np.repeat(last + 1 - lengths, lengths)
-        seen = self.seen[at, game]
-        next_seen = np.roll(seen, -1, axis=0)
-        next_seen[last] = moves.after.seen[ended]
-        terminated = np.zeros(len(game), dtype=np.bool_)
-        terminated[last] = moves.terminated[ended]
-        self.agent.update(seen, self.actions[at, game], self.rewards[at, game], next_seen, terminated, None)
+    @property
+    def _capacity(self) -> int:
+        assert self._buffers[0] is not None
+        return len(self._buffers[0])
+
+    def _grow(self, transitions: _Transitions) -> None:
+        if not self._buffers:
+            self._buffers = [
+                None if field is None else np.empty((16, len(self._lengths), *field.shape[1:]), field.dtype)
+                for field in transitions
+            ]
+        else:
+            self._buffers = [
+                None if buffer is None else np.concatenate([buffer, np.empty_like(buffer)])
+                for buffer in self._buffers
+            ]
+
+    def pop(self, rows: NDArray[np.intp]) -> _Transitions | None:
+        """Removes the episodes of some rows and returns them end to end, None if they are empty."""
+        lengths = self._lengths[rows]
+        self._lengths[rows] = 0
+        if not lengths.any():
+            return None
+        row = np.repeat(rows, lengths)
+        times = np.arange(len(row)) - np.repeat(lengths.cumsum() - lengths, lengths)
+        return _Transitions(*(None if buffer is None else buffer[times, row] for buffer in self._buffers))  # type: ignore[arg-type]
+
+
+class _Learner:
+    """Turns steps into transitions and delivers them to the agent, at once or as whole episodes."""
+
+    def __init__(self, agent: Agent, stepper: _EnvStepper) -> None:
+        self._agent, self._num_envs = agent, stepper.num_envs
+        self._n_players = 1 if stepper.state.to_play is None else 2
+        check_setting(agent, self._n_players)
+        # stage 1: in self-play minimax-Q learns from the opponent's next turn, Q-learning from the player's own
+        own_turns = self._n_players == 2 and agent.bootstraps_from == "own turn"
+        self._transitions_of = (
+            _OwnTurnTransitions(self._num_envs, stepper.state.observations)
+            if own_turns
+            else _immediate_transitions
+        )
+        # stage 2: win counting and other Monte-Carlo methods learn from whole episodes
+        self._buffer = _EpisodeBuffer(self._n_players * self._num_envs) if agent.episodic else None
+        self._calls_end_episode = type(agent).end_episode is not Agent.end_episode
+
+    def learn(self, steps: _Steps) -> None:
+        """Learns from everything that these steps complete."""
+        transitions = self._transitions_of(steps)
+        if self._buffer is not None:
+            self._buffer.add(transitions)
+            self._learn_episodes(self._buffer, steps)
+            return
+        _update(self._agent, transitions)
+        if self._calls_end_episode:
+            for _ in range(np.count_nonzero(steps.terminated | steps.truncated)):
+                self._agent.end_episode()
+
+    def _learn_episodes(self, buffer: _EpisodeBuffer, steps: _Steps) -> None:
+        players = np.arange(self._n_players)[:, None] * self._num_envs
+        terminated = (players + steps.env_ids[steps.terminated]).ravel()
+        truncated = (players + steps.env_ids[steps.truncated & ~steps.terminated]).ravel()
+        together = [terminated] if self._agent.batched else terminated[:, None]
+        for rows in [*together, *truncated[:, None]]:
+            episodes = buffer.pop(rows)
+            if episodes is not None:
+                _update(self._agent, episodes)
+                self._agent.end_episode()
 
 
 def vector_episodes(
     agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, seed: int | None
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
-    """Plays and learns ``episodes`` episodes; yields how many end in a step, their total rewards and lengths.
+    """Trains for ``episodes`` episodes; yields how many have ended in a step, their returns and their lengths.
 
-    They are the first that begin: counting those that end first would prefer the short ones. A game without an
-    episode to play goes on, and nothing is learnt from it.
+    The episodes that count are the first to begin. An environment without one left is stepped on, but nothing is
+    learned from it.
     """
-    games = VectorGames(env, seed)
-    learner = _learner(agent, games)
-    begun = min(games.n, episodes)
-    counts = np.arange(games.n) < begun
-    totals, lengths = np.zeros(games.n), np.zeros(games.n, dtype=np.int64)
-    is_told = type(agent).end_episode is not Agent.end_episode
-    while True:
-        moves = games.played(agent)
-        if not counts.all():
-            moves = moves.of(counts[moves.games].nonzero()[0])
-        if not moves.games.size:
-            continue
-        learner.learn(moves)
-        paid = moves.rewards.nonzero()[0]  # in most moves of most games nobody is
-        player = 0 if moves.before.to_play is None else moves.before.to_play[paid]
-        totals[moves.games[paid]] += moves.rewards[paid] * (1 - 2 * player)  # what one wins the other loses
-        lengths[moves.games] += 1
-        ended = moves.games[moves.terminated | moves.truncated]
-        if is_told:
-            for _ in ended:
-                agent.end_episode()
-        if ended.size:
-            next_begun = min(begun + ended.size, episodes)
-            counts[ended[next_begun - begun :]] = False
-            begun = next_begun
-            yield ended.size, totals[ended], lengths[ended]
-            totals[ended], lengths[ended] = 0.0, 0
-
-
-def _learner(agent: Agent, games: VectorGames) -> Learner:
     if agent.observation_space.shape is None:
         raise ValueError(
             f"observations of {agent.observation_space} do not come in batches; train on one environment"
         )
-    self_play = games.view.to_play is not None
-    check_setting(agent, players=2 if self_play else 1)
-    if agent.learns_whole_episodes:
-        return WholeEpisodes(agent, games)
-    if self_play and agent.self_play == "own turns":
-        return OwnTurns(agent, games)
-    return EveryMove(agent)
+    stepper = _EnvStepper(env, seed)
+    learner = _Learner(agent, stepper)
+    num_envs = stepper.num_envs
+    n_begun = min(num_envs, episodes)
+    is_counted = np.arange(num_envs) < n_begun
+    returns, lengths = np.zeros(num_envs), np.zeros(num_envs, dtype=np.int64)
+    while True:
+        steps = stepper.step(agent)
+        if not is_counted.all():
+            steps = steps.take(is_counted[steps.env_ids].nonzero()[0])
+        if not steps.env_ids.size:
+            continue
+        learner.learn(steps)
+        rewarded = steps.rewards.nonzero()[0]  # few, in a game that is rewarded at its end
+        player = 0 if steps.state.to_play is None else steps.state.to_play[rewarded]
+        returns[steps.env_ids[rewarded]] += steps.rewards[rewarded] * (1 - 2 * player)  # zero-sum
+        lengths[steps.env_ids] += 1
+        ended = steps.env_ids[steps.terminated | steps.truncated]
+        if ended.size:
+            n_begun_next = min(n_begun + ended.size, episodes)
+            is_counted[ended[n_begun_next - n_begun :]] = False
+            n_begun = n_begun_next
+            yield ended.size, returns[ended], lengths[ended]
+            returns[ended], lengths[ended] = 0.0, 0

@@ -234,9 +234,11 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
             ``(n,)``: above 0 for a win, below 0 for a loss.
 
     Raises:
-        TypeError: ``values`` is not callable, or returns anything but numbers.
+        TypeError: ``rules`` is not a NimRules, or ``values`` is not callable or returns anything but numbers.
         ValueError: The game has too many positions to list, or ``values`` returns another shape.
     """
+    if not isinstance(rules, NimRules):
+        raise TypeError(f"rules must be a NimRules; got {rules!r}")
     positions = rules.all_positions()
     sweep = _ValueSweep(rules, values)
     for rows in chunks(rules, rules.n_positions - 1, start=1):

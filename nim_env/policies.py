@@ -226,13 +226,13 @@ class MixturePolicy:
         """The mean of the members' probabilities: float64 of shape ``(..., n_actions)``.
 
         Raises:
-            ValueError: There are no members.
+            TypeError, ValueError: As :func:`query_policy`, for any member; or there are no members.
         """
         if not self.policies:
             raise ValueError("the mixture has no members; add a policy first")
         total = np.zeros(np.shape(action_mask))
         for policy in self.policies:
-            total += policy.action_probabilities(observation, action_mask)
+            total += query_policy(policy, np.asarray(observation), np.asarray(action_mask))
         return total / len(self.policies)
 
 

@@ -6,7 +6,7 @@ It needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation
+from nim_env._arguments import finished_mask
 from nim_env.policies import Policy, tabulate
 from nim_env.rules import NimRules
 from nim_env.vector_env import NimVectorEnv
@@ -72,6 +73,8 @@ class NimVecEnv(VecEnv):
         self.env, self.unwrapped_env = env, env.unwrapped
         super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
         self.metadata = env.metadata
+        self._finished_mask = finished_mask(self.unwrapped_env.rules)
+        self._finished_mask.flags.writeable = False
 
     def reset(self) -> Any:
         """Starts an episode in every environment.
@@ -110,19 +113,12 @@ class NimVecEnv(VecEnv):
         dones = terminated | truncated
         listed = self._list_infos(infos)
         if dones.any():
-            ended = dones.nonzero()[0].tolist()
-            final, final_observations = infos["final_info"], infos["final_obs"]
-            final["action_mask"].flags.writeable = False
-            keys = [key for key in final if not key.startswith("_")]
-            is_truncated = (truncated & ~terminated).tolist()
-            for index in ended:
-                del listed[index]["TimeLimit.truncated"]  # it belongs to the end of an episode
-                self.reset_infos[index] = listed[index]
-                listed[index] = {
-                    **{key: final[key][index] for key in keys},
-                    "TimeLimit.truncated": is_truncated[index],
-                    "terminal_observation": final_observations[index],
-                }
+            ended = dones.nonzero()[0]
+            final = self._list_final_infos(infos, ended, (truncated & ~terminated)[ended])
+            for index, final_info in zip(ended.tolist(), final, strict=True):
+                reset_info = self.reset_infos[index] = listed[index]
+                del reset_info["TimeLimit.truncated"]  # it belongs to the end of an episode
+                listed[index] = final_info
         return observations, rewards.astype(np.float32), dones, listed
 
     def close(self) -> None:
@@ -169,11 +165,11 @@ class NimVecEnv(VecEnv):
             ValueError: The method does not return one result for each environment.
         """
         wanted = self._checked_indices(indices)
-        if method_name == "action_masks":
-            results: Any = self.unwrapped_env.mask_rows()
-        else:
-            method = getattr(_owner(self.env, method_name), method_name)
-            results = [] if method_name in ("reset", "step") else method(*args, **kwargs)
+        if method_name == "action_masks":  # sb3-contrib calls it at every step
+            rows = self.unwrapped_env.mask_rows()
+            return rows if indices is None else [rows[index] for index in wanted]
+        method = getattr(_owner(self.env, method_name), method_name)
+        results = [] if method_name in ("reset", "step") else method(*args, **kwargs)
         if results is None:
             results = [None] * self.num_envs
         if not isinstance(results, np.ndarray | tuple | list) or len(results) != self.num_envs:
@@ -186,9 +182,9 @@ class NimVecEnv(VecEnv):
         """False for each of ``indices``: there are no single environments to wrap."""
         return [False] * len(self._checked_indices(indices))
 
-    def _checked_indices(self, indices: Indices) -> list[int]:
+    def _checked_indices(self, indices: Indices) -> Sequence[int]:
         every = range(self.num_envs)
-        return list(every) if indices is None else [every[index] for index in self._get_indices(indices)]
+        return every if indices is None else [every[index] for index in self._get_indices(indices)]
 
     def _batched_options(self) -> dict[str, Any] | None:
         """The options of all environments as those of the vector environment."""
@@ -207,9 +203,35 @@ class NimVecEnv(VecEnv):
             for mask in self.unwrapped_env.mask_rows()
         ]
         if "to_play" in infos:
-            for info, player in zip(listed, infos["to_play"].tolist(), strict=True):
-                info["to_play"] = player
+            _add_to_play(listed, infos["to_play"])
         return listed
+
+    def _list_final_infos(
+        self, infos: dict[str, Any], ended: NDArray[np.int64], is_truncated: NDArray[np.bool_]
+    ) -> list[dict[str, Any]]:
+        """One info for each episode that has ended."""
+        final = infos["final_info"]
+        masks = [self._finished_mask] * len(ended)  # one array for all, which is faster than a view for each
+        for row in is_truncated.nonzero()[0].tolist():
+            masks[row] = final["action_mask"][ended[row]]
+        columns = masks, final["illegal_action"][ended].tolist(), is_truncated.tolist(), infos["final_obs"][ended]
+        listed = [
+            {
+                "action_mask": mask,
+                "illegal_action": illegal,
+                "TimeLimit.truncated": truncated,
+                "terminal_observation": observation,
+            }
+            for mask, illegal, truncated, observation in zip(*columns, strict=True)
+        ]
+        if "to_play" in final:
+            _add_to_play(listed, final["to_play"][ended])
+        return listed
+
+
+def _add_to_play(listed: list[dict[str, Any]], to_play: NDArray[np.int64]) -> None:
+    for info, player in zip(listed, to_play.tolist(), strict=True):
+        info["to_play"] = player
 
 
 class ModelPolicy:

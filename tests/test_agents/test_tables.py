@@ -1,0 +1,197 @@
+"""Tables: every observation has a row of its own, whatever the space and whichever the table."""
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, sample
+from gymnasium import spaces
+
+import agents
+from agents import QLearningAgent, TabularAgent, tables
+
+
+def agent_of(space=SMALL, n=3, **arguments):
+    return QLearningAgent(space, spaces.Discrete(n), seed=0, **arguments)
+
+
+@pytest.mark.parametrize("table", ["auto", "hash"])
+@pytest.mark.parametrize("space", OBSERVATION_SPACES, ids=str)
+def test_every_observation_has_a_row_of_its_own(space, table):
+    agent = agent_of(space, table=table, learning_rate=1)
+    expected_values = {}
+    for seed in range(300):
+        observation = sample(space, seed)
+        agent.update(observation, seed % 3, seed, observation, True)
+        expected_values[repr(observation)] = {**expected_values.get(repr(observation), {}), seed % 3: float(seed)}
+    for seed in range(300):
+        observation = sample(space, seed)
+        expected = [expected_values[repr(observation)].get(action, 0.0) for action in range(3)]
+        assert agent.q_values(observation).tolist() == expected
+
+
+@pytest.mark.parametrize("table", ["auto", "hash"])
+@pytest.mark.parametrize("space", [space for space in OBSERVATION_SPACES if space.shape is not None], ids=str)
+def test_batches_of_observations(space, table):
+    agent = agent_of(space, table=table, learning_rate=1)
+    for seed in range(20):
+        agent.update(sample(space, seed), seed % 3, seed + 1, sample(space, seed), True)
+    batch = np.stack([sample(space, seed) for seed in range(24)]).reshape(4, 6, *space.shape)
+    values = agent.q_values(batch)
+    assert values.shape == (4, 6, 3)
+    assert values.any()
+    for where in np.ndindex(4, 6):
+        assert values[where].tolist() == agent.q_values(batch[where]).tolist()
+
+
+def test_only_what_was_learnt_takes_rows():
+    agent = agent_of(BOX)
+    for seed in range(500):
+        agent.q_values(sample(BOX, seed))
+        agent.act(sample(BOX, seed), explore=True)
+    assert agent.table.n_rows == 0
+    for seed in range(500):
+        agent.update(sample(BOX, seed), 0, 1.0, sample(BOX, seed + 1000), False)
+    assert agent.table.n_rows == 500
+
+
+def test_more_observations_than_the_cache_holds(monkeypatch):
+    """Each is found, also after the cache was emptied."""
+    monkeypatch.setattr(tables, "CACHE_SIZE", 10)
+    agent = agent_of(spaces.MultiDiscrete([30, 30]), learning_rate=1)
+    for number in range(900):
+        agent.update(np.array(divmod(number, 30)), 0, number + 1.0, np.zeros(2, int), True)
+    assert [agent.q_values(np.array(divmod(number, 30)))[0] for number in range(900)] == list(range(1, 901))
+
+
+def test_values_are_copies():
+    agent = agent_of()
+    agent.update([1, 2], 0, 1.0, [0, 0], True)
+    for observation in ([1, 2], [[1, 2]]):
+        agent.q_values(observation)[:] = 99
+    assert agent.q_values([1, 2]).tolist() == [0.5, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("space", "observation"),
+    [
+        (spaces.Discrete(5), 5),
+        (spaces.Discrete(5), -1),
+        (spaces.Discrete(5, start=2), 1),
+        (SMALL, [3, 0]),
+        (SMALL, [0, -1]),
+        (SMALL, [0, 0, 0]),
+        (SMALL, np.array([0])),
+        (SMALL, np.array([[0, 4]])),
+        (SMALL, np.array([[0, 0, 0]])),
+        (SMALL, [0.5, 1]),
+        (SMALL, [[0.5, 1]]),
+        (SMALL, 10**30),
+        (BOX, np.zeros(3, np.float32)),
+        (BOX, [["a", "b"], ["c", "d"]]),
+        (spaces.MultiDiscrete([[2, 3], [4, 1]]), [0, 0, 0, 0]),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]), (-1, 0)),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]), (3, 0)),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]), (2,)),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("table", ["auto", "hash"])
+def test_observations_outside_the_space_are_refused(space, observation, table):
+    agent = agent_of(space, table=table)
+    for call in (agent.q_values, agent.act):
+        with pytest.raises(ValueError, match=r"is not in|must have shape"):
+            call(observation)
+
+
+@pytest.mark.parametrize("table", ["auto", "hash"])
+def test_observations_are_recognized_in_any_form(table):
+    wide = agent_of(spaces.MultiDiscrete([200, 200]), table=table)
+    wide.update((np.uint8(150), np.uint8(3)), 0, 1.0, [0, 0], True)
+    assert wide.q_values(np.array([150, 3])).any()
+    shifted = agent_of(spaces.Discrete(500, start=-2), table=table)
+    shifted.update(np.uint8(3), 0, 1.0, 0, True)
+    assert shifted.q_values(3).any()
+    nested = agent_of(spaces.MultiDiscrete([[2, 3], [4, 1]]), table=table)
+    nested.update([[1, 2], [3, 0]], 0, 1.0, np.zeros((2, 2), int), True)
+    assert nested.q_values(np.array([[1, 2], [3, 0]])).any()
+    box = agent_of(BOX)
+    box.update(np.full((2, 2), -0.0), 0, 1.0, np.zeros((2, 2)), True)
+    assert box.q_values(np.zeros((2, 2))).any()
+
+
+def test_empty_batches():
+    for table in ("auto", "hash"):
+        agent = agent_of(table=table)
+        assert agent.q_values(np.empty((0, 2), int)).shape == (0, 3)
+        assert agent.act(np.empty((4, 0, 2), int), explore=True).shape == (4, 0)
+
+
+def test_many_components_and_many_states():
+    """Rows of batches and of single observations agree where indices pass 64 bits, or do not."""
+    generator = np.random.default_rng(0)
+    for space in (spaces.MultiDiscrete([10] * 30), spaces.MultiDiscrete([7] * 12), spaces.MultiBinary(20)):
+        agent = QLearningAgent(space, spaces.Discrete(2), table="hash", seed=0)
+        sizes = getattr(space, "nvec", 2)
+        seen = generator.integers(sizes, size=(50, *space.shape)).astype(space.dtype)
+        agent.update(seen, np.zeros(50, int), np.arange(50.0) + 1, seen, np.ones(50, bool))
+        for number, observation in enumerate(seen):
+            assert agent.q_values(observation)[0] == (number + 1) / 2
+        assert agent.q_values(seen)[:, 0].tolist() == [(number + 1) / 2 for number in range(50)]
+
+
+def is_dense(agent):
+    return isinstance(agent.table, tables.DenseTable)
+
+
+def test_kinds_of_tables():
+    assert is_dense(agent_of(SMALL))
+    assert is_dense(agent_of(SMALL, table="dense"))
+    assert not is_dense(agent_of(SMALL, table="hash"))
+    assert not is_dense(agent_of(BOX))
+    assert is_dense(agent_of(spaces.Discrete(2**22), 8))  # 2**25 values
+    assert not is_dense(agent_of(spaces.Discrete(2**22 + 1), 8))
+    assert agent_of(SMALL).table.values.dtype == np.float64
+    with pytest.raises(ValueError, match=r"table=.*discrete.*hash"):
+        agent_of(BOX, table="dense")
+    with pytest.raises(ValueError, match=r"table must be.*'arithmetic'"):
+        agent_of(table="arithmetic")
+    with pytest.raises(ValueError, match='use table="hash"'):
+        agent_of(spaces.Discrete(2**31), 8, table="dense")
+    with pytest.raises(ValueError, match='use table="hash"'):
+        agent_of(spaces.MultiDiscrete([2**31 - 1] * 40), table="dense")
+
+
+def test_a_hash_table_grows_only_with_updates():
+    agent = QLearningAgent(BOX, spaces.Discrete(2), seed=0)
+    observations = np.zeros((3, 2, 2), np.float32)
+    observations[1], observations[2] = -0.0, 0.5
+    agent.act(observations, explore=True)
+    agent.q_values(observations)
+    assert agent.table.n_rows == 0
+    agent.update(observations, np.array([0, 0, 1]), np.ones(3), observations, np.ones(3, bool))
+    assert agent.table.n_rows == 2
+
+
+def test_wrong_spaces_are_named():
+    with pytest.raises(TypeError, match="action_space must be Discrete; got MultiDiscrete"):
+        QLearningAgent(SMALL, SMALL)
+    with pytest.raises(TypeError, match="observation_space must be a gymnasium Space; got 4"):
+        QLearningAgent(4, spaces.Discrete(2))
+    with pytest.raises(TypeError, match="observation_space must hold arrays of a fixed shape"):
+        QLearningAgent(spaces.Sequence(spaces.Discrete(2)), spaces.Discrete(2))
+    with pytest.raises(TypeError, match="abstract"):
+        TabularAgent(SMALL, spaces.Discrete(2))
+
+
+def test_the_observation_of_a_dictionary_space():
+    agent = agent_of(spaces.Dict({"observation": SMALL, "action_mask": spaces.MultiBinary(3)}))
+    assert agent.observation_space == SMALL
+
+
+def test_agents_play_blackjack():
+    """Observations that are tuples, from a stock environment."""
+    env = gym.make("Blackjack-v1")
+    agent = QLearningAgent(env.observation_space, env.action_space, seed=0)
+    history = agents.train(agent, env, 200, seed=0)
+    assert len(history.returns) == 200
+    assert agent.table.n_rows > 20
