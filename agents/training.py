@@ -23,8 +23,8 @@ class History:
     """The episodes of a training run.
 
     Attributes:
-        returns: The total reward of each episode, the learner's, in self-play the first player's: float64,
-            shape ``(n_episodes,)``.
+        returns: The total reward of each episode; in self-play that of the player who moves first. float64, shape
+            ``(n_episodes,)``.
         lengths: The number of actions in each episode, in self-play of all players: int64, shape
             ``(n_episodes,)``.
     """
@@ -51,7 +51,8 @@ def train(
     player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game, the reward of
     a step is the mover's, and the other player gets its negative. In a vector environment all environments are
     stepped at once, and an agent that is ``batched`` learns from batches. :class:`Agent` says which transitions
-    an agent gets. Action masks are taken from the info or, beside ``"observation"``, from the observation.
+    an agent gets. Action masks are taken from ``info["action_mask"]``, or from a dictionary observation with the
+    keys ``"observation"`` and ``"action_mask"``.
 
     In a vector environment the episodes that count are the first to begin (counting the first to end would prefer
     short ones). The agent does not learn from others, and they are left unfinished.
@@ -64,7 +65,7 @@ def train(
         seed: Seeds the environment at its first reset. The agent has a seed of its own.
         progress: Whether to show a progress bar (needs tqdm).
         callback: Called as ``callback(agent, history)`` after each episode, in a vector environment after each
-            step that ends any, with the history so far, read-only; the run ends if it returns False.
+            step that ends any, with the history so far, read-only. Training ends if it returns False.
 
     Returns:
         The history of ``episodes`` episodes, or of those until the callback ended the run.
@@ -108,7 +109,7 @@ def _read_only(view: NDArray[Any]) -> NDArray[Any]:
 
 
 def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
-    """Trains episode by episode; yields how many have just ended, their returns and their lengths."""
+    """The training loop for this kind of environment; yields the number, returns and lengths of ended episodes."""
     is_class = isinstance(env, type)
     if isinstance(env, gymnasium.vector.VectorEnv) or (hasattr(env, "single_observation_space") and not is_class):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
@@ -127,11 +128,11 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterat
 
 
 _Turn: TypeAlias = tuple[Any, Any, Any, float, float, bool, bool]
-"""What a player faces when it is to move, as in PettingZoo's AEC environments, and once more after the episode.
+"""A player's turn, as PettingZoo's ``AECEnv.last`` returns it. After the episode every player has one more turn.
 
-The player, its observation, its mask, its reward since its last action, the immediate reward of the last action
-(whoever took it), terminated and truncated. The observation is None for a player who does not observe what
-follows, having just moved when the episode was truncated.
+The player, its observation, its mask, its reward since its last action, the reward of the last step (of the player
+who acted in it), terminated and truncated. The observation is None for a player who has none: after truncation the
+player who has just moved.
 """
 _Turns: TypeAlias = Generator[_Turn | None, int, None]
 """The turns of one episode after another, None after each episode. It is sent the actions."""
@@ -150,7 +151,7 @@ def _gymnasium_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
         while not (terminated or truncated):
             action = yield player, observation, mask, rewards[player], reward, False, False
             observation, reward, terminated, truncated, info = env.step(action)
-            rewards[player] = reward
+            rewards[player] = reward  # since its last action, which is this one
             rewards[1 - player] -= reward
             player = info.get(TO_PLAY, 0)
             observation, mask = split_observation(observation, info)

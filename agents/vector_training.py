@@ -1,4 +1,4 @@
-"""The training loop over vector environments: all environments are stepped at once, batches are learned from."""
+"""The training loop over vector environments, which steps all environments at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class _State(NamedTuple):
         return _State(*(None if part is None else part.take(indices, axis=0) for part in self))  # type: ignore[arg-type]
 
     def replace_rows(self, indices: NDArray[np.intp], rows: _State) -> _State:
-        """A copy with some rows replaced."""
+        """A copy with some rows replaced; a part that ``rows`` lacks keeps its values."""
         parts = []
         for part, replacement in zip(self, rows, strict=True):
             if part is not None and replacement is not None:
@@ -37,7 +37,7 @@ class _State(NamedTuple):
 
 
 class _Steps(NamedTuple):
-    """One step in each of n environments; ``env_ids`` says which they are."""
+    """One step in each of n environments, ``env_ids``. The rewards are those of the players who acted."""
 
     env_ids: NDArray[np.intp]
     state: _State
@@ -53,9 +53,9 @@ class _Steps(NamedTuple):
 
 
 class _Transitions(NamedTuple):
-    """n transitions; a row is one player of one environment, ``player * num_envs + env_id``."""
+    """n transitions. The slot of each is its player and environment: ``player * num_envs + env_id``."""
 
-    rows: NDArray[np.intp]
+    slots: NDArray[np.intp]
     observations: NDArray[Any]
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]
@@ -65,36 +65,36 @@ class _Transitions(NamedTuple):
 
 
 class _EnvStepper:
-    """Steps a vector environment, alike in every autoreset mode."""
+    """Steps a vector environment and hides its autoreset mode: ``next_state`` is the state before any reset."""
 
     def __init__(self, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
         self._env, self.num_envs = env, env.num_envs
         self._autoreset_mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-        self.state = self._read(*env.reset(seed=seed))
-        self._no_actions = np.full(self.num_envs, env.single_action_space.start)  # type: ignore[attr-defined]
-        self._resets_next = np.zeros(self.num_envs, dtype=np.bool_)  # these ignore the next action
+        self.state = self._to_state(*env.reset(seed=seed))
+        self._ignored_actions = np.full(self.num_envs, env.single_action_space.start)  # type: ignore[attr-defined]
+        self._is_resetting = np.zeros(self.num_envs, dtype=np.bool_)  # where the next step only resets
 
-    def _read(self, observations: Any, infos: dict[str, Any]) -> _State:
+    def _to_state(self, observations: Any, infos: dict[str, Any]) -> _State:
         return _State(*split_observation(observations, infos), infos.get(TO_PLAY))
 
     def step(self, agent: Agent) -> _Steps:
-        """Lets the agent act wherever an episode is running."""
-        env_ids = (~self._resets_next).nonzero()[0]
+        """Steps all environments once; returns the steps of those that were not resetting."""
+        env_ids = (~self._is_resetting).nonzero()[0]
         state = self.state.take(env_ids)  # a copy, since an environment may overwrite what it returned
-        actions = self._no_actions.copy()
+        actions = self._ignored_actions.copy()
         actions[env_ids] = _act(agent, state)
         observations, rewards, terminated, truncated, infos = self._env.step(actions)
         is_over = terminated | truncated
-        next_state = self.state = self._read(observations, infos)
+        next_state = self.state = self._to_state(observations, infos)
         if self._autoreset_mode is AutoresetMode.NEXT_STEP:
-            self._resets_next = is_over
+            self._is_resetting = is_over
         elif is_over.any():
             ended = is_over.nonzero()[0]
             if self._autoreset_mode is AutoresetMode.SAME_STEP:
                 next_state = next_state.replace_rows(ended, self._final_state(ended, infos))
-            else:
-                next_state = next_state.take(np.arange(self.num_envs))  # copied before reset may overwrite it
-                reset_state = self._read(*self._env.reset(options={"reset_mask": is_over}))
+            else:  # autoreset is disabled
+                next_state = next_state.take(np.arange(self.num_envs))  # a copy, since reset may overwrite it
+                reset_state = self._to_state(*self._env.reset(options={"reset_mask": is_over}))
                 self.state = next_state.replace_rows(ended, reset_state.take(ended))
         return _Steps(
             env_ids,
@@ -107,7 +107,7 @@ class _EnvStepper:
         )
 
     def _final_state(self, ended: NDArray[np.intp], infos: dict[str, Any]) -> _State:
-        """The last state of the episodes that have ended, where the environments are reset already."""
+        """In same-step mode, the state before the reset of the episodes that have ended."""
         final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
         observations, masks = zip(*final, strict=True)
         info = {key: infos.get("final_info", {}).get(key) for key in ("action_mask", TO_PLAY)}
@@ -134,8 +134,8 @@ def _update(agent: Agent, transitions: _Transitions) -> None:
         agent.update(*transition)
 
 
-def _immediate_transitions(steps: _Steps) -> _Transitions:
-    """Each action is followed by what the step returned."""
+def _one_step_transitions(steps: _Steps) -> _Transitions:
+    """One transition for each step, with what the step returned."""
     return _Transitions(
         steps.env_ids,
         steps.state.observations,
@@ -151,11 +151,11 @@ class _OwnTurnTransitions:
     """In self-play, a player's action is pending until the player is to move again or the episode ends."""
 
     def __init__(self, num_envs: int, observations: NDArray[Any]) -> None:
-        n_rows = 2 * num_envs
+        n_slots = 2 * num_envs
         self._num_envs = num_envs
-        self._is_pending = np.zeros(n_rows, dtype=np.bool_)
-        self._observations = np.empty((n_rows, *observations.shape[1:]), dtype=observations.dtype)
-        self._actions, self._rewards = np.zeros(n_rows, dtype=np.int64), np.zeros(n_rows)
+        self._is_pending = np.zeros(n_slots, dtype=np.bool_)
+        self._observations = np.empty((n_slots, *observations.shape[1:]), dtype=observations.dtype)
+        self._actions, self._rewards = np.zeros(n_slots, dtype=np.int64), np.zeros(n_slots)
 
     def __call__(self, steps: _Steps) -> _Transitions:
         """The transitions that these steps complete."""
@@ -170,18 +170,18 @@ class _OwnTurnTransitions:
         to_move = steps.next_state.to_play * self._num_envs + steps.env_ids
         not_to_move = (1 - steps.next_state.to_play) * self._num_envs + steps.env_ids
         moves_next = np.flatnonzero(self._is_pending[to_move])
-        # after truncation the player who would not move next does not observe what follows
+        # after truncation there is no observation for the player who is not to move
         observes_end = np.flatnonzero(self._is_pending[not_to_move] & steps.terminated)
         indices = np.concatenate([moves_next, observes_end])
-        rows = np.concatenate([to_move[moves_next], not_to_move[observes_end]])
+        slots = np.concatenate([to_move[moves_next], not_to_move[observes_end]])
         next_state = steps.next_state.take(indices)
         is_over = steps.terminated | steps.truncated
         self._is_pending[to_move[is_over]] = self._is_pending[not_to_move[is_over]] = False
         return _Transitions(
-            rows,
-            self._observations[rows],
-            self._actions[rows],
-            self._rewards[rows],
+            slots,
+            self._observations[slots],
+            self._actions[slots],
+            self._rewards[slots],
             next_state.observations,
             steps.terminated.take(indices),
             next_state.masks,
@@ -189,24 +189,23 @@ class _OwnTurnTransitions:
 
 
 class _EpisodeBuffer:
-    """Holds the transitions of each row back until its episode has ended."""
+    """Stores the transitions of each slot until its episode has ended."""
 
-    def __init__(self, n_rows: int) -> None:
-        self._buffers: list[
-            NDArray[Any] | None
-        ] = []  # a field of the transitions each, shape (capacity, n_rows, ...)
-        self._lengths = np.zeros(n_rows, dtype=np.int64)
+    def __init__(self, n_slots: int) -> None:
+        # one array for each field of the transitions, shape (capacity, n_slots, ...)
+        self._buffers: list[NDArray[Any] | None] = []
+        self._lengths = np.zeros(n_slots, dtype=np.int64)
 
     def add(self, transitions: _Transitions) -> None:
-        """Appends each transition to its row."""
-        rows = transitions.rows
-        times = self._lengths[rows]
+        """Appends each transition to its slot."""
+        slots = transitions.slots
+        times = self._lengths[slots]
         if not self._buffers or (times.size and times.max() == self._capacity):
             self._grow(transitions)
         for buffer, field in zip(self._buffers, transitions, strict=True):
             if buffer is not None:
-                buffer[times, rows] = field
-        self._lengths[rows] += 1
+                buffer[times, slots] = field
+        self._lengths[slots] += 1
 
     @property
     def _capacity(self) -> int:
@@ -225,15 +224,15 @@ class _EpisodeBuffer:
                 for buffer in self._buffers
             ]
 
-    def pop(self, rows: NDArray[np.intp]) -> _Transitions | None:
-        """Removes the episodes of some rows and returns them end to end, None if they are empty."""
-        lengths = self._lengths[rows]
-        self._lengths[rows] = 0
+    def pop(self, slots: NDArray[np.intp]) -> _Transitions | None:
+        """Removes the episodes of some slots and returns them end to end, None if they are empty."""
+        lengths = self._lengths[slots]
+        self._lengths[slots] = 0
         if not lengths.any():
             return None
-        row = np.repeat(rows, lengths)
-        times = np.arange(len(row)) - np.repeat(lengths.cumsum() - lengths, lengths)
-        return _Transitions(*(None if buffer is None else buffer[times, row] for buffer in self._buffers))  # type: ignore[arg-type]
+        slot = np.repeat(slots, lengths)
+        times = np.arange(len(slot)) - np.repeat(lengths.cumsum() - lengths, lengths)  # 0, 1, ... in each episode
+        return _Transitions(*(None if buffer is None else buffer[times, slot] for buffer in self._buffers))  # type: ignore[arg-type]
 
 
 class _Learner:
@@ -245,10 +244,8 @@ class _Learner:
         check_setting(agent, self._n_players)
         # stage 1: in self-play minimax-Q learns from the opponent's next turn, Q-learning from the player's own
         own_turns = self._n_players == 2 and agent.bootstraps_from == "own turn"
-        self._transitions_of = (
-            _OwnTurnTransitions(self._num_envs, stepper.state.observations)
-            if own_turns
-            else _immediate_transitions
+        self._make_transitions = (
+            _OwnTurnTransitions(self._num_envs, stepper.state.observations) if own_turns else _one_step_transitions
         )
         # stage 2: win counting and other Monte-Carlo methods learn from whole episodes
         self._buffer = _EpisodeBuffer(self._n_players * self._num_envs) if agent.episodic else None
@@ -256,7 +253,7 @@ class _Learner:
 
     def learn(self, steps: _Steps) -> None:
         """Learns from everything that these steps complete."""
-        transitions = self._transitions_of(steps)
+        transitions = self._make_transitions(steps)
         if self._buffer is not None:
             self._buffer.add(transitions)
             self._learn_episodes(self._buffer, steps)
@@ -267,12 +264,13 @@ class _Learner:
                 self._agent.end_episode()
 
     def _learn_episodes(self, buffer: _EpisodeBuffer, steps: _Steps) -> None:
+        """Delivers the episodes that have ended; terminated ones end to end, as ``terminated`` separates them."""
         players = np.arange(self._n_players)[:, None] * self._num_envs
         terminated = (players + steps.env_ids[steps.terminated]).ravel()
         truncated = (players + steps.env_ids[steps.truncated & ~steps.terminated]).ravel()
         together = [terminated] if self._agent.batched else terminated[:, None]
-        for rows in [*together, *truncated[:, None]]:
-            episodes = buffer.pop(rows)
+        for slots in [*together, *truncated[:, None]]:
+            episodes = buffer.pop(slots)
             if episodes is not None:
                 _update(self._agent, episodes)
                 self._agent.end_episode()
@@ -283,8 +281,8 @@ def vector_episodes(
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
     """Trains for ``episodes`` episodes; yields how many have ended in a step, their returns and their lengths.
 
-    The episodes that count are the first to begin. An environment without one left is stepped on, but nothing is
-    learned from it.
+    The episodes that count are the first to begin. An environment with no such episode left is stepped on, but the
+    agent does not learn from it. In self-play the returns are those of player 0, who moves first.
     """
     if agent.observation_space.shape is None:
         raise ValueError(
@@ -296,7 +294,7 @@ def vector_episodes(
     n_begun = min(num_envs, episodes)
     is_counted = np.arange(num_envs) < n_begun
     returns, lengths = np.zeros(num_envs), np.zeros(num_envs, dtype=np.int64)
-    while True:
+    while is_counted.any():
         steps = stepper.step(agent)
         if not is_counted.all():
             steps = steps.take(is_counted[steps.env_ids].nonzero()[0])
@@ -310,7 +308,7 @@ def vector_episodes(
         ended = steps.env_ids[steps.terminated | steps.truncated]
         if ended.size:
             n_begun_next = min(n_begun + ended.size, episodes)
-            is_counted[ended[n_begun_next - n_begun :]] = False
+            is_counted[ended[n_begun_next - n_begun :]] = False  # the others begin another episode that counts
             n_begun = n_begun_next
             yield ended.size, returns[ended], lengths[ended]
             returns[ended], lengths[ended] = 0.0, 0

@@ -27,7 +27,7 @@ from stable_baselines3.common.callbacks import BaseCallback  # noqa: E402
 from stable_baselines3.common.policies import BasePolicy  # noqa: E402
 from stable_baselines3.common.utils import LinearSchedule  # noqa: E402
 
-from nim_env import NimRules, evaluation, solver, theory, wrappers  # noqa: E402
+from nim_env import NimRules, evaluation, solver, wrappers  # noqa: E402
 from nim_env.policies import MixturePolicy, Policy, as_policy, batched, tabulate  # noqa: E402
 from nim_env.sb3 import NimVecEnv  # noqa: E402
 
@@ -36,7 +36,6 @@ torch.distributions.Distribution.set_default_validate_args(False)  # else a fift
 Representation = Literal["one-hot", "bits", "unary"]
 REPRESENTATIONS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
 Row = dict[str, float]
-POSITIONS_AT_ONCE = 2**16
 SEEDS = 2**32
 TABULATED = 2_000_000  # probabilities of a snapshot; those of larger games are worked out move by move
 
@@ -355,15 +354,8 @@ def measured(rules: NimRules, player: NetworkPolicy) -> Row:
         "expert": found.expert,
         "champion": float(found.champion),
         "exploitability": evaluation.exploitability(rules, player),
-        "value_accuracy": value_accuracy(rules, player),
+        "value_accuracy": evaluation.value_accuracy(rules, player.values).overall,
     }
-
-
-def value_accuracy(rules: NimRules, player: NetworkPolicy) -> float:
-    """The share of positions, the empty one aside, of which a network's value says rightly who wins."""
-    parts = np.array_split(positions(rules), -(-rules.n_positions // POSITIONS_AT_ONCE))
-    right = [((player.values(part) > 0) == theory.is_winning(rules, part)).sum() for part in parts]
-    return float(sum(right) / (rules.n_positions - 1))
 
 
 def learn(recipe: Recipe, looks: int, log: Path) -> list[Row]:

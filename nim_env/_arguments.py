@@ -68,7 +68,10 @@ class OpponentArguments(GameArguments):
         return self._opponent
 
     def set_opponent(self, opponent: PolicyLike) -> None:
-        """Changes the opponent. It makes all moves from now on, in games under way too.
+        """Changes the opponent. It makes all moves from now on, also in games in progress.
+
+        A wrapped environment offers it as ``env.unwrapped.set_opponent``, and a ``VecEnv`` of Stable-Baselines3 by
+        ``env_method("set_opponent", policy)``.
 
         Args:
             opponent: As in the constructor, but not ``None``.

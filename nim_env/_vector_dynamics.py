@@ -1,8 +1,10 @@
-"""The dynamics of the vector environment: pure functions of arrays with one state for each environment.
+"""The dynamics of the vector environment: functions of arrays with one state for each environment.
 
-A step has two halves, :meth:`Dynamics.agent_step` and :meth:`Dynamics.opponent_step`. A finished game goes from
-the first half to an initial state, and from the second half to the first observation of the next episode.
-:class:`TabularDynamics` looks both halves up in tables. :class:`DirectDynamics` computes them from the rules.
+A step has two halves, :meth:`Dynamics.agent_step` and :meth:`Dynamics.opponent_step`. Autoreset is Gymnasium's
+next-step mode: for a finished game, ``agent_step`` ignores the action and returns a reset state, from which
+``opponent_step`` draws the first state of the next episode. In self-play, every action is the agent's, and
+``opponent_step`` does nothing else than that. :class:`TabularDynamics` looks both halves up in tables.
+:class:`DirectDynamics` computes them from the rules.
 """
 
 from __future__ import annotations
@@ -17,20 +19,35 @@ from numpy.typing import NDArray
 
 from nim_env._arguments import FirstPlayer, finished_mask, no_opening
 from nim_env._chunks import chunks
-from nim_env.policies import InvalidPolicyOutput, Policy, is_built_in, query_policy, sample, uniform_sample
+from nim_env.policies import (
+    InvalidPolicyOutput,
+    Policy,
+    UniformPolicy,
+    is_built_in,
+    query_policy,
+    sample,
+    uniform_sample,
+)
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
+"""One state for each environment: of shape ``(n,)`` in tables, ``(n, n_heaps + 1)`` where they are computed."""
 
 _MAX_TABLE_POSITIONS = 2**20
-_MAX_TABLE_ENTRIES = 2**25  # positions times actions; seven heaps of 1 to 13 have 31.6 million
-_MAX_TRANSITIONS = 2**20  # entries of the table of transitions; in larger games a subtraction is as fast
+_MAX_TABLE_ENTRIES = 2**25  # positions times actions; heaps 1-3-5-7-9-11-13 have 31.6 million
+_MAX_AGENT_TABLE_ENTRIES = 2**20  # of the agent's half; in larger games arithmetic is as fast
 _MAX_MASK_ROWS = 2**16  # action masks kept as separate arrays
 
-PLAYING, AGENT_MOVED_LAST, OPPONENT_MOVED_LAST, ILLEGAL_ACTION = range(4)
-"""The status of a game: in progress, ended by either player's last object, or ended by an illegal action."""
-_AGENT_STARTS, _OPPONENT_STARTS, _EITHER_STARTS, _RANDOM_POSITION = _STARTS = range(4)
-_START_OF = {None: _AGENT_STARTS, "agent": _AGENT_STARTS, "opponent": _OPPONENT_STARTS, "random": _EITHER_STARTS}
+PLAYING, AGENT_TOOK_LAST, OPPONENT_TOOK_LAST, ILLEGAL_ACTION = range(4)
+"""The status of a game: in progress, or ended by the agent taking the last object, by the opponent taking it, or
+by an illegal action of the agent."""
+_AGENT_STARTS, _OPPONENT_STARTS, _EITHER_STARTS, _RANDOM_START = _START_KINDS = range(4)
+_START_KIND_OF = {
+    None: _AGENT_STARTS,
+    "agent": _AGENT_STARTS,
+    "opponent": _OPPONENT_STARTS,
+    "random": _EITHER_STARTS,
+}
 
 
 @dataclass(frozen=True)
@@ -42,7 +59,8 @@ class GameConfig:
         policy: The opponent; ``None`` in self-play.
         first_player: The player who starts; ``None`` in self-play.
         random_start: Whether episodes start from a random position.
-        opening_actions: The actions that the opponent may open with.
+        opening_actions: The actions that the opponent may open with; of a built-in policy those it draws from.
+            None of them ends the game.
     """
 
     rules: NimRules
@@ -51,17 +69,22 @@ class GameConfig:
     random_start: bool
     opening_actions: tuple[int, ...]
 
-    def starts(self, first_player: FirstPlayer | None, agent_won: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How each episode starts, given whether the agent won the last game: an initial state's kind."""
+    def start_kinds(self, first_player: FirstPlayer | None, agent_won: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How each episode starts (``_AGENT_STARTS``, ...), shape ``(n,)``.
+
+        Args:
+            first_player: The player who starts; options of ``reset`` may differ from the attribute.
+            agent_won: Whether the agent won the last game, shape ``(n,)``; it matters for ``"loser"``.
+        """
         if self.random_start:
-            return np.full(len(agent_won), _RANDOM_POSITION)
+            return np.full(len(agent_won), _RANDOM_START)
         if first_player == "loser":
             return np.where(agent_won, _OPPONENT_STARTS, _AGENT_STARTS)
-        return np.full(len(agent_won), _START_OF[first_player])
+        return np.full(len(agent_won), _START_KIND_OF[first_player])
 
 
 class Dynamics(ABC):
-    """The transitions of many games. The first axis of every array is the environment."""
+    """Batched transitions, observations and rewards. The first axis of every array is the environment."""
 
     def __init__(self, config: GameConfig) -> None:
         self.config, self.rules = config, config.rules
@@ -69,27 +92,27 @@ class Dynamics(ABC):
 
     @abstractmethod
     def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
-        """The states of positions, shape ``(n, n_heaps)``, and of their status, shape ``(n,)``."""
+        """The states with the given heaps, shape ``(n, n_heaps)``, and status, shape ``(n,)``."""
 
     @abstractmethod
-    def initial_states(self, starts: NDArray[np.int64]) -> States:
-        """The states before the first position of an episode is drawn, given :meth:`GameConfig.starts`."""
+    def reset_states(self, starts: NDArray[np.int64]) -> States:
+        """The states before the first position of an episode is drawn, given :meth:`GameConfig.start_kinds`."""
 
     @abstractmethod
     def agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
-        """The states after the agent's actions. A finished game goes to an initial state."""
+        """The states after the agent's actions (afterstates); for finished games reset states."""
 
     @abstractmethod
-    def opponent_step(self, states: States, generator: np.random.Generator, envs: NDArray[np.int64]) -> States:
-        """The states after the opponent's actions, which the agent observes next.
+    def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:
+        """The states after the opponent's actions, which the agent observes next; finished games stay the same.
 
         Args:
-            states: The states after :meth:`agent_step`, or initial states.
-            generator: Draws the opponent's actions.
-            envs: The index of each environment, for error messages.
+            states: The states after :meth:`agent_step`, or reset states.
+            generator: Draws the opponent's actions, and for reset states the player who starts and the position.
+            env_ids: The index of each environment, for error messages.
 
         Raises:
-            TypeError, ValueError: The opponent returned anything but a legal action.
+            TypeError, ValueError: The opponent returned anything but a legal action, or has no opening action.
         """
 
     @abstractmethod
@@ -98,7 +121,7 @@ class Dynamics(ABC):
 
     @abstractmethod
     def status(self, states: States) -> NDArray[np.int64]:
-        """The status of each game, shape ``(n,)``."""
+        """The status of each game, shape ``(n,)``; not for reset states."""
 
     @abstractmethod
     def masks(self, states: States) -> NDArray[np.int8]:
@@ -113,60 +136,77 @@ class Dynamics(ABC):
         """Whether each game has ended by an illegal action, shape ``(n,)``."""
 
     def mask_rows(self, states: States) -> list[NDArray[np.int8]]:
-        """The action masks as one read-only array of shape ``(n_actions,)`` for each environment."""
+        """The action masks as a list of read-only arrays of shape ``(n_actions,)``, shared between calls."""
         masks = self.masks(states)
         masks.flags.writeable = False
         return list(masks)
 
 
 class TabularDynamics(Dynamics):
-    """A game with built-in policies as a finite Markov chain: each half of a step is a table lookup.
+    """The dynamics of self-play or of a built-in opponent as tables: each half of a step is a lookup.
 
-    With n positions, state i in 1 to n - 1 is a game in progress at the position of index i. In state 0 the agent
-    has taken the last object, in state n the opponent has. In state n + i the agent has made an illegal action at
-    i. State 2n + k is the initial state of kind k.
+    With n positions, by index (0 is the empty position, n - 1 the full heaps), the states are:
+
+    - 1 to n - 1: a game in progress at that position;
+    - 0: the agent has taken the last object;
+    - n: the opponent has taken the last object;
+    - n + i: the agent has made an illegal action at position i;
+    - 2n + k: a reset state of start kind k.
     """
 
     def __init__(self, config: GameConfig) -> None:
         super().__init__(config)
         rules, n = self.rules, self.rules.n_positions
         self._n, self._n_actions, self._offsets = n, rules.n_actions, np.array(rules.offsets)
-        has_transitions = 2 * n * rules.n_actions <= _MAX_TRANSITIONS
-        dtype = np.int64 if has_transitions else np.min_scalar_type(max(rules.heaps))  # fast, or small
+        has_agent_table = 2 * n * rules.n_actions <= _MAX_AGENT_TABLE_ENTRIES
+        dtype = (
+            np.int64 if has_agent_table else np.min_scalar_type(max(rules.heaps))
+        )  # saves memory in large games
         self._heaps = np.tile(rules.all_positions().astype(dtype), (2, 1))
         self._masks = np.tile(finished_mask(rules), (2 * n, 1))
         for rows in chunks(rules, n - 1, start=1):
             self._masks[rows] = rules.action_mask(self._heaps[rows])
-        self._status = np.full(2 * n + len(_STARTS), PLAYING)
+        self._status = np.full(2 * n + len(_START_KINDS), PLAYING)
         self._status[n + 1 : 2 * n] = ILLEGAL_ACTION
-        self._status[[0, n]] = AGENT_MOVED_LAST, OPPONENT_MOVED_LAST
+        self._status[[0, n]] = AGENT_TOOK_LAST, OPPONENT_TOOK_LAST
         self._is_illegal = self._status == ILLEGAL_ACTION
         self._rewards = _rewards_by_status(rules)[self._status]
         if self.is_stochastic:
             self._tabulate_opponent()
         self._mask_rows: NDArray[np.object_] | None = None  # made at the first call of mask_rows
-        self._transitions: States | None = None
-        if has_transitions:
+        self._agent_table: States | None = None
+        if has_agent_table:
             states, actions = np.indices(self._masks.shape).reshape(2, -1)
-            self._transitions = self._compute_agent_step(states, actions)
+            self._agent_table = self._compute_agent_step(states, actions)
 
     def _tabulate_opponent(self) -> None:
-        """Lists the successors of each state, one of which :meth:`opponent_step` draws uniformly."""
+        """Lists the successors of each state end to end; :meth:`opponent_step` draws one of them uniformly.
+
+        Built-in policies are uniform over their support. A state may be listed more than once: half of the
+        successors of ``_EITHER_STARTS`` are the full heaps.
+        """
         n, config = self._n, self.config
         playing, finished, full = np.arange(1, n), np.arange(n, 2 * n), n - 1
         number, successors = np.ones_like(playing), playing
         if is_built_in(config.policy):
-            parts = [self._successors(config.policy, playing[rows]) for rows in chunks(self.rules, n - 1)]
+            parts = [self._opponent_successors(config.policy, playing[rows]) for rows in chunks(self.rules, n - 1)]
             number, successors = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         opened = [full - self.rules.offsets[action] for action in config.opening_actions]
-        anywhere = playing.tolist() if config.random_start else []
-        by_start = [[full], opened, [full] * len(opened) + opened, anywhere]  # in the order of _STARTS
-        self._number = np.concatenate([[1], number, np.ones(n, np.int64), [len(drawn) for drawn in by_start]])
-        self._first = self._number.cumsum() - self._number
-        self._successors_of_all = np.concatenate([[0], successors, finished, *by_start]).astype(np.int64)
+        anywhere: Any = playing if config.random_start else []
+        by_start: list[Any] = [
+            [full],
+            opened,
+            [full] * len(opened) + opened,
+            anywhere,
+        ]  # in the order of _START_KINDS
+        self._successor_counts = np.concatenate(
+            [[1], number, np.ones(n, np.int64), [len(drawn) for drawn in by_start]]
+        )
+        self._successor_offsets = self._successor_counts.cumsum() - self._successor_counts
+        self._successor_states = np.concatenate([[0], successors, finished, *by_start]).astype(np.int64)
 
-    def _successors(self, policy: Any, positions: States) -> tuple[NDArray[np.int64], States]:
-        """The number of actions that a built-in policy draws from at each position, and where they lead."""
+    def _opponent_successors(self, policy: UniformPolicy, positions: States) -> tuple[NDArray[np.int64], States]:
+        """The number of actions that a built-in policy draws from at each position, and the states after them."""
         support = policy.support(self._heaps[positions], self._masks[positions])
         row, action = support.nonzero()
         after = positions[row] - self._offsets[action]
@@ -178,18 +218,18 @@ class TabularDynamics(Dynamics):
 
     def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
         index = np.asarray(self.rules.index(heaps))
-        cases = [status == AGENT_MOVED_LAST, status == OPPONENT_MOVED_LAST, status == ILLEGAL_ACTION]
+        cases = [status == AGENT_TOOK_LAST, status == OPPONENT_TOOK_LAST, status == ILLEGAL_ACTION]
         choices = [np.zeros_like(index), np.full_like(index, self._n), self._n + index]
         states: States = np.select(cases, choices, index)
         return states
 
-    def initial_states(self, starts: NDArray[np.int64]) -> States:
+    def reset_states(self, starts: NDArray[np.int64]) -> States:
         return 2 * self._n + starts if self.is_stochastic else np.full(len(starts), self._n - 1)
 
     def agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
-        if self._transitions is None:
+        if self._agent_table is None:
             return self._compute_agent_step(states, actions)
-        return self._transitions.take(states * self._n_actions + actions)
+        return self._agent_table.take(states * self._n_actions + actions)
 
     def _compute_agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         after: States = states - self._offsets.take(actions)
@@ -198,15 +238,15 @@ class TabularDynamics(Dynamics):
             after[is_illegal] = states[is_illegal] + self._n
         rewards = self._rewards.take(states)
         finished = rewards.nonzero()[0]
-        starts = self.config.starts(self.config.first_player, rewards[finished] > 0)
-        after[finished] = self.initial_states(starts)
+        starts = self.config.start_kinds(self.config.first_player, rewards[finished] > 0)
+        after[finished] = self.reset_states(starts)
         return after
 
-    def opponent_step(self, states: States, generator: np.random.Generator, envs: NDArray[np.int64]) -> States:  # noqa: ARG002
+    def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:  # noqa: ARG002
         if not self.is_stochastic:
             return states
-        nth = (generator.random(len(states)) * self._number.take(states)).astype(np.int64)
-        successors: States = self._successors_of_all.take(self._first.take(states) + nth)
+        nth = (generator.random(len(states)) * self._successor_counts.take(states)).astype(np.int64)
+        successors: States = self._successor_states.take(self._successor_offsets.take(states) + nth)
         return successors
 
     def heaps(self, states: States) -> NDArray[np.int64]:
@@ -239,10 +279,10 @@ class TabularDynamics(Dynamics):
 class DirectDynamics(Dynamics):
     """The dynamics of any game and any opponent, computed from the rules.
 
-    A state is a row of heap sizes and the status. The status of an initial state of kind k is ``INITIAL + k``.
+    A state is a row of heap sizes and the status. The status of a reset state of start kind k is ``_RESET + k``.
     """
 
-    INITIAL = 4
+    _RESET = 4
 
     def __init__(self, config: GameConfig) -> None:
         super().__init__(config)
@@ -253,40 +293,41 @@ class DirectDynamics(Dynamics):
     def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
         return np.column_stack([heaps, status])
 
-    def initial_states(self, starts: NDArray[np.int64]) -> States:
-        return np.column_stack([np.tile(self.rules.heaps, (len(starts), 1)), self.INITIAL + starts])
+    def reset_states(self, starts: NDArray[np.int64]) -> States:
+        return np.column_stack([np.tile(self.rules.heaps, (len(starts), 1)), self._RESET + starts])
 
     def agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         after = states.copy()
         is_playing = self.status(states) == PLAYING
         is_legal = self.masks(states)[np.arange(len(states)), actions] == 1
         moving = np.flatnonzero(is_playing & is_legal)
-        self._apply(after, moving, actions[moving], AGENT_MOVED_LAST)
+        self._apply(after, moving, actions[moving], AGENT_TOOK_LAST)
         after[~is_legal, -1] = ILLEGAL_ACTION
         finished = np.flatnonzero(~is_playing)
         agent_won = self.rewards(states[finished]) > 0
-        after[finished] = self.initial_states(self.config.starts(self.config.first_player, agent_won))
+        after[finished] = self.reset_states(self.config.start_kinds(self.config.first_player, agent_won))
         return after
 
-    def opponent_step(self, states: States, generator: np.random.Generator, envs: NDArray[np.int64]) -> States:
+    def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:
         after, status = states.copy(), self.status(states)
+        # one draw for each environment, as in TabularDynamics, so that both play the same games
         draws = generator.random(len(states)) if self.is_stochastic else np.zeros(len(states))
         opponent_moves = status == PLAYING
-        is_initial = status >= self.INITIAL
-        if is_initial.any():
-            after[is_initial, -1] = PLAYING
-            is_random = status == self.INITIAL + _RANDOM_POSITION
+        is_reset = status >= self._RESET
+        if is_reset.any():
+            after[is_reset, -1] = PLAYING
+            is_random = status == self._RESET + _RANDOM_START
             after[is_random, :-1] = _random_positions(self.rules, int(is_random.sum()), generator)
-            either = status == self.INITIAL + _EITHER_STARTS
-            opponent_moves |= (status == self.INITIAL + _OPPONENT_STARTS) | (either & (draws >= 0.5))
-            draws[either] = 2 * draws[either] - 1  # the half that lets the opponent start, as a draw of its own
+            either = status == self._RESET + _EITHER_STARTS
+            opponent_moves |= (status == self._RESET + _OPPONENT_STARTS) | (either & (draws >= 0.5))
+            draws[either] = 2 * draws[either] - 1  # where the opponent starts, a uniform draw for its action
         if self.config.policy is not None:
             moving = np.flatnonzero(opponent_moves)
             for part in chunks(self.rules, len(moving)):
                 rows = moving[part]
-                opens = is_initial[rows]
-                actions = self._opponent_actions(after[rows, :-1], opens, draws[rows], generator, envs[rows])
-                self._apply(after, rows, actions, OPPONENT_MOVED_LAST)
+                opens = is_reset[rows]
+                actions = self._opponent_actions(after[rows, :-1], opens, draws[rows], generator, env_ids[rows])
+                self._apply(after, rows, actions, OPPONENT_TOOK_LAST)
         return after
 
     def _opponent_actions(
@@ -295,8 +336,9 @@ class DirectDynamics(Dynamics):
         opens: NDArray[np.bool_],
         draws: NDArray[np.float64],
         generator: np.random.Generator,
-        envs: NDArray[np.int64],
+        env_ids: NDArray[np.int64],
     ) -> NDArray[np.int64]:
+        """The opponent's actions; ``opens`` says where they open an episode."""
         policy, masks = self.config.policy, self.rules.action_mask(heaps)
         playable = np.where(opens[:, None], self._opening_mask, masks) if opens.any() else masks
         if is_built_in(policy):
@@ -305,16 +347,16 @@ class DirectDynamics(Dynamics):
         try:
             weights = query_policy(policy, heaps, masks, "opponent") * playable
         except InvalidPolicyOutput as error:
-            env = envs[error.index[0]]
+            env = env_ids[error.index[0]]
             raise InvalidPolicyOutput(f"environment {env}: {error}", (int(env),)) from None
         can_move = weights.any(axis=1)
         if not can_move.all():
             reason = no_opening("first_player", "opponent", policy, self.rules)
-            raise ValueError(f"environment {envs[can_move.argmin()]}: {reason}")
+            raise ValueError(f"environment {env_ids[can_move.argmin()]}: {reason}")
         return sample(weights, generator)
 
     def _apply(self, states: States, rows: NDArray[np.int64], actions: NDArray[np.int64], last: int) -> None:
-        """Makes a legal move in each of the rows; ``last`` is the status of a game that it ends."""
+        """Applies a legal action in each of the rows, in place; ``last`` is the status of games that it ends."""
         heaps = self.rules.apply(states[rows, :-1], actions)
         states[rows, :-1] = heaps
         states[rows[self.rules.is_over(heaps)], -1] = last
@@ -350,7 +392,8 @@ def make_dynamics(config: GameConfig) -> Dynamics:
     is_small = (
         rules.n_positions <= _MAX_TABLE_POSITIONS and rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES
     )
-    if not is_small or not (config.policy is None or is_built_in(config.policy)):
+    is_tabular = is_small and (config.policy is None or is_built_in(config.policy))
+    if not is_tabular:
         return DirectDynamics(config)
     dynamics = _tabular_dynamics.get(config)
     if dynamics is None:
@@ -359,8 +402,8 @@ def make_dynamics(config: GameConfig) -> Dynamics:
 
 
 def _rewards_by_status(rules: NimRules) -> NDArray[np.float64]:
-    """The agent's reward of each status, those of initial states included."""
-    return np.array([0.0, rules.terminal_reward, -rules.terminal_reward, -1.0, *[0.0] * len(_STARTS)])
+    """The agent's reward by status, 0 for reset states."""
+    return np.array([0.0, rules.terminal_reward, -rules.terminal_reward, -1.0, *[0.0] * len(_START_KINDS)])
 
 
 def _random_positions(rules: NimRules, number: int, generator: np.random.Generator) -> NDArray[np.int64]:

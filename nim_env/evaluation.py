@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env import theory
 from nim_env._chunks import chunks
 from nim_env.policies import Policy, PolicyLike, as_policy, query_policy, sample
-from nim_env.rules import NimRules, as_integer
+from nim_env.rules import NimRules, as_integer, check_rules
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -237,8 +237,7 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
         TypeError: ``rules`` is not a NimRules, or ``values`` is not callable or returns anything but numbers.
         ValueError: The game has too many positions to list, or ``values`` returns another shape.
     """
-    if not isinstance(rules, NimRules):
-        raise TypeError(f"rules must be a NimRules; got {rules!r}")
+    check_rules(rules)
     positions = rules.all_positions()
     sweep = _ValueSweep(rules, values)
     for rows in chunks(rules, rules.n_positions - 1, start=1):

@@ -24,8 +24,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
 from nim_env._chunks import chunks
-from nim_env.rules import NimRules, as_integer
+from nim_env.rules import NimRules, as_integer, check_rules
 
+_MAX_TABLE_ENTRIES = 100_000_000  # of tabulate: 400 MB
 _TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy
 
 
@@ -101,7 +102,7 @@ class TakePolicy(UniformPolicy):
     n: int
 
     def __post_init__(self) -> None:
-        _check_rules(self.rules)
+        check_rules(self.rules)
         if as_integer("n", self.n) < 1:
             raise ValueError(f"n must be 1 or more; got {self.n}")
 
@@ -130,7 +131,7 @@ class ExpertPolicy(UniformPolicy):
     rules: NimRules
 
     def __post_init__(self) -> None:
-        _check_rules(self.rules)
+        check_rules(self.rules)
 
     def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
         """The winning actions, or all legal actions where none wins: int8, shape ``(..., n_actions)``."""
@@ -152,7 +153,7 @@ class TabularPolicy:
     """
 
     def __init__(self, rules: NimRules, probabilities: ArrayLike) -> None:
-        _check_rules(rules)
+        check_rules(rules)
         self.rules, self.probabilities = rules, np.asarray(probabilities)
         if self.probabilities.shape != (rules.n_positions, rules.n_actions):
             raise ValueError(
@@ -167,7 +168,7 @@ class TabularPolicy:
 
 
 def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
-    """A copy of a policy as a table. It stays the same when the policy goes on learning.
+    """A copy of a policy as a table of float32. It stays the same when the policy goes on learning.
 
     Args:
         rules: The game.
@@ -175,10 +176,15 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 
     Raises:
         TypeError: ``policy`` is not a policy.
-        ValueError: The game has too many positions to list, or the policy returns anything but a distribution over
-            legal actions.
+        ValueError: The table would have more than 100 million entries, or the policy returns anything but a
+            distribution over legal actions.
     """
-    asked, heaps = as_policy(policy, rules), rules.all_positions()
+    asked = as_policy(policy, rules)
+    if rules.n_positions * rules.n_actions > _MAX_TABLE_ENTRIES:
+        raise ValueError(
+            f"the table of {rules} would have more than {_MAX_TABLE_ENTRIES:,} entries; use a smaller game"
+        )
+    heaps = rules.all_positions()
     table = np.zeros((len(heaps), rules.n_actions), dtype=np.float32)
     for rows in chunks(rules, len(heaps) - 1, start=1):
         table[rows] = query_policy(asked, heaps[rows], rules.action_mask(heaps[rows]))
@@ -332,7 +338,7 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         TypeError: ``policy`` is not a name, a policy or a callable.
         ValueError: No policy has that name, or the policy was made for another game.
     """
-    _check_rules(rules)
+    check_rules(rules)
     if isinstance(policy, str):
         return _named_policy(policy, rules, name)
     if isinstance(policy, type):
@@ -340,6 +346,8 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
     made_for = getattr(policy, "rules", rules)
     if isinstance(made_for, NimRules) and made_for != rules:
         raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")
+    if isinstance(policy, FunctionPolicy):
+        return FunctionPolicy(policy.function, name)
     if isinstance(policy, Policy):
         return policy
     if callable(policy):
@@ -429,11 +437,6 @@ def uniform_sample(support: NDArray[Any], draws: NDArray[np.float64]) -> NDArray
     nth = number.cumsum() - number + (draws * number).astype(np.int64)
     actions: NDArray[np.int64] = candidates[nth] - np.arange(len(support)) * support.shape[1]
     return actions
-
-
-def _check_rules(rules: Any) -> None:
-    if not isinstance(rules, NimRules):
-        raise TypeError(f"rules must be a NimRules; got {rules!r}")
 
 
 def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:

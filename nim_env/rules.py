@@ -323,6 +323,12 @@ def as_integer(name: str, value: Any) -> int:
     return operator.index(value)
 
 
+def check_rules(rules: Any) -> None:
+    """Raises a TypeError unless ``rules`` is a NimRules."""
+    if not isinstance(rules, NimRules):
+        raise TypeError(f"rules must be a NimRules; got {rules!r}")
+
+
 def _in_batch(where: tuple[np.intp, ...]) -> str:
     return f" of position {', '.join(map(str, where))}" if where else ""
 

@@ -156,7 +156,8 @@ class NimVecEnv(VecEnv):
             method_name: A method that returns one result for each environment, such as ``action_masks``, or None,
                 such as ``set_opponent``.
             *args: Its arguments.
-            indices: The environments whose results are returned; ``None`` for all.
+            indices: The environments whose results are returned; ``None`` for all. A method that returns None acts
+                on all environments.
             **kwargs: Its keyword arguments.
 
         Raises:
@@ -254,12 +255,17 @@ class ModelPolicy:
 
     Raises:
         TypeError: ``model`` is not a Stable-Baselines3 model with discrete actions, or ``env`` is not of Nim.
-        ValueError: The model was trained on other observations or actions.
+        ValueError: The model was trained on other observations or actions, or on normalized observations.
     """
 
     def __init__(self, model: BaseAlgorithm, env: Any, deterministic: bool = False) -> None:
         if not isinstance(model, BaseAlgorithm):
             raise TypeError(f"model must be a Stable-Baselines3 model; got {model!r}")
+        normalization = model.get_vec_normalize_env()
+        if normalization is not None and normalization.norm_obs:
+            raise ValueError(
+                "model must be trained without normalized observations: VecNormalize(..., norm_obs=False)"
+            )
         rules = _attribute(env, "rules")
         if not isinstance(rules, NimRules):
             raise TypeError(f"env must be an environment of Nim; got {env!r}")

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
 from nim_env.policies import PolicyLike, UniformPolicy, as_policy, query_policy
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, check_rules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
 _MAX_ENTRIES = 10_000_000_000  # positions times actions: a sweep takes minutes, with a slow policy hours
@@ -209,8 +209,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
         TypeError: ``rules`` is not a NimRules.
         ValueError: The game has too many positions or actions. It is raised at once.
     """
-    if not isinstance(rules, NimRules):
-        raise TypeError(f"rules must be a NimRules; got {rules!r}")
+    check_rules(rules)
     if rules.n_positions > _MAX_POSITIONS or rules.n_positions * rules.n_actions > _MAX_ENTRIES:
         size = f"{rules.n_positions:,}" if rules.n_positions < 10**18 else "more than 10^18"
         raise ValueError(

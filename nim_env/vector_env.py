@@ -112,7 +112,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._dynamics = make_dynamics(self._game_config())
-        self._envs = np.arange(self.num_envs)
+        self._env_ids = np.arange(self.num_envs)
         self._states: States | None = None  # None before the first reset
         self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
         self._elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
@@ -158,7 +158,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         generator = self.np_random  # created here at the latest, so that copies draw the same numbers
         is_drawn = ~checked.has_heaps[envs]
         starts = self._starts(checked.first_players, last_game_reward > 0)[envs[is_drawn]]
-        drawn = self._dynamics.opponent_step(self._dynamics.initial_states(starts), generator, envs[is_drawn])
+        drawn = self._dynamics.opponent_step(self._dynamics.reset_states(starts), generator, envs[is_drawn])
         states = drawn
         if not is_drawn.all():
             states = self._dynamics.encode(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
@@ -203,7 +203,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             )
         actions = checked_actions(actions, self._n_actions, self._is_over)
         after_agent = self._agent_step(self._states, actions)
-        states = self._dynamics.opponent_step(after_agent, self.np_random, self._envs)
+        states = self._dynamics.opponent_step(after_agent, self.np_random, self._env_ids)
         rewards = self._dynamics.rewards(states)
         terminated = rewards != 0.0
         elapsed_steps, truncated = self._truncate()
@@ -298,26 +298,26 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
 
     def _starts(self, first_players: Sequence[Any], agent_won: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How every episode starts, given one first player for all environments or one for each."""
-        starts_of = self._dynamics.config.starts
+        kinds_of = self._dynamics.config.start_kinds
         if len(first_players) == 1:
-            return starts_of(first_players[0], agent_won)
+            return kinds_of(first_players[0], agent_won)
         starts = np.zeros(self.num_envs, dtype=np.int64)
         for player in set(first_players):
             envs = np.array([other == player for other in first_players])
-            starts[envs] = starts_of(player, agent_won[envs])
+            starts[envs] = kinds_of(player, agent_won[envs])
         return starts
 
     def _next_episodes(self, envs: NDArray[np.int64], agent_won: NDArray[np.bool_]) -> States:
         """The states that the next episodes start with."""
-        starts = self._dynamics.config.starts(self.first_player, agent_won)
-        return self._dynamics.opponent_step(self._dynamics.initial_states(starts), self.np_random, envs)
+        starts = self._dynamics.config.start_kinds(self.first_player, agent_won)
+        return self._dynamics.opponent_step(self._dynamics.reset_states(starts), self.np_random, envs)
 
     def _agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         after = self._dynamics.agent_step(states, actions)
         if self.max_episode_steps is not None:  # the dynamics start the next episode of finished games only
             truncated = np.flatnonzero(self._is_over & (self._dynamics.rewards(states) == 0.0))
-            starts = self._dynamics.config.starts(self.first_player, self._last_game_reward[truncated] > 0)
-            after[truncated] = self._dynamics.initial_states(starts)
+            starts = self._dynamics.config.start_kinds(self.first_player, self._last_game_reward[truncated] > 0)
+            after[truncated] = self._dynamics.reset_states(starts)
         if self.illegal_action == "raise" and (is_illegal := self._dynamics.is_illegal(after)).any():
             env = int(is_illegal.argmax())
             heaps = self._dynamics.heaps(states)[env].tolist()

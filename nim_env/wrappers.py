@@ -216,8 +216,8 @@ def _rules_of(env: Any) -> NimRules:
     rules = getattr(getattr(env, "unwrapped", None), "rules", None)
     if isinstance(env, VectorEnv) and not isinstance(rules, NimRules):
         raise TypeError(
-            f"env must be the native vector environment of Nim, from gym.make_vec without vectorization_mode; got "
-            f"{env!r} (to wrap the environments in it, pass the wrapper on: "
+            f"env must be the native vector environment of Nim, which gym.make_vec makes by default; "
+            f"got {env!r} (with another mode, wrap each environment in it: "
             'gym.make_vec("Nim-v0", num_envs=4, vectorization_mode="sync", wrappers=[wrappers.one_hot]))'
         )
     if not isinstance(env, gymnasium.Env | VectorEnv | AECEnv) or not isinstance(rules, NimRules):

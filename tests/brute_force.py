@@ -1,8 +1,14 @@
-"""The plain recursive truth about Nim, written from the rules as a person states them."""
+"""Plain recursive solutions of Nim, written from the rules as a person states them."""
 
 from functools import cache
 
-import numpy as np
+
+def moves(heaps, max_take):
+    """Every ``(heap, count), heaps after`` of a tuple of heaps, heap by heap, count rising."""
+    for heap, size in enumerate(heaps):
+        for count in range(1, size + 1):
+            if max_take is None or count <= max_take:
+                yield (heap, count), (*heaps[:heap], size - count, *heaps[heap + 1 :])
 
 
 @cache
@@ -13,6 +19,12 @@ def mover_wins(heaps, max_take, misere):
     return any(not mover_wins(tuple(sorted(after)), max_take, misere) for _, after in moves(heaps, max_take))
 
 
+def winners(rules):
+    """Whether the player to move can win, a list over ``rules.all_positions()``."""
+    positions = rules.all_positions().tolist()
+    return [mover_wins(tuple(sorted(heaps)), rules.max_take, rules.misere) for heaps in positions]
+
+
 @cache
 def grundy(heaps, max_take):
     """The least number that is not the Grundy value of a successor; ``heaps`` is a sorted tuple."""
@@ -21,43 +33,31 @@ def grundy(heaps, max_take):
 
 
 @cache
-def best_reward(heaps, max_take, misere, gamma):
-    """What the player to move gets under perfect play, each ply before the last discounting it."""
+def best_return(heaps, max_take, misere, gamma):
+    """The discounted return of the player to move under perfect play, with rewards 1 and -1."""
     return max(
         (-1 if misere else 1)
         if not any(after)
-        else -gamma * best_reward(tuple(sorted(after)), max_take, misere, gamma)
+        else -gamma * best_return(tuple(sorted(after)), max_take, misere, gamma)
         for _, after in moves(heaps, max_take)
     )
 
 
-def moves(heaps, max_take):
-    """Every ``(heap, count), heaps after`` of a tuple of heaps, in the order of heaps and counts."""
-    for heap, size in enumerate(heaps):
-        for count in range(1, size + 1):
-            if max_take is None or count <= max_take:
-                yield (heap, count), (*heaps[:heap], size - count, *heaps[heap + 1 :])
+def win_probability(rules, heaps, players, to_move):
+    """The probability that player 0 wins from ``heaps`` where player ``to_move`` moves.
 
-
-def chance_to_win(rules, heaps, plays, to_move):
-    """How probably player 0 wins; ``plays[player](heaps)`` is its distribution, ``{action: probability}``.
-
-    Where a player is ``max`` or ``min`` it takes the action that is best, or worst, for player 0.
+    Each player is a function ``heaps -> {action: probability}``, or ``max`` or ``min``: the player who always
+    chooses the best, or the worst, action for player 0.
     """
-    if not any(heaps):
-        return float((to_move == 1) != rules.misere)  # player 0 made the last move if player 1 is to move
 
-    def after(action):
-        heap, count = rules.moves[action]
-        left = (*heaps[:heap], heaps[heap] - count, *heaps[heap + 1 :])
-        return chance_to_win(rules, left, plays, 1 - to_move)
+    @cache
+    def value(heaps, to_move):
+        if not any(heaps):
+            return float((to_move == 1) != rules.misere)  # player 0 made the last move if player 1 is to move
+        values = {rules.action(*move): value(after, 1 - to_move) for move, after in moves(heaps, rules.max_take)}
+        player = players[to_move]
+        if player in (max, min):
+            return player(values.values())
+        return sum(float(probability) * values[action] for action, probability in player(heaps).items())
 
-    play = plays[to_move]
-    if play in (max, min):
-        return play(after(rules.action(*move)) for move, _ in moves(heaps, rules.max_take))
-    return sum(float(probability) * after(action) for action, probability in play(heaps).items())
-
-
-def all_positions(rules):
-    """The positions of a game, by index: the empty one first, the full heaps last; shape ``(n, n_heaps)``."""
-    return np.stack(np.unravel_index(np.arange(rules.n_positions), rules.shape), axis=-1)
+    return value(tuple(heaps), to_move)

@@ -4,8 +4,8 @@ import numpy as np
 
 
 def first_legal(observation, action_mask):  # noqa: ARG001
-    """An opponent as a callable: the first legal action of one position or of each of a batch."""
-    return np.asarray(action_mask).argmax(axis=-1)
+    """An opponent as a callable: the first legal action of one position."""
+    return int(np.argmax(action_mask))
 
 
 SIMPLE = {"heaps": (21,), "max_take": 3, "misere": False}

@@ -1,10 +1,22 @@
-"""Random games for property tests."""
+"""Random games for property tests: up to three heaps of up to 6 objects, or four of up to 4."""
 
+from itertools import product
+
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from nim_env import NimRules
 
-heap_sizes = st.lists(st.integers(0, 6), min_size=1, max_size=4).filter(any)
-rules = st.builds(NimRules, heap_sizes.map(tuple), max_take=st.none() | st.integers(1, 7), misere=st.booleans())
+STARTS = [heaps for n_heaps in (1, 2, 3, 4) for heaps in product(range(5 if n_heaps == 4 else 7), repeat=n_heaps)]
+
+
+def games(starts):
+    return st.builds(
+        NimRules, st.sampled_from(starts), max_take=st.sampled_from((None, *range(1, 8))), misere=st.booleans()
+    )
+
+
+rules = games([heaps for heaps in STARTS if any(heaps)])
+tiny_rules = games([heaps for heaps in STARTS if 1 <= sum(heaps) <= 6])  # for recursion over all lines of play
 seeds = st.integers(0, 2**32 - 1)
-tiny_rules = rules.filter(lambda game: sum(game.heaps) <= 7)  # for plain recursion over all lines of play
+few_examples = settings(max_examples=40)  # for tests that sweep over all positions many times

@@ -1,43 +1,38 @@
-"""Policies of all kinds, as tables of random distributions."""
+"""Policies as tables: random ones, and ones with mistakes at known positions."""
+
+from functools import cache
 
 import numpy as np
-from brute_force import all_positions
+
+from nim_env import TabularPolicy
 
 
-class TablePolicy:
-    """A distribution over legal actions for every position, drawn from a seed."""
-
-    def __init__(self, rules, seed, *, deterministic=False):
-        generator = np.random.default_rng(seed)
-        weights = generator.random((rules.n_positions, rules.n_actions)) * rules.action_mask(all_positions(rules))
-        keep = weights == weights.max(axis=1, keepdims=True)  # one action, and others at random
-        if not deterministic:
-            keep |= generator.random(weights.shape) < 0.5
-        weights *= keep
-        self.strides = np.array(rules.strides)
-        self.table = np.zeros_like(weights)
-        self.table[1:] = weights[1:] / weights[1:].sum(axis=1, keepdims=True)
-
-    def action_probabilities(self, observation, action_mask):  # noqa: ARG002
-        return self.table[np.asarray(observation) @ self.strides]
+def random_table(rules, seed, *, deterministic=False):
+    """A random distribution over a random part of the legal actions for every position."""
+    generator = np.random.default_rng(seed)
+    weights = generator.random((rules.n_positions, rules.n_actions)) * rules.action_mask(rules.all_positions())
+    keep = weights == weights.max(axis=1, keepdims=True)  # one action, and others at random
+    if not deterministic:
+        keep |= generator.random(weights.shape) < 0.5
+    weights *= keep
+    weights[1:] /= weights[1:].sum(axis=1, keepdims=True)
+    return TabularPolicy(rules, weights)
 
 
-def planted(policy, mistakes):
-    """``policy`` with one action played for certain at each of some positions, ``{heaps: action}``."""
-
-    class Planted:
-        def action_probabilities(self, observation, action_mask):
-            probabilities = policy.action_probabilities(observation, action_mask)
-            for heaps, action in mistakes.items():
-                probabilities[(observation == heaps).all(axis=1)] = np.eye(action_mask.shape[1])[action]
-            return probabilities
-
-    return Planted()
+def with_mistakes(rules, policy, mistakes):
+    """A table of ``policy`` that plays one action for certain at some positions, ``{heaps: action}``."""
+    positions = rules.all_positions()
+    table = np.zeros((rules.n_positions, rules.n_actions))
+    table[1:] = policy.action_probabilities(positions[1:], rules.action_mask(positions[1:]))
+    for heaps, action in mistakes.items():
+        table[rules.index(heaps)] = np.eye(rules.n_actions)[action]
+    return TabularPolicy(rules, table)
 
 
-def plays_of(rules, policy):
-    """A policy in the form of :func:`brute_force.chance_to_win`."""
+def as_player(rules, policy):
+    """A policy as a player of :func:`brute_force.win_probability`."""
 
+    @cache
     def distribution(heaps):
         probabilities = policy.action_probabilities(np.array([heaps]), rules.action_mask([heaps]))[0]
         return {action: probabilities[action] for action in np.flatnonzero(probabilities)}

@@ -6,7 +6,6 @@ import re
 import signal
 import zipfile
 
-import brute_force
 import gymnasium as gym
 import numpy as np
 import pandas as pd
@@ -407,31 +406,3 @@ def test_what_is_kept_of_a_network_stays_what_it_was(deep, monkeypatch, tabulate
     model.learn(256, reset_num_timesteps=False)
     assert np.abs(player.action_probabilities(heaps, masks) - before).max() > 1e-3
     np.testing.assert_allclose(kept.action_probabilities(heaps, masks), before, atol=1e-7)
-
-
-def test_the_pool_mixes_its_newest_members(deep):
-    rules = NimRules((2, 2))
-    heaps = np.tile([2, 2], (30_000, 1))
-    masks = rules.action_mask(heaps)
-    pool = deep.Pool(3, seed=0)
-
-    def always(action):
-        table = np.zeros((rules.n_positions, rules.n_actions))
-        table[:, action] = 1
-        return deep.TablePolicy(table, np.array(rules.strides))
-
-    for action in (0, 1, 2, 3):
-        pool.add(always(action))
-    np.testing.assert_allclose(pool.action_probabilities(heaps, masks).mean(axis=0), [0, *[1 / 3] * 3], atol=0.02)
-
-
-def test_value_accuracy_is_that_of_the_theorem(deep, monkeypatch):
-    monkeypatch.setattr(deep, "POSITIONS_AT_ONCE", 7)
-    recipe = deep.Recipe(heaps=(2, 3), num_envs=8, rollout=8, batch_size=32, layers=(16,), representation="unary")
-    player, _ = small_player(deep, recipe)
-    right = [
-        (player.values(np.array([heaps]))[0] > 0) == brute_force.mover_wins(tuple(sorted(heaps)), None, True)
-        for heaps in brute_force.all_positions(recipe.rules).tolist()
-        if any(heaps)
-    ]
-    assert deep.value_accuracy(recipe.rules, player) == pytest.approx(np.mean(right))

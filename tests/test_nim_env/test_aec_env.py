@@ -1,3 +1,5 @@
+"""The PettingZoo environment: by hand, its API's rules, seeds, copies and bad input."""
+
 import copy
 import pickle
 
@@ -7,27 +9,33 @@ import pettingzoo
 import pytest
 from configurations import GAMES, SIMPLE
 from gymnasium.error import InvalidAction, ResetNeeded
-from pettingzoo.utils import BaseWrapper
+from pettingzoo.utils import BaseWrapper, wrappers
 
 from nim_env import NimRules, aec_env
 
+EVERY_GAME = pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
+
+
+def plain(observation):
+    return {key: value.tolist() for key, value in observation.items()}
+
 
 def play(env, seed):
-    """Everything that one game of random play brings to light, as plain data."""
+    """Everything that one game of random play returns, as plain data."""
     generator, record = np.random.default_rng(seed), []
     env.reset(seed=seed)
     for player in env.agent_iter():
         observation, *rest = env.last()
-        action = None
-        if not rest[1]:
-            action = int(generator.choice(np.flatnonzero(observation["action_mask"])))
+        action = None if rest[1] else int(generator.choice(np.flatnonzero(observation["action_mask"])))
         record.append((player, plain(observation), copy.deepcopy(rest), env.state().tolist(), action))
         env.step(action)
     return record
 
 
-def plain(observation):
-    return {key: value.tolist() for key, value in observation.items()}
+def state(env):
+    return copy.deepcopy(
+        (env.agents, env.agent_selection, env.rewards, env.terminations, env.infos, env.state().tolist())
+    ) + tuple(plain(env.observe(player)) for player in env.possible_agents)
 
 
 def test_spaces():
@@ -43,7 +51,7 @@ def test_spaces():
         assert env.state() in env.state_space
 
 
-def test_a_game_by_hand():
+def test_game_by_hand():
     env = aec_env.env(heaps=(1, 2), misere=True)
     env.reset()
     rules = env.rules
@@ -69,29 +77,19 @@ def test_a_game_by_hand():
     assert env.agents == []
 
 
-def test_normal_play():
-    env = aec_env.env(heaps=(2,), misere=False)
-    env.reset()
-    env.step(1)
-    assert env.rewards == {"player_0": 1.0, "player_1": -1.0}
-
-
-@pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
-def test_the_end_is_consistent(configuration):
+@EVERY_GAME
+def test_end_of_the_game(configuration):
     env = aec_env.env(**configuration)
     for seed in range(20):
-        record = play(env, seed)
-        *plies, (first, _, (reward, *_), *_), (second, _, (other_reward, *_), *_) = record
+        *plies, (first, _, (reward, *_), *_), (second, _, (other_reward, *_), *_) = play(env, seed)
         assert {first, second} == {"player_0", "player_1"}
         assert reward == -other_reward != 0
-        last_mover, took = plies[-1][0], plies[-1][4]
-        assert took is not None
-        won = reward if first == last_mover else other_reward
-        assert won == (-1.0 if env.rules.misere else 1.0)
+        last_mover = plies[-1][0]
+        assert (reward if first == last_mover else other_reward) == (-1.0 if env.rules.misere else 1.0)
         assert [entry[0] for entry in plies] == [f"player_{i % 2}" for i in range(len(plies))]
 
 
-def test_an_illegal_action_loses():
+def test_illegal_action_loses():
     env = aec_env.env(heaps=(2, 2))
     env.reset(options={"heaps": (1, 2)})
     env.step(2)
@@ -110,40 +108,27 @@ def test_an_illegal_action_loses():
     assert env.infos["player_1"] == {"illegal_action": False}
 
 
-def test_an_illegal_action_may_be_an_error():
+def test_illegal_action_raises():
     env = aec_env.env(heaps=(2, 2), illegal_action="raise")
     env.reset(options={"heaps": (1, 2)})
-    before = snapshot(env)
-    with pytest.raises(InvalidAction, match=r"action 1, take 2 from heap 0, is illegal at heaps \[1, 2\]"):
+    before = state(env)
+    with pytest.raises(InvalidAction, match=r"action 1.*\[1, 2\]"):
         env.step(1)
-    assert snapshot(env) == before
-
-
-def snapshot(env):
-    return (
-        env.agents[:],
-        env.agent_selection,
-        dict(env.rewards),
-        dict(env.terminations),
-        copy.deepcopy(env.infos),
-        env.state().tolist(),
-        plain(env.observe("player_0")),
-        plain(env.observe("player_1")),
-    )
+    assert state(env) == before
 
 
 @pytest.mark.parametrize("action", [16, -1, 1.0, "1", None, True, np.array([1]), [1]])
-def test_other_things_are_no_actions(action):
+def test_other_things_are_not_actions(action):
     env = aec_env.env()
     env.reset()
-    before = snapshot(env)
-    with pytest.raises(InvalidAction, match="action must be an integer from 0 to 15; got"):
+    before = state(env)
+    with pytest.raises(InvalidAction, match="action must be an integer from 0 to 15"):
         env.step(action)
-    assert snapshot(env) == before
+    assert state(env) == before
 
 
 @pytest.mark.parametrize("action", [9, np.int32(9), np.array(9)])
-def test_kinds_of_integers_are_actions(action):
+def test_integers_are_actions(action):
     env = aec_env.env()
     env.reset()
     env.step(action)
@@ -160,20 +145,12 @@ def test_calls_before_reset():
         env.agent_iter,
         lambda: env.observe("player_0"),
     ):
-        with pytest.raises(ResetNeeded, match=r"call reset\(\) first"):
+        with pytest.raises(ResetNeeded, match="reset"):
             call()
-    for name in (
-        "agents",
-        "num_agents",
-        "agent_selection",
-        "rewards",
-        "terminations",
-        "truncations",
-        "infos",
-    ):
-        with pytest.raises(AttributeError, match=f"{name} cannot be accessed before reset"):
+    for name in ("agents", "num_agents", "agent_selection", "rewards", "terminations", "truncations", "infos"):
+        with pytest.raises(AttributeError, match=f"{name}.*reset"):
             getattr(env, name)
-    with pytest.raises(AttributeError, match="'raw_env' object has no attribute 'nonsense'"):
+    with pytest.raises(AttributeError, match="nonsense"):
         env.nonsense  # noqa: B018
 
 
@@ -182,24 +159,29 @@ def test_calls_after_the_end():
     env.reset()
     env.step(0)
     for wrong in (0, 1, "x"):
-        with pytest.raises(InvalidAction, match="the game is over, the only action left is None; got"):
+        with pytest.raises(InvalidAction, match="None; got"):
             env.step(wrong)
     env.step(None)
     env.step(None)
     assert list(env.agent_iter()) == []
     for call in (lambda: env.step(None), lambda: env.step(0), env.last):
-        with pytest.raises(ResetNeeded, match="when a game is over"):
+        with pytest.raises(ResetNeeded, match="reset"):
             call()
     env.reset()
     assert env.agents == ["player_0", "player_1"]
 
 
-def test_a_loop_that_does_not_step_is_told():
+def test_agent_iter():
     env = aec_env.env()
-    env.reset()
+    env.reset(seed=0)
+    players = []
+    for player in env.agent_iter(3):
+        players.append(player)
+        env.step(int(env.last()[0]["action_mask"].argmax()))
+    assert players == ["player_0", "player_1", "player_0"]
     turns = env.agent_iter()
     next(turns)
-    with pytest.raises(AssertionError, match=r"call step\(\) or reset\(\) in every round"):
+    with pytest.raises(AssertionError, match=r"step\(\) or reset\(\)"):  # the loop has done neither
         next(turns)
     turns = env.agent_iter()
     next(turns)
@@ -207,20 +189,10 @@ def test_a_loop_that_does_not_step_is_told():
     assert next(turns) == "player_0"
 
 
-def test_agent_iter_stops_where_it_is_told():
-    env = aec_env.env()
-    env.reset(seed=0)
-    seen = []
-    for player in env.agent_iter(3):
-        seen.append(player)
-        env.step(int(env.last()[0]["action_mask"].argmax()))
-    assert seen == ["player_0", "player_1", "player_0"]
-
-
-def test_an_unknown_player_is_refused():
+def test_unknown_player():
     env = aec_env.env()
     env.reset()
-    with pytest.raises(ValueError, match=r"agent must be one of .*; got 'player_2'"):
+    with pytest.raises(ValueError, match="player_2"):
         env.observe("player_2")
 
 
@@ -228,72 +200,81 @@ def test_options():
     env = aec_env.env()
     env.reset(options={"heaps": [0, 3, 0, 7], "nonsense": 1})
     assert env.state().tolist() == [0, 3, 0, 7, 0]
-    before = snapshot(env)
-    for heaps, error in (((0, 0, 0, 0), ValueError), ((9, 0, 0, 0), ValueError), ((1.0, 0, 0, 0), TypeError)):
-        with pytest.raises(error):
-            env.reset(seed=1, options={"heaps": heaps})
-    assert snapshot(env) == before
     env.reset()
     assert env.state().tolist() == [1, 3, 5, 7, 0]
+
+
+def test_wrong_options_change_nothing():
+    env, other = (aec_env.env(random_start=True) for _ in range(2))
+    for each in (env, other):
+        each.reset(seed=5)
+    before = state(env)
+    wrong = [((0, 0, 0, 0), ValueError), ((9, 0, 0, 0), ValueError), ((1.0, 0, 0, 0), TypeError)]
+    for options, error in (
+        *(({"heaps": heaps}, error) for heaps, error in wrong),
+        ([1], TypeError),
+        ("a", TypeError),
+    ):
+        with pytest.raises(error, match=r"heaps|options"):
+            env.reset(seed=6, options=options)
+        assert state(env) == before
+    for _ in range(5):
+        env.reset()
+        other.reset()
+        assert state(env) == state(other)
 
 
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"heaps": (-1,)}, ValueError, "heaps must hold"),
-        ({"max_take": 0}, ValueError, "max_take must be 1 or more"),
-        ({"random_start": "no"}, TypeError, "random_start must be True or False"),
-        ({"illegal_action": None}, ValueError, "illegal_action must be"),
-        ({"render_mode": "braille"}, ValueError, "render_mode must be None or one of"),
+        ({"heaps": (-1,)}, ValueError, "heaps.*-1"),
+        ({"max_take": 0}, ValueError, "max_take.*0"),
+        ({"random_start": "no"}, TypeError, "random_start.*'no'"),
+        ({"illegal_action": None}, ValueError, "illegal_action.*None"),
+        ({"render_mode": "braille"}, ValueError, "render_mode.*'braille'"),
     ],
 )
-def test_bad_arguments_are_named(arguments, error, message):
+def test_wrong_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         pettingzoo.make("aec", "nim-v0", **arguments)
 
 
 def test_random_start():
     env = aec_env.env(heaps=(1, 2), random_start=True)
-    seen = set()
+    starts = set()
     for seed in range(100):
         env.reset(seed=seed)
-        seen.add(tuple(env.state()[:2].tolist()))
-    assert seen == {(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)}
+        starts.add(tuple(env.state()[:2].tolist()))
+    assert starts == {(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)}
 
 
-@pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
-def test_one_seed_gives_one_game(configuration):
+@EVERY_GAME
+def test_seed_decides_everything(configuration):
     first, second = aec_env.env(**configuration), aec_env.env(**configuration)
     play(second, 77)
     for seed in range(5):
         assert play(first, seed) == play(second, seed)
 
 
-@pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
-@pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))], ids=["copy", "pickle"]
-)
-def test_copies_go_on_identically(configuration, copied):
+@EVERY_GAME
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
+def test_copies_continue_identically(configuration, copied):
     env = aec_env.env(**configuration)
     env.reset(seed=3)
     other = copied(env)
-    for twin in (env, other):
-        twin.step(int(twin.last()[0]["action_mask"].argmax()))
-    other = copied(env)
-    for twin in (env, other):
-        while twin.agents:
-            observation, _, terminated, *_ = twin.last()
-            twin.step(None if terminated else int(observation["action_mask"].argmax()))
+    while env.agents:
+        assert state(env) == state(other)
+        other = copied(env)
+        for each in (env, other):
+            each.step(None if each.last()[2] else int(each.last()[0]["action_mask"].argmax()))
     env.reset()
     other.reset()
-    assert env.state().tolist() == other.state().tolist()
+    assert state(env) == state(other)
 
 
-@pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
-def test_returned_arrays_are_the_callers(configuration):
-    expected = [play(aec_env.env(**configuration), seed) for seed in range(3)]  # copied out before it is spoiled
-
-    class Spoiled(BaseWrapper):
+@EVERY_GAME
+def test_returned_arrays_are_copies(configuration):
+    class Overwritten(BaseWrapper):
         def last(self, observe=True):
             observation, *rest = self.env.last(observe)
             kept = copy.deepcopy(observation)
@@ -302,57 +283,34 @@ def test_returned_arrays_are_the_callers(configuration):
                     array[:] = -1
             return kept, *rest
 
-    for _ in range(2):
-        assert [play(Spoiled(aec_env.env(**configuration)), seed) for seed in range(3)] == expected
-    assert [play(aec_env.env(**configuration), seed) for seed in range(3)] == expected
+    expected = [play(aec_env.env(**configuration), seed) for seed in range(3)]  # before anything is overwritten
+    for env in (Overwritten(aec_env.env(**configuration)), aec_env.env(**configuration)):
+        assert [play(env, seed) for seed in range(3)] == expected
 
 
-def test_a_refused_reset_changes_nothing_that_is_random():
-    env, other = (aec_env.env(random_start=True) for _ in range(2))
-    for each in (env, other):
-        each.reset(seed=5)
-    for options, error in (({"heaps": (9, 0, 0, 0)}, ValueError), ([1, 2], TypeError), ("heaps", TypeError)):
-        with pytest.raises(error):
-            env.reset(seed=6, options=options)
-    for _ in range(5):
-        for each in (env, other):
-            each.reset()
-        assert env.state().tolist() == other.state().tolist()
-
-
-def test_rendering():
+def test_text():
     env = aec_env.env(heaps=(1, 2), render_mode="ansi")
     env.reset()
     assert env.render() == "heap 0: 1  |\nheap 1: 2  | |\nplayer_0 to move"
     env.step(2)
     assert env.render() == "heap 0: 1  |\nheap 1: 0  · ·\nplayer_1 to move"
-    env.step(0)
-    assert env.render().splitlines()[-1] == "player_0 won"
-    env.step(None)
-    env.step(None)
-    assert env.render().splitlines()[-1] == "player_0 won"
+    for action in (0, None, None):
+        env.step(action)
+        assert env.render().splitlines()[-1] == "player_0 won"
     env.reset()
     env.step(0)
     env.step(0)  # nothing is left there
     assert env.render().splitlines()[-1] == "player_0 won, player_1's move was illegal"
 
 
-def test_the_simple_game():
+def test_simple_game():
     env = pettingzoo.make("aec", "simple_nim-v0")
     assert env.rules == NimRules(**SIMPLE)
     assert str(env) == "nim_v0"
 
 
-def test_stock_wrappers_fit():
-    from pettingzoo.utils import wrappers
-
-    plain_env, wrapped = (
-        aec_env.env(),
-        wrappers.OrderEnforcingWrapper(
-            wrappers.AssertOutOfBoundsWrapper(
-                wrappers.TerminateIllegalWrapper(aec_env.raw_env(), illegal_reward=-1)
-            )
-        ),
-    )
+def test_stock_wrappers_change_nothing():
+    wrapped = wrappers.TerminateIllegalWrapper(aec_env.raw_env(), illegal_reward=-1)
+    wrapped = wrappers.OrderEnforcingWrapper(wrappers.AssertOutOfBoundsWrapper(wrapped))
     for seed in range(5):
-        assert play(plain_env, seed) == play(wrapped, seed)
+        assert play(aec_env.env(), seed) == play(wrapped, seed)

@@ -1,0 +1,138 @@
+"""What imports what, what importing costs, and that no module uses another's private names."""
+
+import ast
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import pytest
+
+import agents
+import nim_env
+
+NIM_ENV, AGENTS = Path(nim_env.__file__).parent, Path(agents.__file__).parent
+FILES = sorted([*NIM_ENV.rglob("*.py"), *AGENTS.rglob("*.py")])
+LAYERS = [
+    "rules",
+    "theory",
+    "_chunks",
+    "policies",
+    "solver",
+    "evaluation",
+]  # each imports from those before it only
+EVERY_FILE = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
+
+
+def parse(file):
+    return ast.parse(file.read_text(encoding="utf-8"))
+
+
+def imports_of(file):
+    found = set()
+    for node in ast.walk(parse(file)):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{file.name}: a relative import"
+            found |= {f"{node.module}.{name.name}" for name in node.names} | {node.module}
+    return found
+
+
+def private_names(tree, packages=("nim_env", "agents")):
+    """The underscored names of other modules that a module imports, or accesses as attributes of modules."""
+    found, modules = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] in packages:
+            names = {name.name for name in node.names}
+            if node.module in packages:  # modules, such as nim_env._chunks, may have an underscore
+                modules |= {name.asname or name.name for name in node.names}
+            else:
+                found |= {f"{node.module}.{name}" for name in names if name.startswith("_")}
+        elif isinstance(node, ast.Import):
+            modules |= {name.asname or name.name.split(".")[0] for name in node.names}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+            owner = node.value
+            while isinstance(owner, ast.Attribute):
+                owner = owner.value
+            if isinstance(owner, ast.Name) and owner.id in modules:
+                found.add(ast.unparse(node))
+    return found
+
+
+@EVERY_FILE
+def test_packages_do_not_import_each_other(file):
+    other = "agents" if file.is_relative_to(NIM_ENV) else "nim_env"
+    assert not {name for name in imports_of(file) if name.split(".")[0] == other}
+
+
+@EVERY_FILE
+def test_no_private_names_of_other_modules(file):
+    assert not private_names(parse(file))
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("from nim_env.rules import _shortened", {"nim_env.rules._shortened"}),
+        ("from nim_env import rules\nrules._shortened(1)", {"rules._shortened"}),
+        ("import nim_env.rules\nnim_env.rules._shortened(1)", {"nim_env.rules._shortened"}),
+        ("import numpy as np\nnp._private", {"np._private"}),
+        ("from nim_env import _chunks as c\nc.chunks(1)", set()),
+        ("from nim_env._chunks import chunks\nself._private", set()),
+    ],
+)
+def test_private_names_are_found(code, expected):
+    assert private_names(ast.parse(code)) == expected
+
+
+def test_rules_stand_alone():
+    found = {name.split(".")[0] for name in imports_of(NIM_ENV / "rules.py")}
+    assert found - set(sys.stdlib_module_names) == {"numpy"}
+
+
+@pytest.mark.parametrize("layer", LAYERS)
+def test_imports_run_one_way(layer):
+    ours = {name.split(".")[1] for name in imports_of(NIM_ENV / f"{layer}.py") if name.startswith("nim_env.")}
+    assert ours <= set(LAYERS[: LAYERS.index(layer)])
+
+
+@pytest.mark.parametrize(
+    ("modules", "unwanted"),
+    [
+        ("nim_env", "agents nim_env.sb3"),
+        ("agents", "nim_env"),
+        ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich PIL nicegui stable_baselines3"),
+    ],
+)
+def test_importing_is_light(modules, unwanted):
+    code = f"import sys, {modules}; print([name for name in {unwanted.split()!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_everything_public_is_there_after_the_import():
+    modules = [file.stem for file in NIM_ENV.glob("*.py") if not file.stem.startswith("_") and file.stem != "sb3"]
+    assert set(modules) <= set(nim_env.__all__)
+    names = [*nim_env.__all__, "wrappers.one_hot", "policies.batched", "policies.tabulate", "evaluation.report"]
+    code = "import nim_env; " + "; ".join(f"nim_env.{name}" for name in names)
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_missing_packages_name_the_install_command(monkeypatch):
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    env = gym.make("Nim-v0")
+    agent = agents.QLearningAgent(env.observation_space, env.action_space)
+    with pytest.raises(gym.error.DependencyNotInstalled, match="pip install tqdm"):
+        agents.train(agent, env, 1, progress=True)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    monkeypatch.delitem(sys.modules, "nim_env.sb3", raising=False)
+    with pytest.raises(gym.error.DependencyNotInstalled, match=r"pip install \"nim-env\[sb3\]\""):
+        importlib.import_module("nim_env.sb3")
+
+
+@pytest.mark.parametrize("package", [NIM_ENV, AGENTS])
+def test_packages_are_typed(package):
+    assert (package / "py.typed").exists()

@@ -1,0 +1,576 @@
+"""Exact evaluation against recursion over all lines of play, and sampled matches against exact evaluation."""
+
+import itertools
+import json
+import pickle
+from dataclasses import asdict
+
+import brute_force
+import numpy as np
+import pytest
+from configurations import SIMPLE, first_legal
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
+from strategies import few_examples, seeds, tiny_rules
+from strategies import rules as any_rules
+from table_policies import as_player, random_table, with_mistakes
+
+from nim_env import ExpertPolicy, NimRules, RandomPolicy, TakePolicy, evaluation, solver, theory
+from nim_env.evaluation import MatchResult, ValueAccuracy
+from nim_env.policies import InvalidPolicyOutput, batched
+
+SIMPLE = NimRules(**SIMPLE)
+STANDARD, BOUNDED = NimRules(), NimRules((4, 5, 6), max_take=2, misere=False)
+SEVERAL_BATCHES = NimRules((60, 120), misere=False)  # too large for one batch
+GAMES = [
+    NimRules(*game)
+    for game in itertools.product(
+        [(1,), (21,), (7, 7), (0, 3, 4), (3, 4, 5), (1, 3, 5, 7), (2, 2, 2, 2, 2)], (None, 1, 3), (False, True)
+    )
+]
+
+
+class Recorder:
+    """A policy that records the indices of the positions that it is asked about."""
+
+    def __init__(self, rules, policy):
+        self.rules, self.policy, self.indices = rules, policy, []
+
+    def action_probabilities(self, observation, action_mask):
+        np.testing.assert_array_equal(action_mask, self.rules.action_mask(observation))
+        self.indices += np.ravel(self.rules.index(observation)).tolist()
+        return self.policy.action_probabilities(observation, action_mask)
+
+
+def one_by_one(recorder):
+    """The first legal action as a callable on one position, recorded."""
+
+    def act(observation, action_mask):
+        assert observation.shape == (recorder.rules.n_heaps,)
+        assert action_mask.shape == (recorder.rules.n_actions,)
+        recorder.indices.append(recorder.rules.index(observation))
+        return first_legal(observation, action_mask)
+
+    return act
+
+
+# --- Matches --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("wins", "games"), [(0, 1), (1, 1), (0, 10), (5, 10), (37, 100), (9_999, 10_000)])
+@pytest.mark.parametrize("confidence", [0.5, 0.95, 0.99])
+def test_the_interval_is_wilsons(wins, games, confidence):
+    expected = binomtest(wins, games).proportion_ci(confidence, method="wilson")
+    np.testing.assert_allclose(MatchResult(wins, games).interval(confidence), expected, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("confidence", [0, 1, 1.5, float("nan")])
+def test_a_bad_confidence_is_named(confidence):
+    with pytest.raises(ValueError, match=f"confidence.*{confidence}"):
+        MatchResult(1, 2).interval(confidence)
+
+
+def test_matches_between_experts_are_decided_by_who_starts():
+    assert theory.is_winning(SIMPLE, (21,))
+    assert evaluation.play_match(SIMPLE, "expert", "expert", 100, moves_first=True).wins == 100
+    assert evaluation.play_match(SIMPLE, "expert", "expert", 100, moves_first=False).wins == 0
+    assert evaluation.play_match(SIMPLE, "expert", "expert", 100) == MatchResult(50, 100)
+    assert evaluation.play_match(SIMPLE, "expert", "expert", 101).wins == 51
+    assert evaluation.play_match(STANDARD, "expert", "expert", 100, moves_first=True).wins == 0
+    wide = NimRules((30_000,), max_take=20_000, misere=False)  # of so many actions that 100 games are two chunks
+    assert evaluation.play_match(wide, "expert", "expert", 101) == MatchResult(51, 101)
+
+
+def test_one_seed_gives_one_match():
+    matches = [evaluation.play_match(STANDARD, "random", "take-3", 500, seed=seed) for seed in (1, 1, 2, 3, 4)]
+    assert matches[0] == matches[1]
+    assert len({match.wins for match in matches}) > 1
+
+
+@pytest.mark.parametrize(
+    ("rules", "policy", "opponent", "moves_first"),
+    [
+        (STANDARD, "random", "random", True),
+        (STANDARD, "random", "take-2", False),
+        (STANDARD, "expert", "random", None),
+        (STANDARD, random_table(STANDARD, 1), random_table(STANDARD, 2), True),
+        (STANDARD, "take-1", random_table(STANDARD, 3, deterministic=True), None),
+        (BOUNDED, batched(lambda _, masks: masks.argmax(axis=1)), "random", None),
+        (BOUNDED, solver.best_response(BOUNDED, random_table(BOUNDED, 5)), "take-2", None),
+        (SIMPLE, "random", "take-3", True),
+    ],
+)
+def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves_first):
+    exact = evaluation.win_probability(rules, policy, opponent, moves_first)
+    assert 0.001 < exact < 0.999
+    sampled = evaluation.play_match(rules, policy, opponent, 40_000, seed=1, moves_first=moves_first)
+    assert binomtest(sampled.wins, sampled.games, exact).pvalue > 1e-4
+
+
+# --- Win probabilities ----------------------------------------------------------------------------
+
+
+@few_examples
+@given(tiny_rules, seeds)
+def test_win_probabilities_are_those_of_recursion(rules, seed):
+    policies = random_table(rules, seed), random_table(rules, seed + 1, deterministic=True)
+    players = [as_player(rules, policy) for policy in policies]
+    orders = [brute_force.win_probability(rules, rules.heaps, players, to_move) for to_move in (0, 1)]
+    assert evaluation.win_probability(rules, *policies, moves_first=True) == pytest.approx(orders[0], abs=1e-12)
+    assert evaluation.win_probability(rules, *policies, moves_first=False) == pytest.approx(orders[1], abs=1e-12)
+    assert evaluation.win_probability(rules, *policies) == pytest.approx(sum(orders) / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize("misere", [False, True])
+def test_random_play_and_take_2_by_their_words(misere):
+    rules = NimRules((3, 2), misere=misere)
+
+    def at_random(heaps):
+        actions = [rules.action(*move) for move, _ in brute_force.moves(heaps, None)]
+        return dict.fromkeys(actions, 1 / len(actions))
+
+    def take_2(heaps):
+        actions = [rules.action(heap, min(2, size)) for heap, size in enumerate(heaps) if size]
+        return dict.fromkeys(actions, 1 / len(actions))
+
+    for moves_first in (True, False):
+        expected = brute_force.win_probability(rules, (3, 2), (at_random, take_2), 0 if moves_first else 1)
+        found = evaluation.win_probability(rules, "random", "take-2", moves_first)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_the_two_players_and_the_two_orders_add_up(rules, seed):
+    policies = random_table(rules, seed), random_table(rules, seed + 1)
+    positions = rules.all_positions()
+    first, second, mean = (
+        evaluation.win_probability(rules, *policies, order, positions) for order in (True, False, None)
+    )
+    np.testing.assert_allclose(first + evaluation.win_probability(rules, *policies[::-1], False, positions), 1)
+    np.testing.assert_allclose(second + evaluation.win_probability(rules, *policies[::-1], True, positions), 1)
+    np.testing.assert_allclose((first + second) / 2, mean)
+    assert ((first >= 0) & (first <= 1) & (second >= 0) & (second <= 1)).all()
+    assert evaluation.win_probability(rules, *policies, True) == first[-1]
+
+
+@pytest.mark.parametrize("rules", [*GAMES, SEVERAL_BATCHES], ids=str)
+def test_between_experts_the_player_in_the_winning_position_wins(rules):
+    positions = rules.all_positions()
+    wins = theory.is_winning(rules, positions)
+    for moves_first, expected in ((True, wins), (False, ~wins), (None, np.full(len(wins), 0.5))):
+        found = evaluation.win_probability(rules, "expert", "expert", moves_first, positions)
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_positions_come_in_any_shape():
+    rules = NimRules((2, 3))
+    batch = rules.all_positions().reshape(3, 4, 2)
+    together = evaluation.win_probability(rules, "random", "take-2", True, batch)
+    assert together.shape == (3, 4)
+    assert together.dtype == np.float64
+    for where in np.ndindex(3, 4):
+        one = evaluation.win_probability(rules, "random", "take-2", True, batch[where].tolist())
+        assert one == together[where]
+    assert together[0, 0] == 1  # in misère play the other player has lost by taking the last object
+    assert type(evaluation.win_probability(rules, "random", "take-2")) is float
+
+
+def test_rounded_probabilities_still_add_up():
+    """Float32 probabilities sum to 1 but for their rounding."""
+    table = random_table(STANDARD, 0)
+
+    class Rounded:
+        def action_probabilities(self, observation, action_mask):
+            return table.action_probabilities(observation, action_mask).astype(np.float32) * np.float32(1 + 5e-6)
+
+    exact = evaluation.win_probability(STANDARD, table, "random", True)
+    assert evaluation.win_probability(STANDARD, Rounded(), "random", True) == pytest.approx(exact, abs=1e-7)
+    exact = evaluation.mastery(STANDARD, table).expert
+    assert evaluation.mastery(STANDARD, Rounded()).expert == pytest.approx(exact, abs=1e-7)
+
+
+# --- Mastery and exploitability -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", [*GAMES, SEVERAL_BATCHES], ids=str)
+def test_the_expert_has_mastered_every_game(rules):
+    found = evaluation.mastery(rules, "expert")
+    assert found.expert == 1.0
+    assert found.champion is True
+    assert found.winning_positions == theory.is_winning(rules, rules.all_positions()[1:]).sum()
+    assert found.mistakes.shape == (0, rules.n_heaps)
+    assert evaluation.exploitability(rules, "expert") == 0.0
+
+
+@few_examples
+@given(tiny_rules, seeds, st.booleans())
+def test_champions_and_exploitability_by_recursion(rules, seed, deterministic):
+    """Against everything that the other player may do."""
+    policy = random_table(rules, seed, deterministic=deterministic)
+    players = as_player(rules, policy), min
+    orders = [brute_force.win_probability(rules, rules.heaps, players, to_move) for to_move in (0, 1)]
+    in_its_role = orders[0 if theory.is_winning(rules, rules.heaps) else 1]
+    assert evaluation.mastery(rules, policy).champion is (in_its_role > 1 - 1e-12)
+    # with rewards 1 and -1, the mean of both orders
+    assert evaluation.exploitability(rules, policy) == pytest.approx(1 - sum(orders), abs=1e-12)
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_champions_are_exactly_those_that_cannot_be_exploited(rules, seed):
+    policy = random_table(rules, seed)
+    found = evaluation.mastery(rules, policy)
+    exploitability = evaluation.exploitability(rules, policy)
+    assert 0 <= exploitability <= 1
+    assert found.champion or found.expert < 1
+    assert found.champion is (exploitability == 0)
+
+
+def test_mastery_of_take_3():
+    found = evaluation.mastery(SIMPLE, TakePolicy(SIMPLE, 3))
+    # 16 heaps are not a multiple of 4; to take 3 is right at 3, 7, 11, 15, 19, to take what is left at 1 and 2
+    assert found.winning_positions == 16
+    assert found.expert == 7 / 16
+    assert found.mistakes.ravel().tolist() == [5, 6, 9, 10, 13, 14, 17, 18, 21]
+    assert found.champion is False
+
+
+@few_examples
+@given(any_rules)
+def test_mastery_of_random_play(rules):
+    """The mean fraction of winning moves among the legal ones, over the positions that have any."""
+    positions = rules.all_positions()[1:]
+    right = theory.winning_action_mask(rules, positions).sum(axis=1) / rules.action_mask(positions).sum(axis=1)
+    found = evaluation.mastery(rules, RandomPolicy())
+    expected = right[right > 0].mean() if right.any() else 1.0
+    assert found.expert == pytest.approx(expected, abs=1e-12)
+    np.testing.assert_array_equal(found.mistakes, positions[(right > 0) & (right < 1)])
+
+
+@few_examples
+@given(any_rules, st.data())
+def test_a_single_mistake_is_named(rules, data):
+    positions = rules.all_positions()
+    winning = theory.winning_action_mask(rules, positions)
+    wrong = (rules.action_mask(positions) > winning) & winning.any(axis=1, keepdims=True)
+    if not wrong.any():
+        return
+    index, action = data.draw(st.sampled_from(np.argwhere(wrong).tolist()))
+    heaps = tuple(positions[index].tolist())
+    policy = with_mistakes(rules, ExpertPolicy(rules), {heaps: action})
+    found = evaluation.mastery(rules, policy)
+    assert found.mistakes.tolist() == [list(heaps)]
+    assert found.expert == pytest.approx(1 - 1 / winning.any(axis=1).sum(), abs=1e-12)
+
+
+def test_a_mistake_where_the_champion_never_comes():
+    rules = NimRules((2, 3), misere=False)  # the expert makes 2-2 of it, then mirrors
+    elsewhere = with_mistakes(rules, ExpertPolicy(rules), {(1, 3): rules.action(0, 1)})
+    found = evaluation.mastery(rules, elsewhere)
+    assert found.mistakes.tolist() == [[1, 3]]
+    assert found.champion is True
+    assert evaluation.exploitability(rules, elsewhere) == 0
+    on_the_way = with_mistakes(rules, ExpertPolicy(rules), {(1, 2): rules.action(0, 1)})
+    found = evaluation.mastery(rules, on_the_way)
+    assert found.mistakes.tolist() == [[1, 2]]
+    assert found.champion is False
+    assert evaluation.exploitability(rules, on_the_way) == 1  # it loses a won game for certain
+
+
+def test_mistakes_count_however_improbable_they_are():
+    rules = NimRules((2, 3), misere=False)
+    positions = rules.all_positions()
+    table = with_mistakes(rules, ExpertPolicy(rules), {})
+    legal = rules.action_mask(positions[1:])
+    table.probabilities[1:] *= 1 - 1e-9
+    table.probabilities[1:] += 1e-9 * legal / legal.sum(axis=1, keepdims=True)
+    found = evaluation.mastery(rules, table)
+    assert 1 - 1e-8 < found.expert < 1
+    assert found.champion is False
+    np.testing.assert_array_equal(found.mistakes, evaluation.mastery(rules, "random").mistakes)
+    assert 0 < evaluation.exploitability(rules, table) < 1e-7
+
+
+@pytest.mark.parametrize("rules", [STANDARD, NimRules((3, 4, 5, 6), misere=False)], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_certain_results_are_exact_in_every_memory_layout(rules, dtype):
+    class Transposed:
+        def action_probabilities(self, observation, action_mask):
+            support = ExpertPolicy(rules).support(observation, action_mask)
+            weights = support * np.arange(1, rules.n_actions + 1)
+            return np.asfortranarray((weights / weights.sum(axis=1, keepdims=True)).astype(dtype))
+
+    positions = rules.all_positions()
+    assert evaluation.exploitability(rules, Transposed()) == 0
+    assert evaluation.mastery(rules, Transposed()).expert == 1
+    wins = evaluation.win_probability(rules, Transposed(), Transposed(), True, positions)
+    np.testing.assert_array_equal(wins, theory.is_winning(rules, positions))
+
+
+def test_a_game_without_winning_positions_is_mastered():
+    def fail(*_):
+        raise AssertionError("there is no position to ask about")
+
+    found = evaluation.mastery(NimRules((1,)), fail)
+    assert (found.expert, found.champion, found.winning_positions) == (1.0, True, 0)
+
+
+# --- Value accuracy -------------------------------------------------------------------------------
+
+
+def recount(rules, table):
+    """The accuracy of values by index, position by position."""
+    right = {True: [], False: []}
+    for wins, value in zip(brute_force.winners(rules)[1:], table[1:], strict=True):
+        right[wins].append(value > 0 if wins else value < 0)
+    won, lost = (np.mean(right[wins]) if right[wins] else 1.0 for wins in (True, False))
+    return pytest.approx((won, lost, np.mean(right[True] + right[False])), abs=1e-12)
+
+
+def figures(accuracy):
+    return accuracy.won, accuracy.lost, accuracy.overall
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_value_accuracy_by_recount(rules, seed):
+    table = np.random.default_rng(seed).choice([-2.5, -1e-300, 0, np.nan, 1, np.inf], rules.n_positions)
+    asked = []
+
+    def values(positions):
+        asked.extend(rules.index(positions).tolist())
+        positions[:] = 0  # a copy
+        return table[asked[-len(positions) :]]
+
+    assert figures(evaluation.value_accuracy(rules, values)) == recount(rules, table)
+    assert sorted(asked) == list(range(1, rules.n_positions))
+
+
+@few_examples
+@given(any_rules)
+def test_value_accuracy_of_constants_and_of_the_solution(rules):
+    for constant in (1.0, -1.0, 0.0):
+        found = evaluation.value_accuracy(rules, lambda heaps, constant=constant: [constant] * len(heaps))
+        assert figures(found) == recount(rules, [constant] * rules.n_positions)
+    perfect = ValueAccuracy(1.0, 1.0, 1.0)
+    assert evaluation.value_accuracy(rules, solver.solve(rules).values) == perfect
+    assert evaluation.value_accuracy(rules, solver.solve(rules, gamma=0.9).values) == perfect
+    assert evaluation.value_accuracy(rules, lambda heaps: theory.is_winning(rules, heaps) * 2 - 1) == perfect
+
+
+def test_a_constant_is_right_in_most_positions_of_seven_heaps():
+    rules = NimRules((1, 3, 5, 7, 9, 11, 13), misere=False)
+    found = evaluation.value_accuracy(rules, lambda heaps: np.ones(len(heaps)))
+    assert (found.won, found.lost) == (1.0, 0.0)
+    assert 0.93 < found.overall < 0.94
+
+
+@pytest.mark.parametrize(
+    ("values", "error", "message"),
+    [
+        ("expert", TypeError, "values.*'expert'"),
+        (np.zeros(384), TypeError, "values.*array"),
+        (lambda heaps: None, TypeError, "values.*None"),  # noqa: ARG005
+        (lambda heaps: ["won"] * len(heaps), TypeError, "values.*won"),
+        (lambda heaps: 1.0, ValueError, r"values.*\(383,\).*\(\)"),  # noqa: ARG005
+        (lambda heaps: np.ones((len(heaps), 1)), ValueError, r"values.*\(383,\).*\(383, 1\)"),
+        (lambda heaps: np.ones(len(heaps) + 1), ValueError, r"values.*\(383,\).*\(384,\)"),
+    ],
+)
+def test_bad_values_are_named(values, error, message):
+    with pytest.raises(error, match=message):
+        evaluation.value_accuracy(STANDARD, values)
+    with pytest.raises(error, match=message):
+        evaluation.report(STANDARD, "random", values)
+
+
+def test_exceptions_of_a_value_function_propagate_unchanged():
+    failure = TypeError("mine")
+
+    def fail(heaps):  # noqa: ARG001
+        raise failure
+
+    for call in (
+        lambda: evaluation.value_accuracy(STANDARD, fail),
+        lambda: evaluation.report(STANDARD, "random", fail),
+    ):
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert caught.value is failure
+
+
+# --- Report ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rules", "policy"),
+    [
+        (STANDARD, "expert"),
+        (STANDARD, random_table(STANDARD, 0)),
+        (BOUNDED, first_legal),
+        (SIMPLE, "take-2"),
+        (NimRules((1,)), "random"),
+        (SEVERAL_BATCHES, "take-1"),
+    ],
+)
+def test_a_report_holds_what_the_functions_give(rules, policy):
+    def values(heaps):
+        return np.sin(heaps.sum(axis=1))
+
+    found = evaluation.report(rules, policy, values)
+    mastery = evaluation.mastery(rules, policy)
+    assert found.expert == pytest.approx(mastery.expert, abs=1e-12)
+    assert found.champion is mastery.champion
+    assert found.exploitability == evaluation.exploitability(rules, policy)
+    for name, opponent in (("random", "random"), ("take_3", "take-3"), ("expert", "expert")):
+        exact = evaluation.win_probability(rules, policy, opponent)
+        assert getattr(found, f"win_probability_{name}") == pytest.approx(exact, abs=1e-12)
+    assert found.value_accuracy == evaluation.value_accuracy(rules, values)
+    row = found.to_dict()
+    assert json.loads(json.dumps(row)) == row
+    accuracy = {f"value_accuracy_{name}": value for name, value in asdict(found.value_accuracy).items()}
+    assert row == {name: value for name, value in asdict(found).items() if name != "value_accuracy"} | accuracy
+    assert pickle.loads(pickle.dumps(found)) == found
+    without = evaluation.report(rules, policy)
+    assert without.value_accuracy is None
+    assert without.to_dict() == row | dict.fromkeys(accuracy)
+
+
+def test_the_report_of_the_expert():
+    found = evaluation.report(STANDARD, "expert", solver.solve(STANDARD).values)
+    assert (found.expert, found.champion, found.exploitability) == (1.0, True, 0.0)
+    assert found.win_probability_expert == 0.5
+    assert found.win_probability_random > 0.9
+    assert found.value_accuracy == ValueAccuracy(1.0, 1.0, 1.0)
+
+
+# --- What a policy is asked -----------------------------------------------------------------------
+
+
+SWEEPS = {
+    "mastery": evaluation.mastery,
+    "exploitability": evaluation.exploitability,
+    "win_probability": lambda rules, policy: evaluation.win_probability(rules, policy, "random"),
+    "win_probability, opponent": lambda rules, policy: evaluation.win_probability(rules, "random", policy),
+    "report": evaluation.report,
+}
+
+
+@pytest.mark.parametrize("name", SWEEPS)
+@pytest.mark.parametrize("rules", [STANDARD, NimRules((60, 60), max_take=200)], ids=str)
+def test_a_sweep_asks_about_each_position_once(name, rules):
+    is_winning = theory.is_winning(rules, rules.all_positions())
+    expected = [index for index in range(1, rules.n_positions) if name != "mastery" or is_winning[index]]
+    whole, single = Recorder(rules, RandomPolicy()), Recorder(rules, None)
+    SWEEPS[name](rules, whole)
+    SWEEPS[name](rules, one_by_one(single))
+    assert sorted(whole.indices) == sorted(single.indices) == expected
+
+
+def test_a_match_asks_only_about_unfinished_games():
+    whole, single = Recorder(STANDARD, RandomPolicy()), Recorder(STANDARD, None)
+    evaluation.play_match(STANDARD, whole, one_by_one(single), 50, seed=0)
+    assert min(whole.indices + single.indices) > 0
+    assert len(single.indices) >= 50
+    start = STANDARD.n_positions - 1
+    assert whole.indices.count(start) == single.indices.count(start) == 25
+
+
+def test_a_policy_gets_copies():
+    class Vandal:
+        def action_probabilities(self, observation, action_mask):
+            probabilities = RandomPolicy().action_probabilities(observation, action_mask)
+            observation[:], action_mask[:] = 0, 1
+            return probabilities
+
+    def vandal(observation, action_mask):
+        action = first_legal(observation, action_mask)
+        observation[:], action_mask[:] = 0, 1
+        return action
+
+    for bad, good in ((Vandal(), "random"), (vandal, first_legal)):
+        assert evaluation.report(STANDARD, bad) == evaluation.report(STANDARD, good)
+        assert evaluation.mastery(STANDARD, bad).expert == evaluation.mastery(STANDARD, good).expert
+        matches = [evaluation.play_match(STANDARD, bad, "random", 20, seed=0)]
+        matches.append(evaluation.play_match(STANDARD, good, "random", 20, seed=0))
+        assert matches[0] == matches[1]
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+class Changed:
+    """Random play, but for a change of its output."""
+
+    def __init__(self, change):
+        self.change = change
+
+    def action_probabilities(self, observation, action_mask):
+        return self.change(RandomPolicy().action_probabilities(observation, action_mask))
+
+
+CALLS = [*SWEEPS.values(), lambda rules, policy: evaluation.play_match(rules, policy, "random", 5, seed=0)]
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize(
+    ("change", "error", "message"),
+    [
+        (lambda p: p / 2, InvalidPolicyOutput, r"sum.*\[\d, \d, \d, \d\]"),
+        (lambda p: p * (1 + 3e-5), InvalidPolicyOutput, "sum"),
+        (lambda p: p * np.nan, InvalidPolicyOutput, r"\[\d, \d, \d, \d\].*nan"),
+        (lambda p: np.eye(16)[[0] * len(p)], InvalidPolicyOutput, r"illegal.*\[0, \d, \d, \d\]"),
+        (lambda p: p[:, :-1], InvalidPolicyOutput, r"\(\d+, 16\).*\(\d+, 15\)"),
+        (lambda p: p[0], InvalidPolicyOutput, r"\(\d+, 16\).*\(16,\)"),
+        (lambda p: None, TypeError, "None"),  # noqa: ARG005
+    ],
+)
+def test_a_policy_that_returns_no_distribution_is_named(call, change, error, message):
+    with pytest.raises(error, match=f"(policy|opponent).*({message})"):
+        call(STANDARD, Changed(change))
+
+
+@pytest.mark.parametrize("rules", [None, (1, 3, 5, 7)])
+@pytest.mark.parametrize("policy", ["random", RandomPolicy()])
+def test_rules_of_another_type_are_named(rules, policy):
+    for call in (
+        *CALLS,
+        lambda rules, _: evaluation.value_accuracy(rules, len),
+        lambda rules, _: solver.solve(rules),
+        solver.best_response,
+    ):
+        with pytest.raises(TypeError, match=r"rules.*(None|7)"):
+            call(rules, policy)
+
+
+def test_the_opponent_is_named_where_it_is_wrong():
+    half = Changed(lambda probabilities: probabilities / 2)
+    for call in (evaluation.win_probability, lambda *players: evaluation.play_match(*players, 3, seed=0)):
+        with pytest.raises(InvalidPolicyOutput, match="opponent"):
+            call(STANDARD, "random", half)
+        with pytest.raises(InvalidPolicyOutput, match=r"opponent.*99"):
+            call(STANDARD, "random", lambda *_: 99)
+        with pytest.raises(ValueError, match=r"opponent.*'take-0'"):
+            call(STANDARD, "random", "take-0")
+        with pytest.raises(ValueError, match=r"policy.*'best'"):
+            call(STANDARD, "best", "random")
+
+
+@pytest.mark.parametrize(
+    ("function", "arguments", "error", "message"),
+    [
+        ("play_match", {"games": 0}, ValueError, "games.*0"),
+        ("play_match", {"games": 1.5}, TypeError, r"games.*1\.5"),
+        ("play_match", {"games": 5, "moves_first": 1}, TypeError, "moves_first.*1"),
+        ("play_match", {"games": 5, "seed": -1}, ValueError, "seed.*-1"),
+        ("play_match", {"games": 5, "seed": 0.5}, TypeError, r"seed.*0\.5"),
+        ("win_probability", {"moves_first": "yes"}, TypeError, "moves_first.*'yes'"),
+        ("win_probability", {"heaps": (1, 3, 5, 8)}, ValueError, "heaps.*8"),
+        ("win_probability", {"heaps": (1, 3, 5)}, ValueError, r"heaps.*\(3,\)"),
+    ],
+)
+def test_bad_arguments_are_named(function, arguments, error, message):
+    with pytest.raises(error, match=message):
+        getattr(evaluation, function)(STANDARD, "random", "random", **arguments)

@@ -1,0 +1,379 @@
+"""Frames: a counter for each object, lighter for those just taken, the status above; and windows and videos.
+
+After an intended change of the drawing, ``NIM_ENV_NEW_FRAMES=1 pytest tests/test_nim_env/test_rendering.py``
+records the frames of ``tests/frames`` anew.
+"""
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+import pygame
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from moviepy import VideoFileClip
+from pettingzoo.test import render_test
+from PIL import Image
+from scipy.ndimage import label
+
+from nim_env import NimEnv, NimVectorEnv, aec_env, rendering, vector_env
+from nim_env.rendering import Move, View, as_pixels
+
+FRAMES = Path(__file__).parent.parent / "frames"
+HEAPS = slice(96, 370)  # the rows of a frame between the text and the numbers of the heaps
+OBJECT, TAKEN = (176, 98, 52), (160, 152, 142)
+PLAYERS, JUST_TAKEN = ((0, 114, 178), (170, 60, 120)), ((168, 206, 236), (232, 184, 212))
+
+
+def pieces(frame, color):
+    """The columns of the connected pieces of a color among the heaps, from left to right."""
+    is_colored = (frame[HEAPS] == color).all(axis=2)
+    numbers = label(is_colored, np.ones((3, 3)))[0][is_colored]
+    sizes = np.bincount(numbers)[1:]
+    return sorted(np.bincount(numbers, weights=is_colored.nonzero()[1])[1:] / sizes)
+
+
+def counts(frame):
+    """The number of counters: objects, those that each player has just taken, and those taken before."""
+    return tuple(len(pieces(frame, color)) for color in (OBJECT, *JUST_TAKEN, TAKEN))
+
+
+def view(heaps, sizes, moves=(), *, player=0, is_over=False):
+    return View(heaps, sizes, ("agent", "opponent"), player, is_over, moves)
+
+
+# --- Frames ---------------------------------------------------------------------------------------
+
+
+@settings(max_examples=25)
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=15).filter(any), st.data())
+def test_every_object_is_a_counter(sizes, data):
+    positions = [sizes]  # before the last two moves, between them and after; here they may take from all heaps
+    for _ in range(3):
+        positions.append([data.draw(st.integers(0, size)) for size in positions[-1]])
+    _, before, between, after = positions
+    frame = as_pixels(view(after, sizes, [Move(1, before, between), Move(0, between, after)]))
+    assert frame.shape == (400, 600, 3)
+    assert frame.dtype == np.uint8
+    width = 560 / len(sizes)
+    for color, upper, lower in (
+        (OBJECT, after, [0] * len(sizes)),
+        (JUST_TAKEN[1], before, between),
+        (JUST_TAKEN[0], between, after),
+        (TAKEN, sizes, before),
+    ):
+        columns = np.repeat(np.arange(len(sizes)), np.subtract(upper, lower))
+        shown = pieces(frame, color)
+        assert len(shown) == len(columns)
+        np.testing.assert_allclose(shown, 20 + (columns + 0.5) * width, atol=1.5)
+
+
+@pytest.mark.parametrize(
+    ("left", "size", "number"), [(50, 50, 50), (12, 50, 12), (40, 51, 1), (700_000, 1_000_000, 1)]
+)
+def test_large_heaps_are_bars(left, size, number):
+    frame = as_pixels(view((left,), (size,), [Move(1, (size,), (left,))]))
+    assert counts(frame) == (number, 0, (1 if number == 1 else size - left) * (left < size), 0)
+    if number == 1:
+        for color, fraction in ((OBJECT, left / size), (JUST_TAKEN[1], 1 - left / size)):
+            rows = (frame == color).all(axis=2).any(axis=1).sum()
+            assert rows == pytest.approx((HEAPS.stop - HEAPS.start) * fraction, abs=2)
+
+
+def test_status_in_words():
+    moves = [Move(0, (3, 12), (3, 0)), Move(1, (3, 0), (0, 0))]
+    ended = view((0, 0), (3, 12), moves, player=1, is_over=True)
+    assert ended.status == "opponent won"
+    assert ended.last_moves == "agent took 12 from heap 1, opponent took 3 from heap 0"
+    assert view((0, 1), (3, 12), player=0, is_over=True).status == "agent won, opponent's move was illegal"
+    assert view((0, 1), (3, 12), player=1).status == "opponent to move"
+
+
+def test_status_in_pixels():
+    """The dot has the player's color; the words, the last moves and the number of each heap are drawn."""
+    frames = {
+        (player, is_over): as_pixels(view((1,), (1,), player=player, is_over=is_over))
+        for player in (0, 1)
+        for is_over in (False, True)
+    }
+    for (player, _), frame in frames.items():
+        dot = [int((frame[:40] == color).all(axis=2).sum()) for color in PLAYERS]
+        assert dot[player] > 200
+        assert dot[1 - player] == 0
+    words = [frame[:40].tobytes() for frame in frames.values()]
+    assert len(set(words)) == 4
+    still, moved = (as_pixels(view((1,), (2,), moves))[40:66] for moves in ((), [Move(0, (2,), (1,))]))
+    assert (still == still[0, 0]).all()
+    assert (moved != still).any()
+    numbers = [as_pixels(view((left,), (7,)))[72:94].tobytes() for left in (2, 7)]
+    assert numbers[0] != numbers[1]
+
+
+FIRST, SECOND = [*range(1, 15), 9], [*range(1, 15), 5]
+FIFTEEN = [Move(0, [*range(1, 16)], FIRST), Move(1, FIRST, SECOND)]
+RECORDED = {
+    "start": view([1, 3, 5, 7], (1, 3, 5, 7)),
+    "moves": view([1, 0, 2, 4], (1, 3, 5, 7), [Move(0, [1, 3, 2, 4], [1, 0, 2, 4])], player=1),
+    "won": view([0], (21,), [Move(0, [4], [3]), Move(1, [3], [0])], player=1, is_over=True),
+    "fifteen": view(SECOND, range(1, 16), FIFTEEN),
+    "fifty": view([50, 49, 2] * 5, [50] * 15, [Move(1, [50] * 15, [50, 49, 2] * 5)]),
+    "bars": view([900, 30], (1000, 500), [Move(1, [900, 100], [900, 30])]),
+}
+
+
+def differences(frame, other):
+    """The number of pixels that differ clearly in color."""
+    return int((np.abs(frame.astype(int) - other).max(axis=2) > 40).sum())
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_recorded_frames(name):
+    """Outside the text, which the versions of pygame set differently."""
+    frame, path = as_pixels(RECORDED[name]), FRAMES / f"{name}.png"
+    if os.environ.get("NIM_ENV_NEW_FRAMES"):
+        Image.fromarray(frame).save(path, optimize=True)
+    assert differences(frame[HEAPS], np.asarray(Image.open(path).convert("RGB"))[HEAPS]) < 20
+
+
+# --- The frames of the environments ---------------------------------------------------------------
+
+
+def test_last_moves_of_agent_and_opponent():
+    env = gym.make("SimpleNim-v0", opponent="take-3", first_player="opponent", render_mode="rgb_array")
+    env.reset(seed=0)
+    assert counts(env.render()) == (18, 0, 3, 0)  # the opponent has opened
+    env.step(1)
+    frame = env.render()
+    assert counts(frame) == (13, 2, 3, 3)
+    with pytest.raises(gym.error.InvalidAction):
+        env.step(7)
+    np.testing.assert_array_equal(env.render(), frame)
+    env.reset(options={"first_player": "agent"})
+    assert counts(env.render()) == (21, 0, 0, 0)
+    env.reset(options={"heaps": [9]})
+    assert counts(env.render()) == (9, 0, 0, 12)
+
+
+def test_last_moves_after_random_starts_and_illegal_actions():
+    env = gym.make("Nim-v0", random_start=True, render_mode="rgb_array")
+    for seed in range(5):
+        observation, _ = env.reset(seed=seed)
+        assert counts(env.render()) == (observation.sum(), 0, 0, 16 - observation.sum())
+    env = gym.make("Nim-v0", opponent=None, render_mode="rgb_array")
+    env.reset()
+    for expected in ((15, 1, 0, 0), (15, 0, 0, 1)):
+        env.step(0)
+        assert counts(env.render()) == expected
+
+
+def test_all_environments_draw_the_same():
+    single = gym.make("Nim-v0", opponent=None, render_mode="rgb_array")
+    envs = gym.make_vec("Nim-v0", num_envs=2, opponent=None, render_mode="rgb_array")
+    aec = pettingzoo.make("aec", "nim-v0", render_mode="rgb_array")
+    for env in (single, envs, aec):
+        env.reset()
+    for action, other in ((5, 0), (12, 5), (0, 1)):
+        single.step(action)
+        envs.step([action, other])
+        aec.step(action)
+        frame, frames = single.render(), envs.render()
+        np.testing.assert_array_equal(frames[0], frame)
+        assert (frames[1] != frame).any()
+        np.testing.assert_array_equal(aec.render()[HEAPS], frame[HEAPS])  # the players' names differ
+    frame[:] = 0
+    assert (single.render() == frames[0]).all()
+
+
+@pytest.mark.parametrize("opponent", [None, "random", "take-2", lambda _, mask: mask.argmax()])
+@pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize("arguments", [{}, {"random_start": True}, {"max_episode_steps": 2}], ids=str)
+def test_views_of_the_vector_environment(opponent, autoreset_mode, arguments, monkeypatch):
+    """What is drawn follows from the positions that the environment returned."""
+    monkeypatch.setattr(vector_env, "as_pixels", lambda view: view)
+    arguments = {"heaps": (2, 3), "opponent": opponent, "autoreset_mode": autoreset_mode, **arguments}
+    envs = gym.make_vec("Nim-v0", num_envs=7, render_mode="rgb_array", **arguments)
+    rules, generator = envs.unwrapped.rules, np.random.default_rng(0)
+    heaps, _ = envs.reset(seed=1)
+    terminated = is_over = np.zeros(7, dtype=bool)
+    plies = np.zeros(7, dtype=int)
+    for _ in range(30):
+        before = heaps
+        actions = generator.integers(rules.n_actions, size=7)  # illegal ones too
+        is_legal = rules.action_mask(before)[np.arange(7), actions] == 1
+        if autoreset_mode == "Disabled" and is_over.any():
+            heaps, _ = envs.reset(options={"reset_mask": is_over})
+            is_new, is_waiting = is_over, ~is_over
+            terminated = is_over = np.zeros(7, dtype=bool)
+        else:
+            heaps, _, terminated, truncated, _ = envs.step(actions)
+            ended = terminated | truncated
+            is_new, is_waiting = (ended if autoreset_mode == "SameStep" else is_over), np.zeros(7, dtype=bool)
+            is_over = ended & (autoreset_mode != "SameStep")
+        for env, drawn in enumerate(envs.render()):
+            assert drawn.heaps == heaps[env].tolist()
+            if is_waiting[env]:
+                continue
+            start, mover = before[env].tolist(), 0 if opponent else int(plies[env] % 2)
+            moved = rules.apply(start, actions[env]).tolist() if is_legal[env] else start
+            if is_new[env]:
+                start = moved = drawn.heaps if "random_start" in arguments else [2, 3]
+            moves = Move(mover, start, moved), Move(1 - mover, moved, drawn.heaps)
+            assert drawn.moves == [move for move in moves if move.before != move.after]
+            assert drawn.is_over == (terminated & is_over)[env]
+        plies = np.where(is_new | is_over, 0, plies + ~is_waiting)
+
+
+def test_shallow_copies_keep_their_own_last_moves():
+    arguments = {"num_envs": 2, "first_player": "opponent", "opponent": "take-1", "render_mode": "rgb_array"}
+    envs = gym.make_vec("SimpleNim-v0", **arguments)
+    envs.reset()
+    frames = envs.render()
+    other = copy.copy(envs.unwrapped)
+    other.reset(options={"reset_mask": np.array([True, False]), "heaps": [4]})
+    assert counts(other.render()[0]) == (4, 0, 0, 17)
+    np.testing.assert_array_equal(envs.render(), frames)
+
+
+def test_metadata():
+    for kind in (NimEnv, aec_env.raw_env):
+        assert kind.metadata["render_modes"] == ["human", "ansi", "rgb_array"]
+        assert kind.metadata["render_fps"] == 2
+    assert NimVectorEnv.metadata["render_modes"] == ["ansi", "rgb_array"]
+
+
+# --- Windows and videos ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def window(monkeypatch):
+    """A display in memory, on which frames take no time."""
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    monkeypatch.setattr(rendering, "FRAMES_PER_SECOND", 0)
+    yield lambda: pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
+    pygame.display.quit()
+
+
+def test_window_shows_every_position(window):
+    human = gym.make("Nim-v0", render_mode="human")
+    array = gym.make("Nim-v0", render_mode="rgb_array")
+    aec = pettingzoo.make("aec", "nim-v0", render_mode="human")
+    _, info = human.reset(seed=5)
+    array.reset(seed=5)
+    for _ in range(3):
+        np.testing.assert_array_equal(window(), array.render())
+        action = int(np.flatnonzero(info["action_mask"])[-1])
+        *_, info = human.step(action)
+        array.step(action)
+    np.testing.assert_array_equal(window(), array.render())
+    assert human.render() is None
+    human.close()
+    assert pygame.display.get_surface() is None
+    human.close()  # a second time does nothing
+    human.reset(seed=5)
+    array.reset(seed=5)
+    gym.make("Nim-v0", render_mode="human").close()  # it has opened none
+    np.testing.assert_array_equal(window(), array.render())
+    aec.reset()
+    assert counts(window()) == (16, 0, 0, 0)
+    aec.step(3)
+    assert counts(window()) == (13, 3, 0, 0)
+    human.close()
+    aec.step(15)  # its window was closed by the other one
+    assert counts(window()) == (6, 0, 7, 3)
+    aec.close()
+
+
+def test_window_survives_others_that_quit_pygame(window):
+    env = gym.make("Nim-v0", render_mode="human")
+    env.reset(seed=0)
+    shown = window()
+    pygame.quit()  # as CartPole does when it is closed
+    env.reset(seed=0)
+    np.testing.assert_array_equal(window(), shown)
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):
+        other.step(0)
+        assert (window() != shown).any()
+    env.close()
+
+
+def test_window_of_the_pettingzoo_environment(window):  # noqa: ARG001
+    render_test(aec_env.raw_env)
+    render_test(aec_env.env)
+
+
+def test_pixels_need_no_display(tmp_path):
+    """And a window without a display is an error that says so, before anything has changed."""
+    lines = """
+import gymnasium as gym, nim_env
+env = gym.make("Nim-v0", render_mode="rgb_array")
+env.reset()
+print(env.render().shape)
+env = gym.make("Nim-v0", render_mode="human")
+try:
+    env.reset()
+except RuntimeError:
+    try:
+        env.unwrapped.action_masks()
+    except gym.error.ResetNeeded:
+        print("unchanged")
+    raise
+"""
+    hidden = ("DISPLAY", "WAYLAND_DISPLAY", "XDG_RUNTIME_DIR", "SDL_VIDEODRIVER")
+    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    result = subprocess.run(
+        [sys.executable, "-c", lines],
+        env={**environment, "SDL_VIDEODRIVER": "x11"},  # so that no console or card is taken for a display
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert result.stdout.splitlines()[-2:] == ["(400, 600, 3)", "unchanged"]
+    assert 'RuntimeError: render_mode="human"' in result.stderr
+    assert '"rgb_array" needs none' in result.stderr
+
+
+def test_videos(tmp_path):
+    env = gym.make("Nim-v0", opponent=None, render_mode="rgb_array")
+    env = gym.wrappers.RecordVideo(env, tmp_path / "new", episode_trigger=lambda _: True)
+    env.reset(seed=0)
+    for action in (15, 8, 3, 0):
+        env.step(action)
+    env.close()
+    with VideoFileClip(str(tmp_path / "new" / "rl-video-episode-0.mp4")) as video:
+        assert (video.size, video.fps, video.n_frames) == ([600, 400], 2, 5)
+        first, last = video.get_frame(0), video.get_frame(2.01)
+    start = as_pixels(View([1, 3, 5, 7], (1, 3, 5, 7), ("player 0", "player 1"), 0, False))
+    assert 4 * differences(first, start) < differences(last, start)  # a video is compressed
+
+
+def test_videos_of_the_vector_environment(tmp_path):
+    envs = gym.make_vec("Nim-v0", num_envs=4, render_mode="rgb_array")
+    arguments = {"step_trigger": lambda step: step == 0, "video_length": 3}
+    envs = gym.wrappers.vector.RecordVideo(envs, str(tmp_path / "new"), **arguments)
+    envs.reset(seed=0)
+    for _ in range(4):
+        envs.step([0, 1, 4, 9])
+    envs.close()
+    (path,) = tmp_path.glob("new/*.mp4")
+    with VideoFileClip(str(path)) as video:
+        assert video.n_frames >= 3
+        assert video.size[0] * video.size[1] >= 4 * 600 * 400  # a tile for each game
+
+
+@pytest.mark.parametrize("make", [NimEnv, aec_env.env])
+def test_missing_pygame(make, monkeypatch):
+    env = make(render_mode="rgb_array")
+    env.reset()
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    with pytest.raises(gym.error.DependencyNotInstalled, match=r'"rgb_array".*pip install "nim-env\[render\]"'):
+        env.render()
+    with pytest.raises(gym.error.DependencyNotInstalled, match='"human" needs pygame'):
+        make(render_mode="human")

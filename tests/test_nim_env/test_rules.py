@@ -1,0 +1,281 @@
+"""The rules against a plain reading of them, at every position and move of random games."""
+
+import doctest
+import pickle
+from dataclasses import asdict
+
+import numpy as np
+import pytest
+from brute_force import moves
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import few_examples
+from strategies import rules as any_rules
+
+import nim_env.rules
+from nim_env import NimRules
+
+HUGE = NimRules((2**62, 2**62, 5), max_take=3)
+
+
+def test_the_standard_game():
+    rules = NimRules()
+    assert (rules.heaps, rules.max_take, rules.misere) == ((1, 3, 5, 7), None, True)
+    assert rules.n_actions == 16
+    assert rules.moves[:5] == ((0, 1), (1, 1), (1, 2), (1, 3), (2, 1))
+    assert rules.n_positions == 2 * 4 * 6 * 8
+    assert NimRules((2, 1, 0, 0)).legal_moves([2, 1, 0, 0]) == [(0, 1), (0, 2), (1, 1)]
+
+
+def test_the_examples_in_the_docstrings():
+    results = doctest.testmod(nim_env.rules)
+    assert results.attempted > 0
+    assert results.failed == 0
+
+
+@given(any_rules)
+def test_moves_and_actions_are_inverse(rules):
+    assert list(rules.moves) == [move for move, _ in moves(rules.heaps, rules.max_take)]
+    assert [rules.action(*move) for move in rules.moves] == list(range(rules.n_actions))
+
+
+@few_examples
+@given(any_rules, st.data())
+def test_masks_and_transitions_are_the_rules(rules, data):
+    positions = rules.all_positions()
+    mask = rules.action_mask(positions)
+    assert mask.dtype == np.int8
+    expected = [
+        (row, rules.action(*move), after)
+        for row, heaps in enumerate(positions.tolist())
+        for move, after in moves(tuple(heaps), rules.max_take)
+    ]
+    rows, actions, after = map(np.array, zip(*expected, strict=True))
+    np.testing.assert_array_equal(np.argwhere(mask), np.stack([rows, actions], axis=1))
+    np.testing.assert_array_equal(rules.apply(positions[rows], actions), after)
+    np.testing.assert_array_equal(rules.index(after), rows - np.array(rules.offsets)[actions])
+    assert rules.is_over(positions).tolist() == [not any(heaps) for heaps in positions.tolist()]
+    row, action = data.draw(st.sampled_from(np.argwhere(mask == 0).tolist()))
+    with pytest.raises(ValueError, match=f"action {action}"):
+        rules.apply(positions[row], action)
+    legal = [move for move, _ in moves(tuple(positions[row].tolist()), rules.max_take)]
+    assert rules.legal_moves(positions[row]) == legal
+
+
+def test_functions_take_any_number_of_leading_dimensions():
+    rules = NimRules((2, 3))
+    batch = rules.all_positions().reshape(3, 2, 2, 2)
+    mask, over, indices = rules.action_mask(batch), rules.is_over(batch), rules.index(batch)
+    assert mask.shape == (3, 2, 2, rules.n_actions)
+    assert over.shape == indices.shape == (3, 2, 2)
+    for where in np.ndindex(3, 2, 2):
+        np.testing.assert_array_equal(mask[where], rules.action_mask(batch[where].tolist()))
+        assert over[where] == rules.is_over(batch[where].tolist())
+        assert indices[where] == rules.index(batch[where].tolist())
+    np.testing.assert_array_equal(rules.from_index(indices), batch)
+    assert rules.action_mask(np.empty((0, 2), int)).shape == (0, rules.n_actions)
+    after = rules.apply((2, 3), np.arange(rules.n_actions))  # one position, every action
+    assert after.tolist() == [[1, 3], [0, 3], [2, 2], [2, 1], [2, 0]]
+
+
+def test_functions_are_pure():
+    rules, heaps = NimRules(), np.array([1, 3, 5, 7])
+    for result in (rules.apply(heaps, 3), rules.action_mask(heaps), rules.positions(heaps), rules.all_positions()):
+        result[:] = 0
+    assert heaps.tolist() == [1, 3, 5, 7]
+    assert rules.all_positions()[-1].tolist() == [1, 3, 5, 7]
+    for constant in (rules.move_counts, rules.move_heaps):
+        with pytest.raises(ValueError, match="read-only"):
+            constant[0] = 9
+
+
+def test_rules_are_values():
+    assert NimRules([1, 2], 3, misere=False) == NimRules(np.array([1, 2]), np.int64(3), misere=np.False_)
+    assert hash(NimRules([1, 2])) == hash(NimRules((1, 2)))
+    assert NimRules(range(3)).heaps == (0, 1, 2)
+    rules = NimRules((4, 4), 2)
+    assert rules.moves  # fills the cached properties
+    assert pickle.loads(pickle.dumps(rules)) == rules == NimRules(**asdict(rules))
+    with pytest.raises(AttributeError):
+        rules.heaps = (1,)
+
+
+def test_the_terminal_reward_is_that_of_the_last_mover():
+    assert NimRules(misere=False).terminal_reward == 1.0
+    assert NimRules(misere=True).terminal_reward == -1.0
+
+
+def test_rules_as_text():
+    assert str(NimRules()) == "Nim 1-3-5-7, misère play"
+    assert str(NimRules((21,), 3, misere=False)) == "Nim 21, take 1 to 3, normal play"
+    assert len(str(NimRules((2,) * 5_000))) < 100
+
+
+@given(any_rules, any_rules)
+def test_different_rules_have_different_texts(rules, other):
+    assert (str(rules) == str(other)) == (rules == other)
+
+
+# --- Indices --------------------------------------------------------------------------------------
+
+
+@given(any_rules)
+def test_positions_have_the_indices_that_numpy_gives_them(rules):
+    indices, positions = np.arange(rules.n_positions), rules.all_positions()
+    np.testing.assert_array_equal(positions, np.stack(np.unravel_index(indices, rules.shape), axis=-1))
+    np.testing.assert_array_equal(rules.index(positions), np.ravel_multi_index(positions.T, rules.shape))
+    np.testing.assert_array_equal(rules.from_index(indices), positions)
+    assert positions.dtype == rules.index(positions).dtype == np.int64
+    assert not positions[0].any()
+    assert tuple(positions[-1]) == rules.heaps
+
+
+@given(any_rules, st.data())
+def test_one_index_is_a_python_integer(rules, data):
+    number = data.draw(st.integers(0, rules.n_positions - 1))
+    position = rules.all_positions()[number]
+    for heaps in (position, position.tolist(), tuple(position.astype(np.uint8))):
+        assert rules.index(heaps) == number == np.dot(heaps, rules.strides)
+        assert type(rules.index(heaps)) is int
+    for index in (number, np.int32(number), np.array(number)):
+        np.testing.assert_array_equal(rules.from_index(index), position)
+
+
+@given(st.tuples(*(st.integers(0, size) for size in HUGE.heaps)))
+def test_one_index_of_a_huge_game_is_exact(heaps):
+    base = 2**62 + 1
+    index = (heaps[0] * base + heaps[1]) * 6 + heaps[2]
+    assert HUGE.index(heaps) == index
+    assert tuple(HUGE.from_index(index).tolist()) == heaps
+
+
+def test_large_games_are_exact():
+    assert HUGE.n_actions == 9
+    assert HUGE.n_positions == (2**62 + 1) ** 2 * 6 == HUGE.index(HUGE.heaps) + 1
+    assert HUGE.apply(HUGE.heaps, 8).tolist() == [2**62, 2**62, 2]
+    many = NimRules((3,) * 1_000)
+    assert many.index(many.from_index(4**999 + 2)) == 4**999 + 2
+
+
+def test_a_batch_of_indices_fills_64_bits_and_never_exceeds_them():
+    largest = NimRules((2**63 - 2,), max_take=1)  # 2^63 - 1 positions
+    assert largest.index([[2**63 - 2], [0]]).tolist() == [2**63 - 2, 0]
+    assert largest.from_index([2**63 - 2, 0]).tolist() == [[2**63 - 2], [0]]
+    for rules in (NimRules((2**62 - 1, 1), max_take=1), HUGE, NimRules((3,) * 32)):
+        assert rules.index(rules.heaps) == rules.n_positions - 1 >= 2**63 - 1
+        with pytest.raises(ValueError, match="64 bits"):
+            rules.index([(0,) * rules.n_heaps])
+        with pytest.raises(ValueError, match="64 bits"):
+            rules.from_index([0])
+
+
+@pytest.mark.parametrize("rules", [HUGE, NimRules((99,) * 4), NimRules((10**8,), max_take=1), NimRules((1,) * 30)])
+def test_games_too_large_to_list_are_refused(rules):
+    with pytest.raises(ValueError, match="too many positions"):
+        rules.all_positions()
+
+
+@pytest.mark.parametrize("rules", [NimRules(), HUGE])
+@pytest.mark.parametrize(
+    ("index", "error", "message"),
+    [
+        (-1, ValueError, "index.*-1"),
+        (10**60, ValueError, "index.*10{60}"),
+        (1.0, TypeError, r"index.*1\.0"),
+        (True, TypeError, "index.*True"),
+        ("3", TypeError, "index.*'3'"),
+    ],
+)
+def test_bad_indices_are_refused(rules, index, error, message):
+    with pytest.raises(error, match=message):
+        rules.from_index(index)
+
+
+def test_bad_batches_of_indices_are_refused():
+    rules = NimRules()
+    for index in (384, -1, 10**30):
+        with pytest.raises(ValueError, match=f"index.*{index}"):
+            rules.from_index([0, index])
+    for index in ([0.5], [True, 3], ["3"]):
+        with pytest.raises(TypeError, match=f"index.*{index[0]}"):
+            rules.from_index(index)
+
+
+# --- Bad input ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        ({"heaps": ()}, ValueError, r"heaps.*\(\)"),
+        ({"heaps": (0, 0)}, ValueError, r"heaps.*\(0, 0\)"),
+        ({"heaps": (3, -1)}, ValueError, r"heaps.*\(3, -1\)"),
+        ({"heaps": (2**63,)}, ValueError, f"heaps.*{2**63}"),
+        ({"heaps": (3.0,)}, TypeError, r"heaps.*3\.0"),
+        ({"heaps": (True, 3)}, TypeError, "heaps.*True"),
+        ({"heaps": np.array([1.0, 3.0])}, TypeError, r"heaps.*1\.0"),
+        ({"heaps": np.array([[1, 3]])}, ValueError, r"heaps.*\(1, 2\)"),
+        ({"heaps": "135"}, TypeError, "heaps.*'135'"),
+        ({"heaps": 7}, TypeError, "heaps.*7"),
+        ({"max_take": 0}, ValueError, "max_take.*0"),
+        ({"max_take": 2.0}, TypeError, r"max_take.*2\.0"),
+        ({"max_take": True}, TypeError, "max_take.*True"),
+        ({"misere": 1}, TypeError, "misere.*1"),
+        ({"heaps": (1_000_001,)}, ValueError, "heaps.*1,000,001 actions"),
+        ({"heaps": (10**18, 10**18), "max_take": 600_000}, ValueError, "max_take=600000.*1,200,000 actions"),
+        ({"heaps": range(10**8)}, ValueError, "heaps.*100,000,000"),
+    ],
+)
+def test_bad_games_are_refused(arguments, error, message):
+    with pytest.raises(error, match=message):
+        NimRules(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("heaps", "error", "message"),
+    [
+        (3, ValueError, r"heaps.*\(\)"),
+        ([1, 3, 5], ValueError, r"heaps.*\(3,\)"),
+        ([], TypeError, r"heaps.*\[\]"),
+        ([[1, 3, 5, 7], [1, 3, -5, 7]], ValueError, "heaps.*-5 in heap 2 of position 1"),
+        ([1, 3, 5, 7.0], TypeError, r"heaps.*7\.0"),
+        ([1, 3, 5, float("nan")], TypeError, "heaps.*nan"),
+        ([True, 3, 5, 7], TypeError, "heaps.*True"),
+        ([[1, 3, 5, 7], [1, 3, 5, np.True_]], TypeError, "heaps.*True"),
+        (np.ones(4, bool), TypeError, "heaps.*True"),
+        ("1357", TypeError, "heaps.*'1357'"),
+        ([[1, 3, 5, 7], [1, 3]], ValueError, "heaps"),
+        ([10**30, 0, 0, 0], ValueError, "heaps.*10{30}"),
+        (np.array([2**63 + 1, 0, 0, 0], dtype=np.uint64), ValueError, f"heaps.*{2**63 + 1}"),
+        (None, TypeError, "heaps.*None"),
+    ],
+)
+def test_bad_positions_are_refused(heaps, error, message):
+    rules = NimRules()
+    for function in (rules.action_mask, rules.is_over, rules.legal_moves, rules.index, rules.positions):
+        with pytest.raises(error, match=message):
+            function(heaps)
+    with pytest.raises(error, match=message):
+        rules.apply(heaps, 0)
+
+
+def test_bad_moves_are_refused():
+    rules = NimRules((5, 5), max_take=2)
+    for heap, count in ((0, 3), (2, 1), (-1, 1), (0, 0)):
+        with pytest.raises(ValueError, match=f"heap={heap}, count={count}"):
+            rules.action(heap, count)
+    with pytest.raises(TypeError, match=r"count.*1\.0"):
+        rules.action(0, 1.0)
+    with pytest.raises(TypeError, match=r"heap.*True"):
+        rules.action(True, 1)
+    for actions in (4, [0, -1], [[1], [9]]):
+        with pytest.raises(ValueError, match=f"actions.*{np.ravel(actions)[-1]}"):
+            rules.apply((5, 5), actions)
+    with pytest.raises(TypeError, match=r"actions.*1\.0"):
+        rules.apply((5, 5), 1.0)
+    with pytest.raises(ValueError, match=r"action 1.*\[1, 5\].*position 1"):
+        rules.apply([[5, 5], [1, 5]], [1, 1])
+    with pytest.raises(ValueError, match=r"actions.*\(2,\).*\(3,\)"):
+        rules.apply([[5, 5], [5, 5]], [0, 0, 0])
+    with pytest.raises(ValueError, match="one position"):
+        rules.legal_moves([[5, 5]])

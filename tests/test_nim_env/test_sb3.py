@@ -1,0 +1,515 @@
+"""Stable-Baselines3: its checker, NimVecEnv against DummyVecEnv, models as players, evaluation in training."""
+
+import pickle
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+import pytest
+
+INSTALL = 'pip install "nim-env[sb3]"'
+torch = pytest.importorskip("torch", reason=INSTALL)
+pytest.importorskip("stable_baselines3", reason=INSTALL)
+pytest.importorskip("sb3_contrib", reason=INSTALL)
+
+from configurations import GYM, SIMPLE, first_legal  # noqa: E402
+from expected_warnings import no_warning_but  # noqa: E402
+from pettingzoo.utils import BaseWrapper  # noqa: E402
+from sb3_contrib import MaskablePPO, RecurrentPPO  # noqa: E402
+from sb3_contrib.common.maskable.evaluation import evaluate_policy  # noqa: E402
+from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
+from sb3_contrib.common.wrappers import ActionMasker  # noqa: E402
+from stable_baselines3 import A2C, DQN, PPO  # noqa: E402
+from stable_baselines3.common.env_checker import check_env  # noqa: E402
+from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
+from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
+from stable_baselines3.common.monitor import Monitor  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
+
+from nim_env import NimRules, evaluation, wrappers  # noqa: E402
+from nim_env.policies import TabularPolicy  # noqa: E402
+from nim_env.sb3 import EvaluationCallback, ModelPolicy, NimVecEnv  # noqa: E402
+
+torch.set_num_threads(1)  # other tests run at the same time
+
+
+def make(num_envs=5, wrap=lambda envs: envs, **arguments):
+    return NimVecEnv(wrap(gym.make_vec("Nim-v0", num_envs=num_envs, autoreset_mode="SameStep", **arguments)))
+
+
+def last_legal(observation, action_mask):  # noqa: ARG001
+    return int(np.flatnonzero(action_mask)[-1])
+
+
+# --- Single environments --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
+def test_checker(name):  # it plays random actions, so not where illegal ones raise
+    with no_warning_but({}):
+        check_env(gym.make("Nim-v0", **GYM[name]))
+
+
+def test_identifier_is_enough():
+    model = PPO("MlpPolicy", "nim_env:Nim-v0", n_steps=16, batch_size=16, n_epochs=1, device="cpu")
+    assert model.learn(32).num_timesteps == 32
+    envs = make_vec_env("nim_env:Nim-v0", n_envs=2)
+    envs.reset()
+    assert envs.render().shape == (800, 600, 3)
+
+
+def test_masks_are_found():
+    env = gym.make("Nim-v0", opponent=None)
+    env.reset(seed=0)
+    env.step(0)
+    assert is_masking_supported(env)
+    np.testing.assert_array_equal(get_action_masks(env), [0] + [1] * 15)
+
+
+class OneAgentAtATime(BaseWrapper, gym.Env):
+    """The wrapper of PettingZoo's tutorial on Stable-Baselines3 with masks."""
+
+    def __init__(self, env):
+        super().__init__(env)
+        self.observation_space = env.observation_space(env.possible_agents[0])["observation"]
+        self.action_space = env.action_space(env.possible_agents[0])
+
+    def reset(self, seed=None, options=None):
+        super().reset(seed, options)
+        return self.observe(self.agent_selection), {}
+
+    def step(self, action):
+        mover = self.agent_selection
+        super().step(action)
+        observation = self.observe(self.agent_selection)
+        reward = self._cumulative_rewards[mover]
+        return observation, reward, self.terminations[mover], self.truncations[mover], self.infos[mover]
+
+    def observe(self, agent):
+        return super().observe(agent)["observation"]
+
+    def action_mask(self):
+        return super().observe(self.agent_selection)["action_mask"]
+
+
+def test_pettingzoo_tutorial():
+    env = ActionMasker(OneAgentAtATime(pettingzoo.make("aec", "nim-v0")), lambda env: env.action_mask())
+    model = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=64, n_epochs=1, seed=0, device="cpu")
+    assert model.learn(64).num_timesteps == 64
+
+
+# --- NimVecEnv ------------------------------------------------------------------------------------
+
+DETERMINISTIC = {
+    "agent first": {"opponent": first_legal, "first_player": "agent"},
+    "opponent first": {"opponent": last_legal, "first_player": "opponent", "heaps": (5, 4, 3)},
+    "loser first": {"opponent": last_legal, "first_player": "loser", "heaps": (5, 4, 3)},
+    "loser first, one heap": {"opponent": last_legal, "first_player": "loser", **SIMPLE},
+    "self-play": {"opponent": None},
+    "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # or ended in that step
+    "truncated": {"opponent": first_legal, "first_player": "loser", **SIMPLE, "max_episode_steps": 3},
+}
+ENCODINGS = {
+    "raw": lambda env: env,
+    "one-hot": wrappers.one_hot,
+    "masked-dict": lambda env: wrappers.masked_dict(wrappers.bits(env)),
+}
+
+
+def typed(value):
+    """Nested results with the types and dtypes of their values, in a form that == compares."""
+    if isinstance(value, dict | list):
+        parts = value.items() if isinstance(value, dict) else enumerate(value)
+        return {key: typed(part) for key, part in parts}
+    return (value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else (type(value), value)
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("name", DETERMINISTIC)
+def test_equal_to_dummy_vec_env(name, encoding):
+    number, arguments, wrap = 6, DETERMINISTIC[name], ENCODINGS[encoding]
+    ours = make(number, wrap, **arguments)
+    theirs = DummyVecEnv([lambda: wrap(gym.make("Nim-v0", **arguments))] * number)
+    for attribute in ("observation_space", "action_space", "num_envs", "render_mode"):
+        assert getattr(ours, attribute) == getattr(theirs, attribute)
+    generator, episodes, n_truncated = np.random.default_rng(0), 0, 0
+    observations = ours.reset(), theirs.reset()
+    for _ in range(60):
+        assert typed(observations[0]) == typed(observations[1])
+        masks = get_action_masks(ours)
+        np.testing.assert_array_equal(masks, get_action_masks(theirs))
+        assert typed(ours.reset_infos) == typed(theirs.reset_infos)
+        weights = masks + (generator.random((number, 1)) < 0.1)  # illegal actions too
+        actions = (generator.random(weights.shape) * weights).argmax(axis=1)
+        results = ours.step(actions), theirs.step(actions)
+        assert typed(list(results[0])) == typed(list(results[1]))
+        observations = results[0][0], results[1][0]
+        episodes += results[0][2].sum()
+        n_truncated += sum(info["TimeLimit.truncated"] for info in results[0][3])
+    assert episodes > 40
+    assert (n_truncated > 20) == ("max_episode_steps" in arguments)
+
+
+def test_results_do_not_change_later():
+    env = make(4, opponent=None)
+    env.reset()
+    results = [env.step(get_action_masks(env).argmax(axis=1)) for _ in range(12)]
+    kept = pickle.loads(pickle.dumps(results))
+    for _ in range(20):
+        env.step(get_action_masks(env).argmax(axis=1))
+    np.testing.assert_equal(results, kept)
+
+
+def play(env, steps=40):
+    observations = [env.reset()]
+    for _ in range(steps):
+        observations.append(env.step(get_action_masks(env).argmax(axis=1))[0])
+    return np.array(observations).tolist()
+
+
+def test_seeds():
+    env, other = make(6), make(6)
+    assert list(env.seed(3)) == [3, 4, 5, 6, 7, 8]
+    other.seed(3)
+    first = play(env)
+    assert first == play(other)
+    assert play(env) != first  # the seed is used once
+    env.seed(3)
+    assert play(env) == first
+    env.seed(4)
+    assert play(env) != first
+
+
+def test_copies_continue_identically():
+    env = make(3)
+    env.seed(1)
+    env.reset()
+    env.step(get_action_masks(env).argmax(axis=1))
+    other = pickle.loads(pickle.dumps(env))
+    for _ in range(30):
+        actions = get_action_masks(env).argmax(axis=1)
+        np.testing.assert_array_equal(env.step(actions)[0], other.step(actions)[0])
+
+
+def test_set_options():
+    env = make(5, first_player="agent")
+    env.reset()
+    full = [1, 3, 5, 7]
+    env.set_options([{}, {"heaps": (0, 1, 0, 1)}, {"first_player": "opponent"}, {"heaps": [1, 1, 1, 1]}, {}])
+    observations = env.reset()
+    assert observations[[0, 1, 3, 4]].tolist() == [full, [0, 1, 0, 1], [1, 1, 1, 1], full]
+    assert 0 < observations[2].sum() < 16
+    np.testing.assert_array_equal(get_action_masks(env), NimRules().action_mask(observations))
+    np.testing.assert_array_equal([info["action_mask"] for info in env.reset_infos], get_action_masks(env))
+    assert (env.reset() == full).all()  # they are used once
+    env.set_options({"heaps": (1, 0, 0, 2)})
+    assert (env.reset() == [1, 0, 0, 2]).all()
+    env.set_options({"heaps": None, "first_player": "opponent"})
+    assert (env.reset().sum(axis=1) < 16).all()
+
+
+def test_methods_and_attributes():
+    env = make(4, wrappers.bits, opponent=None, render_mode="ansi")
+    env.reset()
+    env.step(np.array([0, 1, 2, 3]))
+    masks = get_action_masks(env)
+    for indices, rows in (([3, 1], [3, 1]), (2, [2]), (-1, [3]), (None, [0, 1, 2, 3])):
+        np.testing.assert_array_equal(env.env_method("action_masks", indices=indices), masks[rows])
+    assert env.get_attr("rules", indices=[0, 2]) == [NimRules()] * 2
+    assert env.get_attr("rules") == [NimRules()] * 4
+    np.testing.assert_array_equal(env.get_attr("encode")[1]((1, 0, 0, 1)), [1, 0, 0, 0, 0, 0, 1, 0, 0])
+    assert env.env_is_wrapped(Monitor) == [False] * 4
+    assert env.env_is_wrapped(Monitor, indices=0) == [False]
+    assert is_masking_supported(env)
+    assert [env.has_attr(name) for name in ("rules", "encode", "nothing")] == [True, True, False]
+    env.set_attr("note", "here")
+    assert env.get_attr("note", indices=3) == ["here"]
+    assert env.render_mode == "ansi"
+    assert "7" in env.env_method("render", indices=1)[0]
+
+
+def test_masks_are_read_only():
+    for arguments in ({"opponent": None}, {"opponent": first_legal}, {"heaps": (1, 3, 5, 7, 9, 11)}):
+        env = make(3, **arguments)
+        env.reset()
+        *_, infos = env.step(get_action_masks(env).argmax(axis=1))
+        masks = env.env_method("action_masks")
+        np.testing.assert_array_equal(masks, env.env.unwrapped.action_masks())
+        np.testing.assert_array_equal(masks, [info["action_mask"] for info in infos])
+        for mask in (*masks, *(info["action_mask"] for info in infos)):
+            with pytest.raises(ValueError, match="read-only"):
+                mask[0] = 1
+
+
+@pytest.mark.parametrize("kind", ["NimVecEnv", "DummyVecEnv"])
+def test_set_opponent(kind):
+    arguments = {"heaps": (20,), "max_take": 3, "misere": False, "first_player": "agent"}
+    env = make(40, **arguments)
+    if kind == "DummyVecEnv":
+        env = DummyVecEnv([lambda: gym.make("Nim-v0", **arguments)] * 40)
+    env.reset()
+    for opponent, expected in (("expert", {16}), ("random", {16, 17, 18}), ("take-2", {17}), (last_legal, {16})):
+        env.reset()
+        assert env.env_method("set_opponent", opponent) == [None] * 40
+        assert set(env.step(np.zeros(40, dtype=int))[0][:, 0].tolist()) == expected
+        assert env.get_attr("opponent") == [opponent] * 40
+    with pytest.raises(ValueError, match=r"opponent.*'master'"):
+        env.env_method("set_opponent", "master")
+
+
+def test_wrappers_of_stable_baselines3():
+    env = VecNormalize(VecMonitor(make(8, **SIMPLE)), norm_obs=False)
+    env.reset()
+    episodes, lengths = [], np.zeros(8, dtype=int)
+    for _ in range(60):
+        _, _, dones, infos = env.step(get_action_masks(env).argmax(axis=1))
+        lengths += 1
+        for index in np.flatnonzero(dones):
+            assert infos[index]["episode"]["l"] == lengths[index]
+            assert infos[index]["episode"]["r"] in (-1, 1)
+            episodes.append(infos[index]["episode"])
+            lengths[index] = 0
+    assert len(episodes) > 30
+    assert is_masking_supported(env)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: NimVecEnv(gym.make("Nim-v0")), TypeError, "env.*Nim"),
+        (lambda: NimVecEnv(gym.make_vec("CartPole-v1", 2)), TypeError, "env.*CartPole"),
+        (lambda: NimVecEnv("Nim-v0"), TypeError, "env.*'Nim-v0'"),
+        (lambda: NimVecEnv(gym.make_vec("Nim-v0", 2)), ValueError, "SameStep.*'NextStep'"),
+        (lambda: make().get_attr("nothing"), AttributeError, "nothing"),
+        (lambda: make().env_method("nothing"), AttributeError, "nothing"),
+        (lambda: make().env_method("action_masks"), gym.error.ResetNeeded, "reset"),
+        (lambda: make().get_attr("rules", indices=5), IndexError, "index"),
+        (lambda: make().set_attr("note", 1, indices=[0, 1]), ValueError, r"'note'.*\[0, 1\]"),
+        (lambda: make().step(np.zeros(5, int)), gym.error.ResetNeeded, "reset"),
+        (lambda: make(opponent=None).env_method("set_opponent", "random"), ValueError, "opponent='random'"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_wrong_actions_and_options_change_nothing():
+    env = make(3, opponent=None, illegal_action="raise")
+    before = env.reset()
+    for actions in ([0, 0, 99], [0, 0, 0.5], [0, 0]):
+        with pytest.raises(gym.error.InvalidAction):
+            env.step(np.array(actions))
+    observations = env.step(np.array([3, 0, 1]))[0]
+    masks = env.env_method("action_masks")
+    for options, message in (
+        ([{}, {"heap": (1, 1, 1, 1)}, {}], "options.*'heap'"),
+        ([{"heaps": (1, 1, 1, 1)}, {"heaps": (1, 1)}, {}], "heaps"),
+        ([{"heaps": (0, 0, 0, 0)}, {}, {}], "heaps.*environment 0"),
+        ([{}, {"first_player": "agent"}, {}], "first_player.*opponent=None"),
+        ([{}, {}], "set_options.*3"),
+        ([{}, {}, None], "set_options.*3"),
+    ):
+        env.set_options(options)
+        with pytest.raises(ValueError, match=message):
+            env.reset()
+        np.testing.assert_array_equal(env.env_method("action_masks"), masks)
+    for method in ("reset", "step"):
+        with pytest.raises(ValueError, match=f"env_method.*'{method}'"):
+            env.env_method(method)
+    env.set_options()
+    assert (env.step(np.argmax(masks, axis=1))[0] <= observations).all()  # the games continue
+    np.testing.assert_array_equal(env.reset(), before)
+
+
+# --- ModelPolicy ----------------------------------------------------------------------------------
+
+RULES = NimRules((1, 2, 3))
+POSITIONS = RULES.all_positions()[1:]
+MASKS = RULES.action_mask(POSITIONS)
+SMALL = {"seed": 0, "device": "cpu", "policy_kwargs": {"net_arch": [16]}}
+ALGORITHMS = {
+    DQN: {"buffer_size": 500, "learning_starts": 16, "batch_size": 16, "learning_rate": 0.05},
+    PPO: {"n_steps": 16, "batch_size": 16, "n_epochs": 2, "learning_rate": 0.05},
+    A2C: {"n_steps": 16, "learning_rate": 0.05},
+    MaskablePPO: {"n_steps": 16, "batch_size": 16, "n_epochs": 2, "learning_rate": 0.05},
+}
+ENVIRONMENTS = {
+    "gym": lambda wrap: wrap(gym.make("Nim-v0", heaps=RULES.heaps)),
+    "DummyVecEnv": lambda wrap: DummyVecEnv([lambda: wrap(gym.make("Nim-v0", heaps=RULES.heaps))] * 2),
+    "NimVecEnv": lambda wrap: VecMonitor(make(2, wrap, heaps=RULES.heaps)),
+}
+EVERY_ALGORITHM = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.__name__)
+
+
+def make_model(algorithm, env, **arguments):
+    policy = "MultiInputPolicy" if hasattr(env.observation_space, "spaces") else "MlpPolicy"
+    return algorithm(policy, env, **SMALL, **{**ALGORITHMS[algorithm], **arguments})
+
+
+def own_probabilities(model, encoding):
+    """The model's own probabilities or Q-values and its values, in all positions, through Stable-Baselines3."""
+    encoded = getattr(ENCODINGS[encoding](gym.make("Nim-v0", heaps=RULES.heaps)), "encode", np.asarray)(POSITIONS)
+    observations = model.policy.obs_to_tensor(encoded)[0]
+    with torch.no_grad():
+        if isinstance(model, DQN):
+            q_values = np.where(MASKS, model.q_net(observations).numpy(), -np.inf)
+            return np.eye(RULES.n_actions)[q_values.argmax(axis=1)], q_values.max(axis=1)
+        values = model.policy.predict_values(observations).numpy()[:, 0]
+        if isinstance(model, MaskablePPO):
+            return model.policy.get_distribution(observations, MASKS).distribution.probs.numpy(), values
+        probabilities = model.policy.get_distribution(observations).distribution.probs.numpy() * MASKS
+        return probabilities / probabilities.sum(axis=1, keepdims=True), values
+
+
+@EVERY_ALGORITHM
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_models_are_players(algorithm, encoding, environment):
+    env = ENVIRONMENTS[environment](ENCODINGS[encoding])
+    model = make_model(algorithm, env)
+    policy = ModelPolicy(model, env)
+    probabilities = policy.action_probabilities(POSITIONS, MASKS)
+    assert probabilities.dtype == np.float64
+    assert not probabilities[MASKS == 0].any()
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    own, values = own_probabilities(model, encoding)
+    np.testing.assert_allclose(probabilities, own, atol=1e-6)
+    np.testing.assert_allclose(policy.values(POSITIONS), values, rtol=1e-5, atol=1e-6)
+    one = policy.action_probabilities(POSITIONS[4], MASKS[4])
+    np.testing.assert_allclose(one, probabilities[4], atol=1e-6)
+    two = policy.action_probabilities(POSITIONS[:6].reshape(2, 3, 3), MASKS[:6].reshape(2, 3, -1))
+    np.testing.assert_allclose(two, probabilities[:6].reshape(2, 3, -1), atol=1e-6)
+    best = ModelPolicy(model, env, deterministic=True).action_probabilities(POSITIONS, MASKS)
+    assert (best == np.eye(RULES.n_actions)[probabilities.argmax(axis=1)]).all()
+
+
+@EVERY_ALGORITHM
+def test_models_are_opponents(algorithm):
+    spaces = wrappers.bits(gym.make("Nim-v0", heaps=RULES.heaps))
+    policy = ModelPolicy(make_model(algorithm, spaces), spaces)
+    env = gym.make("Nim-v0", heaps=RULES.heaps, opponent=policy, first_player="agent")
+    envs = gym.make_vec("Nim-v0", 400, heaps=RULES.heaps, opponent=policy, first_player="agent")
+    envs.reset(seed=0)
+    expected = policy.action_probabilities([0, 2, 3], RULES.action_mask([0, 2, 3]))
+    observations = envs.step(np.zeros(400, dtype=int))[0].tolist()
+    for action in np.flatnonzero(RULES.action_mask([0, 2, 3])):
+        frequency = observations.count(RULES.apply([0, 2, 3], action).tolist()) / 400
+        assert frequency == pytest.approx(expected[action], abs=0.1)
+    for seed in range(5):
+        env.reset(seed=seed)
+        is_over = False
+        while not is_over:
+            is_over = env.step(last_legal(None, env.unwrapped.action_masks()))[2]
+
+
+@EVERY_ALGORITHM
+@pytest.mark.parametrize("heaps", [RULES.heaps, (9,) * 6], ids=["table", "network"])
+def test_snapshots_do_not_change(algorithm, heaps):
+    env = wrappers.bits(gym.make("Nim-v0", heaps=heaps))
+    model = make_model(algorithm, env)
+    policy = ModelPolicy(model, env)
+    snapshot = policy.snapshot()
+    assert isinstance(snapshot, TabularPolicy) == (heaps == RULES.heaps)
+    generator = np.random.default_rng(0)
+    positions = generator.integers(env.unwrapped.rules.shape, size=(200, len(heaps)))
+    positions = positions[positions.any(axis=1)]
+    masks = env.unwrapped.rules.action_mask(positions)
+    before = policy.action_probabilities(positions, masks)
+    np.testing.assert_allclose(snapshot.action_probabilities(positions, masks), before, atol=1e-6)
+    model.learn(64)
+    np.testing.assert_allclose(snapshot.action_probabilities(positions, masks), before, atol=1e-6)
+    assert np.abs(policy.action_probabilities(positions, masks) - before).max() > 1e-3
+
+
+def test_wrong_models_and_environments():
+    env = wrappers.bits(gym.make("Nim-v0"))
+    model = make_model(PPO, env)
+    for wrong, error in (
+        (gym.make("Nim-v0"), ValueError),  # not encoded
+        (wrappers.unary(gym.make("Nim-v0")), ValueError),
+        (wrappers.bits(gym.make("Nim-v0", heaps=(1, 3, 5, 7, 1))), ValueError),
+        (wrappers.bits(gym.make("Nim-v0", max_take=2)), ValueError),
+        (gym.make("CartPole-v1"), TypeError),
+        (make_vec_env("CartPole-v1"), TypeError),
+        (None, TypeError),
+    ):
+        with pytest.raises(error, match="env"):
+            ModelPolicy(model, wrong)
+    for wrong in (None, model.policy, RecurrentPPO("MlpLstmPolicy", env, device="cpu")):
+        with pytest.raises(TypeError, match="model"):
+            ModelPolicy(wrong, env)
+
+
+def test_normalized_observations():
+    env = VecNormalize(ENVIRONMENTS["NimVecEnv"](wrappers.one_hot))
+    with pytest.raises(ValueError, match="norm_obs=False"):
+        ModelPolicy(make_model(PPO, env), env)
+    env = VecNormalize(ENVIRONMENTS["NimVecEnv"](wrappers.one_hot), norm_obs=False)
+    ModelPolicy(make_model(PPO, env), env)
+
+
+def test_model_learns():
+    """MaskablePPO on NimVecEnv, evaluated exactly and in play."""
+    game = {"heaps": (7,), "max_take": 3, "misere": False}
+    env = VecMonitor(make(16, ENCODINGS["masked-dict"], random_start=True, **game))
+    arguments = {"batch_size": 64, "n_epochs": 4, "learning_rate": 3e-3, "policy_kwargs": {}}
+    model = MaskablePPO("MultiInputPolicy", env, n_steps=16, seed=0, device="cpu", **arguments)
+    callback = EvaluationCallback(2_000)
+    model.learn(6_000, callback=callback)
+    figures = callback.evaluations[-1]
+    assert figures["expert"] > 0.8
+    assert (
+        figures["expert"]
+        == evaluation.mastery(NimRules(**game), ModelPolicy(model, env, deterministic=True)).expert
+    )
+    mean, _ = evaluate_policy(model, VecMonitor(make(4, ENCODINGS["masked-dict"], **game)), n_eval_episodes=40)
+    assert mean > 0.2
+
+
+# --- EvaluationCallback ---------------------------------------------------------------------------
+
+
+class Recorder(KVWriter):
+    """Keeps what is logged."""
+
+    def __init__(self):
+        self.rows = []
+
+    def write(self, key_values, key_excluded, step=0):  # noqa: ARG002
+        self.rows.append((step, dict(key_values)))
+
+
+@EVERY_ALGORITHM
+@pytest.mark.parametrize("deterministic", [True, False])
+def test_evaluations_are_those_of_the_report(algorithm, deterministic):
+    env = ENVIRONMENTS["NimVecEnv"](wrappers.one_hot)
+    model, recorder = make_model(algorithm, env), Recorder()
+    model.set_logger(Logger(None, [recorder]))
+
+    def report():
+        policy = ModelPolicy(model, env, deterministic)
+        return evaluation.report(RULES, policy, values=policy.values).to_dict()
+
+    callback, expected = EvaluationCallback(50, deterministic=deterministic), [report()]
+    model.learn(96, callback=callback)
+    expected.append(report())
+    assert [row["timesteps"] for row in callback.evaluations] == [0, 50, 96]
+    for row, figures in zip(callback.evaluations[::2], expected, strict=True):
+        assert row == {"timesteps": row["timesteps"], **figures}
+    logged = [(step, row) for step, row in recorder.rows if "nim/expert" in row]
+    assert [step for step, _ in logged] == [0, 50, 96]
+    for (_, row), evaluated in zip(logged, callback.evaluations, strict=True):
+        figures = {name.removeprefix("nim/"): value for name, value in row.items() if name.startswith("nim/")}
+        assert figures == {name: value for name, value in evaluated.items() if name != "timesteps"}
+    model.learn(32, callback=callback, reset_num_timesteps=False)
+    assert [row["timesteps"] for row in callback.evaluations] == [0, 50, 96, 128]  # 96 is not evaluated again
+
+
+def test_evaluation_of_single_environments():
+    env = wrappers.bits(gym.make("Nim-v0", heaps=RULES.heaps))
+    callback = EvaluationCallback(32)
+    make_model(PPO, env).learn(70, callback=callback)  # it ends with the rollout, at 80
+    assert [row["timesteps"] for row in callback.evaluations] == [0, 32, 64, 80]
+    with pytest.raises(ValueError, match=r"eval_freq.*0"):
+        EvaluationCallback(0)
