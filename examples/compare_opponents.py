@@ -40,7 +40,7 @@ class Learned:
     """An agent and how it came about."""
 
     agent: agents.Agent
-    rewards: np.ndarray
+    returns: np.ndarray
     mastery: dict[int, float]  # by games played
 
 

@@ -25,7 +25,7 @@ from rich.table import Table
 from tqdm import tqdm
 
 import agents
-from nim_env import NimRules, evaluation
+from nim_env import NimRules, evaluation, solver
 
 try:
     import resource
@@ -120,7 +120,8 @@ def main(arguments: Arguments) -> None:
         sizes = [arguments.heaps[: len(arguments.heaps) - left_out] for left_out in range(arguments.boards)]
         boards = [NimRules(heaps, misere=arguments.misere) for heaps in reversed(sizes)]
         for rules in boards:
-            make(arguments, rules)  # what is too large is refused before anything is learnt
+            solver.iter_positions(rules)  # what is too large is refused before anything is learned
+            make(arguments, rules)
     found = [master(arguments, rules) for rules in boards]
     Console().print(table_of(found))
     save(picture_of(found), arguments.picture)

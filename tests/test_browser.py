@@ -548,7 +548,7 @@ def test_messages_that_no_page_sends_change_nothing(visit, forged):
         (["--host", "no such host"], "--host no such host --port 8080 cannot be served: "),
         (["--host", " "], "cannot be served: "),
         (["--agents", "nowhere.agent"], "--agents nowhere.agent is no file or folder"),
-        (["--agents", "broken.agent"], "broken.agent is damaged or is no saved agent"),
+        (["--agents", "broken.agent"], "broken.agent is damaged or is not a saved agent"),
         (["--seed", "-1"], "--seed must be 0 or more; got -1"),
         (["--color", "red"], "--color"),
     ],

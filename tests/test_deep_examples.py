@@ -269,7 +269,7 @@ def test_a_broken_checkpoint_is_one_line_and_stays(self_play, run_here, tmp_path
         (["--entropy", "nan"], "--entropy must be 0 or more; got nan"),
         (["--gae-lambda", "2"], "--gae-lambda must lie between 0 and 1; got 2"),
         (["--heaps", "0"], "not all 0"),
-        (["--heaps", *["200"] * 5], "too large to sweep"),
+        (["--heaps", *["200"] * 5], "too many for an exact sweep"),
         (["--lessons-a-checkpoint", "0"], "--lessons-a-checkpoint must be 1 or more; got 0"),
     ],
 )

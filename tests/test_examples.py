@@ -81,7 +81,7 @@ def test_compare_opponents_on_another_game(tmp_path):
         (["--games", "1.5"], "--games.*'1.5'"),
         (["--games", "0"], "--games must be 1 or more; got 0"),
         (["--checkpoints", "-1"], "--checkpoints must be 1 or more; got -1"),
-        (["--heaps", *["99"] * 9], "more than 10.18 positions .* too large to sweep"),
+        (["--heaps", *["99"] * 9], "more than 10.18 positions .* too many for an exact sweep"),
         (["--learning-rate", "2"], "learning_rate must lie between 0 and 1"),
         (["--heaps", "1"], "needs an opening move"),
     ],
@@ -166,8 +166,8 @@ def test_system_3_wins_every_game_from_300_to_2000(seed):
         env.observation_space, env.action_space, learning_rate=1.0, gamma=1.0, epsilon=0.0, ties="first", seed=seed
     )
     history = agents.train(agent, env, 2000, seed=seed)
-    assert (history.rewards[300:] == 1).all()
-    assert (history.rewards[:300] == -1).any()  # it starts poorly
+    assert (history.returns[300:] == 1).all()
+    assert (history.returns[:300] == -1).any()  # it starts poorly
 
 
 # --- System 4: minimax_q.py -----------------------------------------------------------------------
@@ -218,9 +218,9 @@ def test_an_opponent_of_your_own(tmp_path):
         ("import sys\ndef f(o, m): sys.exit()", "mine.py:f", "mine.py:f raised SystemExit"),
         ("import nothing_of_that_name", "mine.py:f", "mine.py does not run: ModuleNotFoundError: No module"),
         ("def f(", "mine.py:f", "mine.py does not run: SyntaxError"),
-        ("def f(o, m): return 99", "mine.py:f", r"py: opponent answered action 99 at heaps \[\d+\]; legal are"),
+        ("def f(o, m): return 99", "mine.py:f", r"py: opponent returned action 99 at heaps \[\d+\]; legal are"),
         ("def f(o, m): return {}['key']", "mine.py:f", r"mine.py:f raised KeyError: 'key' at heaps \[\d+\]"),
-        ("def f(o, m): return 'two'", "mine.py:f", "opponent must answer integer actions"),
+        ("def f(o, m): return 'two'", "mine.py:f", "opponent must return one integer action"),
         ("", "grandmaster", 'opponent must be "random", "expert" or "take-N".*grandmaster'),
         ("", "take-0", "got 'take-0'"),
     ],
@@ -261,7 +261,7 @@ def test_a_saved_agent_is_the_one_that_was_trained(tmp_path):
         (["--opponent", "nowhere.npz"], "nowhere.npz"),
         (["--opponent", ""], "--opponent  is neither"),
         (["--games", "100000000000000"], "--games must be 100000000 or less"),
-        (["--opponent", "broken.npz"], "broken.npz is damaged or is no saved agent"),
+        (["--opponent", "broken.npz"], "broken.npz is damaged or is not a saved agent"),
         (["--opponent", "other.npz"], "other.npz holds an agent of another game than 1-3-5-7, take any number$"),
         (["--opponent", "expert", "--save", "x"], "--save needs an --opponent trained on the spot"),
         (["--heaps", "a", "b"], "--heaps"),
@@ -330,18 +330,18 @@ def test_mistakes_in_playing_are_one_line(arguments, message, run_here, tmp_path
         (
             "master_large_nim.py",
             ["--heaps", *["99"] * 6, "--boards", "1"],
-            "takes 4,752,000,000 MB, more than memory_limit",
+            "1,000,000,000,000 positions",
         ),
         ("master_large_nim.py", ["--heaps", "0", "0", "3"], "heaps must hold one size or more"),
         ("master_large_nim.py", ["--picture", "p.txt"], "--picture must end in one of"),
         ("benchmark.py", ["--rounds", "0"], "--rounds must be 1 or more"),
         ("tournament.py", ["--games", "0"], "--games must be 1 or more; got 0"),
         ("tournament.py", ["--seed", "-1"], "seed must be 0 or more; got -1"),
-        ("tournament.py", ["--heaps", *["99"] * 9], "too large to sweep"),
+        ("tournament.py", ["--heaps", *["99"] * 9], "too many for an exact sweep"),
         ("tournament.py", ["--enter", "grandmaster"], "--enter grandmaster is no random, take-N"),
         ("tournament.py", ["--enter", "nowhere.py:f"], "there is no file nowhere.py"),
         ("tournament.py", ["--enter", "random"], "--enter random is in every tournament"),
-        ("tournament.py", ["--enter", "broken.agent"], "broken.agent is damaged or is no saved agent"),
+        ("tournament.py", ["--enter", "broken.agent"], "broken.agent is damaged or is not a saved agent"),
         ("tournament.py", ["--picture", "p.txt"], "--picture must end in one of"),
         ("policy_map.py", ["--heaps", "3", "4", "5"], "Unrecognized options: 5"),
         ("policy_map.py", ["--heaps", "3"], "--heaps"),
@@ -349,7 +349,7 @@ def test_mistakes_in_playing_are_one_line(arguments, message, run_here, tmp_path
         ("policy_map.py", ["--teacher", "nobody"], "opponent must be .*got 'nobody'"),
         ("policy_map.py", ["--opponent", "nobody"], "opponent must be .*got 'nobody'"),
         ("policy_map.py", ["--player", "nobody"], "--player nobody is no random, take-N"),
-        ("policy_map.py", ["--player", "broken.agent"], "broken.agent is damaged or is no saved agent"),
+        ("policy_map.py", ["--player", "broken.agent"], "broken.agent is damaged or is not a saved agent"),
         ("policy_map.py", ["--learner", "win-counting", "--teacher", "self-play"], "WinCountAgent"),
         ("policy_map.py", ["--learner", "minimax-q", "--teacher", "random"], "MinimaxQAgent learns by self-play"),
         ("policy_map.py", ["--learner", "nobody"], "'nobody' for argument '--learner'"),
@@ -368,7 +368,7 @@ def test_mistakes_in_playing_are_one_line(arguments, message, run_here, tmp_path
             ["--learners"],
             "--learners must name one or more of q-learning, minimax-q, win-counting",
         ),
-        ("scaling_study.py", ["--heaps", *["99"] * 9], "too large to sweep"),
+        ("scaling_study.py", ["--heaps", *["99"] * 9], "too many for an exact sweep"),
         ("scaling_study.py", ["--backend", "nothing"], "'nothing' for argument '--backend'"),
         ("scaling_study.py", ["--folder", "broken.agent"], "must lie in a folder that can be written to"),
     ],
@@ -667,7 +667,7 @@ def test_others_enter_the_tournament(tmp_path):
     assert done.returncode == 0, done.stderr
     for name in enter[1:]:
         assert re.search(rf"^ *\d+ +{name}( +\d+){{15}} +\d+\.\d *$", done.stdout, re.M)
-    message = r"policy answered action \d at heaps \[.*\]; legal are|opponent answered action \d at heaps"
+    message = r"policy returned action \d at heaps \[.*\]; legal are|opponent returned action \d at heaps"
     check_refused(run("tournament.py", *game, "--enter", "bad.py:bad", folder=tmp_path), message)
 
 
