@@ -168,7 +168,7 @@ class TabularPolicy:
 
 
 def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
-    """A copy of a policy as a table of float32. It stays the same when the policy goes on learning.
+    """A copy of a policy as a table of float32. It does not change when the policy learns more.
 
     Args:
         rules: The game.

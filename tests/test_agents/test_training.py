@@ -276,7 +276,7 @@ def test_the_callback_cannot_change_the_history():
 
     with pytest.raises(ValueError, match="read-only"):
         agents.train(agent_for(env), env, 3, callback=tamper)
-    agents.train(agent_for(env), env, 3).returns[:] = 99  # what is returned is the caller's
+    agents.train(agent_for(env), env, 3).returns[:] = 99  # the returned history is writable
 
 
 def test_the_progress_falls_from_1_to_0():

@@ -52,7 +52,7 @@ def draw_actions(mask, generator, illegal=0.0):
 
 # --- Game for game --------------------------------------------------------------------------------
 
-DETERMINISTIC = {  # but for the starts, which the single environments are told
+DETERMINISTIC = {  # apart from the starts, which the single environments get as options
     "zero heaps self-play": {"opponent": None, "heaps": (0, 3, 0, 2), "illegal_action": "raise"},
     "random start self-play": {"opponent": None, "heaps": (3, 4, 5), "random_start": True},
     "subtracted self-play": {"opponent": None, "heaps": (9, 11, 13, 30), "random_start": True, "misere": False},
