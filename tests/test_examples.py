@@ -600,11 +600,10 @@ def test_the_bare_loops_are_the_systems(monkeypatch):
 
     values, rules = q_learning_self_play(10_000, seed=0), NimRules()
 
-    def best(observations, masks):
-        moves = [[rules.moves[action] for action in np.flatnonzero(mask)] for mask in masks]
-        keys = [tuple(heaps) for heaps in observations.tolist()]
-        worth = [[values.get((key, move), 0.0) for move in legal] for key, legal in zip(keys, moves, strict=True)]
-        return np.array([rules.action(*legal[int(np.argmax(w))]) for legal, w in zip(moves, worth, strict=True)])
+    def best(observation, action_mask):
+        legal = np.flatnonzero(action_mask).tolist()
+        key = tuple(observation.tolist())
+        return max(legal, key=lambda action: values.get((key, rules.moves[action]), 0.0))
 
     assert evaluation.mastery(rules, best).expert > 0.97
     won = np.array(win_counting(100_000, seed=0)).reshape(10, -1).mean(axis=1)
@@ -634,7 +633,7 @@ def test_the_tournament(tmp_path):
     assert means == sorted(means, reverse=True)
     rules = NimRules((21,), 3, misere=False)
     for first, second in (("expert", "random"), ("random", "expert"), ("take-3", "random"), ("random", "random")):
-        exact = 100 * evaluation.win_probability(rules, first, second, first=True)
+        exact = 100 * evaluation.win_probability(rules, first, second, moves_first=True)
         assert abs(wins[first][names.index(second)] - exact) <= 1
     assert wins["expert"] == [100] * 11  # it starts on a winning position
     for rank, name in enumerate(names):  # both orders against all others

@@ -26,7 +26,7 @@ def play_well(process, rules, finish="GAME OVER"):
             assert process.after == "Choose pile: "
         heaps = piles_shown(process.before)[-rules.n_heaps :]  # after the machine has moved
         mask = rules.action_mask(heaps)
-        action = generator.choice(np.flatnonzero(ExpertPolicy(rules).choices(heaps, mask)))
+        action = generator.choice(np.flatnonzero(ExpertPolicy(rules).support(heaps, mask)))
         heap, count = rules.moves[action]
         process.sendline(str(heap))
         process.expect("Choose count: ")
