@@ -4,11 +4,14 @@ Screenshots are kept in results/browser. The browser is the system's Chromium, o
 ``playwright install chromium`` brings).
 """
 
+import contextlib
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 import zipfile
 
 import numpy as np
@@ -38,8 +41,12 @@ def start(*arguments, folder):
         text=True,
     )
     line = server.stdout.readline()
-    found = re.search(r"Nim is at (http://127\.0\.0\.1:\d+) \(Ctrl-C stops it\)", line)
+    found = re.search(r"Nim is at (http://127\.0\.0\.1:(\d+)) \(Ctrl-C stops it\)", line)
     assert found, line + server.communicate(timeout=30)[0]
+    for _ in range(300):  # the address is printed before the server accepts connections
+        with contextlib.suppress(ConnectionRefusedError), socket.create_connection(("127.0.0.1", int(found[2]))):
+            break
+        time.sleep(0.1)
     return server, found[1]
 
 
