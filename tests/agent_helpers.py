@@ -1,7 +1,11 @@
-"""What the tests of several agents share: observation spaces of every kind, and a generator of one number."""
+"""What the tests of several agents share: agents for an environment, observation spaces of every kind, batches."""
 
+import gymnasium as gym
 import numpy as np
+import pettingzoo
 from gymnasium import spaces
+
+from agents import Agent, QLearningAgent
 
 BOX = spaces.Box(-1, 1, (2, 2), np.float32)
 OBSERVATION_SPACES = [
@@ -17,11 +21,60 @@ OBSERVATION_SPACES = [
     spaces.Dict({"a": spaces.Discrete(3), "b": BOX}),
 ]
 SMALL = spaces.MultiDiscrete([3, 4])
+STATES, ACTIONS = spaces.MultiDiscrete([3, 2]), spaces.Discrete(3, start=5)
 
 
 def sample(space, seed):
     space.seed(seed)
     return space.sample()
+
+
+def agent_of(space=SMALL, n=3, **arguments):
+    return QLearningAgent(space, spaces.Discrete(n), **{"seed": 0, **arguments})
+
+
+def agent_for(env, kind=QLearningAgent, **arguments):
+    """An agent of a kind with the spaces of an environment, single, vector or AEC."""
+    if isinstance(env, pettingzoo.AECEnv):
+        player = env.possible_agents[0]
+        its_spaces = env.observation_space(player), env.action_space(player)
+    elif isinstance(env, gym.vector.VectorEnv):
+        its_spaces = env.single_observation_space, env.single_action_space
+    else:
+        its_spaces = env.observation_space, env.action_space
+    return kind(*its_spaces, **{"seed": 0, **arguments})
+
+
+def recorder(env, actions, kind=Agent):
+    """An agent of a kind that plays given actions and writes down its transitions and the progress."""
+
+    class Recorder(kind):
+        def play(self, actions):
+            self.actions, self.learned, self.progress = iter(actions), [], []
+
+        def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+            assert explore
+            self.progress.append(self.progress_remaining)
+            return next(self.actions)
+
+        def update(self, *transition):
+            self.learned.append(transition)
+
+    agent = agent_for(env, Recorder)
+    agent.play(actions)
+    return agent
+
+
+def random_batch(generator, shape, masked=True):
+    """Transitions among the few ``STATES`` and ``ACTIONS``, so that pairs recur."""
+    return (
+        generator.integers([3, 2], size=(*shape, 2)),
+        generator.integers(5, 8, size=shape),
+        generator.normal(size=shape),
+        generator.integers([3, 2], size=(*shape, 2)),
+        generator.random(shape) < 0.3,
+        (generator.random((*shape, 3)) < 0.7).astype(np.int8) if masked else None,
+    )
 
 
 class ConstantGenerator:

@@ -6,6 +6,7 @@ import gymnasium as gym
 import numpy as np
 import pettingzoo
 import pytest
+from agent_helpers import agent_for, recorder
 from gymnasium import spaces
 from other_games import GOAL, RaceAEC, RaceGym
 from system_4 import TABLES, check_table
@@ -13,13 +14,6 @@ from system_4 import TABLES, check_table
 import agents
 from agents import MinimaxQAgent
 from nim_env import NimRules, evaluation
-
-
-def agent_for(env, **arguments):
-    if isinstance(env, pettingzoo.AECEnv):
-        player = env.possible_agents[0]
-        return MinimaxQAgent(env.observation_space(player), env.action_space(player), **arguments)
-    return MinimaxQAgent(env.observation_space, env.action_space, **arguments)
 
 
 def test_a_move_is_worth_minus_the_best_that_the_other_can_do():
@@ -46,28 +40,11 @@ def test_one_table_shows_itself_as_two():
         agent.player_values(1, 2)
 
 
-class Recorder(MinimaxQAgent):
-    def play(self, actions):
-        self.actions, self.learned = iter(actions), []
-        return self
-
-    def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
-        return next(self.actions)
-
-    def update(self, *transition):
-        self.learned.append(transition)
-
-
 @pytest.mark.parametrize("make", [RaceGym, RaceAEC])
 def test_the_transitions_of_self_play(make):
     """After every single move, from the state the other player then faces."""
     env = make()
-    spaces_ = (
-        (env.observation_space("left_0"), env.action_space("left_0"))
-        if make is RaceAEC
-        else (env.observation_space, env.action_space)
-    )
-    agent = Recorder(*spaces_).play([2, 2, 2, 1, 1, 2])
+    agent = recorder(env, [2, 2, 2, 1, 1, 2], MinimaxQAgent)
     history = agents.train(agent, env, 1)
     assert agent.learned == [
         (0, 2, 0.0, 2, False, None),
@@ -90,7 +67,7 @@ def test_the_transitions_of_self_play(make):
 @pytest.mark.parametrize("make", [RaceGym, RaceAEC])
 def test_a_small_game_to_the_exact_values(make):
     env = make()
-    agent = agent_for(env, learning_rate=1, gamma=0.9, epsilon=1, seed=0)
+    agent = agent_for(env, MinimaxQAgent, learning_rate=1, gamma=0.9, epsilon=1)
     agents.train(agent, env, 2000, seed=0)
 
     @cache
@@ -105,35 +82,28 @@ def test_a_small_game_to_the_exact_values(make):
         np.testing.assert_allclose(agent.q_values(counter), expected, atol=1e-12)
 
 
-def test_minimax_needs_both_sides():
-    for env in (gym.make("Nim-v0"), gym.make("FrozenLake-v1")):
-        with pytest.raises(ValueError, match="MinimaxQAgent learns by self-play"):
-            agents.train(agent_for(env), env, 1)
-
-
-def test_minimax_needs_exactly_two_players():
-    class Three(RaceAEC):
-        possible_agents = ["left_0", "right_1", "middle_2"]
-
+def test_minimax_needs_both_sides_of_two_players():
     class One(RaceAEC):
         possible_agents = ["left_0"]
 
-    with pytest.raises(ValueError, match=r"two players.* 3"):
-        agents.train(agent_for(Three()), Three(), 1)
-    with pytest.raises(ValueError, match="MinimaxQAgent learns by self-play"):
-        agents.train(agent_for(One()), One(), 1)
+    class Three(RaceAEC):
+        possible_agents = ["left_0", "right_1", "middle_2"]
+
+    for env in (gym.make("Nim-v0"), gym.make("FrozenLake-v1"), One(), Three()):
+        message = r"two players.* 3" if isinstance(env, Three) else "MinimaxQAgent learns by self-play"
+        with pytest.raises(ValueError, match=message):
+            agents.train(agent_for(env, MinimaxQAgent), env, 1)
 
 
-def trained(heaps, games, seed):
-    env = pettingzoo.make("aec", "nim-v0", heaps=heaps)
-    agent = agent_for(env, learning_rate=1.0, gamma=0.9, epsilon=1.0, seed=seed)
-    agents.train(agent, env, games, seed=seed)
+def trained(env, games):
+    agent = agent_for(env, MinimaxQAgent, learning_rate=1.0, gamma=0.9, epsilon=1.0)
+    agents.train(agent, env, games, seed=0)
     return agent
 
 
 @pytest.mark.parametrize(("heaps", "pairs"), TABLES)
 def test_the_published_tables(heaps, pairs):
-    agent, rules = trained(heaps, 4000, seed=0), NimRules(heaps)
+    agent, rules = trained(pettingzoo.make("aec", "nim-v0", heaps=heaps), 4000), NimRules(heaps)
     check_table(agent, heaps, pairs)
     best = agent.player_values(heaps, 0)[rules.action_mask(heaps) == 1].max()
     assert (best > 0) == (heaps == (0, 1, 2))
@@ -141,17 +111,11 @@ def test_the_published_tables(heaps, pairs):
 
 @pytest.mark.parametrize(
     ("heaps", "goes_first"),
-    [
-        ((3, 4, 5), True),
-        ((0, 1, 2), True),
-        ((1, 2, 4), True),
-        ((2, 3, 4), True),
-        ((2, 4, 6), False),
-        ((1, 2, 3), False),
-    ],
+    [((3, 4, 5), True), ((0, 1, 2), True), ((1, 2, 4), True), ((2, 4, 6), False), ((1, 2, 3), False)],
 )
 def test_the_computer_wins_against_every_line_of_play(heaps, goes_first):
-    agent, rules = trained(heaps, 8000, seed=0), NimRules(heaps)
+    agent = trained(gym.make_vec("Nim-v0", num_envs=50, heaps=heaps, opponent=None), 8000)
+    rules = NimRules(heaps)
 
     @cache
     def computer_wins(position, computer_moves):
@@ -167,8 +131,7 @@ def test_the_computer_wins_against_every_line_of_play(heaps, goes_first):
 
 def test_minimax_masters_1_3_5_7():
     env = gym.make_vec("Nim-v0", num_envs=100, opponent=None, random_start=True)
-    spaces_ = env.single_observation_space, env.single_action_space
-    agent = MinimaxQAgent(*spaces_, learning_rate=1.0, epsilon=1.0, seed=0)
+    agent = agent_for(env, MinimaxQAgent, learning_rate=1.0, epsilon=1.0)
     agents.train(agent, env, 60_000, seed=0)
     assert evaluation.mastery(env.unwrapped.rules, agent).expert == 1.0
 
@@ -205,16 +168,14 @@ def played(board, action):
 
 def test_tic_tac_toe_is_never_lost_in_any_line_of_play():
     env = TicTacToe()
-    agent = agent_for(env, learning_rate=1.0, epsilon=0.1, seed=0)
+    agent = agent_for(env, MinimaxQAgent, learning_rate=1.0, epsilon=0.3)
     agents.train(agent, env, 40_000, seed=0)
 
     @cache
     def loses(board, agent_moves):
-        if agent_moves:
-            actions = [agent.act(np.array(board), np.array(board) == 0)]
-        else:
-            actions = [square for square in range(9) if board[square] == 0]
-        for after, won in (played(board, action) for action in actions):
+        free = np.array(board) == 0
+        for action in [agent.act(np.array(board), free)] if agent_moves else np.flatnonzero(free):
+            after, won = played(board, action)
             if won and not agent_moves:
                 return True
             if not won and 0 in after and loses(after, not agent_moves):

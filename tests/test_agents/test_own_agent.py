@@ -1,11 +1,13 @@
 """Agents of one's own, written from the docstrings alone, and the errors for likely mistakes."""
 
-from collections import defaultdict
+import inspect
+import textwrap
 
 import gymnasium as gym
 import numpy as np
 import pettingzoo
 import pytest
+from agent_helpers import agent_for
 from gymnasium import spaces
 from gymnasium.vector import SyncVectorEnv
 from other_games import RaceAEC, RaceGym
@@ -48,47 +50,24 @@ class Sarsa(TabularAgent):
         self.previous = None
 
 
-class MonteCarlo(Agent):
-    """First-visit Monte-Carlo control (Sutton and Barto 2018, section 5.4) with a dictionary."""
+EXAMPLE = {"Agent": Agent, "np": np}
+exec(textwrap.dedent(inspect.getdoc(Agent).split("::\n", 1)[1].split("\n**Shapes.**")[0]), EXAMPLE)
 
-    episodic = True
 
-    def __init__(self, observation_space, action_space, *, epsilon=0.2, seed=None):
-        super().__init__(observation_space, action_space, seed=seed)
-        self.epsilon, self.episode = epsilon, []
-        self.sums, self.visits = (defaultdict(lambda: np.zeros(self.n_actions)) for _ in range(2))
-
-    def act(self, observation, action_mask=None, explore=False):
-        legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
-        if explore and self.generator.random() < self.epsilon:
-            return self.generator.choice(legal) + self.first_action
-        return legal[self.q_values(observation)[legal].argmax()] + self.first_action
+class MonteCarlo(EXAMPLE["MonteCarloAgent"]):
+    """The example of the docstring, with Q-values, and to be saved."""
 
     def q_values(self, observation):
-        key = tuple(np.ravel(observation).tolist())
-        return self.sums[key] / np.maximum(self.visits[key], 1)
-
-    def update(self, observation, action, reward, next_observation, terminated, next_action_mask=None):  # noqa: ARG002
-        self.episode.append((tuple(np.ravel(observation).tolist()), action - self.first_action, reward))
-
-    def end_episode(self):
-        total, returns = 0.0, {}
-        for key, index, reward in reversed(self.episode):
-            total += reward
-            returns[key, index] = total  # the first visit comes last
-        for (key, index), value in returns.items():
-            self.sums[key][index] += value
-            self.visits[key][index] += 1
-        self.episode.clear()
+        return self.q[np.asarray(observation).tobytes()]
 
     def state_dict(self):
-        keys = list(self.sums)
-        rows = {name: np.array([getattr(self, name)[key] for key in keys]) for name in ("sums", "visits")}
-        return {"positions": np.array(keys), **rows}
+        arrays = {name: np.array([getattr(self, name)[key] for key in self.q]) for name in ("q", "visits")}
+        return {"keys": np.array([np.frombuffer(key, np.uint8) for key in self.q]), **arrays}
 
     def load_state_dict(self, arrays):
-        for name in ("sums", "visits"):
-            getattr(self, name).update(zip(map(tuple, arrays["positions"].tolist()), arrays[name], strict=True))
+        keys = [key.tobytes() for key in arrays["keys"]]
+        for name in ("q", "visits"):
+            getattr(self, name).update(zip(keys, arrays[name], strict=True))
 
 
 ENVIRONMENTS = {
@@ -98,21 +77,12 @@ ENVIRONMENTS = {
 }
 
 
-def agent_for(env, kind, **arguments):
-    if isinstance(env, pettingzoo.AECEnv):
-        player = env.possible_agents[0]
-        return kind(env.observation_space(player), env.action_space(player), **arguments)
-    if isinstance(env, gym.vector.VectorEnv):
-        return kind(env.single_observation_space, env.single_action_space, **arguments)
-    return kind(env.observation_space, env.action_space, **arguments)
-
-
 @pytest.mark.parametrize("name", ENVIRONMENTS)
 @pytest.mark.parametrize("kind", [MonteCarlo, Sarsa])
 def test_mastery_by_self_play(kind, name, tmp_path):
     env = ENVIRONMENTS[name](heaps=(1, 2, 3))
-    agent = agent_for(env, kind, seed=0, epsilon=0.3)
-    history = agents.train(agent, env, 4000, seed=0)
+    agent = agent_for(env, kind, epsilon=0.3)
+    history = agents.train(agent, env, 2500, seed=0)
     assert set(history.returns) == {-1, 1}
     rules = NimRules((1, 2, 3))
     assert evaluation.mastery(rules, agent).expert >= 0.95
@@ -128,31 +98,16 @@ def test_mastery_by_self_play(kind, name, tmp_path):
         assert other.act(position, legal, explore=True) == agent.act(position, legal, explore=True)
 
 
-@pytest.mark.parametrize("opponent", ["aec", "gymnasium"])
-def test_an_agent_without_batches_plays_batches(opponent):
-    agent = agent_for(ENVIRONMENTS[opponent](), MonteCarlo, seed=0)
+def test_an_agent_without_batches_plays_batches():
+    agent = agent_for(ENVIRONMENTS["gymnasium"](), MonteCarlo)
     env = gym.make_vec("Nim-v0", num_envs=6, opponent=agent)
-    learner = agent_for(env, QLearningAgent, seed=0)
-    assert len(agents.train(learner, env, 20, seed=0).returns) == 20
+    assert len(agents.train(agent_for(env), env, 20, seed=0).returns) == 20
     observations, mask = np.ones((2, 3, 4), int), np.ones((2, 3, 16))
     mask[1, :, :5] = 0
     probabilities = agent.action_probabilities(observations, mask)
     assert probabilities.shape == (2, 3, 16)
     assert probabilities.argmax(axis=-1).tolist() == [[0] * 3, [5] * 3]
     assert agent.action_probabilities(observations[1, 1], mask[1, 1]).tolist() == np.eye(16)[5].tolist()
-
-
-def test_the_example_in_the_docstring_works():
-    import inspect
-    import textwrap
-
-    code = inspect.getdoc(Agent).split("::\n", 1)[1].split("\n**Shapes.**")[0]
-    names = {"Agent": Agent, "np": np}
-    exec(textwrap.dedent(code), names)
-    env = pettingzoo.make("aec", "nim-v0", heaps=(1, 2, 3))
-    agent = agent_for(env, names["MonteCarloAgent"], seed=0, epsilon=0.3)
-    agents.train(agent, env, 5000, seed=0)
-    assert evaluation.mastery(NimRules((1, 2, 3)), agent).expert >= 0.95
 
 
 # --- Which transitions arrive, and when ------------------------------------------------------------
@@ -249,42 +204,33 @@ def test_a_constructor_that_forgets_its_parent():
         agents.train(Forgetful(env.observation_space, env.action_space), env, 1)
 
 
-@pytest.mark.parametrize(
-    ("answer", "error"),
-    [(16, ValueError), (-1, ValueError), (1.0, TypeError), (None, TypeError)],
-)
 @pytest.mark.parametrize("name", ENVIRONMENTS)
-def test_an_action_outside_the_space(name, answer, error):
+def test_an_action_outside_the_space(name):
     env = ENVIRONMENTS[name]()
     agent = agent_for(env, Constant)
-    agent.answer = answer
-    with pytest.raises(error, match=rf"Constant.act .*Discrete\(16\); got {answer}"):
-        agents.train(agent, env, 1, seed=0)
+    for agent.answer, error in ((16, ValueError), (-1, ValueError), (1.0, TypeError), (None, TypeError)):
+        with pytest.raises(error, match=rf"Constant.act .*Discrete\(16\); got {agent.answer}"):
+            agents.train(agent, env, 1, seed=0)
 
 
-@pytest.mark.parametrize("answer", [np.int64(2), np.array(2), np.uint8(2)])
-def test_integers_of_all_kinds_are_actions(answer):
+def test_integers_of_all_kinds_are_actions():
     env = gym.make("SimpleNim-v0", opponent=None)
     agent = agent_for(env, Constant)
-    agent.answer = answer
-    assert agents.train(agent, env, 1).lengths.tolist() == [7]
+    for agent.answer in (np.int64(2), np.array(2), np.uint8(2)):
+        assert agents.train(agent, env, 1).lengths.tolist() == [7]
 
 
-@pytest.mark.parametrize(
-    ("answer", "error", "message"),
-    [
+def test_a_batch_of_wrong_actions():
+    env = ENVIRONMENTS["vector"]()
+    agent = agent_for(env, type("Batched", (Constant,), {"batched": True}))
+    for agent.answer, error, message in (
         (3, ValueError, r"shape \(5,\).*got 3"),
         (np.zeros((5, 1), int), ValueError, r"shape \(5,\)"),
         (np.zeros(5), TypeError, r"Discrete\(16\)"),
         (np.arange(13, 18), ValueError, "16"),
-    ],
-)
-def test_a_batch_of_wrong_actions(answer, error, message):
-    env = ENVIRONMENTS["vector"]()
-    agent = agent_for(env, type("Batched", (Constant,), {"batched": True}))
-    agent.answer = answer
-    with pytest.raises(error, match=f"Batched.act .*{message}"):
-        agents.train(agent, env, 1, seed=0)
+    ):
+        with pytest.raises(error, match=f"Batched.act .*{message}"):
+            agents.train(agent, env, 1, seed=0)
 
 
 def test_what_is_missing_is_named(tmp_path):
@@ -311,15 +257,12 @@ def test_a_constructor_with_fewer_or_more_arguments(tmp_path):
             super().__init__(observation_space, action_space, **arguments)
             self.name = name
 
-    for agent in (
-        Greedy(spaces.Discrete(2), spaces.Discrete(3)),
-        Named(spaces.Discrete(2), spaces.Discrete(3), "Bob", epsilon=0.0),
-    ):
+    two, three = spaces.Discrete(2), spaces.Discrete(3)
+    for agent in (Greedy(two, three), Named(two, three, "Bob", epsilon=0.0)):
         agent.update(1, 2, 1.0, 0, True)
         agent.save(tmp_path / "agent")
         other = agents.load(tmp_path / "agent")
-        assert type(other) is type(agent)
-        assert type(other.table) is type(agent.table)
+        assert (type(other), type(other.table)) == (type(agent), type(agent.table))
         assert other.epsilon == 0
         assert other.q_values(1).tolist() == [0, 0, 0.5]
         assert getattr(other, "name", "Bob") == "Bob"
@@ -348,16 +291,16 @@ def test_what_cannot_be_saved_is_named(tmp_path):
     assert type(agents.load(tmp_path / "agent")) is Lossy
 
 
-def test_an_error_of_the_constructor_is_told(tmp_path):
+def test_an_error_of_the_constructor_is_named(tmp_path):
     class Strict(QLearningAgent):
         allowed = True
 
         def __init__(self, observation_space, action_space):
             if not self.allowed:
-                raise RuntimeError("no licence")
+                raise RuntimeError("no license")
             super().__init__(observation_space, action_space)
 
     Strict(spaces.Discrete(2), spaces.Discrete(2)).save(tmp_path / "agent")
     Strict.allowed = False
-    with pytest.raises(ValueError, match="agent: cannot restore its Strict: RuntimeError: no licence"):
+    with pytest.raises(ValueError, match="agent: cannot restore its Strict: RuntimeError: no license"):
         agents.load(tmp_path / "agent")

@@ -1,24 +1,17 @@
 """Q-learning: one update, batches of updates, and the choice of actions."""
 
+import itertools
 import math
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from agent_helpers import ConstantGenerator
+from agent_helpers import ACTIONS, SMALL, STATES, ConstantGenerator, agent_of, random_batch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agents import MinimaxQAgent, QLearningAgent, WinCountAgent
-
-SMALL = spaces.MultiDiscrete([3, 4])
-STATES = spaces.MultiDiscrete([3, 2])
-ACTIONS = spaces.Discrete(3, start=5)
-
-
-def agent_of(space=SMALL, n=3, **arguments):
-    return QLearningAgent(space, spaces.Discrete(n), seed=0, **arguments)
 
 
 def batch_agent(kind=QLearningAgent, **arguments):
@@ -44,29 +37,19 @@ def test_the_update_is_old_plus_alpha_times_the_error(future, reward, learning_r
 
 
 def test_the_future_is_the_best_of_the_legal_actions():
-    agent = agent_of(learning_rate=1)
-    for action, value in enumerate([-0.5, -0.25, 0.75]):
+    agent = agent_of(n=4, learning_rate=1)
+    for action, value in enumerate([-0.5, -0.25, 0.75]):  # the last action, never updated, counts 0
         agent.update([0, 1], action, value, [0, 0], True)
-
-    def learned(mask):
+    for mask, future in (
+        (None, 0.75),
+        ([1, 1, 1, 1], 0.75),
+        (np.array([1, 1, 0, 0], np.int8), -0.25),
+        ([1, 0, 0, 0], -0.5),
+        ([1, 1, 0, 1], 0),
+        ([0, 0, 0, 0], 0),  # nothing to do there: no future
+    ):
         agent.update([1, 1], 0, 0.0, [0, 1], False, mask)
-        return agent.q_values([1, 1])[0]
-
-    assert learned(None) == 0.75
-    assert learned([1, 1, 1]) == 0.75
-    assert learned(np.array([1, 1, 0], np.int8)) == -0.25
-    assert learned([1, 0, 0]) == -0.5
-    assert learned([0, 0, 0]) == 0  # nothing to do there: no future
-
-
-def test_unseen_pairs_count_0_in_the_future():
-    agent = agent_of(learning_rate=1)
-    agent.update([0, 1], 0, -1.0, [0, 0], True)
-    agent.update([0, 1], 1, -1.0, [0, 0], True)
-    agent.update([1, 1], 0, 0.0, [0, 1], False, [1, 1, 1])
-    assert agent.q_values([1, 1])[0] == 0
-    agent.update([1, 1], 0, 0.0, [0, 1], False, [1, 1, 0])
-    assert agent.q_values([1, 1])[0] == -1
+        assert agent.q_values([1, 1])[0] == future
 
 
 def test_the_end_has_no_future_and_the_discount_counts():
@@ -82,65 +65,44 @@ TRANSITION = ([0, 1], 0, 1.0, [1, 1], False, [1, 1, 1])
 BATCH = ([[0, 1], [0, 2]], [0, 1], [1.0, 2.0], [[1, 1], [2, 1]], [False, False], [[1, 1, 1], [1, 1, 1]])
 
 
+WRONG = [
+    (TRANSITION, 0, [9, 9], ValueError, "observation .9, 9"),
+    (TRANSITION, 1, 3, ValueError, "action 3"),
+    (TRANSITION, 1, -1, ValueError, "action -1"),
+    (TRANSITION, 1, 1.0, TypeError, r"action .*1\.0"),
+    (TRANSITION, 1, True, TypeError, "action .*True"),
+    (TRANSITION, 2, math.nan, ValueError, "reward .*nan"),
+    (TRANSITION, 3, [9, 9], ValueError, "observation .9, 9"),
+    (TRANSITION, 5, [1, 1], ValueError, r"next_action_mask .*\(2,\)"),
+    (BATCH, 0, [[0, 1], [9, 2]], ValueError, "observation .*9, 2"),
+    (BATCH, 0, [[0, 1]], ValueError, r"observation .*\(1, 2\)"),
+    (BATCH, 1, [0, 7], ValueError, "action .*7"),
+    (BATCH, 1, [0, -1], ValueError, "action .*-1"),
+    (BATCH, 1, [0, 1.5], TypeError, "action .*1.5"),
+    (BATCH, 2, 1.0, ValueError, r"reward .*\(\)"),
+    (BATCH, 2, [1.0, 1e301], ValueError, "reward .*301"),
+    (BATCH, 3, [[1, 1], [2, 9]], ValueError, "observation .*2, 9"),
+    (BATCH, 4, [False], ValueError, r"terminated .*\(1,\)"),
+    (BATCH, 4, ["no", "yes"], TypeError, "terminated .*yes"),
+    (BATCH, 5, [1, 1, 1], ValueError, r"next_action_mask .*\(3,\)"),
+]
+
+
 @pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
-@pytest.mark.parametrize(
-    ("transition", "part", "value", "error", "message"),
-    [
-        (TRANSITION, 0, [9, 9], ValueError, "observation .9, 9"),
-        (TRANSITION, 1, 3, ValueError, "action 3"),
-        (TRANSITION, 1, -1, ValueError, "action -1"),
-        (TRANSITION, 1, 1.0, TypeError, r"action .*1\.0"),
-        (TRANSITION, 1, "2", TypeError, "action .*2"),
-        (TRANSITION, 1, True, TypeError, "action .*True"),
-        (TRANSITION, 2, math.nan, ValueError, "reward .*nan"),
-        (TRANSITION, 2, math.inf, ValueError, "reward .*inf"),
-        (TRANSITION, 3, [9, 9], ValueError, "observation .9, 9"),
-        (TRANSITION, 5, [1, 1], ValueError, r"next_action_mask .*\(2,\)"),
-        (TRANSITION, 5, [[0, 0, 1]], ValueError, r"next_action_mask .*\(1, 3\)"),
-        (TRANSITION, 5, 1, ValueError, r"next_action_mask .*\(\)"),
-        (BATCH, 0, [[0, 1], [9, 2]], ValueError, "observation .*9, 2"),
-        (BATCH, 0, [[0, 1], [0, -1]], ValueError, "observation .*0, -1"),
-        (BATCH, 0, [[0, 1]], ValueError, r"observation .*\(1, 2\)"),
-        (BATCH, 1, [0, 7], ValueError, "action .*7"),
-        (BATCH, 1, [0, -1], ValueError, "action .*-1"),
-        (BATCH, 1, [0, 1.5], TypeError, "action .*1.5"),
-        (BATCH, 1, [True, False], TypeError, "action .*True"),
-        (BATCH, 1, [[0, 1]], ValueError, "observation must have shape"),
-        (BATCH, 2, 1.0, ValueError, r"reward .*\(\)"),
-        (BATCH, 2, [1.0, math.nan], ValueError, "reward .*nan"),
-        (BATCH, 2, [1.0, 1e301], ValueError, "reward .*301"),
-        (BATCH, 2, ["a", "b"], TypeError, "reward .*'a'"),
-        (BATCH, 3, [[1, 1], [2, 9]], ValueError, "observation .*2, 9"),
-        (BATCH, 4, [False], ValueError, r"terminated .*\(1,\)"),
-        (BATCH, 4, ["no", "yes"], TypeError, "terminated .*yes"),
-        (BATCH, 5, [1, 1, 1], ValueError, r"next_action_mask .*\(3,\)"),
-    ],
-)
-def test_a_wrong_transition_changes_nothing(transition, part, value, error, message, kind):
-    if kind is WinCountAgent and (part == 3 or (part == 5 and transition is TRANSITION)):
-        return  # it does not look ahead
+def test_a_wrong_transition_changes_nothing(kind):
     agent = kind(SMALL, spaces.Discrete(3), seed=0, table="hash")
     agent.update([0, 1], 1, 1.0, [0, 0], True)
     agent.end_episode()
     before = agent.q_values(list(np.ndindex(3, 4)))
-    with pytest.raises(error, match=message):
-        agent.update(*transition[:part], value, *transition[part + 1 :])
-    np.testing.assert_array_equal(agent.q_values(list(np.ndindex(3, 4))), before)
+    for transition, part, value, error, message in WRONG:
+        if kind is WinCountAgent and (part == 3 or (part == 5 and transition is TRANSITION)):
+            continue  # it does not look ahead
+        with pytest.raises(error, match=message):
+            agent.update(*transition[:part], value, *transition[part + 1 :])
+        np.testing.assert_array_equal(agent.q_values(list(np.ndindex(3, 4))), before)
 
 
 # --- Batches: every occurrence of a pair counts, as if its updates were applied one after another ---
-
-
-def random_batch(generator, shape, masked=True):
-    """Transitions among few states, so that pairs recur."""
-    return (
-        generator.integers([3, 2], size=(*shape, 2)),
-        generator.integers(5, 8, size=shape),
-        generator.normal(size=shape),
-        generator.integers([3, 2], size=(*shape, 2)),
-        generator.random(shape) < 0.3,
-        (generator.random((*shape, 3)) < 0.7).astype(np.int8) if masked else None,
-    )
 
 
 def updated_one_by_one(agent, batch, learning_rate):
@@ -249,12 +211,6 @@ def test_without_exploration_the_first_of_the_best_legal_actions():
     assert agent.act([1, 1, 0], [[1, 1, 1, 0], [1, 0, 0, 0], [0, 0, 1, 1]]).tolist() == [1, 0, 2]
 
 
-def test_negative_values_are_no_worse_than_illegal_ones():
-    agent = delivered([-5, -3, -4])
-    assert agent.act(1, [1, 0, 1]) == 2
-    assert agent.act(np.array([1]), np.array([[1, 0, 1]])).tolist() == [2]
-
-
 def test_exploration_is_uniform_over_legal_actions_with_probability_epsilon():
     agent = delivered([0, 1, 0, 0, 7], epsilon=0.5)
     mask = np.array([1, 1, 0, 1, 0])
@@ -279,10 +235,14 @@ def test_ties_while_exploring():
 
 def test_probabilities_are_of_play_without_exploration():
     agent = delivered([1, 3, 3], epsilon=1)
-    assert agent.action_probabilities(1, [1, 1, 1]).tolist() == [0, 1, 0]
-    assert agent.action_probabilities(1).tolist() == [0, 1, 0]
+    for mask in ([1, 1, 1], None):
+        assert agent.action_probabilities(1, mask).tolist() == [0, 1, 0]
     batch = agent.action_probabilities(np.array([[1], [0]]), np.array([[[1, 0, 1]], [[0, 0, 1]]]))
     assert batch.tolist() == [[[0, 0, 1]], [[0, 0, 1]]]
+    before = agent.generator.bit_generator.state
+    agent.act(np.zeros((4, 2), int))
+    agent.action_probabilities(np.zeros((4, 2), int), np.ones((4, 2, 3)))
+    assert agent.generator.bit_generator.state == before  # nothing was drawn
 
 
 def test_action_spaces_may_start_anywhere():
@@ -298,24 +258,15 @@ def test_action_spaces_may_start_anywhere():
 
 
 @pytest.mark.parametrize("uniform", [0.0, np.nextafter(1, 0)])
-@pytest.mark.parametrize("n", [1, 3, 1000])
-def test_no_rounding_draws_an_illegal_action(uniform, n):
-    mask = np.zeros((3, 2 * n))
-    mask[0, :n] = mask[1, n:] = mask[2, ::2] = 1
-    for epsilon in (1, 0):  # a random action, and a random one of the best
+def test_no_rounding_draws_an_illegal_action(uniform):
+    for n, epsilon in itertools.product((1, 3, 1000), (1, 0)):  # a random action, and a random one of the best
+        mask = np.zeros((3, 2 * n))
+        mask[0, :n] = mask[1, n:] = mask[2, ::2] = 1
         agent = agent_of(spaces.Discrete(3), 2 * n, epsilon=epsilon)
         agent.generator = ConstantGenerator(uniform)
         batch = agent.act(np.arange(3), mask, explore=True)
         assert batch.tolist() == ([0, n, 0] if uniform == 0 else [n - 1, 2 * n - 1, 2 * n - 2])
         assert all(mask[index, agent.act(index, mask[index], explore=True)] for index in range(3))
-
-
-def test_acting_without_exploration_draws_nothing():
-    agent = batch_agent()
-    before = agent.generator.bit_generator.state
-    agent.act(np.zeros((4, 2), int))
-    agent.action_probabilities(np.zeros((4, 2), int), np.ones((4, 3)))
-    assert agent.generator.bit_generator.state == before
 
 
 def test_hyperparameters_may_follow_the_progress():
@@ -327,57 +278,39 @@ def test_hyperparameters_may_follow_the_progress():
     assert agent.q_values([0, 0])[0] == 0.25
     share = np.mean([agent.act([0, 0], explore=True) != 0 for _ in range(3000)])
     assert abs(share - 0.75 * 2 / 3) < 4 * 0.5 / 3000**0.5
-
-
-def test_schedules_are_checked():
     agent = agent_of(learning_rate=lambda _: 5.0, epsilon=lambda _: math.nan)
     with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
         agent.update([0, 0], 0, 1.0, [0, 0], True)
     with pytest.raises(ValueError, match=r"epsilon .*nan"):
         agent.act([0, 0], explore=True)
-    assert not agent.q_values([0, 0]).any()
 
 
-def test_one_seed_gives_one_agent():
-    def choices(seed):
-        agent = QLearningAgent(SMALL, spaces.Discrete(9), epsilon=0.5, seed=seed)
-        return [agent.act([0, 0], explore=True) for _ in range(50)]
-
-    assert choices(1) == choices(1) != choices(2)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
+def test_bad_arguments_are_named():
+    for arguments, error, message in (
         ({"learning_rate": 1.5}, ValueError, r"learning_rate .*1\.5"),
         ({"gamma": -0.1}, ValueError, r"gamma .*-0\.1"),
-        ({"epsilon": math.nan}, ValueError, "epsilon .*nan"),
         ({"epsilon": "0.1"}, TypeError, "epsilon .*'0.1'"),
         ({"gamma": True}, TypeError, "gamma .*True"),
         ({"ties": "last"}, ValueError, "ties .*'last'"),
         ({"seed": -1}, ValueError, "seed .*-1"),
         ({"seed": "x"}, TypeError, "seed .*'x'"),
-    ],
-)
-def test_bad_arguments_are_named(arguments, error, message):
-    with pytest.raises(error, match=message):
-        QLearningAgent(SMALL, spaces.Discrete(3), **arguments)
+    ):
+        with pytest.raises(error, match=message):
+            agent_of(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("observation", "mask", "message"),
-    [
+@pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
+def test_wrong_masks_are_named(kind):
+    agent = kind(SMALL, spaces.Discrete(3), seed=0)
+    for observation, mask, message in (
         ([0, 0], [1, 1], r"action_mask .*\(2,\)"),
         ([0, 0], [0, 0, 0], "no legal action"),
         ([[0, 0]], [1, 1, 1], r"action_mask .*\(3,\)"),
         ([[0, 0], [0, 1]], [[1, 1, 1], [0, 0, 0]], "without a legal action"),
-    ],
-)
-@pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
-def test_wrong_masks_are_named(kind, observation, mask, message):
-    for explore in (False, True):
-        with pytest.raises(ValueError, match=message):
-            kind(SMALL, spaces.Discrete(3), seed=0).act(observation, mask, explore)
+    ):
+        for explore in (False, True):
+            with pytest.raises(ValueError, match=message):
+                agent.act(observation, mask, explore)
 
 
 def test_an_agent_and_an_environment_of_one_seed_draw_apart():

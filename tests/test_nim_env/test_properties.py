@@ -6,8 +6,8 @@ from itertools import pairwise
 import brute_force
 import numpy as np
 from hypothesis import given
-from strategies import few_examples, seeds
 from strategies import rules as any_rules
+from strategies import seeds
 
 from nim_env import aec_env
 from nim_env.gym_env import NimEnv
@@ -78,23 +78,3 @@ def test_self_play_is_the_game_of_two_players(rules, seed):
         np.testing.assert_array_equal(observation, board.state()[:-1])
         assert reward == board.rewards[mover]
         assert over == board.terminations[mover]
-
-
-@few_examples
-@given(any_rules, seeds)
-def test_illegal_actions_lose_and_change_nothing(rules, seed):
-    generator = np.random.default_rng(seed)
-    env = NimEnv(**asdict(rules), first_player="agent")
-    for episode in range(3):
-        observation, info = env.reset(seed=seed if episode == 0 else None)
-        over = False
-        while not over:
-            legal = info["action_mask"].copy()
-            action = generator.integers(rules.n_actions)
-            after, reward, over, _, info = env.step(action)
-            assert info["illegal_action"] == (not legal[action])
-            if info["illegal_action"]:
-                assert (reward, over) == (-1.0, True)
-                np.testing.assert_array_equal(after, observation)
-            assert over == bool(info["illegal_action"] or not after.any())
-            observation = after

@@ -12,25 +12,17 @@ from hypothesis import strategies as st
 from strategies import few_examples
 from strategies import rules as any_rules
 
+import nim_env.policies
 import nim_env.rules
 from nim_env import NimRules
 
 HUGE = NimRules((2**62, 2**62, 5), max_take=3)
 
 
-def test_the_standard_game():
-    rules = NimRules()
-    assert (rules.heaps, rules.max_take, rules.misere) == ((1, 3, 5, 7), None, True)
-    assert rules.n_actions == 16
-    assert rules.moves[:5] == ((0, 1), (1, 1), (1, 2), (1, 3), (2, 1))
-    assert rules.n_positions == 2 * 4 * 6 * 8
-    assert NimRules((2, 1, 0, 0)).legal_moves([2, 1, 0, 0]) == [(0, 1), (0, 2), (1, 1)]
-
-
 def test_the_examples_in_the_docstrings():
-    results = doctest.testmod(nim_env.rules)
-    assert results.attempted > 0
-    assert results.failed == 0
+    for module in (nim_env.rules, nim_env.policies):
+        results = doctest.testmod(module)
+        assert results.attempted > results.failed == 0
 
 
 @given(any_rules)
@@ -65,14 +57,12 @@ def test_masks_and_transitions_are_the_rules(rules, data):
 def test_functions_take_any_number_of_leading_dimensions():
     rules = NimRules((2, 3))
     batch = rules.all_positions().reshape(3, 2, 2, 2)
-    mask, over, indices = rules.action_mask(batch), rules.is_over(batch), rules.index(batch)
-    assert mask.shape == (3, 2, 2, rules.n_actions)
-    assert over.shape == indices.shape == (3, 2, 2)
-    for where in np.ndindex(3, 2, 2):
-        np.testing.assert_array_equal(mask[where], rules.action_mask(batch[where].tolist()))
-        assert over[where] == rules.is_over(batch[where].tolist())
-        assert indices[where] == rules.index(batch[where].tolist())
-    np.testing.assert_array_equal(rules.from_index(indices), batch)
+    for function in (rules.action_mask, rules.is_over, rules.index):
+        together = function(batch)
+        for where in np.ndindex(3, 2, 2):
+            np.testing.assert_array_equal(together[where], function(batch[where].tolist()))
+    np.testing.assert_array_equal(rules.from_index(rules.index(batch)), batch)
+    assert type(rules.index((2, 3))) is int
     assert rules.action_mask(np.empty((0, 2), int)).shape == (0, rules.n_actions)
     after = rules.apply((2, 3), np.arange(rules.n_actions))  # one position, every action
     assert after.tolist() == [[1, 3], [0, 3], [2, 2], [2, 1], [2, 0]]
@@ -91,24 +81,14 @@ def test_functions_are_pure():
 
 def test_rules_are_values():
     assert NimRules([1, 2], 3, misere=False) == NimRules(np.array([1, 2]), np.int64(3), misere=np.False_)
-    assert hash(NimRules([1, 2])) == hash(NimRules((1, 2)))
-    assert NimRules(range(3)).heaps == (0, 1, 2)
+    assert hash(NimRules(range(3))) == hash(NimRules((0, 1, 2)))
     rules = NimRules((4, 4), 2)
     assert rules.moves  # fills the cached properties
     assert pickle.loads(pickle.dumps(rules)) == rules == NimRules(**asdict(rules))
-    with pytest.raises(AttributeError):
-        rules.heaps = (1,)
-
-
-def test_the_terminal_reward_is_that_of_the_last_mover():
-    assert NimRules(misere=False).terminal_reward == 1.0
-    assert NimRules(misere=True).terminal_reward == -1.0
-
-
-def test_rules_as_text():
-    assert str(NimRules()) == "Nim 1-3-5-7, misère play"
     assert str(NimRules((21,), 3, misere=False)) == "Nim 21, take 1 to 3, normal play"
     assert len(str(NimRules((2,) * 5_000))) < 100
+    with pytest.raises(AttributeError):
+        rules.heaps = (1,)
 
 
 @given(any_rules, any_rules)
@@ -128,17 +108,6 @@ def test_positions_have_the_indices_that_numpy_gives_them(rules):
     assert positions.dtype == rules.index(positions).dtype == np.int64
     assert not positions[0].any()
     assert tuple(positions[-1]) == rules.heaps
-
-
-@given(any_rules, st.data())
-def test_one_index_is_a_python_integer(rules, data):
-    number = data.draw(st.integers(0, rules.n_positions - 1))
-    position = rules.all_positions()[number]
-    for heaps in (position, position.tolist(), tuple(position.astype(np.uint8))):
-        assert rules.index(heaps) == number == np.dot(heaps, rules.strides)
-        assert type(rules.index(heaps)) is int
-    for index in (number, np.int32(number), np.array(number)):
-        np.testing.assert_array_equal(rules.from_index(index), position)
 
 
 @given(st.tuples(*(st.integers(0, size) for size in HUGE.heaps)))
@@ -163,42 +132,30 @@ def test_a_batch_of_indices_fills_64_bits_and_never_exceeds_them():
     assert largest.from_index([2**63 - 2, 0]).tolist() == [[2**63 - 2], [0]]
     for rules in (NimRules((2**62 - 1, 1), max_take=1), HUGE, NimRules((3,) * 32)):
         assert rules.index(rules.heaps) == rules.n_positions - 1 >= 2**63 - 1
-        with pytest.raises(ValueError, match="64 bits"):
-            rules.index([(0,) * rules.n_heaps])
-        with pytest.raises(ValueError, match="64 bits"):
-            rules.from_index([0])
+        for function, batch in ((rules.index, [(0,) * rules.n_heaps]), (rules.from_index, [0])):
+            with pytest.raises(ValueError, match="64 bits"):
+                function(batch)
 
 
-@pytest.mark.parametrize("rules", [HUGE, NimRules((99,) * 4), NimRules((10**8,), max_take=1), NimRules((1,) * 30)])
-def test_games_too_large_to_list_are_refused(rules):
-    with pytest.raises(ValueError, match="too many positions"):
-        rules.all_positions()
+def test_games_too_large_to_list_are_refused():
+    for rules in (HUGE, NimRules((99,) * 4), NimRules((10**8,), max_take=1)):
+        with pytest.raises(ValueError, match="too many positions"):
+            rules.all_positions()
 
 
-@pytest.mark.parametrize("rules", [NimRules(), HUGE])
-@pytest.mark.parametrize(
-    ("index", "error", "message"),
-    [
-        (-1, ValueError, "index.*-1"),
-        (10**60, ValueError, "index.*10{60}"),
-        (1.0, TypeError, r"index.*1\.0"),
-        (True, TypeError, "index.*True"),
-        ("3", TypeError, "index.*'3'"),
-    ],
-)
-def test_bad_indices_are_refused(rules, index, error, message):
-    with pytest.raises(error, match=message):
-        rules.from_index(index)
-
-
-def test_bad_batches_of_indices_are_refused():
-    rules = NimRules()
-    for index in (384, -1, 10**30):
+def test_bad_indices_are_refused():
+    for index in (-1, 10**60):
+        for rules in (NimRules(), HUGE):
+            with pytest.raises(ValueError, match=f"index.*{index}"):
+                rules.from_index(index)
         with pytest.raises(ValueError, match=f"index.*{index}"):
-            rules.from_index([0, index])
-    for index in ([0.5], [True, 3], ["3"]):
-        with pytest.raises(TypeError, match=f"index.*{index[0]}"):
-            rules.from_index(index)
+            NimRules().from_index([0, index])
+    for index in (1.0, True, "3", [0.5], [True, 3], ["3"]):
+        with pytest.raises(TypeError, match="index"):
+            NimRules().from_index(index)
+    for index in (1.0, True, "3"):
+        with pytest.raises(TypeError, match=f"index.*{index}"):
+            HUGE.from_index(index)
 
 
 # --- Bad input ------------------------------------------------------------------------------------
@@ -211,7 +168,6 @@ def test_bad_batches_of_indices_are_refused():
         ({"heaps": (0, 0)}, ValueError, r"heaps.*\(0, 0\)"),
         ({"heaps": (3, -1)}, ValueError, r"heaps.*\(3, -1\)"),
         ({"heaps": (2**63,)}, ValueError, f"heaps.*{2**63}"),
-        ({"heaps": (3.0,)}, TypeError, r"heaps.*3\.0"),
         ({"heaps": (True, 3)}, TypeError, "heaps.*True"),
         ({"heaps": np.array([1.0, 3.0])}, TypeError, r"heaps.*1\.0"),
         ({"heaps": np.array([[1, 3]])}, ValueError, r"heaps.*\(1, 2\)"),
@@ -219,7 +175,6 @@ def test_bad_batches_of_indices_are_refused():
         ({"heaps": 7}, TypeError, "heaps.*7"),
         ({"max_take": 0}, ValueError, "max_take.*0"),
         ({"max_take": 2.0}, TypeError, r"max_take.*2\.0"),
-        ({"max_take": True}, TypeError, "max_take.*True"),
         ({"misere": 1}, TypeError, "misere.*1"),
         ({"heaps": (1_000_001,)}, ValueError, "heaps.*1,000,001 actions"),
         ({"heaps": (10**18, 10**18), "max_take": 600_000}, ValueError, "max_take=600000.*1,200,000 actions"),
@@ -239,24 +194,20 @@ def test_bad_games_are_refused(arguments, error, message):
         ([], TypeError, r"heaps.*\[\]"),
         ([[1, 3, 5, 7], [1, 3, -5, 7]], ValueError, "heaps.*-5 in heap 2 of position 1"),
         ([1, 3, 5, 7.0], TypeError, r"heaps.*7\.0"),
-        ([1, 3, 5, float("nan")], TypeError, "heaps.*nan"),
-        ([True, 3, 5, 7], TypeError, "heaps.*True"),
         ([[1, 3, 5, 7], [1, 3, 5, np.True_]], TypeError, "heaps.*True"),
         (np.ones(4, bool), TypeError, "heaps.*True"),
         ("1357", TypeError, "heaps.*'1357'"),
         ([[1, 3, 5, 7], [1, 3]], ValueError, "heaps"),
         ([10**30, 0, 0, 0], ValueError, "heaps.*10{30}"),
         (np.array([2**63 + 1, 0, 0, 0], dtype=np.uint64), ValueError, f"heaps.*{2**63 + 1}"),
-        (None, TypeError, "heaps.*None"),
     ],
 )
 def test_bad_positions_are_refused(heaps, error, message):
     rules = NimRules()
-    for function in (rules.action_mask, rules.is_over, rules.legal_moves, rules.index, rules.positions):
+    functions = rules.action_mask, rules.is_over, rules.legal_moves, rules.index, rules.positions
+    for function in (*functions, lambda heaps: rules.apply(heaps, 0)):
         with pytest.raises(error, match=message):
             function(heaps)
-    with pytest.raises(error, match=message):
-        rules.apply(heaps, 0)
 
 
 def test_bad_moves_are_refused():
@@ -264,18 +215,17 @@ def test_bad_moves_are_refused():
     for heap, count in ((0, 3), (2, 1), (-1, 1), (0, 0)):
         with pytest.raises(ValueError, match=f"heap={heap}, count={count}"):
             rules.action(heap, count)
-    with pytest.raises(TypeError, match=r"count.*1\.0"):
-        rules.action(0, 1.0)
-    with pytest.raises(TypeError, match=r"heap.*True"):
-        rules.action(True, 1)
-    for actions in (4, [0, -1], [[1], [9]]):
-        with pytest.raises(ValueError, match=f"actions.*{np.ravel(actions)[-1]}"):
-            rules.apply((5, 5), actions)
-    with pytest.raises(TypeError, match=r"actions.*1\.0"):
-        rules.apply((5, 5), 1.0)
-    with pytest.raises(ValueError, match=r"action 1.*\[1, 5\].*position 1"):
-        rules.apply([[5, 5], [1, 5]], [1, 1])
-    with pytest.raises(ValueError, match=r"actions.*\(2,\).*\(3,\)"):
-        rules.apply([[5, 5], [5, 5]], [0, 0, 0])
+    for move, message in (((0, 1.0), r"count.*1\.0"), ((True, 1), "heap.*True")):
+        with pytest.raises(TypeError, match=message):
+            rules.action(*move)
+    for heaps, actions, error, message in (
+        ((5, 5), 4, ValueError, "actions.*4"),
+        ((5, 5), [[1], [9]], ValueError, "actions.*9"),
+        ((5, 5), 1.0, TypeError, r"actions.*1\.0"),
+        ([[5, 5], [1, 5]], [1, 1], ValueError, r"action 1.*\[1, 5\].*position 1"),
+        ([[5, 5], [5, 5]], [0, 0, 0], ValueError, r"actions.*\(2,\).*\(3,\)"),
+    ):
+        with pytest.raises(error, match=message):
+            rules.apply(heaps, actions)
     with pytest.raises(ValueError, match="one position"):
         rules.legal_moves([[5, 5]])

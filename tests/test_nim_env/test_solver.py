@@ -9,7 +9,6 @@ from pathlib import Path
 import brute_force
 import numpy as np
 import pytest
-from configurations import first_legal
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few_examples, seeds, tiny_rules
@@ -17,25 +16,24 @@ from strategies import rules as any_rules
 from table_policies import as_player, random_table
 
 from nim_env import ExpertPolicy, NimRules, evaluation, solver, theory
-from nim_env.policies import as_policy, batched
+from nim_env.policies import as_policy
 
 DATA = Path(__file__).parents[1] / "data"
 STARTS = [(9,), (6, 7), (0, 5, 3), (1, 2, 3), (1, 3, 5, 2), (2, 2, 2, 1, 3)]
-GAMES = [NimRules(*game) for game in itertools.product(STARTS, (None, 1, 2, 3, 5), (False, True))]
-SEVERAL_BATCHES = NimRules((60, 120), misere=False)  # too large for one batch
 gammas = st.sampled_from([0.0, 0.5, 0.9, 1.0])
 
 
-@pytest.mark.parametrize("rules", GAMES, ids=str)
-def test_solver_closed_form_and_recursion_agree(rules):
-    positions = rules.all_positions()
-    solution = solver.solve(rules)
-    wins = brute_force.winners(rules)
-    np.testing.assert_array_equal(solution.values(positions), np.where(wins, 1.0, -1.0))
-    np.testing.assert_array_equal(theory.is_winning(rules, positions), wins)
-    np.testing.assert_array_equal(solution.afterstate_values(positions), np.where(wins, -1.0, 1.0))
-    np.testing.assert_array_equal(solution.q_values(positions) == 1, theory.winning_action_mask(rules, positions))
-    np.testing.assert_array_equal(np.isfinite(solution.q_values(positions)), rules.action_mask(positions))
+@pytest.mark.parametrize("heaps", STARTS, ids=str)
+def test_solver_closed_form_and_recursion_agree(heaps):
+    for max_take, misere in itertools.product((None, 1, 2, 3, 5), (False, True)):
+        rules = NimRules(heaps, max_take, misere)
+        positions, wins = rules.all_positions(), brute_force.winners(rules)
+        solution, winning = solver.solve(rules), theory.winning_action_mask(rules, positions)
+        np.testing.assert_array_equal(solution.values(positions), np.where(wins, 1.0, -1.0))
+        np.testing.assert_array_equal(theory.is_winning(rules, positions), wins)
+        np.testing.assert_array_equal(solution.afterstate_values(positions), np.where(wins, -1.0, 1.0))
+        np.testing.assert_array_equal(solution.q_values(positions) == 1, winning)
+        np.testing.assert_array_equal(np.isfinite(solution.q_values(positions)), rules.action_mask(positions))
 
 
 @few_examples
@@ -71,26 +69,19 @@ def test_one_position_and_batches_agree():
     rules = NimRules((2, 3, 4), max_take=2)
     solution = solver.solve(rules, gamma=0.9)
     batch = rules.all_positions().reshape(3, 4, 5, 3)
-    for function, width in (
-        (solution.q_values, (rules.n_actions,)),
-        (solution.values, ()),
-        (solution.afterstate_values, ()),
-        (solution.support, (rules.n_actions,)),
-    ):
+    for function in (solution.q_values, solution.values, solution.afterstate_values, solution.support):
         together = function(batch)
-        assert together.shape == (3, 4, 5, *width)
         for where in np.ndindex(3, 4, 5):
             np.testing.assert_array_equal(together[where], function(batch[where].tolist()))
+        with pytest.raises(ValueError, match=r"heaps.*9"):
+            function((9, 3, 4))
 
 
 def test_the_empty_position_is_over():
     for misere, reward in ((True, 7.0), (False, -7.0)):
         solution = solver.solve(NimRules((2, 1), misere=misere), win_reward=7)
-        assert solution.values((0, 0)) == reward
-        assert solution.afterstate_values((0, 0)) == -reward
+        assert solution.values((0, 0)) == -solution.afterstate_values((0, 0)) == reward
         assert (solution.q_values((0, 0)) == -np.inf).all()
-        with pytest.raises(ValueError, match="action_mask"):
-            solution.action_probabilities((0, 0), np.zeros(3, np.int8))
 
 
 # --- As a policy ----------------------------------------------------------------------------------
@@ -118,15 +109,16 @@ def test_with_a_discount_it_wins_soon_and_loses_late():
     assert np.flatnonzero(solution.support((2, 2))).tolist() == [rules.action(0, 1), rules.action(1, 1)]
 
 
-def test_a_solution_is_a_value_of_its_game():
-    rules = NimRules()
+def test_a_solution_belongs_to_its_game():
+    rules, other = NimRules(), NimRules(misere=False)
     solution = solver.best_response(rules, "random")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(solution)).table, solution.table)
-    assert len(repr(solution)) < 100
     assert as_policy(solution, rules) is solution
-    other = NimRules(misere=False)
     with pytest.raises(ValueError, match=f"opponent.*{rules}.*{other}"):
         as_policy(solution, other, "opponent")
+    for policy, error in (("best", ValueError), (7, TypeError), (lambda *_: 0, ValueError)):
+        with pytest.raises(error, match="policy"):
+            solver.best_response(rules, policy)
 
 
 # --- Best responses -------------------------------------------------------------------------------
@@ -143,22 +135,6 @@ def test_a_best_response_is_that_of_recursion(rules, seed):
         assert value == pytest.approx(expected, abs=1e-12)
 
 
-def test_no_pure_strategy_does_better_than_the_best_response():
-    rules = NimRules((1, 3), misere=True)
-    policy = random_table(rules, 5)
-    positions = rules.all_positions()[1:]
-    response = solver.best_response(rules, policy)
-    best = [-1.0, -1.0]
-    for choice in itertools.product(*(np.flatnonzero(mask) for mask in rules.action_mask(positions))):
-        pure = dict(zip(map(tuple, positions.tolist()), choice, strict=True))
-        players = (lambda heaps, pure=pure: {pure[heaps]: 1.0}), as_player(rules, policy)
-        for to_move in (0, 1):
-            wins = brute_force.win_probability(rules, rules.heaps, players, to_move)
-            best[to_move] = max(best[to_move], 2 * wins - 1)
-    assert response.values(rules.heaps) == pytest.approx(best[0], abs=1e-12)
-    assert response.afterstate_values(rules.heaps) == pytest.approx(best[1], abs=1e-12)
-
-
 @few_examples
 @given(any_rules, seeds)
 def test_a_best_response_wins_as_often_as_its_values_say_and_no_policy_wins_more(rules, seed):
@@ -173,15 +149,6 @@ def test_a_best_response_wins_as_often_as_its_values_say_and_no_policy_wins_more
         np.testing.assert_allclose(2 * wins - 1, values, atol=1e-12)
         fewer = evaluation.win_probability(rules, other, policy, moves_first, positions)
         assert (fewer <= wins + 1e-12).all()
-
-
-@few_examples
-@given(any_rules, gammas)
-def test_perfect_play_is_its_own_best_response(rules, gamma):
-    solution = solver.solve(rules, gamma, 3.0)
-    response = solver.best_response(rules, solution, gamma, 3.0)
-    positions = rules.all_positions()
-    np.testing.assert_allclose(response.q_values(positions), solution.q_values(positions), rtol=1e-12)
 
 
 @few_examples
@@ -236,7 +203,7 @@ def test_a_sweep_visits_every_position_once_after_all_that_it_leads_to(rules):
 
 
 def test_several_batches_give_the_same_as_one():
-    rules = SEVERAL_BATCHES
+    rules = NimRules((60, 120), misere=False)
     assert check_sweep(rules) > 1
     positions = rules.all_positions()
     values = np.where(theory.is_winning(rules, positions), 1.0, -1.0)
@@ -258,9 +225,6 @@ def test_games_of_many_heaps_and_of_one_large_heap():
 
 
 @pytest.mark.parametrize(
-    "function", [solver.solve, lambda rules, *rest: solver.best_response(rules, "random", *rest)]
-)
-@pytest.mark.parametrize(
     ("rest", "error", "message"),
     [
         ((1.5,), ValueError, r"gamma.*1\.5"),
@@ -270,66 +234,30 @@ def test_games_of_many_heaps_and_of_one_large_heap():
         ((True,), TypeError, "gamma.*True"),
         ((1.0, 0), ValueError, "win_reward.* 0"),
         ((1.0, 10**400), ValueError, "win_reward.*10{400}"),
-        ((1.0, -1.0), ValueError, r"win_reward.*-1\.0"),
         ((1.0, math.inf), ValueError, "win_reward.*inf"),
-        ((1.0, None), TypeError, "win_reward.*None"),
     ],
 )
-def test_bad_arguments_are_named(function, rest, error, message):
+def test_bad_arguments_are_named(rest, error, message):
     with pytest.raises(error, match=message):
-        function(NimRules(), *rest)
+        solver.solve(NimRules(), *rest)
+    with pytest.raises(error, match=message):
+        solver.best_response(NimRules(), "random", *rest)
 
 
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
-        (NimRules((99,) * 9), "positions and 891 actions.*play_match"),
         (NimRules((99,) * 1_000), "positions and 99,000 actions.*play_match"),
         (NimRules((300_000,)), "300,001 positions and 300,000 actions.*play_match"),
         (NimRules((60_000_000,), max_take=1), "60,000,001 positions and 1 actions.*play_match"),
     ],
-    ids=["9 heaps", "1,000 heaps", "actions", "positions"],
+    ids=["1,000 heaps", "actions", "positions"],
 )
 def test_games_too_large_for_a_sweep_are_refused_at_once(rules, message):
-    for call in (
-        lambda: solver.iter_positions(rules),
-        lambda: solver.solve(rules),
-        lambda: solver.best_response(rules, "random"),
-        lambda: evaluation.mastery(rules, "random"),
-        lambda: evaluation.exploitability(rules, "random"),
-        lambda: evaluation.win_probability(rules, "random", "random"),
-        lambda: evaluation.report(rules, "random"),
-    ):
+    functions = solver.best_response, evaluation.mastery, evaluation.exploitability, evaluation.report
+    for function in (*functions, lambda *players: evaluation.win_probability(*players, "random")):
         with pytest.raises(ValueError, match=message):
-            call()
-
-
-@pytest.mark.parametrize(
-    ("policy", "error", "message"),
-    [
-        ("best", ValueError, "policy.*'best'"),
-        (7, TypeError, "policy.*7"),
-        (ExpertPolicy(NimRules((3,))), ValueError, "policy.*Nim 3"),
-        (lambda *_: 0, ValueError, r"policy.*0.*\[0, 0, 0, 1\].*\[9\]"),
-        (batched(lambda *_: 0), ValueError, r"policy.*\(383,\)"),
-    ],
-)
-def test_bad_policies_are_named(policy, error, message):
-    with pytest.raises(error, match=message):
-        solver.best_response(NimRules(), policy)
-
-
-def test_a_callable_is_asked_about_each_position_once():
-    calls = []
-    solver.best_response(NimRules(), lambda *position: calls.append(position) or first_legal(*position))
-    assert {(heaps.shape, mask.shape) for heaps, mask in calls} == {((4,), (16,))}
-    assert sorted(NimRules().index(heaps) for heaps, _ in calls) == list(range(1, 384))
-
-
-def test_positions_are_validated():
-    solution = solver.solve(NimRules())
-    for function in (solution.q_values, solution.values, solution.afterstate_values, solution.support):
-        with pytest.raises(ValueError, match=r"heaps.*9"):
-            function((9, 3, 5, 7))
-        with pytest.raises(TypeError, match=r"heaps.*1\.0"):
-            function((1.0, 3, 5, 7))
+            function(rules, "random")
+    for function in (solver.iter_positions, solver.solve):
+        with pytest.raises(ValueError, match=message):
+            function(rules)

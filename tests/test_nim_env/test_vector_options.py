@@ -39,42 +39,28 @@ def check_unchanged(env, call, error, message):
 # --- Options --------------------------------------------------------------------------------------
 
 
-def test_heaps_of_all_environments_or_of_each():
-    env, options = make(), {"heaps": np.array([1, 0, 2, 0])}
-    observations, infos = env.reset(seed=0, options=options)
-    assert observations.tolist() == [[1, 0, 2, 0]] * 3
-    assert infos["action_mask"].tolist() == NimRules().action_mask(observations).tolist()
-    rows = [(0, 0, 0, 7), (1, 3, 5, 7), (0, 1, 0, 0)]
-    assert env.reset(options={"heaps": rows})[0].tolist() == [list(row) for row in rows]
-    assert options["heaps"].tolist() == [1, 0, 2, 0]
-
-
 @pytest.mark.parametrize("opponent", [first_legal, "take-1", None], ids=["callable", "take-1", "self-play"])
 def test_heaps_of_some_environments(opponent):
     """Where the heaps are None, the episode starts as usual: with an opening move, or at random."""
-    arguments = {} if opponent is None else {"first_player": "opponent"}
-    env = make(4, opponent=opponent, **arguments)
+    env = make(4, opponent=opponent, first_player=opponent and "opponent")
     start, usual = [0, 1, 0, 2], 16 - (opponent is not None)
     for heaps in ([None, start, None, (0, 0, 1, 0)], (None, start, None, np.array([0, 0, 1, 0]))):
         observations, infos = env.reset(seed=0, options={"heaps": heaps})
         assert observations.sum(axis=1).tolist() == [usual, 3, usual, 1]
         assert observations[[1, 3]].tolist() == [start, [0, 0, 1, 0]]
         assert (infos["action_mask"] == NimRules().action_mask(observations)).all()
-    env.step(np.zeros(4, dtype=int))
     options = {"heaps": [start, None, None, None], "reset_mask": np.array([True, True, False, False])}
     assert env.reset(options=options)[0].sum(axis=1).tolist()[:2] == [3, usual]
-    assert (env.reset(options={"heaps": [None] * 4})[0].sum(axis=1) == usual).all()
-    drawn = make(200, opponent=opponent, random_start=True).reset(
-        seed=0, options={"heaps": [start] + [None] * 199}
-    )
-    assert drawn[0][0].tolist() == start
-    assert len(np.unique(drawn[0], axis=0)) > 50
+    env = make(200, opponent=opponent, random_start=True)
+    observations, _ = env.reset(seed=0, options={"heaps": [start] + [None] * 199})
+    assert observations[0].tolist() == start
+    assert len(np.unique(observations, axis=0)) > 50
 
 
 def test_first_player_of_all_environments_or_of_each():
-    env = make(4, opponent=first_legal)
-    full, opened = [1, 3, 5, 7], [0, 3, 5, 7]
-    assert env.reset(options={"first_player": "agent"})[0].tolist() == [full] * 4
+    env, full, opened = make(4, opponent=first_legal), [1, 3, 5, 7], [0, 3, 5, 7]
+    for first_player in ("agent", np.array("agent")):
+        assert env.reset(options={"first_player": first_player})[0].tolist() == [full] * 4
     options = {"first_player": ["agent", "opponent", "loser", "opponent"]}
     assert env.reset(options=options)[0].tolist() == [full, opened, full, opened]
     assert options == {"first_player": ["agent", "opponent", "loser", "opponent"]}
@@ -83,7 +69,6 @@ def test_first_player_of_all_environments_or_of_each():
     options = {"first_player": ("loser", "loser", "agent", "loser")}
     assert env.reset(options=options)[0].tolist() == [opened, opened, full, full]
     assert env.reset(seed=1, options={"first_player": np.array(["loser"] * 4)})[0].tolist() == [full] * 4
-    assert make(1).reset(options={"first_player": np.array("agent")})[0].tolist() == [full]
 
 
 def test_loser_is_remembered_until_the_next_game_ends():
@@ -131,33 +116,20 @@ def test_finished_environments_that_are_not_reset():
         env.step(np.array([0, 0]))
 
 
-def test_options_of_environments_that_are_not_reset_have_no_effect():
-    env = make(2, heaps=(1,), first_player="agent", autoreset_mode="Disabled")
-    env.reset()
-    env.step(np.array([0, 0]))
-    env.reset(options={"reset_mask": np.array([True, False]), "first_player": [None, "opponent"]})
-    with pytest.raises(ValueError, match=r'"first_player".*opponent'):  # it cannot open from a heap of 1
-        env.reset(options={"first_player": ["agent", "opponent"]})
-
-
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
         ("heaps", TypeError, "options.*'heaps'"),
         ({"heap": (1, 3, 5, 7)}, ValueError, "options.*'heap'"),
         ({"heaps": (1, 3, 5)}, ValueError, "heaps.*shape"),
-        ({"heaps": (1, 3, 5, 8)}, ValueError, "heaps.*8 in heap 3"),
         ({"heaps": [(1, 3, 5, 7), (1, 3, 6, 7), (1, 3, 5, 7)]}, ValueError, "heaps.*6 in heap 2 of position 1"),
         ({"heaps": [(1, 3, 5, 7), (0, 0, 0, 0), None]}, ValueError, "heaps.*environment 1"),
         ({"heaps": [(1, 3, 5, 7)] * 2}, ValueError, r"heaps.*\(2, 4\)"),
         ({"heaps": [None, (1, 3, 5), None]}, (TypeError, ValueError), "heaps"),
-        ({"heaps": (0, 0, 0, 0)}, ValueError, "heaps.*environment 0"),
-        ({"heaps": (1.0, 3, 5, 7)}, TypeError, "heaps"),
         ({"first_player": "nobody"}, ValueError, r"first_player.*'nobody'"),
         ({"first_player": ["agent"] * 2}, ValueError, "first_player.*2"),
         ({"first_player": ["agent", "me", "agent"]}, ValueError, "first_player.*'me'"),
         ({"first_player": 3}, ValueError, "first_player.*3"),
-        ({"reset_mask": [True, False, True]}, TypeError, "reset_mask"),
         ({"reset_mask": np.array([1, 0, 1])}, TypeError, "reset_mask"),
         ({"reset_mask": np.array([True, False])}, ValueError, "reset_mask"),
         ({"reset_mask": np.zeros(3, dtype=bool)}, ValueError, "reset_mask"),
@@ -168,11 +140,6 @@ def test_wrong_options(options, error, message):
     env = make()
     env.reset(seed=0)
     check_unchanged(env, lambda: env.reset(seed=5, options=options), error, message)
-
-
-def test_wrong_seeds():
-    env = make()
-    env.reset(seed=0)
     for seed in (-1, "0", [1, 2, 3]):
         errors = gym.error.Error, TypeError, ValueError
         check_unchanged(env, lambda seed=seed: env.reset(seed=seed), errors, "seed|Seed")
@@ -185,81 +152,59 @@ def test_wrong_seeds():
     ("arguments", "error", "message"),
     [
         ({"num_envs": 0}, ValueError, "num_envs.*0"),
-        ({"num_envs": -3}, ValueError, "num_envs.*-3"),
         ({"num_envs": 2.0}, TypeError, "num_envs.*2.0"),
-        ({"num_envs": True}, TypeError, "num_envs.*True"),
         ({"heaps": (10_000,), "num_envs": 10**9}, ValueError, "num_envs=1,000,000,000"),
         ({"autoreset_mode": "sometimes"}, ValueError, "autoreset_mode.*'sometimes'"),
         ({"autoreset_mode": None}, ValueError, "autoreset_mode.*None"),
         ({"max_episode_steps": 0}, ValueError, "max_episode_steps.*0"),
         ({"max_episode_steps": 2.5}, TypeError, "max_episode_steps.*2.5"),
-        ({"max_episode_steps": True}, TypeError, "max_episode_steps.*True"),
         ({"render_mode": "human"}, ValueError, "render_mode.*'human'"),
         ({"heaps": (1,), "opponent": "random"}, ValueError, "first_player=.*opponent='random'"),
-        ({"memory_limit": 10}, TypeError, "memory_limit"),
     ],
     ids=str,
 )
 def test_wrong_arguments(arguments, error, message):
     with pytest.raises(error, match=message):
         NimVectorEnv(**{"num_envs": 2, **arguments})
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_autoreset_modes(mode):
-    for name in (mode, mode.value, mode.name):
-        assert make(autoreset_mode=name).metadata["autoreset_mode"] is mode
+    for mode in AutoresetMode:
+        assert all(
+            make(autoreset_mode=name).metadata["autoreset_mode"] is mode for name in (mode.value, mode.name)
+        )
 
 
 WRONG_ACTIONS = [
     ([0, 1, 16], "environment 2 got 16"),
     ([0, -1, 16], "environment 1 got -1"),
     (np.array([0, 1, 2**63], dtype=np.uint64), "environment 2"),
-    (np.array([0, 1, 200], dtype=np.uint8), "environment 2"),
     (np.array([0.0, 1.0, 2.0]), "environment 0"),
-    ([0, 1.0, 2], "environment 1 got 1.0"),
-    ([0, True, 2], "environment 1 got True"),
     (np.array([True, False, True]), "environment 0"),
+    ([0, True, 2], "environment 1 got True"),
     ([0, None, 2], "environment 1 got None"),
     (["1", 2, 3], "environment 0 got '1'"),
     ([0, 1], r"\(2,\)"),
-    ([0, 1, 2, 3], r"\(4,\)"),
-    (np.array(5), r"\(\)"),
     (np.zeros((3, 1), dtype=int), r"\(3, 1\)"),
     ([[0], [1, 2], [3]], "environment 0"),
-    *[
-        (actions, "actions must be an array or a sequence")
-        for actions in (5, None, {9: 0}, {9, 10}, b"012", "012")
-    ],
+    *[(actions, "actions must be an array or a sequence") for actions in (5, None, {9: 0}, b"012", "012")],
 ]
 
 
-@pytest.mark.parametrize(("actions", "message"), WRONG_ACTIONS, ids=str)
-@pytest.mark.parametrize("opponent", ["random", None, first_legal], ids=["random", "self-play", "callable"])
-def test_other_things_are_not_actions(actions, message, opponent):
-    env = make(opponent=opponent)
-    env.reset(seed=0)
-    check_unchanged(env, lambda: env.step(actions), InvalidAction, message)
-
-
-@pytest.mark.parametrize(
-    "actions", [(9, 10, 11), [9, np.int16(10), np.array(11)], np.array([9, 10, 11], np.uint8)]
-)
-def test_integers_are_actions(actions):
+def test_actions_are_integers():
     env = make(opponent=None)
-    env.reset()
-    assert env.step(actions)[0][:, 3].tolist() == [6, 5, 4]
+    env.reset(seed=0)
+    for actions, message in WRONG_ACTIONS:
+        check_unchanged(env, lambda actions=actions: env.step(actions), InvalidAction, message)
+    for actions in ((9, 10, 11), [9, np.int16(10), np.array(11)], np.array([9, 10, 11], np.uint8)):
+        env.reset()
+        assert env.step(actions)[0][:, 3].tolist() == [6, 5, 4]
 
 
-def test_illegal_actions_lose():
-    env = make(first_player="agent", opponent=first_legal)
-    env.reset(options={"heaps": (0, 3, 0, 7)})
-    observations, rewards, terminated, truncated, infos = env.step(np.array([1, 0, 15]))
-    assert observations.tolist() == [[0, 1, 0, 7], [0, 3, 0, 7], [0, 2, 0, 0]]
-    assert rewards.tolist() == [0, -1, 0]
-    assert terminated.tolist() == infos["illegal_action"].tolist() == [False, True, False]
-    assert not truncated.any()
-    assert infos["action_mask"][1].all()
+def test_actions_where_an_episode_starts_have_no_effect():
+    for wrong in ([-1, 99], [1, 1], [None, "x"]):
+        env = make(2, opponent=None, heaps=(1, 1))
+        env.reset()
+        env.step(np.array([0, 0]))
+        assert env.step(np.array([1, 1]))[2].all()
+        assert env.step(wrong)[0].tolist() == [[1, 1], [1, 1]]
 
 
 def test_illegal_actions_raise():
@@ -271,26 +216,10 @@ def test_illegal_actions_raise():
     env.step(np.array([2, 2, 4]))  # environment 2 is over, and its action without effect
 
 
-def test_actions_where_an_episode_starts_have_no_effect():
-    for wrong in (-1, 99, 1):
-        env = make(2, opponent=None, heaps=(1, 1))
-        env.reset()
-        env.step(np.array([0, 0]))
-        assert env.step(np.array([1, 1]))[2].all()
-        assert env.step(np.array([wrong, wrong]))[0].tolist() == [[1, 1], [1, 1]]
-    env.step([0, 1])
-    env.step([1, 0])
-    assert env.step([None, "x"])[0].tolist() == [[1, 1], [1, 1]]
-
-
 def test_steps_need_games():
     env = make(render_mode="ansi")
-    for call in (
-        lambda: env.step(np.zeros(3, int)),
-        env.unwrapped.action_masks,
-        env.unwrapped.mask_rows,
-        env.render,
-    ):
+    calls = env.unwrapped.action_masks, env.unwrapped.mask_rows, env.render
+    for call in (lambda: env.step(np.zeros(3, int)), *calls):
         with pytest.raises(ResetNeeded, match="reset"):
             call()
     with pytest.raises(ResetNeeded, match="environment 1"):
@@ -322,7 +251,6 @@ class Weighted:
         (illegal_at([0, 2]), ValueError, r"environment 2: opponent.*action 0.*\[0, 2\]"),
         (lambda *_: 9, ValueError, "environment 1: opponent.*action 9"),
         (lambda *_: 1.0, TypeError, "opponent.*1.0"),
-        (lambda *_: None, TypeError, "opponent.*None"),
         (lambda *_: np.array([1, 1]), TypeError, "opponent.*batched"),
         (batched(lambda _, masks: masks.argmax(axis=1)[:-1]), ValueError, r"environment 1: .*\(1,\)"),
         (batched(lambda _, masks: masks.argmax(axis=1) * 1.0), TypeError, "integer"),
@@ -340,12 +268,6 @@ def test_opponents_that_return_wrong_things(opponent, error, message):
     with pytest.raises(error, match=message):
         env.step(np.array([0, 1, 0]))  # environment 0 ends, so the opponent is not asked there
     assert (env.render(), env.unwrapped.action_masks().tolist()) == before
-
-
-def test_opponent_that_opens_by_ending_the_game():
-    env = make(opponent=lambda _, mask: 3 if mask[3] else 0, heaps=(4,), first_player="opponent")
-    with pytest.raises(ValueError, match="environment 0: first_player='opponent'"):
-        env.reset(seed=0)
 
 
 def test_opponent_gets_copies_of_one_unfinished_position():
