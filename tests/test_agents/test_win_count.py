@@ -213,12 +213,12 @@ def test_what_a_batch_knows_of_legal_alternatives():
 @pytest.fixture(scope="module")
 def trained():
     """For each opponent and seed: the fraction won per 10,000 games, the strategy by heap size, and the exact
-    probabilities to win moving first and second. Only against the expert are 100,000 games needed."""
+    probabilities to win moving first and second."""
     results = {}
     for opponent, seed in (("expert", 0), ("random", 0), ("take-3", 0), ("take-3", 1), ("take-3", 2)):
-        env = gym.make_vec("SimpleNim-v0", num_envs=500, opponent=opponent, first_player="loser")
+        env = gym.make_vec("SimpleNim-v0", num_envs=100, opponent=opponent, first_player="loser")
         agent = agent_for(env, WinCountAgent, seed=seed)
-        history = agents.train(agent, env, 100_000 if opponent == "expert" else 30_000, seed=seed)
+        history = agents.train(agent, env, 30_000 if seed else 100_000, seed=seed)
         rules = env.unwrapped.rules
         heaps = np.arange(22)[:, None]
         mask = rules.action_mask(heaps)
@@ -238,6 +238,7 @@ def test_the_published_results(trained, opponent, minimum):
     assert won[-1] == pytest.approx(starts * first + (1 - starts) * second, abs=0.01)
     if opponent == "expert":
         assert won[2] < 0.10  # at 30,000 games: it is a slow learner
+        assert won[-1] <= 0.5  # the loser starts, so a perfect opponent loses every second game at most
         assert first > 0.95
         assert second == 0  # nothing can be won against a perfect opponent who moves first
 
