@@ -112,16 +112,18 @@ def test_an_aec_environment_with_masks_in_its_infos():
 
 
 @pytest.fixture(scope="module")
-def master():
-    """System 1 in its author's settings, after 10,000 games."""
+def masters():
+    """System 1 in its author's settings, after 10,000 games, with five seeds."""
     env = pettingzoo.make("aec", "nim-v0")
-    agent = agent_for(env, learning_rate=0.5, epsilon=0.1, gamma=1)
-    agents.train(agent, env, 10_000, seed=0)
-    return agent
+    trained = [agent_for(env, learning_rate=0.5, epsilon=0.1, gamma=1, seed=seed) for seed in range(5)]
+    for seed, agent in enumerate(trained):
+        agents.train(agent, env, 10_000, seed=seed)
+    return trained
 
 
-def test_self_play_masters_1_3_5_7(master):
-    assert evaluation.mastery(NimRules(), master).expert >= 0.97  # of 335 winning positions
+def test_self_play_masters_1_3_5_7(masters):
+    """The median seed plays 98 % of the 335 winning positions right."""
+    assert np.median([evaluation.mastery(NimRules(), agent).expert for agent in masters]) >= 0.98
 
 
 def test_both_apis_give_the_same_self_play():
@@ -152,7 +154,8 @@ def test_observations_with_more_in_them():
         assert len(agents.train(agent, wrapped, 20, seed=0).returns) == 20
 
 
-def test_an_agent_may_be_an_opponent(master):
+def test_an_agent_may_be_an_opponent(masters):
+    master = masters[0]
     env = gym.make("Nim-v0", opponent=master)
     history = agents.train(agent_for(env, seed=1), env, 200, seed=1)
     assert (history.returns < 0).mean() > 0.85
