@@ -111,7 +111,14 @@ def test_the_published_tables(heaps, pairs):
 
 @pytest.mark.parametrize(
     ("heaps", "goes_first"),
-    [((3, 4, 5), True), ((0, 1, 2), True), ((1, 2, 4), True), ((2, 4, 6), False), ((1, 2, 3), False)],
+    [
+        ((3, 4, 5), True),
+        ((0, 1, 2), True),
+        ((1, 2, 4), True),
+        ((2, 3, 4), True),
+        ((2, 4, 6), False),
+        ((1, 2, 3), False),
+    ],
 )
 def test_the_computer_wins_against_every_line_of_play(heaps, goes_first):
     agent = trained(gym.make_vec("Nim-v0", num_envs=50, heaps=heaps, opponent=None), 8000)
