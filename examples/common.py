@@ -1,0 +1,268 @@
+"""What the example scripts share: the command line, figures, players by name, and a game in the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import sys
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+os.environ["MPLBACKEND"] = "Agg"  # figures go to files, also on machines without a display
+
+import gymnasium as gym
+import numpy as np
+import tyro
+
+import agents
+from nim_env import NimRules
+from nim_env.policies import PolicyLike, TabularPolicy, as_policy, sample
+from nim_env.rendering import bars
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from pettingzoo import AECEnv
+
+Args = TypeVar("Args")
+
+
+# --- Command line ---------------------------------------------------------------------------------
+
+
+def run(main: Callable[[Args], Any], args_type: type[Args]) -> None:
+    """Parses the command line into a dataclass and calls ``main`` with it.
+
+    The docstrings of the fields are the help. A wrong flag exits with status 2, Ctrl-C with one line and 130.
+    """
+    try:
+        main(tyro.cli(args_type, description=sys.modules[main.__module__].__doc__))
+    except KeyboardInterrupt:
+        print("\nstopped", file=sys.stderr)
+        sys.exit(130)
+
+
+def fail(message: str) -> NoReturn:
+    """Exits with one line on standard error and status 2."""
+    print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr)
+    sys.exit(2)
+
+
+@contextlib.contextmanager
+def checking_args() -> Iterator[None]:
+    """Around the lines that use the arguments first: an error there is a wrong value, reported by :func:`fail`."""
+    try:
+        yield
+    except (ValueError, TypeError, OSError) as error:
+        fail(str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
+
+
+def check_at_least(minimum: int, **numbers: int | None) -> None:
+    """Exits with an error unless every option, named as in its dataclass, is ``minimum`` or more, or None."""
+    for name, number in numbers.items():
+        if number is not None and number < minimum:
+            fail(f"--{name.replace('_', '-')} must be {minimum} or more; got {number}")
+
+
+def check_output(option: str, path: Path | None, suffixes: Sequence[str] = ()) -> None:
+    """Makes the folder of an output file; exits with an error if the file cannot be written there."""
+    if path is None:
+        return
+    if suffixes and path.suffix.lower() not in suffixes:
+        fail(f"--{option} must end in {' or '.join(suffixes)}; got {path}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        fail(f"--{option} {path} cannot be written: {error.strerror}")
+    if path.is_dir() or not os.access(path.parent, os.W_OK):
+        fail(f"--{option} {path} cannot be written: give a file in a folder that you may write to")
+
+
+# --- Figures and numbers --------------------------------------------------------------------------
+
+FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Saves a figure and prints where."""
+    figure.savefig(path, dpi=120, bbox_inches="tight")
+    print(f"picture: {path}")
+
+
+def percent(fraction: float, digits: int = 1) -> str:
+    """A fraction in percent; only exactly 0 and 1 are written as 0 and 100."""
+    smallest = 10**-digits
+    value = 100 * fraction if fraction in (0, 1) else min(max(100 * fraction, smallest), 100 - smallest)
+    return f"{value:.{digits}f}"
+
+
+# --- Players --------------------------------------------------------------------------------------
+
+
+def load_player(name: str, rules: NimRules) -> PolicyLike:
+    """A player that a command line names.
+
+    Args:
+        name: ``random``, ``take-N`` or ``expert``; ``file.py:function``, a function of observation and action mask
+            that returns an action; or a file: an agent saved by ``agents``, a MaskablePPO model of
+            ``sb3_self_play.py``, which then plays its most probable actions, or a table of
+            :func:`save_table_policy`.
+        rules: The game.
+
+    Raises:
+        ValueError: The name means nothing, or the file is damaged or holds a player of another game.
+    """
+    if match := re.fullmatch(r"(.+\.py):(\w+)", name):
+        return _load_function(Path(match[1]), match[2])
+    with contextlib.suppress(ValueError):
+        return as_policy(name, rules)
+    path = Path(name)
+    if not path.is_file():
+        raise ValueError(f"{name} is not random, take-N, expert or file.py:function, and not the file of a player")
+    contents = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
+    if "policy.pth" in contents:
+        return _load_model(path, rules)
+    if "probabilities.npy" in contents:
+        return _load_table_policy(path, rules)
+    agent = agents.load(path)
+    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
+    if (agent.observation_space, agent.action_space) != (env.observation_space, env.action_space):
+        raise ValueError(f"{path} holds an agent of another game than {rules}")
+    return agent
+
+
+def _load_function(path: Path, function: str) -> Callable[[Any, Any], Any]:
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    if not callable(getattr(module, function, None)):
+        raise ValueError(f"{path} has no function {function}")
+    return getattr(module, function)
+
+
+def _load_model(path: Path, rules: NimRules) -> PolicyLike:
+    from sb3_contrib import MaskablePPO  # here, since most scripts run without PyTorch
+
+    from nim_env import wrappers
+    from nim_env.sb3 import ModelPolicy
+
+    try:
+        model = MaskablePPO.load(path, device="cpu")
+    except Exception as error:  # torch and pickle raise many kinds
+        raise ValueError(f"{path} is damaged or not a MaskablePPO model: {error}") from error
+    plain = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, misere=rules.misere)
+    for env in (plain, wrappers.one_hot(plain), wrappers.bits(plain), wrappers.unary(plain)):
+        if (env.observation_space, env.action_space) == (model.observation_space, model.action_space):
+            return ModelPolicy(model, env, deterministic=True)
+    raise ValueError(f"{path} holds a model of another game than {rules}")
+
+
+def save_table_policy(policy: TabularPolicy, path: Path) -> None:
+    """Saves the probabilities of a policy in every position, for :func:`load_player`."""
+    np.savez_compressed(path, game=np.array(str(policy.rules)), probabilities=policy.probabilities)
+
+
+def _load_table_policy(path: Path, rules: NimRules) -> TabularPolicy:
+    try:
+        with np.load(path) as file:
+            game, probabilities = str(file["game"]), file["probabilities"]
+    except (KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if game != str(rules):
+        raise ValueError(f"{path} holds a player of {game}, not of {rules}")
+    return TabularPolicy(rules, probabilities)
+
+
+# --- A game in the terminal -----------------------------------------------------------------------
+
+
+class Leave(Exception):  # noqa: N818  it is not an error
+    """The person has entered q, -1 or Ctrl-D."""
+
+
+def ask(question: str) -> str:
+    """The person's answer.
+
+    Raises:
+        Leave: The answer is q, -1 or Ctrl-D.
+    """
+    try:
+        answer = input(question).strip()
+    except EOFError:
+        answer = "q"
+    if answer.lower() in ("q", "-1"):
+        raise Leave
+    return answer
+
+
+def ask_number(question: str, minimum: int, maximum: int) -> int:
+    """A whole number from ``minimum`` to ``maximum``; asks until it gets one."""
+    while True:
+        answer = ask(question)
+        if answer.isdecimal() and minimum <= int(answer) <= maximum:
+            return int(answer)
+        print(f"{answer!r} is not a whole number from {minimum} to {maximum}; try again, or q to leave.")
+
+
+def ask_choice(question: str, choices: Sequence[str]) -> str:
+    """One of the choices, by its name or its beginning; asks until it gets one."""
+    while True:
+        answer = ask(question).lower()
+        found = [choice for choice in choices if answer and choice.startswith(answer)]
+        if len(found) == 1:
+            return found[0]
+        print(f"{answer!r} is not one of {', '.join(choices)}; try again, or q to leave.")
+
+
+def ask_move(rules: NimRules, heaps: Sequence[int]) -> int:
+    """The person's move as an action; asks until it is legal."""
+    while True:
+        answers = (ask("Choose pile: ") if rules.n_heaps > 1 else "0", ask("Choose count: "))
+        if all(map(str.isdecimal, answers)) and (move := tuple(map(int, answers))) in rules.legal_moves(heaps):
+            return rules.action(*move)
+        limit = "" if rules.max_take is None else f", {rules.max_take} at most"
+        print(f"Invalid move, try again. Take 1 or more objects from one pile that has as many{limit}; q leaves.")
+
+
+def play_game(env: AECEnv, machine: Any, human: int, generator: np.random.Generator, show: Any = None) -> bool:
+    """Plays one game against a person in the terminal.
+
+    Args:
+        env: A PettingZoo environment of Nim.
+        machine: The other player: an agent or a policy.
+        human: 0 if the person moves first, else 1.
+        generator: Draws the machine's actions.
+        show: Called with the heaps and whether it is the person's turn, at every position.
+
+    Returns:
+        Whether the person won.
+    """
+    env.reset()
+    rules = env.unwrapped.rules
+    policy = as_policy(machine, rules)
+    for player in env.agent_iter():
+        observation, _, terminated, *_ = env.last()
+        heaps, is_human = observation["observation"].tolist(), player == f"player_{human}"
+        if show is not None:
+            show(heaps, is_human and not terminated)
+        if terminated:
+            break
+        piles = (f"Pile {heap}: {left}  {bars(left, rules.heaps[heap])}" for heap, left in enumerate(heaps))
+        print("", "Piles:", *map(str.rstrip, piles), "", "Your turn" if is_human else "AI's turn", sep="\n")
+        if is_human:
+            action = ask_move(rules, heaps)
+        else:
+            probabilities = policy.action_probabilities(observation["observation"], observation["action_mask"])
+            action = int(sample(probabilities, generator))
+            print("AI chose to take {1} object(s) from pile {0}.".format(*rules.moves[action]))
+        env.step(action)
+    human_won = env.rewards[f"player_{human}"] > 0
+    print(f"\nGAME OVER\nWinner is {'Human' if human_won else 'AI'}")
+    return human_won
