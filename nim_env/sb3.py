@@ -18,7 +18,7 @@ from nim_env import evaluation
 from nim_env._arguments import finished_mask
 from nim_env.policies import Policy, tabulate
 from nim_env.rules import NimRules
-from nim_env.vector_env import NimVectorEnv
+from nim_env.vector_env import FinalStep, NimVectorEnv
 
 try:
     import torch
@@ -75,6 +75,7 @@ class NimVecEnv(VecEnv):
         self.metadata = env.metadata
         self._finished_mask = finished_mask(self.unwrapped_env.rules)
         self._finished_mask.flags.writeable = False
+        self._mask_rows: list[NDArray[np.int8]] | None = None  # None before the first reset
 
     def reset(self) -> Any:
         """Starts an episode in every environment.
@@ -88,7 +89,7 @@ class NimVecEnv(VecEnv):
             TypeError, ValueError: As :meth:`NimVectorEnv.reset`.
         """
         observations, infos = self.env.reset(seed=self._seeds[0], options=self._batched_options())
-        self.reset_infos = self._list_infos(infos)
+        self.reset_infos = self._list_infos(infos.get("to_play"))
         for info in self.reset_infos:
             del info["TimeLimit.truncated"]
         self._reset_seeds()
@@ -109,17 +110,23 @@ class NimVecEnv(VecEnv):
         Raises:
             gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction: As :meth:`NimVectorEnv.step`.
         """
-        observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
-        dones = terminated | truncated
-        listed = self._list_infos(infos)
-        if dones.any():
-            ended = dones.nonzero()[0]
-            final = self._list_final_infos(infos, ended, (truncated & ~terminated)[ended])
-            for index, final_info in zip(ended.tolist(), final, strict=True):
+        if self.env is self.unwrapped_env:
+            observations, rewards, terminated, truncated, to_play, final = self.unwrapped_env.step_result(
+                self.actions
+            )
+        else:
+            observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
+            to_play, final = infos.get("to_play"), _final_step(infos)
+        listed = self._list_infos(to_play)
+        if final is not None:
+            is_truncated = (truncated & ~terminated)[final.env_ids]
+            for index, info in zip(
+                final.env_ids.tolist(), self._list_final_infos(final, is_truncated), strict=True
+            ):
                 reset_info = self.reset_infos[index] = listed[index]
                 del reset_info["TimeLimit.truncated"]  # it belongs to the end of an episode
-                listed[index] = final_info
-        return observations, rewards.astype(np.float32), dones, listed
+                listed[index] = info
+        return observations, rewards.astype(np.float32), terminated | truncated, listed
 
     def close(self) -> None:
         """Closes the environment."""
@@ -167,8 +174,8 @@ class NimVecEnv(VecEnv):
         """
         wanted = self._checked_indices(indices)
         if method_name == "action_masks":  # sb3-contrib calls it at every step
-            rows = self.unwrapped_env.mask_rows()
-            return rows if indices is None else [rows[index] for index in wanted]
+            rows = self._mask_rows or self.unwrapped_env.mask_rows()
+            return list(rows) if indices is None else [rows[index] for index in wanted]
         method = getattr(_owner(self.env, method_name), method_name)
         results = [] if method_name in ("reset", "step") else method(*args, **kwargs)
         if results is None:
@@ -197,25 +204,24 @@ class NimVecEnv(VecEnv):
         names = {name for options in self._options for name in options}
         return {name: [options.get(name) for options in self._options] for name in names} or None
 
-    def _list_infos(self, infos: dict[str, Any]) -> list[dict[str, Any]]:
+    def _list_infos(self, to_play: NDArray[np.int64] | None) -> list[dict[str, Any]]:
         """One info for each environment, without the final ones."""
+        self._mask_rows = self.unwrapped_env.mask_rows()
         listed: list[dict[str, Any]] = [
             {"action_mask": mask, "illegal_action": False, "TimeLimit.truncated": False}
-            for mask in self.unwrapped_env.mask_rows()
+            for mask in self._mask_rows
         ]
-        if "to_play" in infos:
-            _add_to_play(listed, infos["to_play"])
+        _add_to_play(listed, to_play)
         return listed
 
-    def _list_final_infos(
-        self, infos: dict[str, Any], ended: NDArray[np.int64], is_truncated: NDArray[np.bool_]
-    ) -> list[dict[str, Any]]:
+    def _list_final_infos(self, final: FinalStep, is_truncated: NDArray[np.bool_]) -> list[dict[str, Any]]:
         """One info for each episode that has ended."""
-        final = infos["final_info"]
-        masks = [self._finished_mask] * len(ended)  # one array for all, which is faster than a view for each
+        masks = [self._finished_mask] * len(
+            is_truncated
+        )  # one array for all, which is faster than a view for each
         for row in is_truncated.nonzero()[0].tolist():
-            masks[row] = final["action_mask"][ended[row]]
-        columns = masks, final["illegal_action"][ended].tolist(), is_truncated.tolist(), infos["final_obs"][ended]
+            masks[row] = final.action_masks[row]
+        columns = masks, final.illegal_actions.tolist(), is_truncated.tolist(), final.observations
         listed = [
             {
                 "action_mask": mask,
@@ -225,14 +231,24 @@ class NimVecEnv(VecEnv):
             }
             for mask, illegal, truncated, observation in zip(*columns, strict=True)
         ]
-        if "to_play" in final:
-            _add_to_play(listed, final["to_play"][ended])
+        _add_to_play(listed, final.to_play)
         return listed
 
 
-def _add_to_play(listed: list[dict[str, Any]], to_play: NDArray[np.int64]) -> None:
-    for info, player in zip(listed, to_play.tolist(), strict=True):
-        info["to_play"] = player
+def _final_step(infos: dict[str, Any]) -> FinalStep | None:
+    """The ends of episodes in the infos of a wrapped environment."""
+    if "final_info" not in infos:
+        return None
+    ended, final = infos["_final_info"].nonzero()[0], infos["final_info"]
+    to_play = final["to_play"][ended] if "to_play" in final else None
+    columns = infos["final_obs"][ended], final["action_mask"][ended], final["illegal_action"][ended]
+    return FinalStep(ended, *columns, to_play)
+
+
+def _add_to_play(listed: list[dict[str, Any]], to_play: NDArray[np.int64] | None) -> None:
+    if to_play is not None:
+        for info, player in zip(listed, to_play.tolist(), strict=True):
+            info["to_play"] = player
 
 
 class ModelPolicy:

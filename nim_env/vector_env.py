@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import gymnasium
 import numpy as np
@@ -29,6 +29,44 @@ from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
 Step: TypeAlias = tuple[
     NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]
 ]
+
+
+class FinalStep(NamedTuple):
+    """The last step of the n episodes that a step has ended, in same-step autoreset mode.
+
+    Attributes:
+        env_ids: The environments, int64 of shape ``(n,)``.
+        observations: Their last observations, int64 of shape ``(n, n_heaps)``.
+        action_masks: int8 of shape ``(n, n_actions)``; all ones where the game is over.
+        illegal_actions: Whether an illegal action ended the game, bool of shape ``(n,)``.
+        to_play: In self-play the player to move, int64 of shape ``(n,)``; otherwise None.
+    """
+
+    env_ids: NDArray[np.int64]
+    observations: NDArray[np.int64]
+    action_masks: NDArray[np.int8]
+    illegal_actions: NDArray[np.bool_]
+    to_play: NDArray[np.int64] | None
+
+
+class StepResult(NamedTuple):
+    """What a step of all environments returns, without the infos.
+
+    Attributes:
+        observations: int64 of shape ``(num_envs, n_heaps)``.
+        rewards: float64 of shape ``(num_envs,)``.
+        terminations: bool of shape ``(num_envs,)``.
+        truncations: bool of shape ``(num_envs,)``.
+        to_play: In self-play the player to move, int64 of shape ``(num_envs,)``; otherwise None.
+        final: The episodes that have ended, in same-step autoreset mode; None if none has.
+    """
+
+    observations: NDArray[np.int64]
+    rewards: NDArray[np.float64]
+    terminations: NDArray[np.bool_]
+    truncations: NDArray[np.bool_]
+    to_play: NDArray[np.int64] | None
+    final: FinalStep | None
 
 
 class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]):
@@ -194,6 +232,20 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
                 ``illegal_action="raise"``.
             TypeError, ValueError: The opponent returned anything but a legal action.
         """
+        result = self.step_result(actions)
+        infos = self._get_infos(self._checked_states(), np.ones(self.num_envs, dtype=np.bool_))
+        final_infos = {} if result.final is None else self._get_final_infos(result.final)
+        return *result[:4], final_infos | infos
+
+    def step_result(self, actions: Any) -> StepResult:
+        """Plays as :meth:`step` does and returns the result without the infos, which takes less time.
+
+        Args:
+            actions: As in :meth:`step`.
+
+        Raises:
+            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction, TypeError, ValueError: As :meth:`step`.
+        """
         if self._states is None:
             raise ResetNeeded("there are no games to step: call reset() first")
         if self.autoreset_mode is AutoresetMode.DISABLED and self._is_over.any():
@@ -211,13 +263,13 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         to_play = self._to_play
         if self._policy is None:
             to_play = (to_play ^ 1) * ~self._is_over
-        final_infos: dict[str, Any] = {}
+        final = None
         is_autoreset = self._is_over
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             is_autoreset = is_over
             ended = is_over.nonzero()[0]
             if ended.size:
-                final_infos = self._get_final_infos(states, is_over, to_play)
+                final = self._final_step(states[ended], ended, to_play)
                 states = states.copy()
                 agent_won = np.where(terminated, rewards, self._last_game_reward)[ended] > 0
                 states[ended] = self._next_episodes(ended, agent_won)
@@ -230,8 +282,14 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         self._states, self._to_play, self._elapsed_steps = states, to_play, elapsed_steps
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             self._is_over = is_over.copy()
-        infos = self._get_infos(states, np.ones(self.num_envs, dtype=np.bool_))
-        return self._dynamics.heaps(states), rewards, terminated, truncated, final_infos | infos
+        return StepResult(
+            self._dynamics.heaps(states),
+            rewards,
+            terminated,
+            truncated,
+            None if self._policy is not None else to_play.copy(),
+            final,
+        )
 
     def action_masks(self) -> NDArray[np.int8]:
         """The legal actions: int8, shape ``(num_envs, n_actions)``, all ones where a game is over.
@@ -359,26 +417,35 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             infos |= {"to_play": self._to_play.copy(), "_to_play": is_new.copy()}
         return infos
 
-    def _get_final_infos(
-        self, states: States, is_over: NDArray[np.bool_], to_play: NDArray[np.int64]
-    ) -> dict[str, Any]:
+    def _final_step(self, states: States, ended: NDArray[np.int64], to_play: NDArray[np.int64]) -> FinalStep:
+        return FinalStep(
+            ended,
+            self._dynamics.heaps(states),
+            self._dynamics.masks(states),
+            self._dynamics.is_illegal(states),
+            None if self._policy is not None else to_play[ended],
+        )
+
+    def _get_final_infos(self, final: FinalStep) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
-        ended = is_over.nonzero()[0]
+        is_over = np.zeros(self.num_envs, dtype=np.bool_)
+        is_over[final.env_ids] = True
         observations = np.empty(self.num_envs, dtype=object)  # of None
-        observations[ended] = np.fromiter(self._dynamics.heaps(states[ended]), dtype=object, count=len(ended))
-        masks = np.zeros((self.num_envs, self._n_actions), dtype=np.int8)
-        masks[ended] = self._dynamics.masks(states[ended])
-        final = {
-            "action_mask": masks,
-            "_action_mask": is_over.copy(),
-            "illegal_action": self._dynamics.is_illegal(states),
-            "_illegal_action": is_over.copy(),
+        observations[is_over] = np.fromiter(final.observations, dtype=object, count=len(final.env_ids))
+        infos: dict[str, Any] = {}
+        columns = {
+            "action_mask": final.action_masks,
+            "illegal_action": final.illegal_actions,
+            "to_play": final.to_play,
         }
-        if self._policy is None:
-            final |= {"to_play": to_play * is_over, "_to_play": is_over.copy()}
+        for key, column in columns.items():
+            if column is not None:
+                infos[key] = np.zeros((self.num_envs, *column.shape[1:]), dtype=column.dtype)
+                infos[key][is_over] = column
+                infos[f"_{key}"] = is_over.copy()
         return {
             "final_obs": observations,
             "_final_obs": is_over.copy(),
-            "final_info": final,
+            "final_info": infos,
             "_final_info": is_over.copy(),
         }
