@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-os.environ["MPLBACKEND"] = "Agg"  # figures go to files, also on machines without a display
-
 import gymnasium as gym
+import matplotlib
 import numpy as np
 import tyro
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from pettingzoo import AECEnv
 
 Args = TypeVar("Args")
+
+matplotlib.use("Agg")  # figures go to files, also on machines without a display
 
 
 # --- Command line ---------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
-"""System 4: minimax-Q on three heaps, then as many games against you as you like.
+"""System 4: minimax-Q on three heaps, then any number of games against you.
 
-Player A moves first and maximises, player B minimises; the value is 1000 for A's win and -1000 for B's, discounted
-by 0.9 for every move until then. Whoever takes the last object loses. The machine learns from random play, and
-its values after every single move; it wins every game that can be won.
+The player who takes the last object loses. Player A moves first and maximizes, player B minimizes; the value is
+1000 when A wins and -1000 when B wins, discounted by 0.9 for each move until then. The agent learns by minimax-Q
+(Littman 1994) from random self-play and updates its values after every move. It wins every game that can be won.
+
+Needs: pip install -e ".[examples]". Source: the fourth of the published systems in README.md.
 """
 
 from __future__ import annotations
@@ -10,82 +12,72 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from script import MOST, check_at_least, check_picture, checking_arguments, fail, run, save
-
 import gymnasium as gym
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
+import pettingzoo
 import seaborn as sns
-from terminal import Leave, ask_choice, ask_number, play_game, player_of
-from tqdm import tqdm
 
 import agents
 from nim_env import NimRules
 
-WIN = 1000  # the original's reward; the environment's is 1
+from common import (
+    FIGURE_SUFFIXES,
+    Leave,
+    ask_choice,
+    ask_number,
+    check_at_least,
+    check_output,
+    checking_args,
+    fail,
+    play_game,
+    run,
+    save_figure,
+)
+
+REWARD = 1000  # of the published system; that of the environment is 1
+MAX_GAMES = 100_000_000
 
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
     heaps: tuple[int, int, int] | None = None
-    """Three starting heap sizes from 0 to 9; asked for when not given."""
+    """Three starting heap sizes from 0 to 9; the script asks if not given."""
     games: int | None = None
-    """How many games to learn from; asked for when not given."""
+    """Number of training games; the script asks if not given."""
     epsilon: float = 1.0
-    """The share of random moves while learning, 0 to 1."""
+    """Probability of a random action in training, 0 to 1."""
     seed: int = 0
-    """The same seed gives the same machine."""
+    """Random seed."""
     picture: Path | None = None
-    """Where to save a picture of the values of all first moves."""
+    """Where to save a figure of the values of all first moves."""
 
 
-def main(arguments: Arguments) -> None:
-    check_at_least(0, games=arguments.games or 0, seed=arguments.seed)
-    if arguments.picture is not None:
-        check_picture(arguments.picture)
-    if arguments.heaps is not None and not all(0 <= size <= 9 for size in arguments.heaps):
-        fail(f"--heaps must each be 0 to 9; got {arguments.heaps}")
+def main(args: Args) -> agents.MinimaxQAgent | None:
+    """Returns the trained agent, or None if the person leaves before."""
+    check_at_least(0, games=args.games, seed=args.seed)
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    if args.heaps is not None and not all(0 <= size <= 9 for size in args.heaps):
+        fail(f"--heaps must each be 0 to 9; got {args.heaps}")
+    agent = None
     try:
-        with checking_arguments():
-            rules = NimRules(arguments.heaps or ask_heaps())
-            game = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=None)
-            agent = agents.MinimaxQAgent(
-                game.observation_space,
-                game.action_space,
-                learning_rate=1.0,
-                gamma=0.9,
-                epsilon=arguments.epsilon,
-                seed=arguments.seed,
-            )
-        games = (
-            ask_number("How many games shall I simulate? ", 0, MOST)
-            if arguments.games is None
-            else arguments.games
-        )
-        train(agent, rules, games, arguments.seed)
-        print_values(rules, agent)
-        if arguments.picture is not None:
-            save(picture_of(rules, agent, games), arguments.picture)
-        machine = player_of(agent, arguments.seed)
-        while True:
-            human = ask_choice("\nWho goes first, computer or human? (q to leave) ", {"computer": 1, "human": 0})
-            play_game(rules, machine, human)
+        with checking_args():
+            rules = NimRules(args.heaps or ask_heaps())
+            agent = make_agent(rules, args)
+        games = ask_number("How many games shall I simulate? ", 0, MAX_GAMES) if args.games is None else args.games
+        train(agent, rules, games, args.seed)
+        values = first_moves(agent, rules)
+        for move in values.itertuples():
+            print(f"Q[A{''.join(map(str, rules.heaps))}, {move.heap}{move.count}] = {move.value:.1f}")
+        if args.picture is not None:
+            save_figure(plot(values, rules, games), args.picture)
+        play(agent, rules, args.seed)
     except Leave:
-        print("Goodbye.")
-
-
-def train(agent: agents.MinimaxQAgent, rules: NimRules, games: int, seed: int) -> None:
-    """Trains; many games at once where there are many to play, so that few teach as much as one after another."""
-    at_once = 1 + min(games // 100, 255)
-    env = gym.make_vec("nim_env:Nim-v0", num_envs=at_once, heaps=rules.heaps, opponent=None)
-    with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
-
-        def after_games(_: agents.Agent, history: agents.History) -> None:
-            bar.update(len(history.lengths) - bar.n)
-
-        agents.train(agent, env, games, seed=seed, callback=after_games)
+        print("\nGoodbye.")
+    return agent
 
 
 def ask_heaps() -> tuple[int, ...]:
@@ -97,30 +89,53 @@ def ask_heaps() -> tuple[int, ...]:
         print("At least one heap needs an object; try again.")
 
 
-def print_values(rules: NimRules, agent: agents.MinimaxQAgent) -> None:
-    """The values of all moves from the start, as Q[player and heaps, heap and count]."""
-    position = "".join(map(str, rules.heaps))
-    for (heap, count), value in zip(rules.moves, agent.player_values(rules.heaps, 0), strict=True):
-        print(f"Q[A{position}, {heap}{count}] = {WIN * value:.1f}")
+# --- Agent and training ---------------------------------------------------------------------------
 
 
-def picture_of(rules: NimRules, agent: agents.MinimaxQAgent, games: int) -> plt.Figure:
-    """What each move from the start is worth to the player who makes it, by heap and count."""
-    table = pd.DataFrame(rules.moves, columns=["heap", "count"])
-    table["value"] = WIN * agent.player_values(rules.heaps, 0)
+def make_agent(rules: NimRules, args: Args) -> agents.MinimaxQAgent:
+    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=None)
+    return agents.MinimaxQAgent(
+        env.observation_space,
+        env.action_space,
+        learning_rate=1.0,
+        gamma=0.9,
+        epsilon=args.epsilon,
+        seed=args.seed,
+    )
+
+
+def train(agent: agents.MinimaxQAgent, rules: NimRules, games: int, seed: int) -> None:
+    """Trains by self-play; the number of environments grows with the number of games."""
+    num_envs = 1 + min(games // 100, 255)
+    env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=rules.heaps, opponent=None)
+    agents.train(agent, env, games, seed=seed, progress=True)
+
+
+# --- Results --------------------------------------------------------------------------------------
+
+
+def first_moves(agent: agents.MinimaxQAgent, rules: NimRules) -> pd.DataFrame:
+    """The values for player A of all moves from the start."""
+    moves = pd.DataFrame(rules.moves, columns=["heap", "count"])
+    return moves.assign(value=REWARD * agent.player_values(rules.heaps, 0))
+
+
+def plot(values: pd.DataFrame, rules: NimRules, games: int) -> plt.Figure:
+    """The values of all moves from the start, by heap and count."""
     figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
     sns.heatmap(
-        table.pivot(index="heap", columns="count", values="value"),
-        vmin=-WIN,
-        vmax=WIN,
+        values.pivot(index="heap", columns="count", values="value"),
+        vmin=-REWARD,
+        vmax=REWARD,
         cmap="vlag_r",
         annot=True,
         fmt=".1f",
-        cbar_kws={"label": "value", "ticks": [-WIN, 0, WIN]},
+        annot_kws={"color": "black"},
+        cbar_kws={"label": "Q-value for A (positive: wins)", "ticks": [-REWARD, 0, REWARD]},
         ax=axes,
     )
     axes.set(
-        title=f"Minimax-Q, {games:,} games: the first moves from {'-'.join(map(str, rules.heaps))}",
+        title=f"Minimax-Q: first moves from {'-'.join(map(str, rules.heaps))} after {games:,} episodes",
         xlabel="objects taken",
         ylabel="from heap",
     )
@@ -128,5 +143,14 @@ def picture_of(rules: NimRules, agent: agents.MinimaxQAgent, games: int) -> plt.
     return figure
 
 
+def play(agent: agents.MinimaxQAgent, rules: NimRules, seed: int) -> None:
+    """Plays games in the terminal until the person leaves."""
+    env = pettingzoo.make("aec", "nim-v0", heaps=rules.heaps)
+    generator = np.random.default_rng(seed)
+    while True:
+        first = ask_choice("\nWho goes first, computer or human? (q to leave) ", ["human", "computer"])
+        play_game(env, agent, ["human", "computer"].index(first), generator)
+
+
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

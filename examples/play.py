@@ -1,129 +1,147 @@
-"""Play Nim in a terminal: against a saved agent, a built-in policy, or an agent trained on the spot.
+"""Play Nim in the terminal against an agent trained on the spot, a built-in policy, or a saved player.
 
-The game is 1-3-5-7, whoever takes the last object loses, unless flags say otherwise. At every prompt "q", -1 and
-Ctrl-D leave.
+The game is 1-3-5-7, and the player who takes the last object loses, unless options say otherwise. At every prompt
+q, -1 and Ctrl-D leave.
+
+Needs: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]".
 """
 
 from __future__ import annotations
 
-import contextlib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from script import check_at_least, check_file, check_picture, checking_arguments, fail, need, run
-
+import gymnasium as gym
 import numpy as np
-from learners import LEARNERS
-from players import is_saved, saved_agent, trained
-from terminal import Leave, ask_choice, play_game, player_of
-from tqdm import tqdm
+import pettingzoo
+from PIL import Image
 
 import agents
-from nim_env import NimRules
+from nim_env import NimRules, theory
 from nim_env.policies import as_policy
+
+from common import (
+    Leave,
+    ask_choice,
+    check_at_least,
+    check_output,
+    checking_args,
+    fail,
+    load_player,
+    play_game,
+    run,
+)
+
+LEARNERS = {
+    "q-learning": agents.QLearningAgent,
+    "minimax-q": agents.MinimaxQAgent,
+    "win-counting": agents.WinCountAgent,
+}
 
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
     opponent: str = "q-learning"
-    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; or the file of a
-    saved agent or of a model of sb3_self_play.py, which know their heaps but not whether misère play."""
+    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; file.py:function; or
+    the file of a saved agent, model or table, which must be of the same heaps."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The most objects that one move may take; None for no limit."""
     misere: bool = True
-    """Whether taking the last object loses."""
+    """Whether the player who takes the last object loses."""
     first: Literal["human", "ai"] | None = None
-    """Who moves first; drawn for every game when not given."""
+    """Who moves first; random in every game if not given."""
     games: int = 10_000
     """Training games of an agent trained on the spot."""
     save: Path | None = None
     """Where to save an agent trained on the spot."""
     hints: bool = False
-    """Whether you are told what the opponent thinks of each of your moves, and which of them win."""
+    """Whether to show at your turn what the opponent thinks of each move, and whether the move wins."""
     picture: Path | None = None
-    """Where to save the last game as a moving picture, a .gif; needs pygame."""
+    """Where to save the last game as an animated .gif."""
     seed: int | None = None
-    """The same seed gives the same opponent; drawn when not given."""
+    """Random seed."""
 
 
-def main(arguments: Arguments) -> None:
-    check_at_least(0, games=arguments.games, seed=arguments.seed or 0)
-    if arguments.save is not None:
-        check_file("save", arguments.save)
-    if arguments.picture is not None:
-        need("pygame", extras="examples,render")
-        check_picture(arguments.picture, endings=(".gif",))
-    with checking_arguments():
-        rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
-        generator = np.random.default_rng(arguments.seed)
-        opponent = opponent_of(arguments, rules)
-    film: list[np.ndarray] = []
+def main(args: Args) -> Any:
+    """Returns the opponent."""
+    check_at_least(0, games=args.games, seed=args.seed)
+    check_output("save", args.save)
+    check_output("picture", args.picture, [".gif"])
+    if args.save is not None and args.opponent not in LEARNERS:
+        fail(f"--save needs an --opponent trained on the spot: {', '.join(LEARNERS)}; got {args.opponent}")
+
+    with checking_args():
+        rules = NimRules(args.heaps, args.max_take, args.misere)
+        env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
+        opponent = train(rules, args) if args.opponent in LEARNERS else load_player(args.opponent, rules)
+    if args.save is not None:
+        opponent.save(args.save)
+        print(f"saved: {args.save}")
+
+    generator = np.random.default_rng(args.seed)
+    frames: list[np.ndarray] = []
+
+    def show(heaps: list[int], is_human: bool) -> None:
+        if args.picture is not None:
+            frames.append(env.render())
+        if args.hints and is_human:
+            print_hints(rules, opponent, heaps)
+
     try:
-        player = player_of(opponent, arguments.seed)
         while True:
-            human = {"human": 0, "ai": 1, None: int(generator.integers(2))}[arguments.first]
-            film.clear()
-            play_game(
-                rules,
-                player,
-                human,
-                adviser=opponent if arguments.hints else None,
-                film=None if arguments.picture is None else film,
-            )
-            if not ask_choice("\nAnother game, yes or no? ", {"yes": True, "no": False}):
+            human = int(generator.integers(2)) if args.first is None else ["human", "ai"].index(args.first)
+            frames.clear()
+            play_game(env, opponent, human, generator, show)
+            if ask_choice("\nAnother game, yes or no? ", ["yes", "no"]) == "no":
                 break
     except Leave:
-        pass
-    if arguments.picture is not None:
-        save_film(film, arguments.picture)
+        print()
+    if args.picture is not None:
+        save_film(frames, args.picture)
     print("Goodbye.")
+    return opponent
 
 
-def opponent_of(arguments: Arguments, rules: NimRules) -> Any:
-    """The agent or policy to play against."""
-    if arguments.opponent in LEARNERS:
-        agent = train(arguments, rules)
-        if arguments.save is not None:
-            agent.save(arguments.save)
-            print(f"saved: {arguments.save}")
-        return agent
-    if arguments.save is not None:
-        fail(f"--save needs an --opponent trained on the spot: {', '.join(LEARNERS)}")
-    with contextlib.suppress(ValueError):
-        return as_policy(arguments.opponent, rules, "opponent")
-    path = Path(arguments.opponent)
-    if not is_saved(path):
-        fail(
-            f"--opponent {arguments.opponent} is neither {', '.join(LEARNERS)}, random, take-N or expert, "
-            "nor a saved agent or model"
-        )
-    return saved_agent(path, rules)
+def train(rules: NimRules, args: Args) -> agents.Agent:
+    """A new agent, trained by self-play if it can be, else against random."""
+    kind = LEARNERS[args.opponent]
+    env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=None if kind.supports_self_play else "random")
+    agent = kind(env.observation_space, env.action_space, seed=args.seed)
+    agents.train(agent, env, args.games, seed=args.seed, progress=True)
+    return agent
 
 
-def train(arguments: Arguments, rules: NimRules) -> agents.Agent:
-    """A new agent, trained under a progress bar."""
-    with tqdm(total=arguments.games, desc="training", unit=" games", leave=False, disable=None) as bar:
-        return trained(
-            arguments.opponent, rules, arguments.games, arguments.seed, lambda *_: bar.update() and None
-        )
+def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
+    """Prints the opponent's Q-value, else its probability, of each legal move, and which moves win."""
+    position, mask = np.array(heaps), rules.action_mask(heaps)
+    if isinstance(opponent, agents.QLearningAgent):
+        print("\nHints: the AI's Q-value of each move, from -1 (loses) to 1 (wins)")
+        numbers, form = opponent.q_values(position), "+.2f"
+    else:
+        print("\nHints: the AI's probability of each move")
+        numbers, form = as_policy(opponent, rules).action_probabilities(position, mask), ".2f"
+    wins = theory.winning_action_mask(rules, position)
+    for heap in np.flatnonzero(position):
+        hints = [
+            f"{count}: {numbers[action]:{form}}{'*' if wins[action] else ' '}"
+            for action, (other, count) in enumerate(rules.moves)
+            if other == heap and mask[action]
+        ]
+        print(f"Pile {heap}  {' '.join(hints)}")
+    print("* wins against perfect play." if wins.any() else "No move wins against perfect play.")
 
 
-def save_film(film: list[np.ndarray], path: Path) -> None:
-    """Saves the pictures of a game as one that moves."""
-    from PIL import Image
-
-    if film:
-        first, *rest = [Image.fromarray(frame).quantize(64) for frame in film]
-        with checking_arguments():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            first.save(path, save_all=True, append_images=rest, duration=1500, loop=0, optimize=True)
-        print(f"picture: {path}")
+def save_film(frames: list[np.ndarray], path: Path) -> None:
+    """Saves the positions of a game as an animation."""
+    first, *rest = [Image.fromarray(frame).quantize(64) for frame in frames]
+    first.save(path, save_all=True, append_images=rest, duration=1500, loop=0, optimize=True)
+    print(f"picture: {path}")
 
 
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

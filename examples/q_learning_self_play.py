@@ -1,8 +1,11 @@
-"""Systems 1 and 2: Q-learning by self-play on 1-3-5-7, then a game against you.
+"""Systems 1 and 2: Q-learning by self-play on heaps of 1, 3, 5 and 7, then a game against you.
 
-Both players share one table. A player's last move is valued when it is that player's turn again, with the best
-that it can do from there; at the end the winner's last move is worth +1 and the loser's -1. Untrained
-(--games 0) the machine is easily beaten; after 10,000 games it is hard to beat.
+The player who takes the last object loses. Both players share one table of Q-learning (Watkins 1989). A player's
+action is updated at that player's next turn, from the best value there; at the end of the game the last action of
+the winner is updated with +1 and that of the loser with -1. An untrained agent (--games 0) is easily beaten; after
+10,000 games it is hard to beat.
+
+Needs: pip install -e ".[examples]". Source: the first and second of the published systems in README.md.
 """
 
 from __future__ import annotations
@@ -11,107 +14,108 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from script import check_at_least, check_picture, checking_arguments, run, save
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pettingzoo
-from terminal import Leave, play_game, player_of
-from tqdm import tqdm
 
 import agents
-from nim_env import NimRules, evaluation
+import nim_env
+from nim_env import evaluation
 
-LOOKS = 60  # in the course of a training
+from common import FIGURE_SUFFIXES, Leave, check_at_least, check_output, checking_args, play_game, run, save_figure
+
+RULES = nim_env.NimRules((1, 3, 5, 7), misere=True)
+N_EVALS = 60
 
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
     games: int = 10_000
-    """Training games; 0 for an untrained machine."""
+    """Number of training games; 0 for an untrained agent."""
     first: Literal["human", "ai"] | None = None
-    """Who moves first in the game against you; drawn when not given."""
+    """Who moves first in the game against you; random if not given."""
     learning_rate: float = 0.5
-    """How far a value moves towards its target, 0 to 1."""
+    """Step size of the updates, 0 to 1."""
     epsilon: float = 0.1
-    """The share of random moves while training, 0 to 1."""
+    """Probability of a random action in training, 0 to 1."""
     seed: int | None = None
-    """The same seed gives the same training and the same machine; drawn when not given."""
+    """Random seed."""
     picture: Path | None = None
-    """Where to save a picture of how many positions were played right in the course of the training."""
+    """Where to save a figure of the evaluations during training."""
 
 
-def main(arguments: Arguments) -> None:
-    check_at_least(0, games=arguments.games)
-    if arguments.picture is not None:
-        check_picture(arguments.picture)
-    env = pettingzoo.make("aec", "nim-v0")
-    with checking_arguments():
+def main(args: Args) -> tuple[agents.QLearningAgent, dict[int, int]]:
+    """Returns the agent, and the number of correctly played positions after numbers of training games."""
+    check_at_least(0, games=args.games, seed=args.seed)
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
+    with checking_args():
         agent = agents.QLearningAgent(
             env.observation_space("player_0"),
             env.action_space("player_0"),
-            learning_rate=arguments.learning_rate,
+            learning_rate=args.learning_rate,
             gamma=1.0,
-            epsilon=arguments.epsilon,
-            seed=arguments.seed,
+            epsilon=args.epsilon,
+            seed=args.seed,
         )
-    progress = train(agent, env, arguments)
-    right, winning = right_of(agent)
-    print(f"The machine plays {right} of {winning} winning positions right.")
-    if arguments.picture is not None:
-        save(picture_of(progress, winning), arguments.picture)
-    human = {"human": 0, "ai": 1, None: np.random.default_rng(arguments.seed).integers(2)}[arguments.first]
-    try:
-        play_game(env.unwrapped.rules, player_of(agent, arguments.seed), int(human))
-    except Leave:
-        print("Goodbye.")
+    evaluations = train(agent, env, args.games, args.seed)
+    n_winning = evaluation.mastery(RULES, agent).winning_positions
+    print(f"The agent plays correctly in {evaluations[args.games]} of {n_winning} winning positions.")
+    if args.picture is not None:
+        save_figure(plot(evaluations, n_winning), args.picture)
+    play(agent, {"human": 0, "ai": 1, None: None}[args.first], args.seed)
+    return agent, evaluations
 
 
-def train(agent: agents.Agent, env: pettingzoo.AECEnv, arguments: Arguments) -> dict[int, int]:
-    """Trains, naming every game when there are at most 50, else the first and the last ten.
+# --- Training and evaluation ----------------------------------------------------------------------
 
-    Returns how many positions were played right after how many games, where a picture is to show it.
+
+def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> dict[int, int]:
+    """Trains for ``n`` games; prints the number of every game up to 50 games, else of the first and last ten.
+
+    Returns:
+        The number of correctly played positions, by the number of games played.
     """
-    games, progress = arguments.games, {0: right_of(agent)[0]}
-    looks = set() if arguments.picture is None else {*np.geomspace(1, max(1, games), LOOKS).round().tolist()}
-    with tqdm(total=games, unit=" games", leave=False, disable=None) as bar:
+    evaluations = {0: correctly_played(agent)}
+    eval_games = set(np.geomspace(1, max(1, n), N_EVALS).round().astype(int).tolist())
 
-        def announce(number: int) -> None:
-            if number <= games and (games <= 50 or number <= 10 or number > games - 10):
-                bar.write(f"Playing training game {number}")
-            elif number == 11:
-                bar.write("...")
+    def print_game(number: int) -> None:
+        if n <= 50 or number <= 10 or number > n - 10:
+            print(f"Playing training game {number}")
+        elif number == 11:
+            print("...")
 
-        def after_game(_: agents.Agent, history: agents.History) -> None:
-            bar.update()
-            played = len(history.lengths)
-            announce(played + 1)
-            if played in looks:
-                progress[played] = right_of(agent)[0]
+    def after_game(_: agents.Agent, history: agents.History) -> None:
+        played = len(history.returns)
+        if played < n:
+            print_game(played + 1)
+        if played in eval_games:
+            evaluations[played] = correctly_played(agent)
 
-        announce(1)
-        agents.train(agent, env, games, seed=arguments.seed, callback=after_game)
+    if n > 0:
+        print_game(1)
+    agents.train(agent, env, n, seed=seed, callback=after_game)
     print("Done training")
-    return progress
+    return evaluations
 
 
-def right_of(agent: agents.Agent) -> tuple[int, int]:
-    """How many of the winning positions are played right, and how many there are."""
-    found = evaluation.mastery(NimRules(), agent)
-    return found.winning_positions - len(found.mistakes), found.winning_positions
+def correctly_played(agent: agents.Agent) -> int:
+    """The number of winning positions in which the agent plays a winning move."""
+    mastery = evaluation.mastery(RULES, agent)
+    return mastery.winning_positions - len(mastery.mistakes)
 
 
-def picture_of(progress: dict[int, int], winning: int) -> plt.Figure:
-    """The positions played right against the games played."""
+def plot(evaluations: dict[int, int], n_winning: int) -> plt.Figure:
+    """The number of correctly played positions against the number of training games."""
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot([*progress], [*progress.values()], marker=".")
-    axes.axhline(winning, color="gray", linestyle=":", label=f"all {winning} winning positions")
+    axes.plot([*evaluations], [*evaluations.values()], marker=".", label="played correctly by the agent")
+    axes.axhline(n_winning, color="gray", linestyle=":", label=f"all {n_winning} winning positions")
     axes.set(
-        title="Q-learning by self-play on 1-3-5-7",
-        xlabel="training games",
-        ylabel="positions played right",
+        title="Q-learning by self-play on 1-3-5-7, misère",
+        xlabel="training episodes (games)",
+        ylabel="winning positions",
         xscale="symlog",
         xlim=(0, None),
         ylim=(0, None),
@@ -121,5 +125,19 @@ def picture_of(progress: dict[int, int], winning: int) -> plt.Figure:
     return figure
 
 
+# --- A game against you ---------------------------------------------------------------------------
+
+
+def play(agent: agents.Agent, human_player: int | None = None, seed: int | None = None) -> None:
+    """Plays a game in the terminal; ``human_player`` is 0 to move first, 1 to move second, None for random."""
+    generator = np.random.default_rng(seed)
+    if human_player is None:
+        human_player = int(generator.integers(2))
+    try:
+        play_game(pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps), agent, human_player, generator)
+    except Leave:
+        print("\nGoodbye.")
+
+
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

@@ -1,130 +1,133 @@
-"""System 3: Q-learning on one heap of sticks against a random opponent, or against you.
+"""System 3: Q-learning on one heap of sticks, against a random opponent or against you.
 
-Players take 1 to 3 of 10 sticks; whoever takes the last one loses. The learner moves first, and learns
-greedily: learning rate 1, no discount, no exploration, the first of the best actions. It starts poorly and ends
-at winning every game. Games against you (--opponent human) teach it too; -1 leaves.
+Two players take 1 to 3 of 10 sticks; the player who takes the last stick loses. The learner moves first. It uses
+tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no exploration; of several best actions it
+takes the first. It loses some of its first games and soon wins every game. It also learns from its games against
+you (--opponent human); -1 leaves.
+
+Needs: pip install -e ".[examples]". Source: the third of the published systems in README.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from script import check_at_least, check_picture, checking_arguments, run, save
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from terminal import Leave, ask_move
-from tqdm import tqdm
+import pandas as pd
 
 import agents
 from nim_env import NimRules
 
+from common import (
+    FIGURE_SUFFIXES,
+    Leave,
+    ask_move,
+    check_at_least,
+    check_output,
+    checking_args,
+    load_player,
+    run,
+    save_figure,
+)
+
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
     sticks: int = 10
-    """How many sticks there are."""
+    """Number of sticks."""
     max_take: int = 3
-    """The most sticks one move may take."""
+    """The most sticks that one move may take."""
     games: int = 2_000
-    """How many games."""
+    """Number of games."""
     opponent: str = "random"
-    """random, take-N, expert, or human."""
+    """random, take-N, expert, human, file.py:function, or the file of a saved player."""
     practice: int = 0
-    """Games against a random opponent before those against you."""
+    """Games against a random opponent before the others."""
     verbose: bool = False
-    """Whether every game is told move by move."""
+    """Whether to print every game move by move."""
     window: int = 5
-    """How many games a point of the graph looks back on."""
+    """Number of games in the rolling window of the graph."""
     table: bool = False
-    """Whether the Q-table is printed."""
+    """Whether to print the Q-table."""
     learning_rate: float = 1.0
-    """How far a value moves towards its target, 0 to 1."""
+    """Step size of the updates, 0 to 1."""
     gamma: float = 1.0
-    """The discount of the future, 0 to 1."""
+    """Discount factor, 0 to 1."""
     epsilon: float = 0.0
-    """The share of random moves in the first game, 0 to 1; it falls to 0 by the last."""
+    """Probability of a random action in the first game, 0 to 1; it falls linearly to 0."""
     seed: int = 0
-    """The same seed gives the same games."""
+    """Random seed."""
     picture: Path = Path("results/sticks.png")
-    """Where the graph is saved."""
+    """Where to save the graph."""
 
 
-def main(arguments: Arguments) -> None:
-    check_at_least(0, games=arguments.games, practice=arguments.practice)
-    check_at_least(1, window=arguments.window)
-    check_picture(arguments.picture)
-    with checking_arguments():
-        env = make_env(arguments, arguments.opponent)
+def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
+    """Returns the agent and whether it won each game."""
+    check_at_least(0, games=args.games, practice=args.practice, seed=args.seed)
+    check_at_least(1, sticks=args.sticks, window=args.window)
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    with checking_args():
+        env = make_env(args, args.opponent)
         agent = agents.QLearningAgent(
             env.observation_space,
             env.action_space,
-            learning_rate=arguments.learning_rate,
-            gamma=arguments.gamma,
-            epsilon=arguments.epsilon,
+            learning_rate=args.learning_rate,
+            gamma=args.gamma,
+            epsilon=args.epsilon,
             ties="first",
-            seed=arguments.seed,
+            seed=args.seed,
         )
-    agent.epsilon = lambda remaining: arguments.epsilon * remaining
+    # Set here, so that a wrong --epsilon is refused above.
+    agent.epsilon = lambda progress_remaining: args.epsilon * progress_remaining
+
     won: list[bool] = []
+    is_printed = args.verbose or args.opponent == "human"
+    if is_printed:
+        env = PrintMoves(env)
     try:
-        if arguments.practice:
-            env_of_practice = make_env(arguments, "random")
-            with tqdm(total=arguments.practice, desc="practice", unit=" games", leave=False, disable=None) as bar:
-
-                def after_practice(*_: object) -> None:
-                    bar.update()
-
-                agents.train(
-                    agent, env_of_practice, arguments.practice, seed=arguments.seed, callback=after_practice
-                )
-        with tqdm(
-            total=arguments.games, unit=" games", leave=False, disable=True if told(arguments) else None
-        ) as bar:
-
-            def after_game(_: agents.Agent, history: agents.History) -> None:
-                won.append(bool(history.returns[-1] > 0))
-                bar.update()
-
-            agents.train(agent, env, arguments.games, seed=arguments.seed, callback=after_game)
+        agents.train(agent, make_env(args, "random"), args.practice, seed=args.seed)
+        agents.train(
+            agent,
+            env,
+            args.games,
+            seed=args.seed,
+            progress=not is_printed,
+            callback=lambda _, history: won.append(bool(history.returns[-1] > 0)),
+        )
     except Leave:
-        print("Goodbye.")
-    if arguments.table:
-        Console().print(table_of(agent, arguments))
-    summarise(won)
+        print("\nGoodbye.")
+
+    if args.table:
+        print("Q-table (- where a move is impossible):")
+        print(q_table(agent, env.unwrapped.rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
+    print(f"AI won {sum(won)} of {len(won)} games.")
+    if len(won) > 100:
+        print(f"Of the last 100 games it won {sum(won[-100:])}.")
     if won:
-        save(picture_of(won, arguments), arguments.picture)
+        save_figure(plot(won, args), args.picture)
+    return agent, won
 
 
-def told(arguments: Arguments) -> bool:
-    """Whether the games are told move by move."""
-    return arguments.verbose or arguments.opponent == "human"
-
-
-def make_env(arguments: Arguments, opponent: str) -> gym.Env:
-    """The game, the learner to move first."""
-    rules = NimRules((arguments.sticks,), arguments.max_take)
-    env = gym.make(
-        "Nim-v0",
-        heaps=rules.heaps,
-        max_take=rules.max_take,
-        opponent=Person(rules) if opponent == "human" else opponent,
+def make_env(args: Args, opponent: str) -> gym.Env:
+    """The game, in which the learner moves first."""
+    rules = NimRules((args.sticks,), args.max_take)
+    return gym.make(
+        "nim_env:Nim-v0",
+        **asdict(rules),
+        opponent=Person(rules) if opponent == "human" else load_player(opponent, rules),
         first_player="agent",
     )
-    return Told(env) if opponent == arguments.opponent and told(arguments) else env
 
 
 @dataclass
 class Person:
-    """You, as an opponent."""
+    """You, as the opponent."""
 
     rules: NimRules
 
@@ -133,62 +136,46 @@ class Person:
         return ask_move(self.rules, observation.tolist())
 
 
-class Told(gym.Wrapper):
-    """Tells every game move by move, while it is played as always."""
+class PrintMoves(gym.Wrapper):
+    """Prints every game move by move."""
 
-    def reset(self, **arguments: Any) -> Any:
-        observation, info = self.env.reset(**arguments)
-        self.left = int(observation[0])
-        print(f"\nNew game: {self.left} sticks.")
+    def reset(self, **kwargs: Any) -> Any:
+        observation, info = self.env.reset(**kwargs)
+        self.sticks = int(observation[0])
+        print(f"\nNew game: {self.sticks} sticks.")
         return observation, info
 
     def step(self, action: int) -> Any:
         _, count = self.env.unwrapped.rules.moves[action]
         print(f"AI takes {count}.")
         observation, reward, terminated, truncated, info = self.env.step(action)
-        reply = self.left - count - int(observation[0])
-        self.left = int(observation[0])
-        if reply and not isinstance(self.env.unwrapped.opponent, Person):
-            print(f"Opponent takes {reply}, {self.left} left.")
+        sticks = int(observation[0])
+        reply = self.sticks - count - sticks
+        if reply:
+            print(f"Opponent takes {reply}, {sticks} left.")
         if terminated:
             print("AI wins." if reward > 0 else "AI loses.")
+        self.sticks = sticks
         return observation, reward, terminated, truncated, info
 
 
-def table_of(agent: agents.QLearningAgent, arguments: Arguments) -> Table:
-    """What the agent thinks of every move, a row for each number of sticks left."""
-    table = Table(title="Q-table", caption="a dot where a move is impossible", box=box.SIMPLE_HEAD)
-    table.add_column("sticks left", justify="right")
-    counts = range(1, min(arguments.sticks, arguments.max_take) + 1)
-    for count in counts:
-        table.add_column(f"take {count}", justify="right")
-    for left in range(arguments.sticks, 0, -1):
-        values = agent.q_values([left])
-        cells = [f"{values[count - 1]:+.2f}" if count <= left else "·" for count in counts]
-        table.add_row(str(left), *cells)
-    return table
+def q_table(agent: agents.QLearningAgent, rules: NimRules) -> pd.DataFrame:
+    """The Q-values, one row for each number of sticks left; NaN for impossible moves."""
+    sticks = np.arange(rules.heaps[0], 0, -1)
+    values = np.where(rules.action_mask(sticks[:, None]), agent.q_values(sticks[:, None]), np.nan)
+    return pd.DataFrame(values, index=sticks, columns=[f"take {count}" for _, count in rules.moves])
 
 
-def summarise(won: list[bool]) -> None:
-    """Says how the games went."""
-    print(f"AI won {sum(won)} of {len(won)} games.")
-    last = won[-100:]
-    if len(won) > len(last):
-        print(f"Of the last {len(last)} games it won {sum(last)}.")
-
-
-def picture_of(won: list[bool], arguments: Arguments) -> plt.Figure:
+def plot(won: list[bool], args: Args) -> plt.Figure:
     """The proportion of wins over a rolling window."""
-    games, wins = np.arange(1, len(won) + 1), np.append(0, np.cumsum(won))
-    looked_back = np.minimum(arguments.window, games)
-    share = (wins[games] - wins[games - looked_back]) / looked_back
+    proportion = pd.Series(won, dtype=float).rolling(args.window, min_periods=1).mean()
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(games, share, marker="." if len(won) <= 100 else None, linewidth=1)
+    axes.plot(proportion.index + 1, proportion, marker="." if len(won) <= 100 else None, linewidth=1)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(
-        title=f"Q-learning of {arguments.sticks} sticks, opponent {arguments.opponent}",
-        xlabel="games played",
-        ylabel=f"proportion won, last {arguments.window} games",
+        title=f"Q-learning, {args.sticks} sticks, opponent: {args.opponent}",
+        xlabel="episodes (games played)",
+        ylabel=f"proportion of wins, last {args.window} games",
         ylim=(-0.02, 1.02),
     )
     axes.grid(alpha=0.3)
@@ -196,4 +183,4 @@ def picture_of(won: list[bool], arguments: Arguments) -> plt.Figure:
 
 
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

@@ -1,102 +1,110 @@
-"""System 5: counting wins on one heap of 21, against the expert, random play, take-n, or an opponent of your own.
+"""System 5: win counting on one heap of 21, against the expert, random, take-N, or an opponent of your own.
 
-Players take 1 to 3 of 21 objects; whoever takes the last one wins. The learner starts the first game, then
-whoever lost the last one. It counts, for every heap size, how often each move was part of a won game, and draws
-its moves in proportion. Your own opponent is a function (observation, action_mask) -> action in a Python file:
---opponent my_file.py:my_function.
+Two players take 1 to 3 of 21 objects; the player who takes the last object wins. The learner moves first in the
+first game, after that the loser of the last game does. For each heap size the learner counts how often each move
+was part of a won game, and draws its moves in proportion to the counts. An opponent of your own is a function
+(observation, action_mask) -> action in a Python file: --opponent my_file.py:my_function.
+
+Needs: pip install -e ".[examples]". Source: the fifth of the published systems in README.md.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-
-from script import check_at_least, check_picture, checking_arguments, run, save
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
-from players import own_function
-from tqdm import tqdm
 
 import agents
-import nim_env  # noqa: F401  registers
+from nim_env import NimRules, theory
+
+from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, load_player, run, save_figure
 
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
     opponent: str = "expert"
-    """expert, random, take-N, or file.py:function."""
+    """expert, random, take-N, file.py:function, or the file of a saved player."""
     games: int = 100_000
-    """How many games."""
-    every: int = 10_000
-    """After how many games the proportion won is printed."""
+    """Number of training games."""
+    log_interval: int = 10_000
+    """Number of games after which the proportion won is printed."""
     heap: int = 21
-    """The size of the heap."""
+    """Size of the heap."""
     max_take: int = 3
-    """The most objects one move may take."""
+    """The most objects that one move may take."""
     cutoff: int | None = 1000
-    """The sum of counts beyond which they are normalized; None for never."""
+    """Sum of counts beyond which they are normalized; None for never."""
     seed: int = 0
-    """The same seed gives the same games."""
+    """Random seed."""
     picture: Path = Path("results/win_counting.png")
-    """Where the chart of the strategy is saved."""
+    """Where to save the chart of the learned strategy."""
 
 
-def main(arguments: Arguments) -> None:
-    check_at_least(0, games=arguments.games)
-    check_at_least(1, every=arguments.every)
-    check_at_least(2, heap=arguments.heap)  # from 1 no opening move leaves the game alive
-    check_picture(arguments.picture)
-    with checking_arguments():
+def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
+    """Returns the agent, and the proportion won in each interval by the number of games played until then."""
+    check_at_least(0, games=args.games, seed=args.seed)
+    check_at_least(1, log_interval=args.log_interval)
+    check_at_least(2, heap=args.heap)  # from 1 the opponent has no first move that does not end the game
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    with checking_args():
+        rules = NimRules((args.heap,), args.max_take, misere=False)
         env = gym.make(
-            "SimpleNim-v0",
-            heaps=(arguments.heap,),
-            max_take=arguments.max_take,
-            opponent=own_function(arguments.opponent) or arguments.opponent,
+            "nim_env:SimpleNim-v0",
+            **asdict(rules),
+            opponent=load_player(args.opponent, rules),
             first_player="loser",
         )
-        agent = agents.WinCountAgent(
-            env.observation_space, env.action_space, cutoff=arguments.cutoff, seed=arguments.seed
-        )
-    with checking_arguments(), tqdm(total=arguments.games, unit=" games", leave=False, disable=None) as bar:
-
-        def after_game(_: agents.Agent, history: agents.History) -> None:
-            bar.update()
-            games = len(history.returns)
-            if games % arguments.every == 0:
-                won = (history.returns[-arguments.every :] > 0).mean()
-                bar.write(f"{games} games, W/L ratio {won:.4f}")
-
-        history = agents.train(agent, env, arguments.games, seed=arguments.seed, callback=after_game)
-    print(f"Won {(history.returns > 0).sum()} of {len(history.returns)} games against {arguments.opponent}.")
-    save(picture_of(agent, env, arguments), arguments.picture)
+        agent = agents.WinCountAgent(env.observation_space, env.action_space, cutoff=args.cutoff, seed=args.seed)
+    proportions = train(agent, env, args)
+    save_figure(plot(agent, rules, args), args.picture)
+    return agent, proportions
 
 
-def picture_of(agent: agents.WinCountAgent, env: gym.Env, arguments: Arguments) -> plt.Figure:
-    """A stacked bar for each heap size: the probability of every move."""
-    rules = env.unwrapped.rules
-    heaps = np.arange(1, arguments.heap + 1)
-    probabilities = agent.action_probabilities(heaps[:, None], rules.action_mask(heaps[:, None]))
+def train(agent: agents.WinCountAgent, env: gym.Env, args: Args) -> dict[int, float]:
+    """Trains and prints the proportion won in each interval."""
+    proportions: dict[int, float] = {}
+    won = played = 0
+    while played < args.games:
+        n = min(args.log_interval, args.games - played)
+        history = agents.train(agent, env, n, seed=args.seed if played == 0 else None)
+        played += n
+        won += int((history.returns > 0).sum())
+        proportions[played] = float((history.returns > 0).mean())
+        print(f"{played} games, W/L ratio {proportions[played]:.4f}")
+    print(f"Won {won} of {played} games against {args.opponent}.")
+    return proportions
+
+
+def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure:
+    """The probability of each move, one stacked bar for each heap size."""
+    (heap,) = rules.heaps
+    sizes = np.arange(1, heap + 1)
+    probabilities = agent.action_probabilities(sizes[:, None], rules.action_mask(sizes[:, None]))
     figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
-    bottom = np.zeros(len(heaps))
-    for (_, count), share in zip(rules.moves, probabilities.T, strict=True):
-        axes.bar(heaps, share, bottom=bottom, label=f"take {count}", width=0.85)
-        bottom += share
+    bottom = np.zeros(heap)
+    for (_, count), heights in zip(rules.moves, probabilities.T, strict=True):
+        axes.bar(sizes, heights, bottom=bottom, label=f"take {count}", width=0.85)
+        bottom += heights
     axes.set(
-        title=f"What win counting learnt in {arguments.games:,} games against {arguments.opponent}",
-        xlabel="heap size",
+        title=f"Strategy learned by win counting in {args.games:,} games against {args.opponent}",
+        xlabel="heap size (* no move wins against perfect play)",
         ylabel="probability",
-        xlim=(0.4, arguments.heap + 0.6),
+        xlim=(0.4, heap + 0.6),
         ylim=(0, 1),
     )
-    if len(heaps) <= 30:
-        axes.set_xticks(heaps)
+    if heap <= 30:
+        is_winning = theory.is_winning(rules, sizes[:, None])
+        axes.set_xticks(
+            sizes, [f"{size}{'' if wins else '*'}" for size, wins in zip(sizes, is_winning, strict=True)]
+        )
     axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(8, rules.n_actions))
     return figure
 
 
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

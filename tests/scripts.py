@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +15,9 @@ DEEP_SCRIPTS = [name for name, text in SOURCES.items() if "__main__" in text and
 RAY_SCRIPTS = [name for name, text in SOURCES.items() if "__main__" in text and "import cluster" in text]
 SCRIPTS = [name for name, text in SOURCES.items() if "__main__" in text and name not in DEEP_SCRIPTS + RAY_SCRIPTS]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80", "PYTHONIOENCODING": "utf-8", "TERM": "xterm", "OMP_NUM_THREADS": "1"}
+
+# A suite that is started in the background ignores SIGINT, and so would the processes that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run(script, *arguments, folder):

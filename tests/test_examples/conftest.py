@@ -1,6 +1,7 @@
 """The scripts are imported and their functions called; the folder they write to is the test's own."""
 
 import contextlib
+import sys
 
 import pytest
 
@@ -8,6 +9,13 @@ import pytest
 @pytest.fixture(autouse=True)
 def in_own_folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
 
 
 @pytest.fixture

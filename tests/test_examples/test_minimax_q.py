@@ -1,0 +1,94 @@
+"""System 4: minimax-Q on three heaps. tests/test_agents plays the six games that the computer must win."""
+
+import re
+
+import minimax_q
+import numpy as np
+import pytest
+from scripts import left, talk
+from system_4 import check_table
+
+from nim_env import ExpertPolicy, NimRules
+
+
+def test_the_published_table(person, capsys):
+    person("4000", "q")  # the number of games is asked for
+    agent = minimax_q.main(minimax_q.Args(heaps=(1, 2, 3)))
+    check_table(agent, (1, 2, 3), 108)
+    shown = capsys.readouterr().out
+    assert (
+        "Q[A123, 01] = -656.1\nQ[A123, 11] = -656.1\nQ[A123, 12] = -810.0\n"
+        "Q[A123, 21] = -656.1\nQ[A123, 22] = -656.1\nQ[A123, 23] = -810.0\n"
+    ) in shown
+    assert shown.rstrip().endswith("Goodbye.")
+
+
+def test_a_session_in_the_terminal(tmp_path):
+    """It asks for everything; then the player who moves first wins 0-1-2."""
+    process = talk("minimax_q.py", folder=tmp_path)
+    for name, answers in (("A", ["x", "10", "0"]), ("B", ["0"]), ("C", ["0"]), ("A", ["0"]), ("B", ["1"])):
+        for answer in answers:
+            process.expect(rf"Size of heap {name}\? ")
+            process.sendline(answer)
+    process.expect(r"Size of heap C\? ")
+    process.sendline("2")
+    process.expect(r"How many games shall I simulate\? ")
+    process.sendline("500")
+    process.expect(r"Q\[A012, 11\] = -810\.0\s+Q\[A012, 21\] = -810\.0\s+Q\[A012, 22\] = 900\.0\s")
+    for first, winner in (("computer", "AI"), ("human", "Human")):
+        process.expect("Who goes first, computer or human")
+        process.sendline(first)
+        play_well(process, NimRules((0, 1, 2)))
+        process.expect(f"Winner is {winner}")
+    process.expect("Who goes first, computer or human")
+    process.sendline("q")
+    text, status = left(process)
+    assert text.endswith("Goodbye.\r\n")
+    assert status == 0
+
+
+def play_well(process, rules):
+    """Answers every prompt with a move of the expert, to the end of the game."""
+    while process.expect(["Choose pile: ", "GAME OVER"]) == 0:
+        heaps = [int(size) for size in re.findall(r"Pile \d+: (\d+)", process.before)][-rules.n_heaps :]
+        support = ExpertPolicy(rules).support(np.array(heaps), rules.action_mask(heaps))
+        heap, count = rules.moves[np.flatnonzero(support)[0]]
+        process.sendline(str(heap))
+        process.expect("Choose count: ")
+        process.sendline(str(count))
+
+
+def test_the_seed_and_the_hyperparameters(person):
+    tables = []
+    for changed in ({}, {}, {"seed": 1}, {"epsilon": 0.0}):
+        person()
+        agent = minimax_q.main(minimax_q.Args(**{"heaps": (1, 2, 3), "games": 20, **changed}))
+        tables.append(agent.table.values.tolist())
+    assert tables[0] == tables[1]
+    assert tables[2] != tables[0] != tables[3]
+
+
+def test_the_figure(person, tmp_path):
+    person()
+    rules = NimRules((1, 0, 2))
+    agent = minimax_q.main(minimax_q.Args(heaps=rules.heaps, games=50, picture=tmp_path / "figure.png"))
+    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    values = minimax_q.first_moves(agent, rules)
+    assert values[["heap", "count"]].to_numpy().tolist() == [[0, 1], [2, 1], [2, 2]]
+    np.testing.assert_allclose(values["value"], 1000 * agent.q_values(rules.heaps))
+    axes = minimax_q.plot(values, rules, 50).axes[0]
+    assert {float(text.get_text()) for text in axes.texts} == {round(value, 1) for value in values["value"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("heaps", (1, 2, 10)), ("heaps", (1, 2, -3)), ("heaps", (0, 0, 0)), ("games", -1), ("seed", -1)],
+)
+def test_wrong_values(name, value, refused):
+    with refused(name, str(value)):
+        minimax_q.main(minimax_q.Args(**{"heaps": (1, 2, 3), name: value}))
+
+
+def test_a_wrong_probability(refused):
+    with refused("epsilon", "2.0"):
+        minimax_q.main(minimax_q.Args(heaps=(1, 2, 3), epsilon=2.0))

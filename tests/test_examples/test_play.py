@@ -1,0 +1,128 @@
+"""The game in the terminal, with training, hints and an animation."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import play
+import pytest
+from PIL import Image
+
+import agents
+from nim_env import ExpertPolicy, NimRules, evaluation, theory
+
+
+@pytest.mark.parametrize("opponent", ["q-learning", "minimax-q", "win-counting", "random", "take-3", "expert"])
+def test_every_opponent(opponent, person, capsys):
+    person()
+    play.main(play.Args(opponent=opponent, games=50, first="human"))
+    shown = capsys.readouterr().out
+    assert "Pile 3: 7  | | | | | | |\n\nYour turn\n" in shown
+    assert shown.rstrip().endswith("Goodbye.")
+
+
+def test_a_win_a_loss_and_another_game(person, capsys):
+    person("1", "1", "perhaps", "y", "2", "no")
+    play.main(play.Args(opponent="take-1", heaps=(3,), max_take=2, misere=False, first="human"))
+    shown = capsys.readouterr().out
+    assert re.findall(r"Winner is (\w+)", shown) == ["Human", "AI"]
+    assert shown.count("Another game") == 3
+
+
+def test_a_saved_agent_plays_again(person, capsys):
+    game = {"heaps": (2, 3), "misere": False, "max_take": 2}
+    person()
+    trained = play.main(play.Args(games=2000, seed=0, save=Path("new/agent.npz"), **game))
+    assert evaluation.mastery(NimRules((2, 3), 2, misere=False), trained).expert == 1
+    assert "saved: new/agent.npz" in capsys.readouterr().out
+    person()
+    loaded = play.main(play.Args(opponent="new/agent.npz", first="ai", **game))
+    np.testing.assert_array_equal(loaded.table.values, trained.table.values)
+    assert re.search(r"AI chose to take \d object\(s\) from pile \d\.", capsys.readouterr().out)
+
+
+def hints(text):
+    """The number of each move, and whether it is marked as winning."""
+    return {
+        (int(heap), int(count)): (float(number), star == "*")
+        for heap, moves in re.findall(r"^Pile (\d)  (.*)$", text, re.MULTILINE)
+        for count, number, star in re.findall(r"(\d+): ([-+.\d]+)(\*?)", moves)
+    }
+
+
+@pytest.mark.parametrize("opponent", ["expert", "minimax-q", "win-counting"])
+def test_hints(opponent, person, capsys):
+    rules, mask = NimRules((2, 3)), np.ones(5, dtype=np.int8)
+    person("1", "1")
+    player = play.main(play.Args(opponent=opponent, heaps=(2, 3), games=300, seed=0, first="human", hints=True))
+    first, second = capsys.readouterr().out.split("Hints: ")[1:]
+    if opponent == "expert":
+        numbers = ExpertPolicy(rules).action_probabilities(np.array((2, 3)), mask)
+    elif opponent == "minimax-q":
+        numbers = player.q_values((2, 3))
+    else:
+        numbers = player.action_probabilities((2, 3), mask)
+    wins = theory.winning_action_mask(rules, (2, 3))
+    shown = hints(first)
+    assert list(shown) == list(rules.moves)
+    np.testing.assert_allclose([number for number, _ in shown.values()], numbers, atol=0.005)
+    assert [win for _, win in shown.values()] == wins.astype(bool).tolist()
+    assert ("Q-value" in first) == (opponent == "minimax-q")
+    assert len(hints(second)) < 5  # at the next turn, of the moves that are left
+
+
+def test_an_animation_of_the_last_game(person, tmp_path):
+    pytest.importorskip("pygame", reason='needs pip install -e ".[render]"')
+    person("1", "58", "1", "1", "q")
+    play.main(
+        play.Args(opponent="expert", heaps=(3, 60), misere=False, first="human", picture=Path("new/game.gif"))
+    )
+    with Image.open(tmp_path / "new" / "game.gif") as film:
+        assert film.n_frames == 5  # the start, and two moves of each player
+        frames = []
+        for number in range(5):
+            film.seek(number)
+            frames.append(np.asarray(film.convert("RGB")))
+    assert frames[0].shape == (400, 600, 3)
+    assert all((frame != following).any() for frame, following in itertools.pairwise(frames))
+
+
+def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
+    tables, turns = [], []
+    for seed in (1, 1, 2, 3, 4, 5):
+        person()
+        tables.append(play.main(play.Args(games=50, seed=seed)).q_values(NimRules().all_positions()))
+        turns.append(re.search(r"Your turn|AI's turn", capsys.readouterr().out)[0])
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert not np.array_equal(tables[0], tables[2])
+    assert turns[0] == turns[1]
+    assert set(turns) == {"Your turn", "AI's turn"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("opponent", "grandmaster"),
+        ("opponent", "broken.npz"),
+        ("opponent", "other.npz"),
+        ("heaps", (0, 0)),
+        ("heaps", (-1,)),
+        ("max_take", 0),
+        ("games", -1),
+        ("seed", -1),
+        ("picture", Path("game.png")),
+        ("save", Path("broken.npz/agent.npz")),
+    ],
+)
+def test_wrong_values(name, value, refused, tmp_path):
+    (tmp_path / "broken.npz").write_text("not an agent")
+    env = play.gym.make("nim_env:Nim-v0", heaps=(3, 4))
+    agents.QLearningAgent(env.observation_space, env.action_space).save(tmp_path / "other.npz")
+    with refused(str(value)):
+        play.main(play.Args(**{name: value}))
+
+
+def test_only_a_trained_agent_is_saved(refused):
+    with refused("--save", "expert"):
+        play.main(play.Args(opponent="expert", save=Path("agent.npz")))

@@ -1,0 +1,81 @@
+"""Systems 1 and 2: Q-learning by self-play on 1-3-5-7. tests/test_agents holds the result after 10,000 games."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import q_learning_self_play as script
+
+from nim_env import NimRules, evaluation
+
+
+def games_printed(text):
+    return [int(number) for number in re.findall(r"Playing training game (\d+)", text)]
+
+
+def test_training_and_evaluation(person, capsys, tmp_path):
+    person()
+    agent, evaluations = script.main(script.Args(games=2000, first="ai", seed=0, picture=Path("new/figure.png")))
+    shown = capsys.readouterr().out
+    assert games_printed(shown) == [*range(1, 11), *range(1991, 2001)]
+    assert "Playing training game 10\n...\nPlaying training game 1991\n" in shown
+    assert "Playing training game 2000\nDone training\n" in shown
+    mastery = evaluation.mastery(NimRules(), agent)
+    assert evaluations[2000] == round(335 * mastery.expert)
+    assert evaluations[0] < 335 / 4  # untrained, it is easily beaten
+    assert evaluations[2000] > 0.9 * 335
+    assert f"{evaluations[2000]} of 335 winning positions" in shown
+    assert re.search(r"AI's turn\nAI chose to take \d object\(s\) from pile \d\.", shown)
+    assert shown.rstrip().endswith("Goodbye.")
+    assert (tmp_path / "new" / "figure.png").read_bytes().startswith(b"\x89PNG")
+    (line, _) = script.plot(evaluations, 335).axes[0].lines
+    assert dict(zip(*line.get_data(), strict=True)) == evaluations
+
+
+@pytest.mark.parametrize("games", [0, 1, 50])
+def test_up_to_50_training_games_are_all_printed(games, person, capsys):
+    person()
+    script.main(script.Args(games=games, first="human"))
+    shown = capsys.readouterr().out
+    assert games_printed(shown) == list(range(1, games + 1))
+    assert "..." not in shown.split("Done training")[0]
+
+
+def test_the_untrained_agent_is_beaten(person, capsys):
+    """It takes 1 object from the first pile that is left, as all its values are 0."""
+    person("1", "2", "3", "7", "2", "3")
+    agent, _ = script.main(script.Args(games=0, first="ai"))
+    shown = capsys.readouterr().out
+    # 1-3-5-7, AI 0-3-5-7, 0-1-5-7, AI 0-0-5-7, 0-0-5-0, AI 0-0-4-0, 0-0-1-0, AI takes the last
+    assert shown.endswith("GAME OVER\nWinner is Human\n")
+    assert not agent.table.values.any()
+
+
+def test_who_moves_first_is_random(person, capsys):
+    env = script.pettingzoo.make("aec", "nim-v0")
+    agent = script.agents.QLearningAgent(env.observation_space("player_0"), env.action_space("player_0"))
+    turns = []
+    for seed in range(10):
+        person()
+        script.play(agent, seed=seed)
+        turns.append(re.search(r"Your turn|AI's turn", capsys.readouterr().out)[0])
+    assert set(turns) == {"Your turn", "AI's turn"}
+
+
+def test_the_seed_and_the_hyperparameters(person):
+    tables = []
+    for changed in ({}, {}, {"seed": 1}, {"epsilon": 1.0}, {"learning_rate": 0.1}):
+        person()
+        agent, _ = script.main(script.Args(**{"games": 100, "seed": 0, **changed}))
+        tables.append(agent.q_values(NimRules().all_positions()))
+    np.testing.assert_array_equal(tables[0], tables[1])
+    assert not any(np.array_equal(tables[0], table) for table in tables[2:])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("games", -1), ("seed", -1), ("epsilon", 2.0), ("learning_rate", -1.0)]
+)
+def test_wrong_values(name, value, refused):
+    with refused(str(value)):
+        script.main(script.Args(**{name: value}))

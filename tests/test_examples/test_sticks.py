@@ -1,0 +1,107 @@
+"""System 3: Q-learning on one heap of sticks."""
+
+import re
+
+import numpy as np
+import pytest
+import sticks
+
+from nim_env import NimRules, theory
+
+RULES = NimRules((10,), 3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_every_game_from_300_to_2000_is_won(seed, monkeypatch):
+    """The published result."""
+    monkeypatch.setattr(sticks, "save_figure", lambda *_: None)
+    _, won = sticks.main(sticks.Args(seed=seed))
+    assert len(won) == 2000
+    assert not all(won[:300])
+    assert all(won[300:])
+
+
+def test_the_table_and_the_seed(capsys, tmp_path):
+    args = sticks.Args(games=300, table=True)
+    agent, won = sticks.main(args)
+    table = sticks.q_table(agent, RULES)
+    assert table.index.tolist() == list(range(10, 0, -1))
+    np.testing.assert_array_equal(
+        table.isna().to_numpy(), [[take > left for take in (1, 2, 3)] for left in table.index]
+    )
+    for left in (2, 3, 4):  # a positive value is of a move that wins
+        assert (table.loc[left] > 0).tolist() == theory.winning_action_mask(RULES, [left]).astype(bool).tolist()
+    assert table.loc[1].tolist()[0] == -1
+    shown = capsys.readouterr().out
+    assert re.search(r"^1 +-1\.00 +- +-$", shown, re.MULTILINE)
+    assert f"AI won {sum(won)} of 300 games.\nOf the last 100 games it won {sum(won[-100:])}." in shown
+    assert (tmp_path / "results" / "sticks.png").read_bytes().startswith(b"\x89PNG")
+    sticks.main(args)
+    assert capsys.readouterr().out == shown
+
+
+def test_hyperparameters_change_what_is_learned(monkeypatch):
+    monkeypatch.setattr(sticks, "save_figure", lambda *_: None)
+    tables = [
+        sticks.main(sticks.Args(games=50, **changed))[0].table.values.tolist()
+        for changed in ({}, {"learning_rate": 0.5}, {"gamma": 0.5}, {"epsilon": 1.0})
+    ]
+    assert all(tables.count(table) == 1 for table in tables)
+
+
+def test_games_are_printed_move_by_move(capsys):
+    _, won = sticks.main(sticks.Args(games=3, sticks=7, verbose=True))
+    games = capsys.readouterr().out.split("New game: 7 sticks.")[1:]
+    assert len(games) == 3
+    for game, is_won in zip(games, won, strict=True):
+        moves = re.findall(r"(AI|Opponent) takes (\d)", game)
+        assert sum(int(count) for _, count in moves) == 7
+        assert is_won == (moves[-1][0] == "Opponent")  # the player who takes the last stick loses
+        assert ("AI wins." if is_won else "AI loses.") in game
+
+
+def test_games_against_a_person_teach(person, capsys):
+    # A game is won against the AI's 1, 1, 1; 9 and x are refused.
+    person("9", "x", "1", "2", "3", "1", "-1")
+    agent, won = sticks.main(sticks.Args(opponent="human"))
+    shown = capsys.readouterr().out
+    assert won == [False]
+    assert shown.count("New game: 10 sticks.\nAI takes 1.\n9 stick(s) left. Your turn.") == 2
+    assert shown.count("Invalid move, try again.") == 2
+    assert agent.q_values([1])[0] == -1
+    assert "Goodbye." in shown
+    assert "AI won 0 of 1 games." in shown
+
+
+def test_practice_comes_before_a_person(person, capsys):
+    person("1")
+    _, won = sticks.main(sticks.Args(opponent="human", practice=2000))
+    assert not won
+    assert re.search(r"9 stick\(s\) left.*AI takes 3\.\n5 stick\(s\) left", capsys.readouterr().out, re.DOTALL)
+
+
+def test_the_graph_rolls_over_its_window():
+    won = [True, False, False, True, True, True]
+    for window, expected in ((1, won), (3, [1, 1 / 2, 1 / 3, 1 / 3, 2 / 3, 1])):
+        (line,) = sticks.plot(won, sticks.Args(window=window)).axes[0].lines
+        np.testing.assert_allclose(line.get_ydata(), expected)
+        assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("games", -1), ("practice", -1), ("sticks", 0), ("window", 0), ("seed", -1), ("picture", "figure.txt")],
+)
+def test_wrong_values(name, value, refused):
+    value = sticks.Path(value) if name == "picture" else value
+    with refused(f"--{name}", str(value)):
+        sticks.main(sticks.Args(**{name: value}))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("max_take", 0), ("opponent", "take-0"), ("epsilon", -1.0), ("learning_rate", 2.0), ("gamma", 2.0)],
+)
+def test_wrong_values_of_the_game_and_the_agent(name, value, refused):
+    with refused(str(value)):
+        sticks.main(sticks.Args(**{name: value}))
