@@ -1,212 +1,161 @@
-"""Minimax-Q learns Nim with five, six and seven heaps, from thousands of games at once.
+"""Trains minimax-Q (Littman 1994) by self-play until it masters Nim with five, six and seven heaps.
 
-Every episode starts from a random position; the exact answer then says in what share of all winning positions
-the agent plays a winning move (its expert mastery). With learning rate 1 and no discount a value is 0 until it is
-proven to be 1 or -1, so what the agent knows is right, and learning is a matter of getting everywhere: the share
-of random moves may be small, since among unknown moves it takes any.
+A vector environment starts every episode from a random position. Expert mastery (Zhou and Riis 2022,
+arXiv:2205.12787), the fraction of all winning positions in which the agent plays a winning move, is computed
+exactly. With learning rate 1 and no discount a value stays 0 until it is proven to be 1 or -1, so a small ε is
+enough: among actions of value 0 the agent chooses at random.
+
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
 
 import itertools
-import math
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from script import check_at_least, check_picture, checking_arguments, fail, run, save
-
 import gymnasium as gym
 import matplotlib.pyplot as plt
-from rich import box
-from rich.console import Console
-from rich.table import Table
-from tqdm import tqdm
+import pandas as pd
+from matplotlib.figure import Figure
 
 import agents
 from nim_env import NimRules, evaluation, solver
 
-try:
-    import resource
-except ImportError:  # it is a module of Unix
-    resource = None
+from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, fail, run, save_figure
 
-GAMES_A_RUN = 500_000  # so that a run's history stays small
+EPISODES_PER_RUN = 500_000  # limits the memory that the history of a training run takes
 
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
     """Starting heap sizes of the largest board."""
     boards: int = 3
-    """How many boards: the largest, the one without its last heap, and so on."""
+    """The number of boards: the largest, the one without its last heap, and so on."""
     misere: bool = False
-    """Whether taking the last object loses."""
+    """Whether the player who takes the last object loses."""
     mastery: float = 0.999
-    """The expert mastery at which a board is done, above 0 and at most 1."""
+    """The expert mastery at which training ends, above 0 and at most 1."""
     num_envs: int = 4096
-    """How many games are played at once."""
+    """The number of environments in the vector environment."""
     epsilon: float = 0.1
-    """The share of random moves, 0 to 1."""
+    """The probability of a random action in training, 0 to 1."""
     seed: int = 0
-    """The same seed gives the same games; when mastery is measured depends on the machine."""
+    """The random seed."""
     picture: Path = Path("results/master_large_nim.png")
-    """Where mastery against moves is drawn."""
+    """Where the learning curves are saved."""
 
 
-class Progress:
-    """How far the agent has come on a board.
-
-    Measured whenever the moves have doubled, and as often between as takes a tenth of the time at most.
-    """
-
-    def __init__(self, rules: NimRules, arguments: Arguments, bar: tqdm) -> None:
-        self.rules, self.arguments, self.bar = rules, arguments, bar
-        self.moves, self.seconds = 0, 0.0
-        self.next_moves, self.next_seconds = rules.n_positions // 10, math.inf
-        self.seen: list[tuple[int, float]] = []  # moves and mastery
-
-    @property
-    def mastery(self) -> float:
-        return self.seen[-1][1] if self.seen else 0.0
-
-    @property
-    def is_done(self) -> bool:
-        return self.mastery >= self.arguments.mastery
-
-    def begin(self) -> None:
-        """Starts the clock of a training run."""
-        self.episodes, self.since = 0, time.perf_counter()
-
-    def __call__(self, agent: agents.Agent, history: agents.History) -> bool:
-        """Looks at the agent if it is time to; says whether the run goes on."""
-        moves = int(history.lengths[self.episodes :].sum())
-        self.moves, self.episodes = self.moves + moves, len(history.lengths)
-        self.bar.update(moves)
-        now = time.perf_counter()
-        self.seconds, self.since = self.seconds + now - self.since, now
-        if self.moves >= self.next_moves or self.seconds >= self.next_seconds:
-            self.seen.append((self.moves, evaluation.mastery(self.rules, agent).expert))
-            self.bar.write(
-                f"{self.seconds:7.1f} s {self.moves / 1e6:8.1f} M moves {self.rate / 1e6:5.2f} M/s  "
-                f"mastery {100 * self.mastery:8.4f} %  memory {memory()}"
-            )
-            self.since = time.perf_counter()
-            self.next_moves = 2 * self.moves
-            self.next_seconds = self.seconds + max(10 * (self.since - now), self.seconds / 20)
-        return not self.is_done
-
-    @property
-    def rate(self) -> float:
-        return self.moves / self.seconds
-
-    @property
-    def name(self) -> str:
-        return "-".join(map(str, self.rules.heaps))
+def main(args: Args) -> pd.DataFrame:
+    check_at_least(1, boards=args.boards, num_envs=args.num_envs)
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    if not 0 < args.mastery <= 1:
+        fail(f"--mastery must be above 0 and at most 1; got {args.mastery}")
+    if args.boards > len(args.heaps):
+        fail(f"--boards must be at most the number of heaps, {len(args.heaps)}; got {args.boards}")
+    with checking_args():
+        sizes = range(len(args.heaps) - args.boards + 1, len(args.heaps) + 1)
+        boards = [NimRules(args.heaps[:size], misere=args.misere) for size in sizes]
+        solver.iter_positions(boards[-1])  # rejects a board that is too large for exact evaluation
+        make(args, boards[-1])
+    curves = pd.concat([train(args, rules) for rules in boards], ignore_index=True)
+    summary = curves.groupby("heaps", sort=False).tail(1)
+    summary = summary.assign(moves_per_second=(summary.moves / summary.seconds).astype(int))
+    print(f"\n{summary.to_string(index=False, float_format='{:.4f}'.format)}\n(evaluation is not in the seconds)")
+    save_figure(plot(args, curves), args.picture)
+    return curves
 
 
-def main(arguments: Arguments) -> None:
-    check_picture(arguments.picture)
-    check_at_least(1, boards=arguments.boards, num_envs=arguments.num_envs)
-    check_at_least(0, seed=arguments.seed)
-    if not 0 < arguments.mastery <= 1:
-        fail(f"--mastery must lie above 0 and at most 1; got {arguments.mastery}")
-    if arguments.boards > len(arguments.heaps):
-        fail(f"--boards must be at most the number of heaps, {len(arguments.heaps)}; got {arguments.boards}")
-    with checking_arguments():
-        sizes = [arguments.heaps[: len(arguments.heaps) - left_out] for left_out in range(arguments.boards)]
-        boards = [NimRules(heaps, misere=arguments.misere) for heaps in reversed(sizes)]
-        for rules in boards:
-            solver.iter_positions(rules)  # what is too large is refused before anything is learned
-            make(arguments, rules)
-    found = [master(arguments, rules) for rules in boards]
-    Console().print(table_of(found))
-    save(picture_of(found), arguments.picture)
-
-
-def make(arguments: Arguments, rules: NimRules) -> tuple[gym.vector.VectorEnv, agents.MinimaxQAgent]:
-    """The games of a board and an agent that knows nothing."""
-    env = gym.make_vec(
+def make(args: Args, rules: NimRules) -> tuple[gym.vector.VectorEnv, agents.MinimaxQAgent]:
+    """The vector environment of a board and an untrained agent."""
+    envs = gym.make_vec(
         "nim_env:Nim-v0",
-        num_envs=arguments.num_envs,
+        num_envs=args.num_envs,
         heaps=rules.heaps,
         misere=rules.misere,
         opponent=None,
         random_start=True,
     )
     agent = agents.MinimaxQAgent(
-        env.single_observation_space,
-        env.single_action_space,
+        envs.single_observation_space,
+        envs.single_action_space,
         learning_rate=1.0,
         gamma=1.0,
-        epsilon=arguments.epsilon,
-        seed=arguments.seed,
+        epsilon=args.epsilon,
+        seed=args.seed,
     )
-    return env, agent
+    return envs, agent
 
 
-def master(arguments: Arguments, rules: NimRules) -> Progress:
-    """Learns a board."""
-    env, agent = make(arguments, rules)
-    with tqdm(unit=" moves", unit_scale=True, leave=False, disable=None) as bar:
-        progress = Progress(rules, arguments, bar)
-        table = f"{agent.table.values.nbytes / 1e6:,.1f} MB"
-        bar.write(
-            f"{progress.name}: {rules.n_positions:,} positions, {rules.n_actions} actions, a table of {table}"
-        )
-        runs = itertools.count(arguments.seed)
-        while not progress.is_done:
-            progress.begin()
-            agents.train(agent, env, GAMES_A_RUN, seed=next(runs), callback=progress)
-    return progress
+def train(args: Args, rules: NimRules) -> pd.DataFrame:
+    """Trains an agent until it masters a board; returns its learning curve."""
+    envs, agent = make(args, rules)
+    print(f"{rules}: {rules.n_positions:,} positions, a table of {agent.table.values.nbytes / 1e6:,.1f} MB")
+    callback = EvaluationCallback(rules, args.mastery)
+    for seed in itertools.count(args.seed):
+        history = agents.train(agent, envs, EPISODES_PER_RUN, seed=seed, callback=callback)
+        if callback.is_mastered:
+            break
+        callback.finish_run(history)
+    curve = pd.DataFrame(callback.evaluations, columns=["moves", "seconds", "mastery"])
+    curve.insert(0, "heaps", "-".join(map(str, rules.heaps)))
+    curve.insert(1, "positions", rules.n_positions)
+    return curve
 
 
-def memory() -> str:
-    """The most memory that this process has had."""
-    if resource is None:
-        return "unknown"
-    unit = 1 if sys.platform == "darwin" else 1024
-    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 1e6:,.0f} MB"
+class EvaluationCallback:
+    """Evaluates the agent at intervals that double at first; ends training once it masters the board."""
+
+    def __init__(self, rules: NimRules, mastery: float) -> None:
+        self.rules, self.mastery = rules, mastery
+        self.evaluations: list[tuple[int, float, float]] = []  # moves, seconds of training, mastery
+        self.is_mastered = False
+        self.next_evaluation = rules.n_positions // 10  # in episodes
+        self.previous_episodes = self.previous_moves = 0  # of finished training runs
+        self.start = time.perf_counter()
+
+    def __call__(self, agent: agents.Agent, history: agents.History) -> bool:
+        episodes = self.previous_episodes + len(history.lengths)
+        if episodes >= self.next_evaluation:
+            moves = self.previous_moves + int(history.lengths.sum())
+            seconds = time.perf_counter() - self.start
+            mastery = evaluation.mastery(self.rules, agent).expert
+            print(f"{seconds:8.1f} s {moves / 1e6:8.2f} million moves, expert mastery {100 * mastery:8.4f} %")
+            self.evaluations.append((moves, seconds, mastery))
+            self.is_mastered = mastery >= self.mastery
+            self.next_evaluation = episodes + min(episodes, 3 * self.rules.n_positions)
+            self.start = time.perf_counter() - seconds  # leaves the evaluation out
+        return not self.is_mastered
+
+    def finish_run(self, history: agents.History) -> None:
+        """Counts the episodes of a training run that ended before the board was mastered."""
+        self.previous_episodes += len(history.lengths)
+        self.previous_moves += int(history.lengths.sum())
 
 
-def table_of(found: list[Progress]) -> Table:
-    """What each board took."""
-    table = Table(caption="measuring mastery is not counted", box=box.SIMPLE_HEAD, pad_edge=False)
-    for column in ("heaps", "positions", "mastery", "moves", "seconds", "moves/s"):
-        table.add_column(column, justify="left" if column == "heaps" else "right")
-    for progress in found:
-        table.add_row(
-            progress.name,
-            f"{progress.rules.n_positions:,}",
-            f"{100 * progress.mastery:.4f} %",
-            f"{progress.moves / 1e6:.1f} M",
-            f"{progress.seconds:.1f}",
-            f"{progress.rate / 1e6:.2f} M",
-        )
-    return table
-
-
-def picture_of(found: list[Progress]) -> plt.Figure:
-    """Mastery against moves, a line for each board."""
+def plot(args: Args, curves: pd.DataFrame) -> Figure:
+    """Expert mastery by moves, a line for each board."""
     figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
-    for progress in found:
-        moves, mastery = zip(*progress.seen, strict=True)
-        label = f"{progress.name}, {progress.rules.n_positions:,} positions, {progress.seconds:,.0f} s"
-        axes.plot(moves, [100 * share for share in mastery], marker=".", label=label)
+    for heaps, curve in curves.groupby("heaps", sort=False):
+        last = curve.iloc[-1]
+        label = f"{heaps}: {last.positions:,} positions, {last.seconds:,.0f} s"
+        axes.plot(curve.moves, curve.mastery, marker=".", label=label)
     axes.set(
-        title="Minimax-Q from random starts, in " + ("misère play" if found[0].rules.misere else "normal play"),
-        xlabel="moves played",
-        ylabel="winning positions played right, in %",
+        title=f"Minimax-Q by self-play from random positions, {'misère' if args.misere else 'normal'} play",
+        xlabel="training moves",
+        ylabel="expert mastery (fraction of winning positions\nin which a winning move is played)",
         xscale="log",
-        ylim=(0, 102),
+        ylim=(0, 1.02),
     )
+    axes.yaxis.set_major_formatter("{x:.0%}")
     axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
+    figure.legend(title="heaps: positions, training time", loc="outside lower center")
     return figure
 
 
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

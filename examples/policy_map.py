@@ -1,169 +1,242 @@
-"""A player of two heaps, looked into: what it does in every position, what it believes of it, and what is true.
+"""Draws what a player of two heaps does and believes in every position, beside the exact solution.
 
-Four pictures: the player's moves, mistakes framed, over its values; the exact ones; how probably it wins from
-every position against an opponent, exactly; and a learner's mastery and exploitability over its training games.
-The player is a learner trained on the spot or any other: --player my.agent, expert or my_file.py:my_function.
+The figure has four panels: the player's values and moves, with its mistakes framed; the exact values and winning
+moves; its win probability from every position; and the mastery and exploitability of an agent in training. All
+but the agent's own values are exact.
+The player is an agent that the script trains by Q-learning (Watkins 1989), minimax-Q (Littman 1994) or win
+counting, or any other: --player my.agent, --player expert or --player my_file.py:my_function.
+
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from script import check_at_least, check_picture, checking_arguments, run, save
-
+import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import seaborn as sns
-from learners import SELF_PLAY, Training, is_defined, make, name_of, percent, train
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
-from players import entrant
+from numpy.typing import NDArray
 
 import agents
 from nim_env import NimRules, evaluation, solver, theory
-from nim_env.policies import Policy, as_policy
+from nim_env.policies import PolicyLike, tabulate
 
-Progress = dict[int, tuple[float, float]]  # by games played: expert mastery and exploitability
-MOST_WITH_MOVES = 17  # sizes of a heap; of more the moves could not be read
+from common import (
+    FIGURE_SUFFIXES,
+    check_at_least,
+    check_output,
+    checking_args,
+    fail,
+    load_player,
+    percent,
+    run,
+    save_figure,
+)
+
+LEARNERS: dict[str, type[agents.Agent]] = {
+    "q-learning": agents.QLearningAgent,
+    "minimax-q": agents.MinimaxQAgent,
+    "win-counting": agents.WinCountAgent,
+}
 
 
 @dataclass
-class Arguments(Training):
+class Args:
     """The options of this script."""
 
     heaps: tuple[int, int] = (9, 9)
     """Two starting heap sizes."""
     max_take: int | None = None
     """The most objects one move may take; None for no limit."""
-    games: int = 3_000
-    """Training games."""
+    misere: bool = False
+    """Whether the player who takes the last object loses."""
     learner: Literal["q-learning", "minimax-q", "win-counting"] = "q-learning"
-    """Who learns."""
-    teacher: str | None = None
-    """self-play, random, take-N or expert; by default self-play, and random for win-counting."""
+    """The agent to train."""
+    opponent: str | None = None
+    """Trained against: self-play, random, take-N or expert; by default self-play (win-counting: random)."""
     player: str | None = None
-    """Instead of a learner: random, take-N, expert, the file of a saved agent or model, or file.py:function."""
-    opponent: str = "random"
-    """Against whom the chances to win are drawn: random, take-N or expert."""
-    checkpoints: int = 40
-    """How often the learner is measured in training, at ever wider intervals."""
+    """Another player instead: random, take-N, expert, file.py:function, or the file of a saved agent or model."""
+    eval_opponent: str = "random"
+    """The opponent of the win probabilities: random, take-N or expert."""
+    episodes: int = 3_000
+    """Training episodes."""
+    learning_rate: float = 0.2
+    """The learning rate of Q-learning and minimax-Q, 0 to 1."""
+    gamma: float = 1.0
+    """Their discount factor, 0 to 1."""
+    epsilon: float = 0.2
+    """Their probability of a random action in training, 0 to 1."""
+    n_evals: int = 40
+    """The number of evaluations in training, at growing intervals."""
+    seed: int = 0
+    """The random seed."""
     picture: Path = Path("results/policy_map.png")
-    """Where the pictures are saved."""
+    """Where the figure is saved."""
 
 
-def main(arguments: Arguments) -> None:
-    check_picture(arguments.picture)
-    check_at_least(1, games=arguments.games, checkpoints=arguments.checkpoints)
-    with checking_arguments():
-        rules = arguments.rules
-        solver.iter_positions(rules)  # what is too large is refused before anything is learnt
-        as_policy(arguments.opponent, rules, "opponent")
-        if arguments.player is not None:
-            player, progress, name = entrant(arguments.player, rules, "--player"), {}, arguments.player
+def main(args: Args) -> dict[str, Any]:
+    check_at_least(1, episodes=args.episodes, n_evals=args.n_evals)
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    opponent = args.opponent or ("random" if args.learner == "win-counting" else "self-play")
+    with checking_args():
+        rules = NimRules(args.heaps, args.max_take, args.misere)
+        eval_opponent = load_player(args.eval_opponent, rules)
+        if args.player:
+            name, player, env = args.player, load_player(args.player, rules), None
         else:
-            player, progress, name = learn(arguments)
-        found = evaluation.mastery(rules, player)
-    right = f"{percent(found.expert)} % of {found.winning_positions} winning positions played right"
-    champion = f"it is {'a' if found.champion else 'no'} champion"
-    gain = f"a best response gains {evaluation.exploitability(rules, player):.4f} over perfect play"
-    print(f"{name}:\n{right};\n{champion}: {gain}.")
-    save(picture_of(arguments, as_policy(player, rules), found, progress, name), arguments.picture)
+            setting = "by self-play" if opponent == "self-play" else f"against {opponent}"
+            name = f"{args.learner} after {args.episodes:,} training episodes {setting}"
+            player, env = make(args, opponent)
+        evaluation.win_probability(rules, player, eval_opponent)  # rejects large games and illegal actions
+    curve = None if env is None else train(args, rules, player, env)
+    mastery, exploitability = evaluation.mastery(rules, player), evaluation.exploitability(rules, player)
+    print(f"{name}:")
+    print(f"expert mastery: {percent(mastery.expert)} % of {mastery.winning_positions} winning positions")
+    print(f"champion mastery: {'yes' if mastery.champion else 'no'}")
+    print(f"exploitability: {exploitability:.4f}")
+    figure = plot(args, rules, player, eval_opponent, mastery.mistakes, curve)
+    figure.suptitle(f"{rules}: {name}\n(↓3 takes 3 objects from the first heap, ←3 from the second)")
+    save_figure(figure, args.picture)
+    return {
+        "player": player,
+        "mastery": mastery,
+        "exploitability": exploitability,
+        "learning_curve": curve,
+        "figure": figure,
+    }
 
 
-def learn(arguments: Arguments) -> tuple[agents.Agent, Progress, str]:
-    """A learner, how it came on, and what to call it."""
-    rules = arguments.rules
-    teacher = arguments.teacher or (SELF_PLAY if is_defined(arguments.learner, SELF_PLAY) else "random")
-    agent, env = make(arguments, arguments.learner, teacher)
-    _, progress = train(
-        arguments,
-        agent,
-        env,
-        arguments.checkpoints,
-        lambda agent: (evaluation.mastery(rules, agent).expert, evaluation.exploitability(rules, agent)),
-        "training",
+# --- Environment and agent ------------------------------------------------------------------------
+
+
+def make(args: Args, opponent: str) -> tuple[agents.Agent, gym.Env | gym.vector.VectorEnv]:
+    """An untrained agent and its environment."""
+    agent_class = LEARNERS[args.learner]
+    if not (agent_class.supports_self_play if opponent == "self-play" else agent_class.supports_single_agent):
+        fail(f"--learner {args.learner} cannot be trained against --opponent {opponent}")
+    game = {
+        "heaps": args.heaps,
+        "max_take": args.max_take,
+        "misere": args.misere,
+        "opponent": None if opponent == "self-play" else opponent,
+    }
+    if args.learner == "win-counting":  # its counts are its exploration, and a batch would update them late
+        env = gym.make("nim_env:Nim-v0", **game)
+        return agents.WinCountAgent(env.observation_space, env.action_space, seed=args.seed), env
+    envs = gym.make_vec("nim_env:Nim-v0", num_envs=64, **game)
+    agent = agent_class(
+        envs.single_observation_space,
+        envs.single_action_space,
+        learning_rate=args.learning_rate,
+        gamma=args.gamma,
+        epsilon=args.epsilon,
+        seed=args.seed,
     )
-    return agent, progress, f"{arguments.learner} after {arguments.games:,} games, taught by {teacher}"
+    return agent, envs
 
 
-def picture_of(
-    arguments: Arguments, player: Policy, found: evaluation.Mastery, progress: Progress, name: str
-) -> plt.Figure:
-    """The four pictures; three of a player that was not trained here."""
-    rules = arguments.rules
+# --- Training -------------------------------------------------------------------------------------
+
+
+def train(args: Args, rules: NimRules, agent: agents.Agent, env: gym.Env | gym.vector.VectorEnv) -> pd.DataFrame:
+    """Trains an agent; returns its expert mastery and exploitability by training episodes."""
+    due = np.geomspace(1, args.episodes, args.n_evals).round().tolist()
+    curve = []
+
+    def evaluate(agent: agents.Agent, history: agents.History) -> None:
+        episodes = len(history.returns)
+        if due and episodes >= due[0]:
+            due[:] = [n for n in due if n > episodes]
+            expert = evaluation.mastery(rules, agent).expert
+            curve.append((episodes, expert, evaluation.exploitability(rules, agent)))
+
+    agents.train(agent, env, args.episodes, seed=args.seed, callback=evaluate)
+    return pd.DataFrame(curve, columns=["episodes", "expert mastery", "exploitability"]).set_index("episodes")
+
+
+# --- Figure ---------------------------------------------------------------------------------------
+
+
+def plot(
+    args: Args,
+    rules: NimRules,
+    player: PolicyLike,
+    eval_opponent: PolicyLike,
+    mistakes: NDArray[np.int64],
+    curve: pd.DataFrame | None,
+) -> Figure:
+    """The four panels; three for a player that was not trained here."""
     positions = np.stack(np.indices(rules.shape), axis=-1)  # shape (size, size, 2)
-    figure, axes = plt.subplots(2, 2, figsize=(13, 11.5), layout="constrained")
+    figure, ((own, exact), (wins, training)) = plt.subplots(2, 2, figsize=(13, 12), layout="constrained")
+
     if isinstance(player, agents.QLearningAgent | agents.MinimaxQAgent):
         values = np.where(rules.action_mask(positions) != 0, player.q_values(positions), -np.inf).max(axis=-1)
-        title = "What it believes and does (mistakes framed)"
+        title = "The player's values and moves (mistakes framed)"
     else:
         values = -solver.best_response(rules, player).afterstate_values(positions)
-        title = "What it does, and gets against a best response (mistakes framed)"
-    draw(axes[0, 0], rules, values, moves_of(player, rules, positions), title, "value")
-    width = min(2.5, 25 / max(rules.shape))
-    for first, second in found.mistakes:
-        axes[0, 0].add_patch(Rectangle((second, first), 1, 1, fill=False, edgecolor="black", linewidth=width))
-    truth = solver.solve(rules, arguments.gamma).values(positions)
-    winning = theory.winning_action_mask(rules, positions)
-    draw(axes[0, 1], rules, truth, winning, "The truth (moves that win)", "value")
-    chances = evaluation.win_probability(rules, player, arguments.opponent, moves_first=True, heaps=positions)
-    title = f"How probably it wins against {arguments.opponent}, moving first"
-    draw(axes[1, 0], rules, 2 * np.asarray(chances) - 1, None, title, "probability of winning", ticks=(0, 0.5, 1))
-    if progress:
-        expert, exploitability = zip(*progress.values(), strict=True)
-        axes[1, 1].plot([*progress], expert, marker=".", label="expert mastery")
-        axes[1, 1].plot([*progress], exploitability, marker=".", label="exploitability")
-        axes[1, 1].set(title="While it learns", xlabel="training games", xscale="log", ylim=(-0.02, 1.02))
-        axes[1, 1].grid(alpha=0.3)
-        axes[1, 1].legend()
+        title = "The player's moves and best-response values (mistakes framed)"
+    likely_moves = tabulate(rules, player).action_probabilities(positions) > 0.499  # half or more
+    draw_map(own, rules, values, title, "value", moves=likely_moves)
+    for first, second in mistakes:
+        width = min(2.5, 25 / max(rules.shape))
+        own.add_patch(Rectangle((second, first), 1, 1, fill=False, linewidth=width, clip_on=False))
+
+    exact_values = solver.solve(rules, args.gamma).values(positions)
+    winning_moves = theory.winning_action_mask(rules, positions) != 0
+    draw_map(
+        exact, rules, exact_values, "The exact solution: values and winning moves", "value", moves=winning_moves
+    )
+
+    probabilities = evaluation.win_probability(rules, player, eval_opponent, moves_first=True, heaps=positions)
+    title = f"The player's win probability against {args.eval_opponent}, moving first"
+    draw_map(wins, rules, probabilities, title, "win probability", minimum=0)
+
+    if curve is None:
+        training.set_axis_off()
     else:
-        axes[1, 1].set_axis_off()
-    figure.suptitle(f"{name_of(rules)}: {name}")
+        curve.plot(ax=training, marker=".", logx=True, ylim=(-0.02, 1.02), xlabel="training episodes", grid=True)
+        training.set_title("Expert mastery and exploitability in training")
     return figure
 
 
-def moves_of(player: Policy, rules: NimRules, positions: np.ndarray) -> np.ndarray:
-    """The moves that a player makes at least every second time: booleans of shape (size, size, n_actions)."""
-    unfinished = positions.reshape(-1, 2)[1:]
-    made = np.zeros((*positions.shape[:2], rules.n_actions), dtype=bool)
-    probabilities = player.action_probabilities(unfinished, rules.action_mask(unfinished))
-    made.reshape(-1, rules.n_actions)[1:] = np.asarray(probabilities) > 0.499
-    return made
-
-
-def draw(
-    axes: plt.Axes,
+def draw_map(
+    axes: Axes,
     rules: NimRules,
-    values: np.ndarray,
-    moves: np.ndarray | None,
+    values: NDArray[np.float64],
     title: str,
     unit: str,
-    ticks: tuple[float, ...] = (-1, 0, 1),
+    minimum: int = -1,
+    moves: NDArray[np.bool_] | None = None,
 ) -> None:
-    """A heat map of values from -1 to 1, with moves as arrows: down for the first heap, left for the second."""
-    is_over = np.arange(values.size).reshape(values.shape) == 0
-    labels = None
-    if moves is not None and max(rules.shape) <= MOST_WITH_MOVES:
-        names = np.array([f"{'↓←'[heap]}{count}" for heap, count in rules.moves])
-        labels = np.array([["\n".join(names[cell > 0]) for cell in row] for row in moves])
+    """A heat map of one value for each position, up to 1, with moves as arrows."""
+    labels: NDArray[np.str_] | None = None
+    if moves is not None and max(rules.shape) <= 17:  # in smaller cells they cannot be read
+        arrows = np.array([f"{'↓←'[heap]}{count}" for heap, count in rules.moves])
+        labels = np.array([["\n".join(arrows[cell]) for cell in row] for row in moves])
     sns.heatmap(
         values,
-        vmin=-1,
+        vmin=minimum,
         vmax=1,
         cmap="vlag_r",
-        mask=is_over,
-        annot=labels if labels is not None else False,
+        mask=np.arange(values.size).reshape(values.shape) == 0,  # the game is over
+        annot=labels,
         fmt="",
         annot_kws={"fontsize": 9},
-        cbar_kws={"label": unit, "ticks": [-1, 0, 1]},
+        cbar_kws={"label": unit},
         ax=axes,
     )
-    axes.collections[0].colorbar.set_ticklabels([f"{tick:g}" for tick in ticks])
     axes.invert_yaxis()
     axes.tick_params(axis="y", rotation=0)
     axes.set(title=title, xlabel="objects in the second heap", ylabel="objects in the first heap")
 
 
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)
