@@ -1,113 +1,313 @@
-"""Play Nim in your browser: against the expert, random play, take-3, or an agent, trained there or loaded.
+"""Play Nim in your browser: against the expert, random play, take-3, or an agent, trained on the spot or saved.
 
-Pick a game and an opponent, and take objects by clicking: the one you click goes, with all that lie on it, which
-are marked under the pointer. With the keyboard, Tab goes from heap to heap, the arrow keys go within and between
-heaps, and Enter takes. Two switches show what your opponent thinks of each of your moves, and which truly win.
+This script plays the opponent and keeps the game. The page itself is the HTML, CSS and JavaScript of the folder
+page/, which reads the game from /state and changes it by /move, /undo and /new. Both run on this machine alone.
+
+Needs pip install -e ".[examples,browser]".
 """
 
 from __future__ import annotations
 
-import errno
-import logging
-import secrets
+import re
 import socket
-import sys
-from dataclasses import dataclass
-from functools import partial
+import webbrowser
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from script import check_at_least, checking_arguments, fail, need, run
+import gymnasium as gym
+import numpy as np
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 
-need("nicegui", extras="examples,browser")
+import agents
+from nim_env import NimRules, theory
+from nim_env.policies import PolicyLike, as_policy, sample
 
-from browser_games import Loaded, Seats, new_name  # noqa: E402
-from browser_page import STYLE, Page  # noqa: E402
-from nicegui import app, ui  # noqa: E402
-from players import board_learnt, fitting, is_model, is_saved, library_of, saved_agent  # noqa: E402
+from common import check_at_least, checking_args, fail, load_player, run
 
-import agents  # noqa: E402
+LEARNERS = {
+    "q-learning": agents.QLearningAgent,
+    "minimax-q": agents.MinimaxQAgent,
+    "win-counting": agents.WinCountAgent,
+}
+MAX_HEAPS, MAX_OBJECTS = 15, 50  # what a screen can show
+MAX_EPISODES, MAX_VALUES = 200_000, 50_000_000  # what is trained in a minute, in 400 MB
 
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
+    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    """Starting heap sizes of the first game; the page can change these three."""
+    max_take: int | None = None
+    """The most objects one move may take; None for no limit."""
+    misere: bool = True
+    """Whether taking the last object loses."""
+    agents: tuple[str, ...] = ()
+    """Opponents to offer, made for this game: files of saved agents or models, or file.py:function. The first of
+    them is the opponent of the first game."""
     port: int = 8080
-    """Where the page is: http://127.0.0.1:PORT. 0 takes any port that is free."""
-    host: str = "127.0.0.1"
-    """Which of this machine's addresses the page is at; 0.0.0.0, all of them, lets others in."""
+    """The page is at http://127.0.0.1:PORT. 0 takes a free port."""
     browser: bool = True
-    """Whether your browser is opened at the page."""
-    agents: tuple[Path, ...] = ()
-    """Files of saved agents, or models of sb3_self_play.py or rllib_self_play.py, to play against."""
+    """Whether to open the page in your browser."""
     seed: int | None = None
-    """The same seed gives every browser the same opponents and draws; drawn when not given."""
+    """Seeds the opponent's moves, its training and the draw of who moves first."""
 
 
-def main(arguments: Arguments) -> None:
-    check_at_least(0, seed=arguments.seed or 0)
-    loaded: dict[str, Loaded] = {}
-    with checking_arguments():
-        for path in arguments.agents:
-            if not is_saved(path):
-                fail(f"--agents {path} is no file or folder of a saved agent or model")
-            loaded[new_name(path.name, loaded)] = from_file(path)
-    port = free_port(arguments.host, arguments.port)
-    seats = Seats(loaded, arguments.seed)
-    ui.add_css(STYLE, shared=True)
-    ui.page("/", title="Nim")(lambda: Page(seats.of(app.storage.browser["id"])))
-    address = f"http://{reached_at(arguments.host)}:{port}"
-    app.on_startup(lambda: print(f"Nim is at {address} (Ctrl-C stops it)", flush=True))
-    app.on_shutdown(seats.stop_training)
-    logging.getLogger("nicegui").addFilter(is_news)
-    sys.setswitchinterval(0.0005)  # so that trainings leave the page its turn more often
-    ui.run(
-        host=arguments.host,
-        port=port,
-        title="Nim",
-        favicon="🟤",
-        language="en-US",
-        show=arguments.browser,
-        reload=False,
-        show_welcome_message=False,
-        storage_secret=secrets.token_hex(32),  # cookies are forgotten with the games when the server stops
-        session_middleware_kwargs={"session_cookie": f"nim-{port}"},  # so that two servers have two
+# --- The game -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is chosen in the dialog of the page."""
+
+    heaps: str
+    max_take: int | None
+    misere: bool
+    opponent: str = "expert"
+    """A policy's name, one of LEARNERS, or an opponent of the command line."""
+    episodes: int = 10_000
+    """Training episodes, of LEARNERS only."""
+    first: str = "random"
+    """Who moves first: you, opponent or random."""
+
+    def rules(self) -> NimRules:
+        if not re.fullmatch(r"\s*\d{1,4}([ ,-]+\d{1,4})*\s*", self.heaps):
+            raise ValueError(f"Heaps must be whole numbers such as 1 3 5 7; got {self.heaps[:60]}")
+        heaps = tuple(map(int, re.findall(r"\d+", self.heaps)))
+        if len(heaps) > MAX_HEAPS or max(heaps) > MAX_OBJECTS:
+            raise ValueError(f"The page shows up to {MAX_HEAPS} heaps of up to {MAX_OBJECTS} objects")
+        return NimRules(heaps, self.max_take, self.misere)
+
+
+class Game:
+    """A person's game, and the score of all games with these settings.
+
+    Args:
+        settings: The rules, the opponent's name, and who moves first.
+        opponent: An agent or policy.
+        generator: Draws the opponent's moves and who moves first.
+        number: How many games were played before.
+    """
+
+    def __init__(
+        self, settings: Settings, opponent: PolicyLike, generator: np.random.Generator, number: int = 0
+    ) -> None:
+        self.rules, self.opponent, self.generator = settings.rules(), opponent, generator
+        self.score = {"you": 0, "opponent": 0}
+        self.number = number
+        self.start(settings)
+
+    def start(self, settings: Settings) -> None:
+        """Starts the next game."""
+        drawn = self.generator.random() < 0.5
+        opponent_is_first = {"you": False, "opponent": True, "random": drawn}[settings.first]
+        self.settings = settings
+        self.number += 1
+        self.positions = [np.array(self.rules.heaps)]
+        self.moves: list[dict[str, Any]] = []
+        if opponent_is_first:
+            self._record("opponent", self._reply(self.positions[0]))
+
+    @property
+    def winner(self) -> str | None:
+        """``"you"``, ``"opponent"`` or None."""
+        if not self.rules.is_over(self.positions[-1]):
+            return None
+        you_moved_last = self.moves[-1]["player"] == "you"
+        return "you" if you_moved_last != self.rules.misere else "opponent"
+
+    def move(self, heap: int, count: int) -> None:
+        """Makes the person's move and the opponent's reply."""
+        if self.winner:
+            raise ValueError("The game is over")
+        action = self.rules.action(heap, count)
+        after = self.rules.apply(self.positions[-1], action)
+        reply = None if self.rules.is_over(after) else self._reply(after)
+        self._record("you", action)
+        if reply is not None:
+            self._record("opponent", reply)
+
+    def undo(self) -> None:
+        """Takes back the person's last move, and what followed."""
+        if not (turns := self._your_turns()):
+            raise ValueError("There is no move of yours to undo")
+        if self.winner:
+            self.score[self.winner] -= 1
+        del self.moves[turns[-1] :], self.positions[turns[-1] + 1 :]
+
+    def hints(self) -> dict[str, Any]:
+        """The value of each legal move of the person's turn, after the end of the last turn, and whether it wins.
+
+        The value is the opponent's Q-value if it has any, else the probability that it would make the move.
+        """
+        turns = [*self._your_turns(), *([] if self.winner else [len(self.moves)])]
+        if not turns:
+            return {"kind": "value", "moves": []}
+        heaps = self.positions[turns[-1]]
+        mask = self.rules.action_mask(heaps)
+        has_values = isinstance(self.opponent, agents.QLearningAgent)
+        values = self.opponent.q_values(heaps) if has_values else self._probabilities(heaps)
+        wins = theory.winning_action_mask(self.rules, heaps)
+        moves = [
+            {"heap": heap, "count": count, "value": float(values[action]), "wins": bool(wins[action])}
+            for action, (heap, count) in enumerate(self.rules.moves)
+            if mask[action]
+        ]
+        return {"kind": "value" if has_values else "probability", "moves": moves}
+
+    def state(self) -> dict[str, Any]:
+        """All that the page shows."""
+        return {
+            "settings": asdict(self.settings),
+            "number": self.number,
+            "heaps": self.rules.heaps,
+            "moves": [*self.moves],
+            "winner": self.winner,
+            "score": {**self.score},
+            "hints": self.hints(),
+        }
+
+    def _your_turns(self) -> list[int]:
+        return [ply for ply, move in enumerate(self.moves) if move["player"] == "you"]
+
+    def _probabilities(self, heaps: np.ndarray) -> np.ndarray:
+        policy = as_policy(self.opponent, self.rules)
+        return policy.action_probabilities(heaps, self.rules.action_mask(heaps))
+
+    def _reply(self, heaps: np.ndarray) -> int:
+        return int(sample(self._probabilities(heaps), self.generator))
+
+    def _record(self, player: str, action: int) -> None:
+        heaps, (heap, count) = self.positions[-1], self.rules.moves[action]
+        winning = theory.winning_action_mask(self.rules, heaps)
+        rating = "wins" if winning[action] else "mistake" if winning.any() else "no move wins"
+        self.moves.append({"player": player, "heap": heap, "count": count, "rating": rating})
+        self.positions.append(self.rules.apply(heaps, action))
+        if self.winner:
+            self.score[self.winner] += 1
+
+
+def make_opponent(settings: Settings, offered: Sequence[str], seed: int, callback: Any) -> PolicyLike:
+    """The opponent that the settings name. One of LEARNERS is trained until the callback returns False."""
+    rules = settings.rules()
+    if settings.opponent in ("expert", "random", "take-3", *offered):
+        return load_player(settings.opponent, rules)
+    if not isinstance(settings.episodes, int) or not 1 <= settings.episodes <= MAX_EPISODES:
+        raise ValueError(f"Training episodes must be 1 to {MAX_EPISODES:,}; got {settings.episodes}")
+    if rules.n_positions * rules.n_actions > MAX_VALUES:
+        raise ValueError("The heaps are too large to train an agent on the spot; choose another opponent")
+    kind = LEARNERS[settings.opponent]
+    env = gym.make_vec(
+        "nim_env:Nim-v0",
+        num_envs=64,
+        heaps=rules.heaps,
+        max_take=rules.max_take,
+        misere=rules.misere,
+        opponent=None if kind.supports_self_play else "random",  # None is self-play
     )
+    agent = kind(env.single_observation_space, env.single_action_space, seed=seed)
+    agents.train(agent, env, settings.episodes, seed=seed, callback=callback)
+    return agent
 
 
-def from_file(path: Path) -> Loaded:
-    """The agent or model in a file."""
-    if is_model(path):
-        library_of(path)  # so that what is missing is said now
-        return Loaded(partial(saved_agent, path), None)
-    agent = agents.load(path)
-    return Loaded(lambda rules: fitting(agent, rules, path.name), board_learnt(agent))
+# --- The routes -----------------------------------------------------------------------------------
 
 
-def free_port(host: str, port: int) -> int:
-    """The port, or a free one for 0; ends the script if it is in use."""
-    if not 0 <= port < 2**16:
-        fail(f"--port must be 0 to 65535; got {port}")
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+def make_server(args: Args) -> uvicorn.Server:
+    """The web server. Raises a ValueError or TypeError if the arguments make no game."""
+    first_game = Settings(" ".join(map(str, args.heaps)), args.max_take, args.misere)
+    players = [load_player(name, first_game.rules()) for name in (*args.agents, "expert")]
+    first_game = replace(first_game, opponent=[*args.agents, "expert"][0])
+    app = Starlette(
+        routes=[
+            Route("/state", show),
+            Route("/move", changes(move), methods=["POST"]),
+            Route("/undo", changes(undo), methods=["POST"]),
+            Route("/new", changes(new), methods=["POST"]),
+            Mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True)),
+        ],
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])],
+    )
+    app.state.offered = args.agents
+    app.state.game = Game(first_game, players[0], np.random.default_rng(args.seed))
+    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=5)
+    app.state.server = uvicorn.Server(config)
+    return app.state.server
+
+
+async def show(request: Request) -> Response:
+    state = request.app.state
+    return JSONResponse({**state.game.state(), "offered": state.offered})
+
+
+async def move(state: Any, data: Any) -> None:
+    state.game.move(**data)
+
+
+async def undo(state: Any, data: Any) -> None:  # noqa: ARG001
+    state.game.undo()
+
+
+async def new(state: Any, data: Any) -> None:
+    """Starts a game; with another opponent or other rules, the score starts again too."""
+    settings, game = Settings(**data), state.game
+    if settings == replace(game.settings, first=settings.first):
+        game.start(settings)
+        return
+
+    def is_wanted(*_: Any) -> bool:
+        return not state.server.should_exit  # as Ctrl-C asks
+
+    seed = int(game.generator.integers(2**31))
+    opponent = await run_in_threadpool(make_opponent, settings, state.offered, seed, is_wanted)
+    state.game = Game(settings, opponent, game.generator, game.number)
+
+
+def changes(change: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Request], Awaitable[Response]]:
+    """A route that changes the game, from this page only, and returns its state; a wrong value is a status 400."""
+
+    async def route(request: Request) -> Response:
+        if request.headers.get("origin", "same") not in ("same", f"http://{request.headers['host']}"):
+            return JSONResponse({"error": "The request comes from another site"}, 403)
+        try:
+            await change(request.app.state, await request.json())
+        except (ValueError, TypeError, KeyError) as error:
+            return JSONResponse({"error": str(error)}, 400)
+        return await show(request)
+
+    return route
+
+
+# --- The server -----------------------------------------------------------------------------------
+
+
+def main(args: Args) -> None:
+    check_at_least(0, port=args.port, seed=args.seed)
+    if args.port > 65535:
+        fail(f"--port must be 65535 or less; got {args.port}")
+    with checking_args():
+        server = make_server(args)
     try:
-        with socket.create_server((host.strip() or "nowhere", port), family=family) as server:
-            return server.getsockname()[1]
+        listener = socket.create_server(("127.0.0.1", args.port))
     except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            fail(f"--port {port} is in use on {host}; give another, or 0 for any that is free")
-        fail(f"--host {host} --port {port} cannot be served: {error.strerror}")
-
-
-def reached_at(host: str) -> str:
-    """How this machine's own browser reaches the page, as part of an address."""
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"[{host}]" if ":" in host else host
-
-
-def is_news(record: logging.LogRecord) -> bool:
-    """Whether a message says more than that NiceGUI's own tasks took their time to end after Ctrl-C."""
-    return not record.getMessage().startswith("Could not cancel")
+        fail(f"--port {args.port} cannot be used: {error.strerror}; give another, or 0 for a free one")
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    print(f"Nim is at {address} (Ctrl-C stops)", flush=True)
+    if args.browser:
+        webbrowser.open(address)
+    server.run(sockets=[listener])
 
 
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)
