@@ -1,273 +1,566 @@
-"""Measures the project, alternating with what it is compared to, so that only the ratios count.
+"""Measures the speed of the project beside that of other libraries.
 
-environments: steps per second of every kind of environment, and of others' environments.
-training: moves that the agents learn from per second.
-rollouts: steps per second that Stable-Baselines3 collects, from its environments alone and with MaskablePPO.
-pictures: frames per second of render_mode="rgb_array".
-page: how long the page of play_in_browser.py takes to answer a move, in Chromium.
-exact: how long an exact answer takes, from a board of 48 positions to one of 645,120.
-systems: systems 1 and 5 here, through the standard API, and as bare loops without one (bare_loops.py).
+All that is compared runs in turns in one process, so the ratios mean more than the rates. The parts:
+
+- environments: steps per second of single and vector environments; only their calls are timed.
+- training: moves per second of tabular agents in training.
+- rollouts: steps per second that Stable-Baselines3 collects; needs the extra ``sb3``.
+- pictures: frames per second of ``render_mode="rgb_array"``; needs the extra ``render``.
+- exact: the time of a solution, a best response and exact evaluations.
+- systems: the time to train systems 1 and 5 through the standard APIs, and in bare loops without one.
+
+It needs the extra ``examples``; ``pip install open_spiel shimmy`` adds OpenSpiel to the comparison.
 """
 
 from __future__ import annotations
 
 import gc
 import platform
+import random
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import Annotated, Literal
-
-from script import check_at_least, check_picture, fail, run, save
+from typing import Annotated, Any, Literal
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
+import numpy as np
 import pettingzoo
 import tyro
-from bare_loops import q_learning_self_play, win_counting
-from contenders import AT_ONCE, BOARDS, Contender, environments, exact, pictures, rollouts, training
-from page_answers import answers
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
 import agents
-from nim_env import NimRules
+from nim_env import NimRules, evaluation, solver, theory
 
-MEASURED = {
-    "environments": (environments, "Environments: steps per second by games at once"),
-    "training": (training, "Training on 3-4-5: moves learnt from per second by games at once"),
-    "rollouts": (rollouts, "Stable-Baselines3: steps per second by games at once"),
-    "pictures": (pictures, "Pictures: frames per second by games at once"),
-}
-MOVES_A_ROUND = 20
-DRAWN = ("environments", "training")
-Rates = dict[str, dict[int, float]]  # by contender and games at once
+from common import FIGURE_SUFFIXES, check_at_least, check_output, fail, run, save_figure
+
+Run = Callable[[float], tuple[int, float]]  # takes how many seconds to run; returns steps and seconds
+Rates = dict[str, dict[Any, float]]  # steps per second by row and column
+
+NUM_ENVS = (1, 16, 256, 1024, 4096)
+BOARDS = ((1, 3, 5), (1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11, 13))
+clock = time.perf_counter
 
 
 @dataclass
-class Arguments:
+class Args:
     """The options of this script."""
 
     part: Annotated[
-        Literal["all", "environments", "training", "rollouts", "pictures", "page", "exact", "systems"],
+        Literal["all", "environments", "training", "rollouts", "pictures", "exact", "systems"],
         tyro.conf.Positional,
     ] = "all"
-    """What to measure; all is all but the page."""
+    """What to measure."""
     rounds: int = 5
-    """How often each is timed; the median counts."""
+    """How often each benchmark runs; the median counts."""
     seconds: float = 0.3
-    """How long each environment, training loop or question goes on in a round."""
-    share: float = 1.0
-    """The share of the games of the systems to play, for a quick look."""
-    seed: int = 0
-    """The same seed plays the same games of the systems; the times differ all the same."""
+    """How long each benchmark runs in a round."""
     picture: Path = Path("results/benchmark.png")
-    """Where the rates of environments and training are drawn."""
+    """Where the figure of environments and training is saved."""
 
 
-def main(arguments: Arguments) -> None:
-    check_at_least(1, rounds=arguments.rounds)
-    check_at_least(0, seed=arguments.seed)
-    check_picture(arguments.picture)
-    if not 0 < arguments.share <= 1:
-        fail(f"--share must lie above 0 and at most 1; got {arguments.share}")
-    if not 0 < arguments.seconds < 3600:
-        fail(f"--seconds must lie above 0 and below 3600; got {arguments.seconds}")
-    chosen = [part for part in MEASURED if arguments.part in ("all", part)]
-    found = {}
-    for part in chosen:
-        contenders, title = MEASURED[part]
-        all_of_them = contenders()
-        missing = sorted({package for contender in all_of_them for package in contender.missing})
-        found[part] = rates(arguments, [contender for contender in all_of_them if not contender.missing])
-        Console().print(table_of_rates(arguments, title, all_of_them, found[part]))
-        if missing:
-            print(f"not installed: {', '.join(missing)}")
-    if drawn := {part: found[part] for part in DRAWN if part in found}:
-        save(picture_of(drawn), arguments.picture)
-    if arguments.part == "page":
-        Console().print(table_of_page(answers(MOVES_A_ROUND * arguments.rounds)))
-    if arguments.part in ("all", "exact"):
-        contenders = [contender for contender in exact() if not contender.missing]
-        Console().print(table_of_answers(arguments, rates(arguments, contenders)))
-    if arguments.part in ("all", "systems"):
-        Console().print(table_of_systems(arguments, timed(arguments)))
+@dataclass
+class Benchmark:
+    """What is measured for one cell of a table."""
+
+    name: str
+    column: int | str  # num_envs, or a board or a number of games
+    make: Callable[[], Run]
+    baseline: str = ""  # the row that it is compared with
 
 
-def rates(arguments: Arguments, contenders: list[Contender]) -> Rates:
-    """Steps per second: medians over the rounds, in each of which every contender has its turn."""
-    runs = {(contender.name, contender.number): contender.make() for contender in contenders}
-    seen: dict[tuple[str, int], list[float]] = {which: [] for which in runs}
+def repeat(call: Callable[[], Any], steps: int = 1) -> Run:
+    """Calls a function until the time is over, and at least once; each call counts as ``steps``."""
+
+    def run_for(seconds):
+        calls, start = 0, clock()
+        while not calls or clock() - start < seconds:
+            call()
+            calls += 1
+        return calls * steps, clock() - start
+
+    return run_for
+
+
+# --- Environments: random legal play ----------------------------------------------------------------
+
+
+def environments() -> Iterator[Benchmark]:
+    """A step of Gymnasium's Nim is two plies, one of PettingZoo's is one."""
+    nim, baseline = "nim_env:Nim-v0", "vector, CartPole-v1"
+    yield Benchmark("Gymnasium, Nim-v0", 1, lambda: gym_steps(nim), "Gymnasium, FrozenLake-v1")
+    yield Benchmark(
+        "PettingZoo, nim-v0", 1, lambda: aec_steps(pettingzoo.make("aec", "nim-v0")), "PettingZoo, tictactoe-v3"
+    )
+    for n in NUM_ENVS:
+        yield Benchmark("vector, Nim-v0, self-play", n, partial(vector_steps, nim, n, opponent=None), baseline)
+        yield Benchmark("vector, Nim-v0, random", n, partial(vector_steps, nim, n, opponent="random"), baseline)
+        yield Benchmark("vector, Nim-v0, expert", n, partial(vector_steps, nim, n, opponent="expert"), baseline)
+    yield Benchmark("Gymnasium, FrozenLake-v1", 1, lambda: gym_steps("FrozenLake-v1"))
+    yield Benchmark(
+        "PettingZoo, tictactoe-v3", 1, lambda: aec_steps(pettingzoo.make("aec", "classic/tictactoe-v3"))
+    )
+    yield Benchmark("PettingZoo, OpenSpiel's nim", 1, openspiel_steps)
+    for n in NUM_ENVS:
+        yield Benchmark(baseline, n, partial(vector_steps, "CartPole-v1", n))
+
+
+def random_action(mask: Any, generator: np.random.Generator) -> int:
+    legal = np.asarray(mask).nonzero()[0]
+    return int(legal[int(generator.random() * len(legal))])
+
+
+def gym_steps(env_id: str) -> Run:
+    env, generator = gym.make(env_id), np.random.default_rng(0)
+    all_actions = np.ones(env.action_space.n, np.int8)
+
+    def run_for(seconds):
+        steps, spent = 0, 0.0
+        while spent < seconds:
+            start = clock()
+            _, info = env.reset()
+            spent += clock() - start
+            done = False
+            while not done:
+                action = random_action(info.get("action_mask", all_actions), generator)
+                start = clock()
+                _, _, terminated, truncated, info = env.step(action)
+                spent += clock() - start
+                done = terminated or truncated
+                steps += 1
+        return steps, spent
+
+    return run_for
+
+
+def aec_steps(env: pettingzoo.AECEnv) -> Run:
+    generator = np.random.default_rng(0)
+
+    def run_for(seconds):
+        plies, spent = 0, 0.0
+        while spent < seconds:
+            start = clock()
+            env.reset()
+            for _ in env.agent_iter():
+                observation, _, terminated, truncated, info = env.last()
+                spent += clock() - start
+                action = None
+                if not (terminated or truncated):
+                    mask = info["action_mask"] if "action_mask" in info else observation["action_mask"]
+                    action = random_action(mask, generator)
+                    plies += 1
+                start = clock()
+                env.step(action)
+            spent += clock() - start
+        return plies, spent
+
+    return run_for
+
+
+def openspiel_steps() -> Run:
+    from shimmy import OpenSpielCompatibilityV0
+
+    return aec_steps(OpenSpielCompatibilityV0(game_name="nim"))  # 1-3-5-7 too
+
+
+def vector_steps(env_id: str, num_envs: int, **kwargs: Any) -> Run:
+    mode = gym.VectorizeMode.VECTOR_ENTRY_POINT
+    env = gym.make_vec(env_id, num_envs=num_envs, vectorization_mode=mode, **kwargs)
+    generator = np.random.default_rng(0)
+
+    def run_for(seconds):
+        steps, spent = 0, 0.0
+        _, info = env.reset(seed=0)
+        while spent < seconds:
+            actions = env.action_space.sample()
+            if "action_mask" in info:
+                weights = generator.random(info["action_mask"].shape, dtype=np.float32) + 0.5
+                actions = (weights * info["action_mask"]).argmax(axis=1)
+            start = clock()
+            *_, info = env.step(actions)
+            spent += clock() - start
+            steps += num_envs
+        return steps, spent
+
+    return run_for
+
+
+# --- Training on 3-4-5 ----------------------------------------------------------------------------
+
+
+def training() -> Iterator[Benchmark]:
+    baseline = "OpenSpiel's Q-learner"
+    yield Benchmark("minimax-Q, PettingZoo", 1, lambda: train_steps("aec"), baseline)
+    yield Benchmark("minimax-Q, Gymnasium", 1, lambda: train_steps("gym"), baseline)
+    for name, agent_class, opponent in (
+        ("minimax-Q, vector, self-play", agents.MinimaxQAgent, None),
+        ("Q-learning, vector, self-play", agents.QLearningAgent, None),
+        ("Q-learning, vector, random", agents.QLearningAgent, "random"),
+        ("win counting, vector, random", agents.WinCountAgent, "random"),
+    ):
+        for n in NUM_ENVS:
+            yield Benchmark(name, n, partial(train_steps, "vector", agent_class, opponent, n), baseline)
+    yield Benchmark(baseline, 1, openspiel_train_steps)
+
+
+def train_steps(
+    api: str, agent_class: Any = agents.MinimaxQAgent, opponent: str | None = None, num_envs: int = 1
+) -> Run:
+    heaps = (3, 4, 5)
+    env: Any = gym.make("nim_env:Nim-v0", heaps=heaps, opponent=opponent)
+    agent = agent_class(env.observation_space, env.action_space, seed=0)
+    if api == "aec":
+        env = pettingzoo.make("aec", "nim-v0", heaps=heaps)
+    if api == "vector":
+        env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=heaps, opponent=opponent)
+
+    def run_for(seconds):
+        start = clock()
+        history = agents.train(agent, env, 10**7, seed=0, callback=lambda *_: clock() - start < seconds)
+        return int(history.lengths.sum()), clock() - start
+
+    return run_for
+
+
+def openspiel_train_steps() -> Run:
+    from open_spiel.python import rl_environment
+    from open_spiel.python.algorithms import tabular_qlearner
+
+    env = rl_environment.Environment("nim(pile_sizes=3;4;5)")
+    learners = [tabular_qlearner.QLearner(player, env.action_spec()["num_actions"]) for player in range(2)]
+
+    def run_for(seconds):
+        moves, start = 0, clock()
+        while clock() - start < seconds:
+            step = env.reset()
+            while not step.last():
+                step = env.step([learners[step.observations["current_player"]].step(step).action])
+                moves += 1
+            for learner in learners:
+                learner.step(step)
+        return moves, clock() - start
+
+    return run_for
+
+
+# --- Rollouts through Stable-Baselines3 -----------------------------------------------------------
+
+
+def rollouts() -> Iterator[Benchmark]:
+    """The environments alone, masks included, and MaskablePPO without its updates."""
+    for name, make_run in (("environment", vec_env_steps), ("MaskablePPO", maskable_ppo_steps)):
+        for n in NUM_ENVS:
+            yield Benchmark(f"{name}, NimVecEnv", n, partial(make_run, nim_vec_env, n), f"{name}, DummyVecEnv")
+        for n in NUM_ENVS[:-1]:
+            yield Benchmark(f"{name}, DummyVecEnv", n, partial(make_run, dummy_vec_env, n))
+
+
+def nim_vec_env(num_envs: int) -> Any:
+    from nim_env.sb3 import NimVecEnv
+
+    return NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, autoreset_mode="SameStep"))
+
+
+def dummy_vec_env(num_envs: int) -> Any:
+    from stable_baselines3.common.vec_env import DummyVecEnv
+
+    return DummyVecEnv([lambda: gym.make("nim_env:Nim-v0")] * num_envs)
+
+
+def vec_env_steps(make_env: Callable[[int], Any], num_envs: int) -> Run:
+    env, generator = make_env(num_envs), np.random.default_rng(0)
+    env.reset()
+
+    def run_for(seconds):
+        steps, spent = 0, 0.0
+        while spent < seconds:
+            start = clock()
+            rows = env.env_method("action_masks")
+            spent += clock() - start
+            masks = np.stack(rows)
+            actions = (generator.random(masks.shape) * masks).argmax(axis=1)
+            start = clock()
+            env.step(actions)
+            spent += clock() - start
+            steps += num_envs
+        return steps, spent
+
+    return run_for
+
+
+def maskable_ppo_steps(make_env: Callable[[int], Any], num_envs: int) -> Run:
+    import torch
+    from sb3_contrib import MaskablePPO
+
+    class Rollouts(MaskablePPO):
+        def train(self) -> None:
+            """Skips the update."""
+
+    torch.set_num_threads(1)
+    steps = 8 * num_envs
+    model = Rollouts("MlpPolicy", make_env(num_envs), n_steps=8, batch_size=steps, seed=0, device="cpu")
+    return repeat(lambda: model.learn(steps, reset_num_timesteps=False), steps)
+
+
+# --- Pictures -------------------------------------------------------------------------------------
+
+
+def pictures() -> Iterator[Benchmark]:
+    baseline = "Gymnasium, CartPole-v1"
+    yield Benchmark("Nim-v0, 1-3-5-7", 1, lambda: frames("nim_env:Nim-v0"), baseline)
+    yield Benchmark("Nim-v0, 15 heaps of 50", 1, lambda: frames("nim_env:Nim-v0", heaps=(50,) * 15), baseline)
+    yield Benchmark("Gymnasium, FrozenLake-v1", 1, lambda: frames("FrozenLake-v1"))
+    yield Benchmark(baseline, 1, lambda: frames("CartPole-v1"))
+
+
+def frames(env_id: str, **kwargs: Any) -> Run:
+    env = gym.make(env_id, render_mode="rgb_array", **kwargs)
+    env.reset(seed=0)
+    env.render()  # fails here if pygame is missing
+    return repeat(env.unwrapped.render)
+
+
+# --- Exact answers about normal play and a table agent --------------------------------------------
+
+
+def exact() -> Iterator[Benchmark]:
+    baseline = "OpenSpiel's exploitability"
+    for heaps in BOARDS:
+        board = f"{'-'.join(map(str, heaps))}\n{NimRules(heaps).n_positions:,}"
+        yield Benchmark("solve", board, partial(answers, heaps, lambda rules, _: solver.solve(rules)))
+        yield Benchmark("best response", board, partial(answers, heaps, solver.best_response))
+        yield Benchmark("mastery", board, partial(answers, heaps, evaluation.mastery))
+        yield Benchmark("exploitability", board, partial(answers, heaps, evaluation.exploitability), baseline)
+        against_random = partial(evaluation.win_probability, opponent="random")
+        yield Benchmark("win probability against random", board, partial(answers, heaps, against_random))
+        if heaps == BOARDS[0]:
+            yield Benchmark(baseline, board, openspiel_exploitability)
+    yield Benchmark("theory, a million positions", board, theory_answers)
+
+
+def answers(heaps: tuple[int, ...], question: Callable[[NimRules, agents.Agent], Any]) -> Run:
+    rules, agent = NimRules(heaps, misere=False), trained_agent(heaps)
+    return repeat(lambda: question(rules, agent))
+
+
+@cache
+def trained_agent(heaps: tuple[int, ...]) -> agents.Agent:
+    env = gym.make_vec("nim_env:Nim-v0", num_envs=256, heaps=heaps, misere=False, opponent=None)
+    agent = agents.MinimaxQAgent(env.single_observation_space, env.single_action_space, seed=0)
+    agents.train(agent, env, 10_000, seed=0)
+    return agent
+
+
+def theory_answers() -> Run:
+    rules = NimRules(BOARDS[-1], misere=False)
+    heaps = np.random.default_rng(0).integers(0, rules.shape, size=(1_000_000, rules.n_heaps))
+    return repeat(lambda: (theory.is_winning(rules, heaps), theory.winning_action_mask(rules, heaps)))
+
+
+def openspiel_exploitability() -> Run:
+    import pyspiel
+    from open_spiel.python import policy
+    from open_spiel.python.algorithms.exploitability import exploitability
+
+    game = pyspiel.load_game(f"nim(pile_sizes={';'.join(map(str, BOARDS[0]))},is_misere=false)")
+    return repeat(lambda: exploitability(game, policy.UniformRandomPolicy(game)))
+
+
+# --- Systems 1 and 5, and the same without an environment -----------------------------------------
+
+
+def systems(episodes_1: int = 10_000, episodes_5: int = 100_000) -> Iterator[Benchmark]:
+    """Whole training runs; the bare loops use the data structures of the authors."""
+    column_1, column_5 = f"{episodes_1:,} games", f"{episodes_5:,} games"
+    baseline_1, baseline_5 = "system 1, bare loop", "system 5, bare loop"
+    yield Benchmark("system 1, PettingZoo", column_1, lambda: repeat(lambda: self_play(episodes_1)), baseline_1)
+    yield Benchmark(baseline_1, column_1, lambda: repeat(lambda: bare_self_play(episodes_1)))
+    yield Benchmark("system 5, Gymnasium", column_5, lambda: repeat(lambda: win_counting(episodes_5)), baseline_5)
+    yield Benchmark(baseline_5, column_5, lambda: repeat(lambda: bare_win_counting(episodes_5)))
+
+
+def self_play(episodes: int) -> agents.History:
+    """Q-learning by self-play on 1-3-5-7, misère."""
+    env = pettingzoo.make("aec", "nim-v0")
+    agent = agents.QLearningAgent(env.observation_space("player_0"), env.action_space("player_0"), seed=0)
+    return agents.train(agent, env, episodes, seed=0)
+
+
+def bare_self_play(episodes: int) -> dict[Any, float]:
+    """Returns the values by position and move."""
+    generator = random.Random(0)
+    values: dict[Any, float] = {}
+
+    def legal_moves(piles):
+        return [(pile, count) for pile, size in enumerate(piles) for count in range(1, size + 1)]
+
+    def choose(piles):
+        moves = legal_moves(piles)
+        if generator.random() < 0.1:
+            return generator.choice(moves)
+        found = {move: values.get((tuple(piles), move), 0.0) for move in moves}
+        best = max(found.values())
+        return generator.choice([move for move in moves if found[move] == best])
+
+    def update(state, move, piles, reward):
+        future = max((values.get((tuple(piles), move), 0.0) for move in legal_moves(piles)), default=0.0)
+        old = values.get((tuple(state), move), 0.0)
+        values[tuple(state), move] = old + 0.5 * ((reward + future) - old)
+
+    for _ in range(episodes):
+        piles, player, last = [1, 3, 5, 7], 0, {}
+        while any(piles):
+            if player in last:
+                update(*last[player], piles, 0.0)
+            move = choose(piles)
+            last[player] = piles, move
+            piles = piles.copy()
+            piles[move[0]] -= move[1]
+            player = 1 - player
+        update(*last[1 - player], piles, -1.0)  # the player who took the last object
+        if player in last:
+            update(*last[player], piles, 1.0)
+    return values
+
+
+def win_counting(episodes: int) -> agents.History:
+    """Win counting on a heap of 21 against the expert."""
+    env = gym.make("nim_env:SimpleNim-v0", opponent="expert", first_player="loser")
+    agent = agents.WinCountAgent(env.observation_space, env.action_space, seed=0)
+    return agents.train(agent, env, episodes, seed=0)
+
+
+def bare_win_counting(episodes: int) -> list[bool]:
+    """Returns for each game whether the learner won it."""
+    generator, counts = random.Random(0), np.ones((22, 3))
+    won, learner_starts = [], True
+    for _ in range(episodes):
+        heap, learner_moves, moves = 21, learner_starts, []
+        while True:
+            if learner_moves:
+                row = counts[heap]
+                take = 1 + int((row.cumsum() <= generator.random() * row.sum()).sum())
+                moves.append((heap, take - 1))
+            else:
+                take = heap % 4 or generator.randint(1, 3)
+            heap -= min(take, heap)
+            if heap == 0:
+                break
+            learner_moves = not learner_moves
+        for size, action in moves:
+            if learner_moves:
+                counts[size, action] += 1
+            else:  # a loss adds one to each other action
+                counts[size] += 1
+                counts[size, action] -= 1
+            if counts[size].sum() > 1000:
+                counts[size] -= counts[size].min() - 1
+        won.append(learner_moves)
+        learner_starts = not learner_moves
+    return won
+
+
+# --- Measurement, tables and figure ---------------------------------------------------------------
+
+Part = tuple[Callable[[], Iterator[Benchmark]], str, Callable[[float], float]]
+PARTS: dict[str, Part] = {  # the benchmarks, the title of their table, and what it shows of a rate
+    "environments": (environments, "Environments: 1,000 steps per second by num_envs", lambda rate: rate / 1000),
+    "training": (training, "Training on 3-4-5: 1,000 moves per second by num_envs", lambda rate: rate / 1000),
+    "rollouts": (rollouts, "Stable-Baselines3: 1,000 steps per second by num_envs", lambda rate: rate / 1000),
+    "pictures": (pictures, "Pictures: frames per second", lambda rate: rate),
+    "exact": (exact, "Exact answers: milliseconds by board and number of positions", lambda rate: 1000 / rate),
+    "systems": (systems, "Systems 1 and 5: seconds to train", lambda rate: 1 / rate),
+}
+
+
+def main(args: Args) -> dict[str, Rates]:
+    check_at_least(1, rounds=args.rounds)
+    if not 0 < args.seconds < 3600:
+        fail(f"--seconds must be above 0 and below 3600; got {args.seconds}")
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    results = {}
+    for part in PARTS if args.part == "all" else [args.part]:
+        make_benchmarks, title, shown = PARTS[part]
+        benchmarks = list(make_benchmarks())
+        results[part] = rates = measure(benchmarks, args.rounds, args.seconds)
+        Console().print(make_table(title, rates, shown))
+        if ratios := compare(benchmarks, rates):
+            Console().print(make_table("Times as fast as the baseline", ratios, lambda ratio: ratio))
+    print(f"medians of {args.rounds} rounds, Python {platform.python_version()}, {platform.machine()}")
+    if drawn := {part: results[part] for part in ("environments", "training") if part in results}:
+        save_figure(draw(drawn), args.picture)
+    return results
+
+
+def measure(benchmarks: list[Benchmark], rounds: int, seconds: float) -> Rates:
+    """The median rate of every benchmark over rounds in which all take turns."""
+    runs: dict[tuple[str, Any], Run] = {}
+    for benchmark in benchmarks:
+        try:
+            runs[benchmark.name, benchmark.column] = benchmark.make()
+        except (ImportError, gym.error.DependencyNotInstalled) as error:
+            print(f"skipped {benchmark.name}, {benchmark.column}: {error}")
+    measured: dict[tuple[str, Any], list[float]] = {cell: [] for cell in runs}
     gc.collect()
-    gc.freeze()  # so that none pays for the objects of the others whenever garbage is looked for
-    with tqdm(total=(arguments.rounds + 1) * len(runs), unit=" runs", leave=False, disable=None) as bar:
-        for round_number in range(arguments.rounds + 1):
-            for which, measured in runs.items():
-                steps, spent = measured(arguments.seconds if round_number else arguments.seconds / 10)
-                if round_number:  # the first warms up
-                    seen[which].append(steps / spent)
+    gc.freeze()  # the collector then passes over the objects of all benchmarks
+    with tqdm(total=(rounds + 1) * len(runs), unit=" runs", leave=False, disable=None) as bar:
+        for round_number in range(rounds + 1):
+            for cell, run_for in runs.items():
+                steps, spent = run_for(seconds if round_number else seconds / 10)
+                if round_number:  # the first round warms up
+                    measured[cell].append(steps / spent)
                 bar.update()
-    found: Rates = {}
-    for (name, number), values in seen.items():
-        found.setdefault(name, {})[number] = statistics.median(values)
-    return found
+    gc.unfreeze()
+    rates: Rates = {}
+    for (name, column), values in measured.items():
+        rates.setdefault(name, {})[column] = statistics.median(values)
+    return rates
 
 
-def table_of_rates(arguments: Arguments, title: str, contenders: list[Contender], found: Rates) -> Table:
-    """A row for each kind of environment or training, a column for each number of games at once."""
-    table = Table(title=title, caption=how(arguments), box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    table.add_column("")
-    numbers = sorted({contender.number for contender in contenders})
-    for number in numbers:
-        table.add_column(f"{number:,}", justify="right")
-    own = list(dict.fromkeys(contender.name for contender in contenders if not contender.is_peer))
-    peers = list(dict.fromkeys(contender.name for contender in contenders if contender.is_peer))
-    for names in (own, peers):
-        for name in names:
-            values = found.get(name, {})
-            cells = [in_short(values[number]) if number in values else "" for number in numbers]
-            table.add_row(name, *(cells if values else ["missing", *cells[1:]]))
-        table.add_section()
+def compare(benchmarks: list[Benchmark], rates: Rates) -> Rates:
+    """The ratio of every rate to that of its baseline in the same column."""
+    ratios: Rates = {}
+    for benchmark in benchmarks:
+        rate = rates.get(benchmark.name, {}).get(benchmark.column)
+        baseline = rates.get(benchmark.baseline, {}).get(benchmark.column)
+        if rate and baseline:
+            ratios.setdefault(f"{benchmark.name} / {benchmark.baseline}", {})[benchmark.column] = rate / baseline
+    return ratios
+
+
+def make_table(title: str, rates: Rates, shown: Callable[[float], float]) -> Table:
+    columns = list(dict.fromkeys(column for row in rates.values() for column in row))
+    table = Table("", title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(f"{column:,}" if isinstance(column, int) else column, justify="right")
+    for name, row in rates.items():
+        table.add_row(name, *(f"{shown(row[column]):,.2f}" if column in row else "" for column in columns))
     return table
 
 
-def table_of_page(found: dict[str, list[float]]) -> Table:
-    """A row for each game on the page: how long its moves took."""
-    table = Table(
-        title="From a click on the page to the browser's next frame", caption=processor(), box=box.SIMPLE_HEAD
-    )
-    for column in ("", "moves", "median", "slowest"):
-        table.add_column(column, justify="left" if not column else "right")
-    for name, times in found.items():
-        table.add_row(
-            name, str(len(times)), *(f"{time:.0f} ms" for time in (statistics.median(times), max(times)))
-        )
-    return table
-
-
-def table_of_answers(arguments: Arguments, found: Rates) -> Table:
-    """A row for each question, a column for each board: the time an answer takes."""
-    table = Table(
-        title="Exact answers, normal play, by board and positions",
-        caption=how(arguments),
-        box=box.SIMPLE_HEAD,
-        padding=(0, 1, 0, 0),
-    )
-    table.add_column("")
-    boards = {NimRules(heaps).n_positions: "-".join(map(str, heaps)) for heaps in BOARDS}
-    for number, name in boards.items():
-        table.add_column(f"{name}\n{number:,}", justify="right")
-    for name, by_board in found.items():
-        cells = [seconds(1 / by_board[number]) if number in by_board else "" for number in boards]
-        table.add_row(name, *cells)
-    return table
-
-
-def seconds(time: float) -> str:
-    """A time with two or three figures."""
-    return f"{time:.2f} s" if time >= 1 else f"{1000 * time:.{0 if time >= 0.1 else 1}f} ms"
-
-
-def in_short(rate: float) -> str:
-    """A rate with two or three figures."""
-    for unit, letter in ((1e6, " M"), (1e3, " k")):
-        if rate >= unit:
-            return f"{rate / unit:.{0 if rate >= 100 * unit else 1}f}{letter}"
-    return f"{rate:.0f}"
-
-
-def how(arguments: Arguments) -> str:
-    """Where and how it was measured."""
-    return (
-        f"medians of {arguments.rounds} alternating rounds; {processor()}, one core, Python "
-        f"{platform.python_version()}"
-    )
-
-
-def processor() -> str:
-    """The name of the processor, where the system tells."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
-
-
-def picture_of(found: dict[str, Rates]) -> plt.Figure:
-    """The rates against the number of games at once, both axes logarithmic."""
-    figure, panels = plt.subplots(
-        1, len(found), figsize=(6.5 * len(found), 4.8), layout="constrained", squeeze=False, sharey=True
-    )
-    peers = {contender.name for part in found for contender in MEASURED[part][0]() if contender.is_peer}
-    for axes, (part, values) in zip(panels[0], found.items(), strict=True):
-        for name, by_number in values.items():
-            look = {"linestyle": "--", "marker": "x"} if name in peers else {"marker": "o"}
-            axes.plot(by_number.keys(), by_number.values(), label=name, **look)
-        axes.set(
-            title=part.capitalize(),
-            xlabel="games at once",
-            ylabel="steps per second" if part == "environments" else "moves learnt from per second",
-            xscale="log",
-            yscale="log",
-        )
-        axes.set_xticks(AT_ONCE, [f"{number:,}" for number in AT_ONCE])
+def draw(results: dict[str, Rates]) -> plt.Figure:
+    """Rates against num_envs, both axes logarithmic; other libraries are dashed."""
+    size = (6.5 * len(results), 4.8)
+    figure, panels = plt.subplots(1, len(results), figsize=size, layout="constrained", squeeze=False)
+    for axes, (part, rates) in zip(panels[0], results.items(), strict=True):
+        own = {benchmark.name for benchmark in PARTS[part][0]() if benchmark.baseline}
+        for name, row in rates.items():
+            style = {"marker": "o"} if name in own else {"marker": "x", "linestyle": "--"}
+            axes.plot(row.keys(), row.values(), label=name, **style)
+        ylabel = "steps per second" if part == "environments" else "moves per second"
+        axes.set(title=part.capitalize(), xlabel="num_envs", ylabel=ylabel, xscale="log", yscale="log")
+        axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
         axes.minorticks_off()
-        axes.yaxis.set_tick_params(labelleft=True)
         axes.grid(alpha=0.3)
         axes.legend(fontsize="small")
     return figure
 
 
-def table_of_systems(arguments: Arguments, seconds: dict[str, tuple[int, float, float]]) -> Table:
-    """A row for each system: the time here and in a bare loop."""
-    title = "Training through the standard API and in bare loops"
-    table = Table(title=title, caption=how(arguments), box=box.SIMPLE_HEAD)
-    for column in ("", "games", "here", "bare loop", "ratio"):
-        table.add_column(column, justify="left" if not column else "right")
-    for name, (games, ours, bare) in seconds.items():
-        table.add_row(name, f"{games:,}", f"{ours:.2f} s", f"{bare:.2f} s", f"{ours / bare:.2f}")
-    return table
-
-
-def timed(arguments: Arguments) -> dict[str, tuple[int, float, float]]:
-    """For each system: how many games, and the median seconds here and in the bare loop."""
-    found = {}
-    contenders = {
-        "system 1, self-play on 1-3-5-7": (10_000, self_play_here, q_learning_self_play),
-        "system 5, win counting against the expert": (100_000, win_counting_here, win_counting),
-    }
-    with tqdm(total=2 * len(contenders) * arguments.rounds, unit=" runs", leave=False, disable=None) as bar:
-        for name, (all_games, here, bare) in contenders.items():
-            games = max(1, round(all_games * arguments.share))
-            times: dict[Callable[[int, int], object], list[float]] = {here: [], bare: []}
-            for _ in range(arguments.rounds):
-                for contender in times:
-                    start = time.perf_counter()
-                    contender(games, arguments.seed)
-                    times[contender].append(time.perf_counter() - start)
-                    bar.update()
-            found[name] = games, statistics.median(times[here]), statistics.median(times[bare])
-    return found
-
-
-def self_play_here(games: int, seed: int) -> agents.History:
-    """System 1 through PettingZoo."""
-    env = pettingzoo.make("aec", "nim-v0")
-    agent = agents.QLearningAgent(env.observation_space("player_0"), env.action_space("player_0"), seed=seed)
-    return agents.train(agent, env, games, seed=seed)
-
-
-def win_counting_here(games: int, seed: int) -> agents.History:
-    """System 5 through Gymnasium."""
-    env = gym.make("SimpleNim-v0", opponent="expert", first_player="loser")
-    agent = agents.WinCountAgent(env.observation_space, env.action_space, seed=seed)
-    return agents.train(agent, env, games, seed=seed)
-
-
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)
