@@ -1,193 +1,250 @@
-"""MaskablePPO learns Nim by self-play: its opponents are a pool of its own earlier selves.
+"""MaskablePPO learns Nim by self-play, against a pool of its own snapshots.
 
-The pool is a policy, passed to the environment as its opponent; every few lessons a snapshot of the network joins
-it, tabulated where the positions can be enumerated. On the way the network is held against the exact answer: in
-what share of all winning positions its best move wins (expert mastery), whether it wins every game that can be
-won (champion), and what a best response gains over perfect play against the moves that it draws (exploitability).
+Every few rollouts a snapshot of the network joins the pool, which is the environment's opponent. During training
+the network is evaluated exactly: expert mastery (the fraction of winning positions in which its most probable move
+wins) and champion mastery (it wins every game that can be won), both after Zhou and Riis (2022, arXiv:2205.12787);
+value accuracy (the fraction of positions whose winner its values name); and exploitability (what a best response
+gains over perfect play). TensorBoard shows them beside the losses.
 
-A run that was stopped goes on with --resume: with the steps, the games and the random numbers that it would have
-had, so that on the same machine it ends with the same network. Checkpoints are pickles: resume only your own.
+An interrupted run continues with --resume from its newest checkpoint; give it the same options. Checkpoints are
+pickles: resume only your own.
+
+Source: Huang and Ontañón (2022, arXiv:2006.14171) describe PPO with action masks; Heinrich and Silver (2016,
+arXiv:1603.01121) self-play against earlier strategies. It needs ``pip install -e ".[examples,sb3]"``.
 """
 
 from __future__ import annotations
 
-import io
-import os
-import pickle
-import random
-import sys
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
-from script import check_at_least, check_folder, check_same_options, checking_arguments, fail, run, save
-
-import deep
+import gymnasium as gym
 import matplotlib.pyplot as plt
-import numpy as np
+import pandas as pd
 import torch
-from deep import Recipe
-from learners import name_of, percent
 from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
+from stable_baselines3.common.utils import LinearSchedule
+from stable_baselines3.common.vec_env import VecMonitor
 
-from nim_env.policies import MixturePolicy
+from nim_env import NimRules, solver, wrappers
+from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
+
+from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure
+
+SELF_PLAY = "self-play"
+ENCODINGS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
+
+torch.distributions.Distribution.set_default_validate_args(False)  # it takes a fifth of the time of a rollout
 
 
 @dataclass
-class Arguments(Recipe):
+class Args:
     """The options of this script."""
 
-    looks: int = 25
-    """How often the network is held against the truth, evenly over its steps."""
-    lessons_a_checkpoint: int = 10
-    """How many lessons apart checkpoints are."""
+    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    """Starting heap sizes."""
+    max_take: int | None = None
+    """The most objects one move may take; None for no limit."""
+    misere: bool = True
+    """Whether the player who takes the last object loses."""
+    opponent: str = SELF_PLAY
+    """Whom it trains against: self-play (a pool of its own snapshots), random, take-N or expert."""
+    encoding: Literal["one-hot", "bits", "unary"] = "one-hot"
+    """The encoding of the heap sizes in the observation."""
+    total_timesteps: int = 4_000_000
+    """The number of moves that it makes in training."""
+    num_envs: int = 512
+    """The number of environments."""
+    n_steps: int = 32
+    """The number of moves in each environment per rollout."""
+    batch_size: int = 2048
+    """The size of a minibatch."""
+    n_epochs: int = 4
+    """The number of passes over each rollout."""
+    net_arch: tuple[int, ...] = (256, 256)
+    """The sizes of the hidden layers."""
+    learning_rate: float = 1e-3
+    """The learning rate at the start; it falls to 0."""
+    ent_coef: float = 0.5
+    """The entropy coefficient at the start; it falls to 0."""
+    gae_lambda: float = 0.5
+    """The λ of generalized advantage estimation, 0 to 1."""
+    snapshot_interval: int = 3
+    """In self-play, the number of rollouts between two snapshots."""
+    pool_size: int = 20
+    """In self-play, the most snapshots in the pool."""
+    eval_interval: int = 160_000
+    """The number of timesteps between two evaluations."""
+    checkpoint_interval: int = 160_000
+    """The number of timesteps between two checkpoints, each of the model and its opponent pool."""
     resume: bool = False
-    """Go on with the run whose checkpoint is in --folder, with its options."""
-    overwrite: bool = False
-    """Start anew even if --folder has the checkpoint of another run, which is then lost."""
+    """Continue from the newest checkpoint in the folder."""
+    seed: int = 0
+    """The seed of every draw."""
     folder: Path = Path("results/sb3_self_play")
-    """Where the checkpoint, the model (.zip), the figure (.png) and TensorBoard's logs are kept."""
-
-    @property
-    def checkpoint(self) -> Path:
-        return self.folder / "checkpoint.pkl"
+    """Where the model, the checkpoints, the figure and TensorBoard's logs are saved."""
 
 
-class KeptCourse(deep.Course):
-    """A course that leaves checkpoints on its way."""
-
-    def __init__(self, arguments: Arguments, pool: MixturePolicy | None) -> None:
-        super().__init__(arguments, pool, arguments.looks)
-
-    def between_lessons(self) -> None:
-        super().between_lessons()
-        if (self.lessons - 1) % self.recipe.lessons_a_checkpoint == 0:
-            self.keep()
-
-    def look(self, player: deep.NetworkPolicy, step: int) -> None:
-        super().look(player, step)
-        print_row(self.rows[-1])
-
-    def keep(self) -> None:
-        """Writes the whole state of the run, or nothing."""
-        model = io.BytesIO()
-        self.model.save(model)
-        state = {
-            "recipe": asdict(self.recipe),
-            "course": {name: getattr(self, name) for name in KEPT},
-            "env": self.training_env,  # with the pool, its opponent
-            "model": model.getvalue(),
-            "random": (random.getstate(), np.random.get_state(), torch.get_rng_state()),  # noqa: NPY002
-        }
-        path = self.recipe.checkpoint
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_suffix(".unfinished")
-        unfinished.write_bytes(pickle.dumps(state))
-        os.replace(unfinished, path)
+# --- Environment and model ------------------------------------------------------------------------
 
 
-KEPT = ("lessons", "seconds", "next_looks", "rows", "pool")
+def make_env(args: Args) -> VecMonitor:
+    """The vector environment, in which every episode starts from a random position."""
+    env = gym.make_vec(
+        "nim_env:Nim-v0",
+        num_envs=args.num_envs,
+        heaps=args.heaps,
+        max_take=args.max_take,
+        misere=args.misere,
+        opponent="random" if args.opponent == SELF_PLAY else args.opponent,  # SelfPlayCallback replaces it
+        random_start=True,
+        autoreset_mode="SameStep",
+    )
+    return VecMonitor(NimVecEnv(ENCODINGS[args.encoding](env)))
 
 
-def main(arguments: Arguments) -> None:
-    with checking_arguments():
-        check_folder(arguments.folder, "sb3_self_play.png")
-        if arguments.resume:
-            arguments, course, model = taken_up(arguments)
-        else:
-            arguments.check()
-            check_at_least(1, looks=arguments.looks, lessons_a_checkpoint=arguments.lessons_a_checkpoint)
-            if arguments.checkpoint.exists() and not arguments.overwrite:
-                fail(f"{arguments.checkpoint} is of another run: give --resume, --overwrite or another --folder")
-            course, model = begun(arguments)
-    print(f"{name_of(arguments.rules)}; {arguments.representation}; taught by {arguments.teacher}")
-    print("      moves  seconds  expert champion exploitability  values    seen")
-    for row in course.rows:
-        print_row(row)
-    if model.num_timesteps < arguments.steps:
-        learn(arguments, course, model)
-    model.save(arguments.folder / "model.zip")
-    row = course.rows[-1]
-    print(f"expert mastery {percent(row['expert'], 2)} % after {row['seconds']:.0f} s of learning")
-    print(f"model: {arguments.folder / 'model.zip'}")
-    save(picture_of(arguments, course.rows), arguments.folder / "sb3_self_play.png")
-
-
-def learn(arguments: Arguments, course: KeptCourse, model: MaskablePPO) -> None:
-    """What is left of the run."""
-    try:
-        model.learn(
-            arguments.steps - model.num_timesteps,
-            course,
-            tb_log_name=deep.name_of_run(arguments),
-            reset_num_timesteps=not arguments.resume,
-        )
-    except KeyboardInterrupt:
-        if arguments.checkpoint.exists():
-            print(f"\n--resume goes on from {arguments.checkpoint}", file=sys.stderr, end="")
-        raise
-    course.keep()
-
-
-def begun(arguments: Arguments) -> tuple[KeptCourse, MaskablePPO]:
-    """A run from its beginning."""
-    pool = deep.new_pool(arguments)
-    env = deep.games(arguments, arguments.teacher if pool is None else pool)
-    return KeptCourse(arguments, pool), deep.new_model(arguments, env, arguments.folder / "tensorboard")
-
-
-def taken_up(arguments: Arguments) -> tuple[Arguments, KeptCourse, MaskablePPO]:
-    """A run as its checkpoint left it, with its options."""
-    path = arguments.checkpoint
-    if not path.is_file():
-        fail(f"--resume needs a checkpoint, but there is no {path}; start without --resume")
-    try:
-        state = pickle.loads(path.read_bytes())
-        recipe = Arguments(**{**state["recipe"], "resume": True, "folder": arguments.folder})
-        model = MaskablePPO.load(io.BytesIO(state["model"]), env=state["env"], force_reset=False, device="cpu")
-        course = KeptCourse(recipe, None)
-        for name in KEPT:
-            setattr(course, name, state["course"][name])
-        python, numpy, pytorch = state["random"]
-    except Exception as error:  # whatever a broken pickle may raise
-        fail(f"{path} is broken, or no checkpoint of this script ({type(error).__name__}); start without --resume")
-    check_same_options(recipe, ("folder", "overwrite"), str(path))
-    model.tensorboard_log = str(arguments.folder / "tensorboard")
-    random.setstate(python)
-    np.random.set_state(numpy)  # noqa: NPY002
-    torch.set_rng_state(pytorch)
-    return recipe, course, model
-
-
-def print_row(row: deep.Row) -> None:
-    """One line of what was found."""
-    print(
-        f"{row['steps']:11,.0f} {row['seconds']:8.0f} {percent(row['expert']):>7} "
-        f"{'yes' if row['champion'] else 'no':>8} {row['exploitability']:14.4f} "
-        f"{percent(row['value_accuracy']):>7} {percent(row['seen']):>7}",
-        flush=True,
+def make_model(args: Args, env: VecMonitor) -> MaskablePPO:
+    """An untrained model."""
+    return MaskablePPO(
+        "MlpPolicy",
+        env,
+        n_steps=args.n_steps,
+        batch_size=args.batch_size,
+        n_epochs=args.n_epochs,
+        learning_rate=LinearSchedule(args.learning_rate, 0.0, 1.0),
+        gamma=1.0,
+        gae_lambda=args.gae_lambda,
+        ent_coef=args.ent_coef,
+        policy_kwargs={"net_arch": list(args.net_arch)},
+        tensorboard_log=str(args.folder / "tensorboard"),
+        seed=args.seed,
+        device="cpu",
     )
 
 
-def picture_of(arguments: Arguments, rows: list[deep.Row]) -> plt.Figure:
-    """Mastery and exploitability while it learnt."""
+def load_checkpoint(args: Args, env: VecMonitor) -> MaskablePPO:
+    """The model of the newest checkpoint, with its opponent pool and its evaluations."""
+    checkpoints = sorted((args.folder / "checkpoints").glob("*.zip"), key=lambda path: path.stat().st_mtime)
+    if not checkpoints:
+        fail(f"--resume: there is no checkpoint in {args.folder / 'checkpoints'}")
+    path = checkpoints[-1]
+    try:
+        model = MaskablePPO.load(path, env=env, device="cpu")
+    except Exception as error:  # torch, pickle and zipfile raise many kinds
+        fail(f"{path} is damaged, or of a run with other options: {' '.join(str(error).split())}")
+    model.set_random_seed(args.seed + model.num_timesteps)  # so as not to repeat the draws of the first part
+    print(f"resuming from {path}, at timestep {model.num_timesteps:,}")
+    return model
+
+
+# --- Training and evaluation ----------------------------------------------------------------------
+
+
+class EntropySchedule(BaseCallback):
+    """Lowers the entropy coefficient linearly to 0."""
+
+    def __init__(self, ent_coef: float, total_timesteps: int) -> None:
+        super().__init__()
+        self.ent_coef, self.total_timesteps = ent_coef, total_timesteps
+
+    def _on_rollout_start(self) -> None:
+        progress_remaining = max(0.0, 1 - self.num_timesteps / self.total_timesteps)
+        self.model.ent_coef = self.ent_coef * progress_remaining
+
+    def _on_step(self) -> bool:
+        return True
+
+
+def train(args: Args, model: MaskablePPO) -> pd.DataFrame:
+    """Trains the model to the end.
+
+    Returns:
+        The evaluations of the most probable moves, one row each, also those before a resumed checkpoint;
+        ``exploitability_sampled`` is that of moves drawn from the network's distribution.
+    """
+    greedy = EvaluationCallback(args.eval_interval, verbose=1)
+    sampled = EvaluationCallback(args.eval_interval, deterministic=False, name="nim_sampled")
+    if args.resume:
+        greedy.evaluations, sampled.evaluations = model.evaluations
+    model.evaluations = greedy.evaluations, sampled.evaluations  # as an attribute, it is saved in checkpoints
+    checkpoint_freq = max(1, args.checkpoint_interval // args.num_envs)  # in steps of the vector environment
+    callbacks = [
+        EntropySchedule(args.ent_coef, args.total_timesteps),
+        greedy,
+        sampled,
+        CheckpointCallback(checkpoint_freq, str(args.folder / "checkpoints")),
+    ]
+    if args.opponent == SELF_PLAY:
+        callbacks.insert(0, SelfPlayCallback(args.snapshot_interval, args.pool_size))
+    board = "-".join(map(str, args.heaps))
+    model.learn(
+        args.total_timesteps - model.num_timesteps,
+        callback=callbacks,
+        tb_log_name=f"{board}_{args.opponent}_{args.encoding}_seed_{args.seed}",
+        reset_num_timesteps=not args.resume,
+    )
+    table = pd.DataFrame(greedy.evaluations)
+    table["exploitability_sampled"] = [row["exploitability"] for row in sampled.evaluations]
+    return table
+
+
+# --- Figure and command line ----------------------------------------------------------------------
+
+
+def draw(args: Args, rules: NimRules, table: pd.DataFrame) -> plt.Figure:
+    """Mastery, value accuracy and exploitability over the timesteps."""
     figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
-    moves = [row["steps"] for row in rows]
     for name, label in (
-        ("expert", "expert mastery of its best moves"),
-        ("value_accuracy", "accuracy of its values"),
-        ("exploitability", "exploitability of the moves that it draws"),
+        ("expert", "expert mastery (most probable moves)"),
+        ("value_accuracy_overall", "value accuracy"),
+        ("exploitability_sampled", "exploitability (sampled moves)"),
     ):
-        axis.plot(moves, [row[name] for row in rows], label=label, marker=".")
+        axis.plot(table["timesteps"], table[name], label=label, marker=".")
     axis.set(
-        xlabel="moves made in training",
+        xlabel="timesteps",
         ylim=(-0.02, 1.02),
-        title=f"MaskablePPO taught by {arguments.teacher}: {name_of(arguments.rules)}, seed {arguments.seed}",
+        title=f"MaskablePPO, opponent {args.opponent}: {rules}, seed {args.seed}",
     )
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.grid(alpha=0.3)
-    axis.legend()
+    axis.legend(loc="center right")
     return figure
 
 
+def check(args: Args) -> None:
+    """Exits with an error if an option that no library checks has a wrong value."""
+    counts = ("total_timesteps", "num_envs", "n_steps", "n_epochs", "snapshot_interval", "pool_size")
+    intervals = ("eval_interval", "checkpoint_interval")
+    check_at_least(1, **{name: getattr(args, name) for name in (*counts, *intervals)})
+    check_at_least(1, net_arch=min(args.net_arch, default=1))
+    check_at_least(2, batch_size=args.batch_size)
+    check_at_least(0, seed=args.seed)
+    if args.num_envs * args.n_steps % args.batch_size:
+        fail(f"--batch-size must divide num_envs * n_steps, {args.num_envs * args.n_steps}; got {args.batch_size}")
+    if not args.learning_rate > 0:
+        fail(f"--learning-rate must be above 0; got {args.learning_rate}")
+    if not args.ent_coef >= 0:
+        fail(f"--ent-coef must be 0 or more; got {args.ent_coef}")
+    if not 0 <= args.gae_lambda <= 1:
+        fail(f"--gae-lambda must be from 0 to 1; got {args.gae_lambda}")
+
+
+def main(args: Args) -> pd.DataFrame:
+    check(args)
+    with checking_args():
+        rules = NimRules(args.heaps, args.max_take, args.misere)
+        solver.iter_positions(rules)  # it refuses a game that is too large for exact evaluation
+        env = make_env(args)
+        model = load_checkpoint(args, env) if args.resume else make_model(args, env)
+    check_output("folder", args.folder / "model.zip")
+    table = train(args, model)
+    model.save(args.folder / "model.zip", exclude=["opponent_pool", "evaluations"])
+    print(f"expert mastery {percent(table['expert'].iloc[-1], 2)} %; model: {args.folder / 'model.zip'}")
+    save_figure(draw(args, rules, table), args.folder / "sb3_self_play.png")
+    return table
+
+
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

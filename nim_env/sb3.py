@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation
 from nim_env._arguments import finished_mask
-from nim_env.policies import Policy, tabulate
+from nim_env.policies import MixturePolicy, Policy, tabulate
 from nim_env.rules import NimRules
 from nim_env.vector_env import FinalStep, NimVectorEnv
 
@@ -378,7 +378,8 @@ class EvaluationCallback(BaseCallback):
     Args:
         eval_freq: The number of timesteps between two evaluations, counted over all environments.
         deterministic: Whether the most probable actions are evaluated, or the distribution over actions.
-        verbose: As in every callback of Stable-Baselines3.
+        name: The first part of the names in the log; two callbacks need two.
+        verbose: 1 to print the main figures.
 
     Attributes:
         evaluations: One dictionary for each evaluation: ``timesteps`` and the figures.
@@ -387,11 +388,11 @@ class EvaluationCallback(BaseCallback):
         ValueError: ``eval_freq`` is below 1.
     """
 
-    def __init__(self, eval_freq: int, deterministic: bool = True, verbose: int = 0) -> None:
+    def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
         super().__init__(verbose)
         if eval_freq < 1:
             raise ValueError(f"eval_freq must be 1 or more; got {eval_freq}")
-        self.eval_freq, self.deterministic = eval_freq, deterministic
+        self.eval_freq, self.deterministic, self.name = eval_freq, deterministic, name
         self.evaluations: list[dict[str, Any]] = []
         self._next_evaluation = 0
 
@@ -417,8 +418,72 @@ class EvaluationCallback(BaseCallback):
         figures = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
         self.evaluations.append({"timesteps": self.num_timesteps, **figures})
         for name, value in figures.items():
-            self.logger.record(f"nim/{name}", float(value))  # type: ignore[arg-type]  # values were given
+            self.logger.record(f"{self.name}/{name}", float(value))  # type: ignore[arg-type]  # values were given
         self.logger.dump(self.num_timesteps)
+        if self.verbose:
+            shown = ("expert", "champion", "exploitability", "value_accuracy_overall")
+            main_figures = ", ".join(f"{name} {figures[name]:.4g}" for name in shown)
+            print(f"{self.num_timesteps:,} timesteps: {main_figures}", flush=True)
+
+
+class SelfPlayCallback(BaseCallback):
+    """Trains the model against a pool of its own snapshots.
+
+    The opponent of the environment becomes a uniform mixture of snapshots (:class:`MixturePolicy`). A snapshot of
+    the model joins it before the first rollout and after every ``snapshot_interval`` rollouts.
+
+    ```python
+    env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, random_start=True, autoreset_mode="SameStep"))
+    callbacks = [SelfPlayCallback(snapshot_interval=3, pool_size=20), CheckpointCallback(1000, "checkpoints")]
+    model = MaskablePPO("MlpPolicy", env, n_steps=32)
+    model.learn(1_000_000, callback=callbacks)
+
+    model = MaskablePPO.load("checkpoints/rl_model_768000_steps", env=env)  # continues with its pool
+    model.learn(232_000, callback=callbacks, reset_num_timesteps=False)
+    ```
+
+    The pool is ``model.opponent_pool``. ``model.save`` stores it with the model, so each file of
+    ``CheckpointCallback`` holds the pool too; ``model.save(path, exclude=["opponent_pool"])`` leaves it out.
+
+    Args:
+        snapshot_interval: The number of rollouts between two snapshots.
+        pool_size: The most snapshots in the pool, of which the oldest is removed; ``None`` for no limit.
+        verbose: As in every callback of Stable-Baselines3.
+
+    Attributes:
+        pool: The opponent, once training has started.
+
+    Raises:
+        ValueError: ``snapshot_interval`` or ``pool_size`` is below 1. When training starts: the environment has
+            ``opponent=None``, or the model has a pool of another game.
+    """
+
+    def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        for name, number in (("snapshot_interval", snapshot_interval), ("pool_size", pool_size)):
+            if number is not None and number < 1:
+                raise ValueError(f"{name} must be 1 or more; got {number}")
+        self.snapshot_interval, self.pool_size = snapshot_interval, pool_size
+        self._n_rollouts = 0
+
+    def _on_training_start(self) -> None:
+        self._policy = ModelPolicy(self.model, self.training_env)
+        model: Any = self.model
+        saved = getattr(model, "opponent_pool", None)
+        snapshots = [] if saved is None else saved.policies
+        self.pool = model.opponent_pool = MixturePolicy(self._policy.rules, snapshots, self.pool_size)
+        self._n_rollouts = 0
+
+    def _on_rollout_start(self) -> None:
+        if self._n_rollouts % self.snapshot_interval == 0:
+            self.pool.add(self._policy.snapshot())
+            self.training_env.env_method(
+                "set_opponent", self.pool
+            )  # each time, for environments in other processes
+        self._n_rollouts += 1
+
+    def _on_step(self) -> bool:
+        return True
 
 
 def _owner(env: Any, name: str) -> Any:

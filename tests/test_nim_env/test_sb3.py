@@ -19,6 +19,7 @@ from sb3_contrib import MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
 from sb3_contrib.common.wrappers import ActionMasker  # noqa: E402
 from stable_baselines3 import A2C, DQN, PPO  # noqa: E402
+from stable_baselines3.common.callbacks import CheckpointCallback  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
@@ -26,8 +27,8 @@ from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
 from nim_env import NimRules, evaluation, wrappers  # noqa: E402
-from nim_env.policies import TabularPolicy  # noqa: E402
-from nim_env.sb3 import EvaluationCallback, ModelPolicy, NimVecEnv  # noqa: E402
+from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
+from nim_env.sb3 import EvaluationCallback, ModelPolicy, NimVecEnv, SelfPlayCallback  # noqa: E402
 
 torch.set_num_threads(1)  # other tests run at the same time
 
@@ -457,3 +458,70 @@ def test_evaluation_of_single_environments():
     assert [row["timesteps"] for row in callback.evaluations] == [0, 32, 64, 80]
     with pytest.raises(ValueError, match=r"eval_freq.*0"):
         EvaluationCallback(0)
+
+
+def test_evaluations_under_two_names(capsys):
+    env = ENVIRONMENTS["NimVecEnv"](wrappers.one_hot)
+    model, recorder = make_model(MaskablePPO, env), Recorder()
+    model.set_logger(Logger(None, [recorder]))
+    sampled = EvaluationCallback(32, deterministic=False, name="sampled")
+    model.learn(32, callback=[EvaluationCallback(32, verbose=1), sampled])
+    logged = {name for _, row in recorder.rows for name in row}
+    assert {"nim/expert", "sampled/expert"} <= logged
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2  # the second callback is silent
+    assert "exploitability" in lines[1]
+
+
+# --- SelfPlayCallback -----------------------------------------------------------------------------
+
+
+def pool_probabilities(pool):
+    return [snapshot.action_probabilities(POSITIONS, MASKS) for snapshot in pool.policies]
+
+
+@pytest.mark.parametrize("environment", ENVIRONMENTS)
+def test_pool_of_snapshots(environment):
+    env = ENVIRONMENTS[environment](wrappers.bits)
+    model = make_model(MaskablePPO, env)
+    rollout = 16 * model.get_env().num_envs
+    first = ModelPolicy(model, env).snapshot()
+    callback = SelfPlayCallback(snapshot_interval=2, pool_size=3)
+    model.learn(4 * rollout, callback=callback)  # snapshots before the rollouts 1 and 3
+    assert model.get_env().get_attr("opponent")[0] is callback.pool
+    assert isinstance(callback.pool, MixturePolicy)
+    before = pool_probabilities(callback.pool)
+    assert len(before) == 2
+    np.testing.assert_array_equal(before[0], first.action_probabilities(POSITIONS))
+    assert np.abs(before[1] - before[0]).max() > 1e-3
+    model.learn(4 * rollout, callback=callback, reset_num_timesteps=False)  # the oldest leaves
+    np.testing.assert_array_equal(pool_probabilities(callback.pool)[0], before[1])
+    assert len(callback.pool.policies) == 3
+
+
+def test_checkpoints_hold_the_pool(tmp_path):
+    env = ENVIRONMENTS["NimVecEnv"](wrappers.one_hot)
+    model, callback = make_model(MaskablePPO, env), SelfPlayCallback(1, pool_size=3)
+    model.learn(96, callback=[callback, CheckpointCallback(32, str(tmp_path))])
+    checkpoint = tmp_path / "rl_model_64_steps"
+    loaded, continued = MaskablePPO.load(checkpoint, env=env, device="cpu"), SelfPlayCallback(1, pool_size=3)
+    np.testing.assert_array_equal(pool_probabilities(loaded.opponent_pool), pool_probabilities(callback.pool)[:2])
+    loaded.learn(32, callback=continued, reset_num_timesteps=False)
+    assert loaded.num_timesteps == 96
+    np.testing.assert_array_equal(pool_probabilities(continued.pool)[:2], pool_probabilities(callback.pool)[:2])
+    model.save(tmp_path / "model.zip", exclude=["opponent_pool"])
+    assert not hasattr(MaskablePPO.load(tmp_path / "model.zip", device="cpu"), "opponent_pool")
+
+
+def test_wrong_self_play():
+    for arguments, message in (((0,), "snapshot_interval.*0"), ((1, 0), "pool_size.*0")):
+        with pytest.raises(ValueError, match=message):
+            SelfPlayCallback(*arguments)
+    env = make(2, wrappers.bits, heaps=RULES.heaps, opponent=None)
+    with pytest.raises(ValueError, match="opponent=None"):
+        make_model(MaskablePPO, env).learn(32, callback=SelfPlayCallback(1))
+    env = ENVIRONMENTS["NimVecEnv"](wrappers.bits)
+    model = make_model(MaskablePPO, env)
+    model.opponent_pool = MixturePolicy(NimRules((1, 2, 3), misere=False), ["expert"])
+    with pytest.raises(ValueError, match="misère"):
+        model.learn(32, callback=SelfPlayCallback(1))
