@@ -1,370 +1,337 @@
-"""RLlib's PPO learns Nim by self-play on PettingZoo's environment, with moves from as many workers as asked for.
+"""RLlib's PPO learns Nim by self-play in the PettingZoo environment, with an action-masking module.
 
-Both players learn, as one network or as two (--policies). The workers are processes of this machine, or of the
-Ray cluster that --address names; one that dies is replaced, and the run goes on. On the way the networks are held
-against the exact answer: in what share of all winning positions their best moves win (expert mastery), whether
-they win every game that can be won (champion), what a best response gains over perfect play against the moves that
-they draw (exploitability), and how many games those win against random play.
+Both players learn, as one module or as two (--policies). Env runners are processes of this machine, or of the Ray
+cluster that --address names. During training the modules are evaluated exactly: the expert and champion mastery of
+their most probable actions (Zhou and Riis, 2022), and the exploitability of their action distribution and its win
+probability against random play. PPO: Schulman et al., 2017, arXiv:1707.06347.
 
-A run that was stopped goes on with --resume from its last checkpoint, with any number of workers, anywhere. It
-does not draw what it would have drawn uninterrupted: RLlib keeps networks and optimisers, and no random numbers.
-Checkpoints are pickles: resume only your own.
+--resume continues an interrupted run from its last checkpoint. The final policies are saved as tables, which
+play.py, tournament.py and the other scripts load without Ray. Checkpoints are pickles: resume only your own.
+
+Needs: pip install -e ".[examples,rllib]"
 """
 
 from __future__ import annotations
 
-import gc
 import json
-import os
-import shutil
-import sys
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from script import (
-    check_at_least,
-    check_folder,
-    check_same_options,
-    checking_arguments,
-    fail,
-    options_kept,
-    run,
-    save,
-)
-
-import cluster  # before RLlib, which it keeps quiet
 import matplotlib.pyplot as plt
-from learners import check_network, name_of, percent
-from players import is_of_rllib
-from ray.exceptions import RayError
+import numpy as np
+import pandas as pd
+import ray
+import torch
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
+from ray.rllib.core.columns import Columns
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
-from ray.rllib.core.rl_module.rl_module import RLModuleSpec
+from ray.rllib.core.rl_module.rl_module import RLModule, RLModuleSpec
+from ray.rllib.env.env_context import EnvContext
+from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
-from ray.rllib.utils.metrics import ENV_RUNNER_SAMPLING_TIMER, TIMERS
-from ray.tune.registry import register_env
-from rllib_players import ModulePlayer, SelfPlay, save_model
 
-from nim_env import NimRules, evaluation, solver
-from nim_env.policies import batched
+import agents
+import nim_env
+from nim_env import NimRules, aec_env, evaluation, solver, wrappers
+from nim_env.policies import batched, tabulate
 
-Row = dict[str, float | str | None]
-ROW = {"moves", "seconds", "speed", "network", "expert", "champion", "exploitability", "against_random"}
-NOT_KEPT = ("workers", "address", "folder", "resume", "overwrite")
-"""Options that may change when a run is taken up again."""
-SECONDS_A_LESSON = 600
-IDLE_LESSONS = 10
-NETWORKS = {"shared": ("shared",), "separate": ("player_0", "player_1")}
+from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure, save_table_policy
+
+MODULES = {"shared": ("player",), "separate": ("player_0", "player_1")}
+NOT_RESUMED = ("num_env_runners", "address", "resume", "folder")
 
 
 @dataclass
-class Arguments:
-    """The options of this script."""
+class Args:
+    """The options of the run."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """Largest number of objects in one move; None for no limit."""
     misere: bool = True
-    """Whether taking the last object loses."""
+    """Whether the player who takes the last object loses."""
     policies: Literal["shared", "separate"] = "shared"
-    """One network for both players, or one for each."""
-    workers: int = 2
-    """How many processes play; with 0 the one that learns plays too."""
-    address: str | None = None
-    """A Ray cluster to join: the host:port of its head, or auto for the one on this machine; None for none."""
-    steps: int = 600_000
-    """How many moves are made, those of both players."""
+    """One module for both players, or one for each."""
+    timesteps: int = 600_000
+    """Number of moves, those of both players."""
+    num_env_runners: int = 2
+    """Number of processes that play; with 0 the process that learns plays too."""
     num_envs: int = 128
-    """How many games each worker plays at once."""
-    lesson: int = 8192
-    """How many moves are made between two lessons, by all workers together."""
-    minibatch: int = 1024
-    """How many moves one step of the optimiser takes."""
-    epochs: int = 4
-    """How often a lesson goes over its moves."""
+    """Number of environments of each env runner."""
+    train_batch_size: int = 8192
+    """Moves in each iteration, of all env runners together."""
+    minibatch_size: int = 1024
+    """Moves in each step of the optimizer."""
+    num_epochs: int = 4
+    """Passes over the moves of each iteration."""
     layers: tuple[int, ...] = (256, 256)
-    """The sizes of the hidden layers."""
+    """Sizes of the hidden layers."""
     learning_rate: float = 3e-3
-    """The optimiser's learning rate at the start; it falls to 0."""
-    entropy: float = 0.5
-    """The coefficient of the entropy at the start; it falls to 0."""
+    """Learning rate at the start; it falls to 0."""
+    entropy_coeff: float = 0.5
+    """Coefficient of the entropy at the start; it falls to 0."""
     gae_lambda: float = 0.5
-    """How far advantages look at what came out (1) rather than at what was expected (0)."""
-    looks: int = 20
-    """How often the networks are held against the truth and a checkpoint is kept, evenly over the moves."""
+    """The λ of generalized advantage estimation."""
+    eval_interval: int = 4
+    """Iterations between two evaluations; each saves a checkpoint."""
     seed: int = 0
-    """Decides every draw of a run with the same number of workers that is not interrupted."""
+    """Seed of the run. With the same number of env runners and the same PYTHONHASHSEED the result is the same."""
+    address: str = "local"
+    """Address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
-    """Go on with the run whose checkpoint is in --folder, with its options."""
-    overwrite: bool = False
-    """Start anew even if --folder has the checkpoint of another run, which is then lost."""
+    """Continue the run in --folder with the options it was started with."""
     folder: Path = Path("results/rllib_self_play")
-    """Where the checkpoints, the networks (shared, or player_0 and player_1) and the figure (.png) are kept."""
-
-    @property
-    def rules(self) -> NimRules:
-        return NimRules(self.heaps, self.max_take, self.misere)
-
-    @property
-    def checkpoints(self) -> Path:
-        return self.folder / "checkpoints"
-
-    def check(self) -> None:
-        """Ends the script if an option makes no sense; raises what the libraries find wrong."""
-        check_at_least(0, seed=self.seed, workers=self.workers)
-        check_at_least(
-            1,
-            steps=self.steps,
-            num_envs=self.num_envs,
-            lesson=self.lesson,
-            minibatch=self.minibatch,
-            epochs=self.epochs,
-            looks=self.looks,
-        )
-        if self.seed >= 2**31:
-            fail(f"--seed must be {2**31 - 1} or less; got {self.seed}")
-        if (at_once := self.num_envs * max(self.workers, 1)) > self.lesson:
-            fail(f"--lesson must be a move or more in each of {at_once:,} games at once; got {self.lesson:,}")
-        if self.minibatch > self.lesson:
-            fail(f"--minibatch must be at most --lesson, {self.lesson:,}; got {self.minibatch:,}")
-        check_network(self)
-        solver.iter_positions(self.rules)  # what is too large is refused before anything is learnt
+    """Folder of the checkpoints, the policies (.npz), the table (.csv) and the figure (.png)."""
 
 
-def main(arguments: Arguments) -> None:
-    kept, rows = None, []
-    with checking_arguments():
-        check_folder(arguments.folder, "rllib_self_play.png")
-        if arguments.resume:
-            kept, arguments, rows = taken_up(arguments)
-        arguments.check()
-        check_room(arguments)
-    cluster.start(arguments.address, arguments.workers, "workers")
-    with checking_arguments():
-        make_room(arguments)
-    print(f"{name_of(arguments.rules)}; {arguments.policies} policies; {arguments.workers} workers")
-    print("      moves  seconds  moves/s   network  expert champion exploitability  vs random")
-    for row in rows:
-        print_row(row)
-    with cluster.saying_how_to_go_on(lambda: arguments.checkpoints if checkpoints_of(arguments) else None):
-        algorithm = algorithm_of(arguments, len(rows))
-        if kept is not None:
-            restore(algorithm, kept)
-        learn(arguments, algorithm, rows)
-        for name in NETWORKS[arguments.policies]:
-            save_model(algorithm.get_module(name), arguments.rules, arguments.folder / name)
-            print(f"network: {arguments.folder / name}")
-        algorithm.stop()
-    save(picture_of(arguments, rows), arguments.folder / "rllib_self_play.png")
-
-
-def algorithm_of(arguments: Arguments, rows: int) -> PPO:
-    """RLlib's PPO, which knows nothing yet."""
-    register_env("nim", SelfPlay)
-    module = RLModuleSpec(
-        module_class=ActionMaskingTorchRLModule,
-        model_config=DefaultModelConfig(
-            fcnet_hiddens=list(arguments.layers), fcnet_activation="relu", vf_share_layers=False
-        ),
+def check(args: Args) -> None:
+    """Exits with an error if a value is wrong."""
+    check_at_least(0, seed=args.seed, num_env_runners=args.num_env_runners)
+    check_at_least(1, timesteps=args.timesteps, num_envs=args.num_envs, train_batch_size=args.train_batch_size)
+    check_at_least(
+        1, minibatch_size=args.minibatch_size, num_epochs=args.num_epochs, eval_interval=args.eval_interval
     )
-    networks = NETWORKS[arguments.policies]
-    seed = arguments.seed + 1_000_003 * rows  # taken up again, a run must not play its first games over
-    config = (
-        PPOConfig()
-        .environment("nim", env_config={"rules": arguments.rules, "seed": seed})
-        .env_runners(
-            num_env_runners=arguments.workers,
-            num_envs_per_env_runner=arguments.num_envs,
-            sample_timeout_s=SECONDS_A_LESSON,
-        )
-        .fault_tolerance(restart_failed_env_runners=True, delay_between_env_runner_restarts_s=1)
-        .learners(num_learners=0)
-        .multi_agent(policies=list(networks), policy_mapping_fn=partial(network_of, arguments.policies))
-        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(networks, module)))
-        .training(
-            gamma=1.0,
-            lambda_=arguments.gae_lambda,
-            lr=[[0, arguments.learning_rate], [arguments.steps, 0.0]],
-            entropy_coeff=[[0, arguments.entropy], [arguments.steps, 0.0]],
-            train_batch_size=arguments.lesson,
-            minibatch_size=arguments.minibatch,
-            num_epochs=arguments.epochs,
-            use_kl_loss=False,
-        )
-        .debugging(seed=seed % 2**31, log_level="ERROR")
-    )
-    algorithm = config.build_algo()
-    algorithm.metrics.log_time((TIMERS, ENV_RUNNER_SAMPLING_TIMER), reduce="sum")  # else a moving average
-    gc.collect()
-    gc.freeze()  # else looking through RLlib for garbage takes half of the time that moves take to arrive
-    return algorithm
+    if args.seed >= 2**31:
+        fail(f"--seed must be {2**31 - 1} or less; got {args.seed}")
+    if args.minibatch_size > args.train_batch_size:
+        fail(f"--minibatch-size {args.minibatch_size} must be at most --train-batch-size {args.train_batch_size}")
+    if args.num_envs * max(args.num_env_runners, 1) > args.train_batch_size:
+        fail(f"--num-envs: there are more environments than --train-batch-size, {args.train_batch_size}")
+    if any(size < 1 for size in args.layers):
+        fail(f"--layers must be 1 or more each; got {args.layers}")
+    if args.learning_rate <= 0:
+        fail(f"--learning-rate must be above 0; got {args.learning_rate}")
+    if args.entropy_coeff < 0:
+        fail(f"--entropy-coeff must be 0 or more; got {args.entropy_coeff}")
+    if not 0 <= args.gae_lambda <= 1:
+        fail(f"--gae-lambda must be 0 to 1; got {args.gae_lambda}")
+    with checking_args():
+        solver.iter_positions(NimRules(args.heaps, args.max_take, args.misere))  # raises if the game is too large
 
 
-def network_of(policies: str, player: str, *_: object, **__: object) -> str:
-    """Which network plays as a player."""
-    return "shared" if policies == "shared" else player
+# --- Environment ----------------------------------------------------------------------------------
 
 
-def learn(arguments: Arguments, algorithm: PPO, rows: list[Row]) -> None:
-    """What is left of the run."""
-    if not rows:
-        look(arguments, algorithm, rows, {"moves": 0, "seconds": 0.0, "speed": None})
-        keep(arguments, algorithm, rows)
-    moves, seconds = rows[-1]["moves"], rows[-1]["seconds"]
-    while moves < arguments.steps:
-        due = next(move for move in looks_of(arguments) if move > moves)
-        start, since, sampling, idle = moves, time.perf_counter(), 0.0, 0
-        while moves < due:
-            result = algorithm.train()
-            before, moves = moves, int(result.get("num_env_steps_sampled_lifetime", moves))
-            sampling += result[TIMERS][ENV_RUNNER_SAMPLING_TIMER]
-            idle = idle + 1 if moves == before else 0
-            if idle == IDLE_LESSONS:
-                raise ConnectionError("none of its workers answers")
-            tell_of_deaths(algorithm)
-        seconds += time.perf_counter() - since
-        look(arguments, algorithm, rows, {"moves": moves, "seconds": seconds, "speed": (moves - start) / sampling})
-        keep(arguments, algorithm, rows)
+def make_env(rules: NimRules) -> Any:
+    """The PettingZoo environment with random starts and the observations of RLlib's action-masking module."""
+    return wrappers.masked_dict(wrappers.one_hot(aec_env.env(**asdict(rules), random_start=True)))
 
 
-def looks_of(arguments: Arguments) -> list[int]:
-    """After how many moves the networks are held against the truth."""
-    return [round(arguments.steps * look / arguments.looks) for look in range(1, arguments.looks + 1)]
+class SelfPlayEnv(PettingZooEnv):
+    """The environment in RLlib's wrapper, with a seed of its own in each env runner.
+
+    Args:
+        context: RLlib's, with the ``rules``.
+    """
+
+    def __init__(self, context: EnvContext) -> None:
+        super().__init__(make_env(context["rules"]))
+        self.agents = self.possible_agents = sorted(self.agents)  # the wrapper's order is that of a set
+        self.place = context.worker_index, context.vector_index
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        if seed is not None:  # RLlib gives the same seed to environments of different env runners
+            seed = int(np.random.SeedSequence((seed, *self.place)).generate_state(1)[0])
+        return super().reset(seed=seed, options=options)
 
 
-def tell_of_deaths(algorithm: PPO) -> None:
-    """Says how many workers have died, if more than before."""
-    deaths = algorithm.env_runner_group.num_remote_worker_restarts()
-    if deaths > getattr(algorithm, "deaths_told", 0):
-        algorithm.deaths_told = deaths
-        print(f"a worker died and was replaced ({deaths} so far)", file=sys.stderr, flush=True)
+# --- Evaluation -----------------------------------------------------------------------------------
 
 
-def look(arguments: Arguments, algorithm: PPO, rows: list[Row], so_far: Row) -> None:
-    """Holds the networks against the truth, a row for each."""
-    for name in NETWORKS[arguments.policies]:
-        rows.append({**so_far, "network": name, **measured(arguments.rules, algorithm.get_module(name))})
-        print_row(rows[-1])
+class ModulePolicy:
+    """A module as a policy. It is asked about batches of positions.
+
+    Args:
+        module: The module.
+        rules: The game.
+    """
+
+    def __init__(self, module: RLModule, rules: NimRules) -> None:
+        self.module, self.encode = module, make_env(rules).encode
+
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:  # noqa: ARG002
+        """The probability of each action."""
+        obs = {name: torch.as_tensor(value) for name, value in self.encode(observation).items()}
+        with torch.no_grad():
+            logits = self.module.forward_inference({Columns.OBS: obs})[Columns.ACTION_DIST_INPUTS]
+        return torch.softmax(logits.double(), dim=-1).numpy()
+
+    def best_actions(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """The most probable action of each position."""
+        return self.action_probabilities(observation, action_mask).argmax(axis=-1)
 
 
-def measured(rules: NimRules, module: ActionMaskingTorchRLModule) -> Row:
-    """What a network knows of the game, exactly."""
-    player = ModulePlayer(module, rules)
-    found = evaluation.mastery(rules, batched(player.best))
+def evaluate(rules: NimRules, module: RLModule) -> dict[str, Any]:
+    """The exact evaluation of a module."""
+    policy = ModulePolicy(module, rules)
+    mastery, report = evaluation.mastery(rules, batched(policy.best_actions)), evaluation.report(rules, policy)
     return {
-        "expert": found.expert,
-        "champion": found.champion,
-        "exploitability": evaluation.exploitability(rules, player),
-        "against_random": evaluation.win_probability(rules, player, "random"),
+        "expert": mastery.expert,
+        "champion": mastery.champion,
+        "exploitability": report.exploitability,
+        "win_probability_random": report.win_probability_random,
     }
 
 
-def print_row(row: Row) -> None:
-    """One line of what was found."""
-    speed = "" if row["speed"] is None else f"{row['speed']:,.0f}"
-    print(
-        f"{row['moves']:11,} {row['seconds']:8.0f} {speed:>8} {row['network']:>9} {percent(row['expert']):>7} "
-        f"{'yes' if row['champion'] else 'no':>8} {row['exploitability']:14.4f} "
-        f"{percent(row['against_random']):>10}",
-        flush=True,
+def on_train_result(args: Args, *, algorithm: PPO, result: dict[str, Any], **_: Any) -> None:
+    """RLlib's callback after each iteration: adds the evaluations to the result when they are due."""
+    is_last = result["num_env_steps_sampled_lifetime"] >= args.timesteps
+    if is_last or result["training_iteration"] % args.eval_interval == 0:
+        rules = algorithm.config.env_config["rules"]
+        result["exact"] = {name: evaluate(rules, algorithm.get_module(name)) for name in MODULES[args.policies]}
+
+
+# --- Training -------------------------------------------------------------------------------------
+
+
+def make_algorithm(args: Args, rules: NimRules) -> PPO:
+    """An untrained PPO."""
+    modules = MODULES[args.policies]
+    spec = RLModuleSpec(
+        module_class=ActionMaskingTorchRLModule,
+        model_config=DefaultModelConfig(
+            fcnet_hiddens=list(args.layers), fcnet_activation="relu", vf_share_layers=False
+        ),
+    )
+    config = (
+        PPOConfig()
+        .environment(SelfPlayEnv, env_config={"rules": rules})
+        .env_runners(num_env_runners=args.num_env_runners, num_envs_per_env_runner=args.num_envs)
+        .fault_tolerance(restart_failed_env_runners=True)
+        .learners(num_learners=0)
+        .multi_agent(policies=set(modules), policy_mapping_fn=partial(module_of, modules))
+        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(modules, spec)))
+        .training(
+            gamma=1.0,
+            lambda_=args.gae_lambda,
+            lr=[[0, args.learning_rate], [args.timesteps, 0.0]],
+            entropy_coeff=[[0, args.entropy_coeff], [args.timesteps, 0.0]],
+            train_batch_size=args.train_batch_size,
+            minibatch_size=args.minibatch_size,
+            num_epochs=args.num_epochs,
+            use_kl_loss=False,
+        )
+        .callbacks(on_train_result=partial(on_train_result, args))
+        .debugging(seed=args.seed, log_level="ERROR")
+    )
+    return config.build_algo()
+
+
+def module_of(modules: tuple[str, ...], agent_id: str, *_: Any, **__: Any) -> str:
+    """The module that plays as an agent."""
+    return agent_id if agent_id in modules else modules[0]
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Trains and returns a row for each evaluation of each module."""
+    check(args)
+    checkpoints, table_file = args.folder.absolute() / "checkpoints", args.folder / "rllib_self_play.csv"
+    saved = sorted(checkpoints.glob("[0-9]*"))
+    if saved and not args.resume:
+        fail(f"--folder {args.folder} holds another run: give --resume or another folder")
+    if args.resume and not saved:
+        fail(f"--resume: there is no checkpoint in {checkpoints}")
+    check_output("folder", args.folder / "rllib_self_play.png")
+    if args.resume:
+        args = replace(args, **json.loads((checkpoints / "args.json").read_text()))
+    else:
+        checkpoints.mkdir(exist_ok=True)
+        options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
+        (checkpoints / "args.json").write_text(json.dumps(options))
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    ray.init(
+        address=args.address,
+        runtime_env=None if args.address == "local" else {"py_modules": [nim_env, agents]},
+        ignore_reinit_error=True,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    algorithm = make_algorithm(args, rules)
+    if args.resume:
+        try:
+            algorithm.restore_from_path(saved[-1])
+        except Exception as error:  # pickle raises many kinds
+            fail(f"--resume: {saved[-1]} is damaged: {error}")
+        timesteps = int(saved[-1].name)
+        table = pd.read_csv(table_file).query("timesteps <= @timesteps")
+        print(f"resumed from {saved[-1]}")
+    else:
+        timesteps, first = (
+            0,
+            {name: evaluate(rules, algorithm.get_module(name)) for name in MODULES[args.policies]},
+        )
+        table = pd.DataFrame(
+            [{"timesteps": 0, "seconds": 0.0, "module": name} | row for name, row in first.items()]
+        )
+    print(f"{rules}; {args.policies} policies; {args.num_env_runners} env runners")
+    start = time.perf_counter() - table["seconds"].iloc[-1]
+    while timesteps < args.timesteps:
+        result = algorithm.train()
+        timesteps = int(result["num_env_steps_sampled_lifetime"])
+        if "exact" not in result:
+            continue
+        seconds = time.perf_counter() - start
+        rows = [
+            {"timesteps": timesteps, "seconds": seconds, "module": name} | row
+            for name, row in result["exact"].items()
+        ]
+        table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
+        table.to_csv(table_file, index=False)
+        algorithm.save_to_path(checkpoints / "unfinished")
+        (checkpoints / "unfinished").rename(checkpoints / f"{timesteps:012}")
+        for row in rows:
+            print(describe(row), flush=True)
+    for name in MODULES[args.policies]:
+        policy = ModulePolicy(algorithm.get_module(name), rules)
+        save_table_policy(tabulate(rules, batched(policy.best_actions)), args.folder / f"{name}.npz")
+        print(f"policy: {args.folder / name}.npz")
+    algorithm.stop()
+    save_figure(plot(table, args), args.folder / "rllib_self_play.png")
+    return table
+
+
+def describe(row: dict[str, Any]) -> str:
+    """An evaluation in one line."""
+    return (
+        f"{row['timesteps']:,} timesteps, {row['seconds']:.0f} s, {row['module']}: "
+        f"expert mastery {percent(row['expert'])} %, champion {'yes' if row['champion'] else 'no'}, "
+        f"exploitability {row['exploitability']:.4f}, "
+        f"wins against random play {percent(row['win_probability_random'])} %"
     )
 
 
-# --- Checkpoints ----------------------------------------------------------------------------------
+# --- Figure ---------------------------------------------------------------------------------------
 
 
-def keep(arguments: Arguments, algorithm: PPO, rows: list[Row]) -> None:
-    """Keeps a checkpoint, whole or not at all; the one before is given up after that."""
-    unfinished = arguments.checkpoints / "unfinished"
-    shutil.rmtree(unfinished, ignore_errors=True)
-    algorithm.save_to_path(unfinished.absolute())
-    options = {name: value for name, value in asdict(arguments).items() if name not in NOT_KEPT}
-    (unfinished / "run.json").write_text(json.dumps({"options": options, "rows": rows}))
-    before, checkpoint = checkpoints_of(arguments), arguments.checkpoints / f"{rows[-1]['moves']:012}"
-    shutil.rmtree(checkpoint, ignore_errors=True)  # what is left of one that was being given up
-    os.rename(unfinished, checkpoint)
-    for checkpoint in before:
-        shutil.rmtree(checkpoint)
-
-
-def checkpoints_of(arguments: Arguments) -> list[Path]:
-    """The whole checkpoints of a run, the newest last: one, or two after a bad moment."""
-    return sorted(path.parent for path in arguments.checkpoints.glob("*/run.json") if path.parent.name.isdecimal())
-
-
-def taken_up(arguments: Arguments) -> tuple[Path, Arguments, list[Row]]:
-    """The newest checkpoint, with the options and the rows of its run."""
-    if not checkpoints_of(arguments):
-        fail(f"--resume needs a checkpoint, but there is none in {arguments.checkpoints}; start without --resume")
-    checkpoint = checkpoints_of(arguments)[-1]
-    try:
-        kept = json.loads((checkpoint / "run.json").read_text())
-        before, rows = options_kept(arguments, kept["options"], NOT_KEPT), kept["rows"]
-        if not rows or any(row.keys() != ROW for row in rows):
-            raise LookupError("a row of another table")
-    except (OSError, ValueError, TypeError, LookupError) as error:
-        fail(f"{checkpoint} is broken, or no checkpoint of this script ({type(error).__name__})")
-    check_same_options(before, NOT_KEPT, str(checkpoint))
-    return checkpoint, before, rows
-
-
-def restore(algorithm: PPO, checkpoint: Path) -> None:
-    """Gives the algorithm the state that a checkpoint holds."""
-    try:
-        algorithm.restore_from_path(checkpoint.absolute())
-    except RayError:
-        raise
-    except Exception as error:  # whatever broken files may raise
-        fail(f"{checkpoint} is broken ({type(error).__name__})")
-
-
-def check_room(arguments: Arguments) -> None:
-    """Ends the script if a new run would take the place of another, or of something else."""
-    if checkpoints_of(arguments) and not (arguments.resume or arguments.overwrite):
-        fail(f"{arguments.checkpoints} are of another run: give --resume, --overwrite or another --folder")
-    for name in NETWORKS[arguments.policies]:
-        if (path := arguments.folder / name).exists() and not is_of_rllib(path):
-            fail(f"{path} is there and is no network of this script; give another --folder")
-
-
-def make_room(arguments: Arguments) -> None:
-    """Makes way for a new run."""
-    if not arguments.resume:
-        for checkpoint in checkpoints_of(arguments):
-            shutil.rmtree(checkpoint)
-        arguments.checkpoints.mkdir(parents=True, exist_ok=True)
-
-
-# --- The picture ----------------------------------------------------------------------------------
-
-
-def picture_of(arguments: Arguments, rows: list[Row]) -> plt.Figure:
-    """What the networks knew while they learnt."""
-    networks = NETWORKS[arguments.policies]
+def plot(table: pd.DataFrame, args: Args) -> plt.Figure:
+    """The evaluations against timesteps, a panel for each module."""
+    modules = MODULES[args.policies]
     figure, axes = plt.subplots(
-        1, len(networks), figsize=(9 * len(networks), 5), sharey=True, squeeze=False, layout="constrained"
+        1, len(modules), figsize=(9 * len(modules), 5), sharey=True, squeeze=False, layout="constrained"
     )
-    for axis, name in zip(axes.flat, networks, strict=True):
-        own = [row for row in rows if row["network"] == name]
+    for axis, name in zip(axes.flat, modules, strict=True):
+        rows = table[table["module"] == name]
         for column, label in (
-            ("expert", "expert mastery of its best moves"),
-            ("against_random", "games won against random play by the moves that it draws"),
-            ("exploitability", "exploitability of the moves that it draws"),
+            ("expert", "expert mastery (most probable actions)"),
+            ("win_probability_random", "win probability against random play (sampled actions)"),
+            ("exploitability", "exploitability (sampled actions)"),
         ):
-            axis.plot([row["moves"] for row in own], [row[column] for row in own], label=label, marker=".")
-        axis.set(xlabel="moves made in training", ylim=(-0.02, 1.02), title=f"network: {name}")
+            axis.plot(rows["timesteps"], rows[column], label=label, marker=".")
+        axis.set(xlabel="training timesteps (moves of both players)", ylim=(-0.02, 1.02))
+        if len(modules) > 1:
+            axis.set_title(f"module {name}")
         axis.xaxis.set_major_formatter("{x:,.0f}")
         axis.grid(alpha=0.3)
     axes[0, 0].legend(loc="lower right")
-    workers = f"{arguments.workers} workers, seed {arguments.seed}"
-    figure.suptitle(f"RLlib's PPO in self-play: {name_of(arguments.rules)}; {workers}")
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    figure.suptitle(f"RLlib's PPO in self-play on {rules}\n{args.num_env_runners} env runners, seed {args.seed}")
     return figure
 
 
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

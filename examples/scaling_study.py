@@ -1,143 +1,256 @@
-"""How each learner's mastery falls as heaps are added: boards of two to seven heaps, at equal budgets of moves.
+"""How the mastery of the tabular agents falls as heaps are added, at equal numbers of timesteps.
 
-Every learner starts its games from random positions. What it has learnt is then held against the exact answer:
-expert mastery, champion mastery, exploitability, and how many moves it needed. Runs are spread over all cores;
-those that are finished are kept in --folder and not repeated, so after an interruption the same command goes on.
-They are kept by their options, the hyperparameters and the code of scaling.study; where other code has changed,
-take another folder. With --backend ray they are spread over a Ray cluster (RAY_ADDRESS says which one; it needs
-this project and the folder on every machine).
+Each agent trains from random starts on games of two to seven heaps, Q-learning and minimax-Q by self-play, win
+counting against random play. It is then evaluated exactly: expert and champion mastery (Zhou and Riis, 2022),
+exploitability, and the timesteps until expert mastery reached --threshold. The runs are spread over all cores with
+joblib. Finished runs are cached in --folder, so after an interruption the same command continues. With --backend
+ray they are spread over a Ray cluster: RAY_ADDRESS names it, and each machine needs this project and the folder.
+
+Needs: pip install -e ".[examples]"; for --backend ray also pip install ray
 """
 
 from __future__ import annotations
 
 import importlib.util
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from script import check_at_least, check_folder, checking_arguments, fail, run, save, save_table
-
+import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
 import pandas as pd
-from figures import by_heaps, of_seeds
-from intervals import students, students_of_shares, wilsons
-from learners import LEARNERS, name_of
-from scaling import HYPERPARAMETERS, finished, study
+import seaborn as sns
+from matplotlib.ticker import MaxNLocator
+from scipy import stats
 
-from nim_env import NimRules, solver
+import agents
+from nim_env import NimRules, evaluation, solver
+from nim_env.evaluation import MatchResult
+
+from common import check_at_least, check_output, checking_args, fail, run, save_figure
 
 Learner = Literal["q-learning", "minimax-q", "win-counting"]
-
-
-@dataclass
-class Arguments:
-    """The options of this script."""
-
-    heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
-    """Starting heap sizes of the largest board."""
-    fewest: int = 2
-    """The number of heaps of the smallest board; the boards are the first so many heaps."""
-    max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
-    misere: bool = False
-    """Whether taking the last object loses."""
-    learners: tuple[Learner, ...] = tuple(LEARNERS)
-    """Who learns: q-learning and minimax-q by self-play, win-counting against random play."""
-    moves: int = 3_000_000
-    """From how many moves each learns."""
-    needed: float = 0.95
-    """The expert mastery whose moves are counted, above 0 and at most 1."""
-    num_envs: int = 256
-    """How many games each plays at once."""
-    seeds: int = 5
-    """How many seeds, from 0 (or from --seed) on."""
-    seed: int = 0
-    """The first seed; the same seeds give the same figures."""
-    jobs: int = -1
-    """How many runs at once; -1 for as many as there are cores."""
-    backend: Literal["loky", "threading", "ray"] = "loky"
-    """What spreads the runs: processes or threads of this machine, or a Ray cluster."""
-    folder: Path = Path("results/scaling_study")
-    """Where finished runs are kept, and the table (.csv) and the figure (.png) are saved."""
-
-
-def main(arguments: Arguments) -> None:
-    check(arguments)
-    with checking_arguments():
-        boards = [
-            NimRules(arguments.heaps[:n_heaps], arguments.max_take, arguments.misere)
-            for n_heaps in range(len(arguments.heaps), arguments.fewest - 1, -1)  # the longest runs first
-        ]
-        for rules in boards:
-            solver.iter_positions(rules)  # what is too large is refused before anything is learnt
-        arguments.folder.mkdir(parents=True, exist_ok=True)
-    kept = joblib.Memory(arguments.folder, verbose=0).cache(study)
-    runs = [
-        (learner, HYPERPARAMETERS[learner], rules, arguments.moves, arguments.needed, arguments.num_envs, seed)
-        for rules in boards
-        for learner in dict.fromkeys(arguments.learners)
-        for seed in range(arguments.seed, arguments.seed + arguments.seeds)
-    ]
-    before = sum(kept.check_call_in_cache(*run) for run in runs)
-    print(f"{len(runs)} runs, {before} of them finished before", flush=True)
-    with joblib.parallel_config(backend=arguments.backend, n_jobs=arguments.jobs):
-        rows = joblib.Parallel(batch_size=1)(joblib.delayed(finished)(kept, *run) for run in runs)
-    table = pd.DataFrame(rows)
-    save_table(table, arguments.folder / "scaling_study.csv")
-    save(picture_of(arguments, table), arguments.folder / "scaling_study.png")
-
-
-def check(arguments: Arguments) -> None:
-    """Ends the script if an option makes no sense."""
-    check_folder(arguments.folder, "scaling_study.png")
-    check_at_least(0, seed=arguments.seed)
-    check_at_least(
-        1, fewest=arguments.fewest, moves=arguments.moves, num_envs=arguments.num_envs, seeds=arguments.seeds
-    )
-    if arguments.fewest > len(arguments.heaps):
-        fail(f"--fewest must be at most the number of heaps, {len(arguments.heaps)}; got {arguments.fewest}")
-    if not 0 < arguments.needed <= 1:
-        fail(f"--needed must lie above 0 and at most 1; got {arguments.needed}")
-    if arguments.jobs < -1 or not arguments.jobs:
-        fail(f"--jobs must be 1 or more, or -1 for all cores; got {arguments.jobs}")
-    if not arguments.learners:
-        fail(f"--learners must name one or more of {', '.join(LEARNERS)}")
-    if arguments.backend == "ray":
-        if importlib.util.find_spec("ray") is None:
-            fail("--backend ray needs Ray; run pip install ray")
-        from ray.util.joblib import register_ray
-
-        register_ray()
-
-
-def picture_of(arguments: Arguments, table: pd.DataFrame) -> plt.Figure:
-    """Four measures against the number of heaps: means over seeds with 95 % intervals."""
-    figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
-    seeds = table["seed"].nunique()
-    complete = table.groupby(["learner", "n_heaps"])["moves_needed"].transform("count") == seeds
-    shown = table.assign(
-        champion=table["champion"].astype(float),
-        moves_needed=table["moves_needed"].astype(float).where(complete),  # a mean over some seeds would flatter
-    )
-    axes[1, 1].set_yscale("log")  # before it is drawn, so that means are geometric
-    for axis, (column, (title, interval)) in zip(axes.flat, PANELS.items(), strict=True):
-        by_heaps(axis, shown, column, "learner", arguments.learners, interval, legend=axis is axes[0, 0])
-        axis.set(title=title.format(f"{100 * arguments.needed:g} %"))
-        if axis is not axes[1, 1]:
-            axis.set_ylim(-0.03, 1.03)
-    rules = NimRules(arguments.heaps, arguments.max_take, arguments.misere)
-    figure.suptitle(f"The first heaps of {name_of(rules)}:\n{arguments.moves:,} moves each, {of_seeds(seeds)}")
-    return figure
-
-
-PANELS = {
-    "expert": ("Expert mastery: winning positions played right", students_of_shares),
-    "champion": ("Champion mastery: share of seeds", wilsons),
-    "exploitability": ("Exploitability", students_of_shares),
-    "moves_needed": ("Moves to {} expert mastery, where all seeds reached it", students),
+LEARNERS: dict[str, tuple[type[agents.Agent], dict[str, Any]]] = {
+    "q-learning": (agents.QLearningAgent, {"learning_rate": 0.5, "epsilon": 0.1}),
+    "minimax-q": (agents.MinimaxQAgent, {"learning_rate": 1.0, "epsilon": 0.1}),
+    "win-counting": (agents.WinCountAgent, {"cutoff": 1000}),
 }
 
 
+@dataclass
+class Args:
+    """The options of the study."""
+
+    heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
+    """Starting heap sizes of the largest game. The others are its first heaps."""
+    min_heaps: int = 2
+    """Number of heaps of the smallest game."""
+    max_take: int | None = None
+    """Largest number of objects in one move; None for no limit."""
+    misere: bool = False
+    """Whether the player who takes the last object loses."""
+    learners: tuple[Learner, ...] = ("q-learning", "minimax-q", "win-counting")
+    """The agents."""
+    timesteps: int = 3_000_000
+    """Training timesteps of each run."""
+    threshold: float = 0.95
+    """Expert mastery to reach, above 0 and at most 1."""
+    num_envs: int = 256
+    """Number of environments of each run."""
+    seeds: int = 5
+    """Number of seeds."""
+    seed: int = 0
+    """First seed. The same seeds give the same result."""
+    n_jobs: int = -1
+    """Number of runs at once; -1 for one on each core."""
+    backend: Literal["loky", "threading", "ray"] = "loky"
+    """The backend of joblib: processes or threads of this machine, or a Ray cluster."""
+    folder: Path = Path("results/scaling_study")
+    """Folder of the cached runs, the table (.csv) and the figure (.png)."""
+
+
+def check(args: Args) -> None:
+    """Exits with an error if a value is wrong."""
+    check_at_least(0, seed=args.seed)
+    check_at_least(1, min_heaps=args.min_heaps, timesteps=args.timesteps, num_envs=args.num_envs, seeds=args.seeds)
+    if args.min_heaps > len(args.heaps):
+        fail(f"--min-heaps must be at most the number of heaps, {len(args.heaps)}; got {args.min_heaps}")
+    if not 0 < args.threshold <= 1:
+        fail(f"--threshold must be above 0 and at most 1; got {args.threshold}")
+    if args.n_jobs < -1 or args.n_jobs == 0:
+        fail(f"--n-jobs must be 1 or more, or -1 for all cores; got {args.n_jobs}")
+    if not args.learners:
+        fail(f"--learners must name one or more of {', '.join(LEARNERS)}")
+    if args.backend == "ray" and importlib.util.find_spec("ray") is None:
+        fail("--backend ray needs Ray: pip install ray")
+    check_output("folder", args.folder / "scaling_study.png")
+
+
+# --- A run ----------------------------------------------------------------------------------------
+
+
+def train_and_evaluate(
+    learner: str,
+    hyperparameters: dict[str, Any],
+    rules: NimRules,
+    timesteps: int,
+    threshold: float,
+    num_envs: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Trains one agent and returns a row of the table.
+
+    Args:
+        learner: A name in ``LEARNERS``.
+        hyperparameters: The agent's.
+        rules: The game.
+        timesteps: Training ends with the step in which the finished episodes have so many.
+        threshold: Expert mastery, evaluated whenever the timesteps have grown by a half, until it is reached.
+        num_envs: Number of environments.
+        seed: Seed of the agent and the environments.
+    """
+    start = time.perf_counter()
+    agent_class = LEARNERS[learner][0]
+    opponent = None if agent_class.supports_self_play else "random"
+    env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, random_start=True, opponent=opponent, **asdict(rules))
+    agent = agent_class(env.single_observation_space, env.single_action_space, seed=seed, **hyperparameters)
+    n_steps, n_episodes, next_eval, steps_to_threshold = 0, 0, num_envs, None
+
+    def callback(agent: agents.Agent, history: agents.History) -> bool:
+        nonlocal n_steps, n_episodes, next_eval, steps_to_threshold
+        n_steps += int(history.lengths[n_episodes:].sum())
+        n_episodes = len(history.lengths)
+        if steps_to_threshold is None and n_steps >= next_eval:
+            next_eval = 3 * n_steps // 2
+            if evaluation.mastery(rules, agent).expert >= threshold:
+                steps_to_threshold = n_steps
+        return n_steps < timesteps
+
+    agents.train(agent, env, timesteps, seed=seed, callback=callback)  # an episode has one step or more
+    mastery = evaluation.mastery(rules, agent)
+    if steps_to_threshold is None and mastery.expert >= threshold:
+        steps_to_threshold = n_steps
+    return {
+        "learner": learner,
+        "heaps": "-".join(map(str, rules.heaps)),
+        "n_heaps": rules.n_heaps,
+        "positions": rules.n_positions,
+        "seed": seed,
+        "timesteps": n_steps,
+        "expert": mastery.expert,
+        "champion": mastery.champion,
+        "exploitability": evaluation.exploitability(rules, agent),
+        "steps_to_threshold": steps_to_threshold,
+        "seconds": time.perf_counter() - start,
+    }
+
+
+# --- The study ------------------------------------------------------------------------------------
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Trains and evaluates all agents and returns a row for each run."""
+    check(args)
+    with checking_args():
+        n_heaps = range(len(args.heaps), args.min_heaps - 1, -1)  # the longest runs first
+        games = [NimRules(args.heaps[:n], args.max_take, args.misere) for n in n_heaps]
+        for rules in games:
+            solver.iter_positions(rules)  # raises if the game is too large
+    if args.backend == "ray":
+        from ray.util.joblib import register_ray
+
+        register_ray()
+    cached = joblib.Memory(args.folder, verbose=0).cache(train_and_evaluate)
+    calls = [
+        (learner, LEARNERS[learner][1], rules, args.timesteps, args.threshold, args.num_envs, seed)
+        for rules in games
+        for learner in args.learners
+        for seed in range(args.seed, args.seed + args.seeds)
+    ]
+    print(
+        f"{len(calls)} runs, {sum(cached.check_call_in_cache(*call) for call in calls)} of them cached", flush=True
+    )
+    with joblib.parallel_config(backend=args.backend, n_jobs=args.n_jobs, verbose=10):
+        rows = joblib.Parallel(batch_size=1)(joblib.delayed(cached)(*call) for call in calls)
+    table = pd.DataFrame(rows).sort_values(["n_heaps", "learner", "seed"], ignore_index=True)
+    print(table.groupby(["learner", "n_heaps"])[["expert", "champion", "exploitability", "seconds"]].mean())
+    table.to_csv(args.folder / "scaling_study.csv", index=False)
+    print(f"table: {args.folder / 'scaling_study.csv'}")
+    save_figure(plot(args, table), args.folder / "scaling_study.png")
+    return table
+
+
+# --- Figure ---------------------------------------------------------------------------------------
+
+
+def mean_interval(values: pd.Series) -> tuple[float, float]:
+    """The 95 % interval of a mean by Student's t distribution (Student, 1908)."""
+    half = stats.t.ppf(0.975, len(values) - 1) * values.sem()
+    return values.mean() - half, values.mean() + half
+
+
+def fraction_interval(values: pd.Series) -> tuple[float, float]:
+    """The same for values of 0 to 1."""
+    low, high = mean_interval(values)
+    return max(low, 0.0), min(high, 1.0)
+
+
+def wilson_interval(values: pd.Series) -> tuple[float, float]:
+    """The 95 % interval of the fraction of ones (Wilson, 1927)."""
+    return MatchResult(int(values.sum()), len(values)).interval()
+
+
+def plot(args: Args, table: pd.DataFrame) -> plt.Figure:
+    """Four panels against the number of heaps."""
+    reached = table.groupby(["learner", "n_heaps"])["steps_to_threshold"].transform("count") == args.seeds
+    table = table.assign(
+        champion=table["champion"].astype(float),
+        steps_to_threshold=table["steps_to_threshold"].astype(float).where(reached),
+    )
+    panels: list[tuple[str, str, Callable[[pd.Series], tuple[float, float]]]] = [
+        ("expert", "Expert mastery: fraction of winning positions played right", fraction_interval),
+        ("champion", "Champion mastery: fraction of seeds", wilson_interval),
+        ("exploitability", "Exploitability: what a best response gains over perfect play", fraction_interval),
+        (
+            "steps_to_threshold",
+            f"Timesteps to {100 * args.threshold:g} % expert mastery, where all seeds reach it",
+            mean_interval,
+        ),
+    ]
+    figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
+    axes[1, 1].set_yscale("log")  # before drawing: seaborn then computes geometric means
+    for axis, (column, title, interval) in zip(axes.flat, panels, strict=True):
+        sns.pointplot(
+            table.dropna(subset=[column]),
+            x="n_heaps",
+            y=column,
+            hue="learner",
+            hue_order=args.learners,
+            dodge=0.12 * (len(args.learners) - 1) or False,
+            markers=["o", "s", "^"][: len(args.learners)],
+            markersize=5,
+            linewidth=1.3,
+            capsize=0.06,
+            err_kws={"linewidth": 1.3},
+            errorbar=interval if args.seeds > 1 else None,
+            native_scale=True,
+            legend=axis is axes[0, 0],
+            ax=axis,
+        )
+        axis.set(title=title, xlabel="number of heaps", ylabel="")
+        axis.set_xlim(args.min_heaps - 0.3, len(args.heaps) + 0.3)
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.grid(alpha=0.3)
+        if axis is not axes[1, 1]:
+            axis.set_ylim(-0.03, 1.03)
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    seeds = "one seed" if args.seeds == 1 else f"means of {args.seeds} seeds with 95 % intervals"
+    figure.suptitle(f"The first heaps of {rules}\n{args.timesteps:,} training timesteps, {seeds}")
+    return figure
+
+
 if __name__ == "__main__":
-    run(main, Arguments)
+    run(main, Args)

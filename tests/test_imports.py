@@ -104,7 +104,10 @@ def test_imports_run_one_way(layer):
     [
         ("nim_env", "agents nim_env.sb3"),
         ("agents", "nim_env"),
-        ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich PIL starlette uvicorn stable_baselines3"),
+        (
+            "nim_env, agents",
+            "pygame matplotlib torch scipy pandas tqdm rich PIL starlette uvicorn stable_baselines3",
+        ),
     ],
 )
 def test_importing_is_light(modules, unwanted):

@@ -1,0 +1,135 @@
+import gc
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ray = pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
+
+import tune_sweep  # noqa: E402
+from tune_sweep import Args, main  # noqa: E402
+
+import agents  # noqa: E402
+from nim_env import NimRules, evaluation  # noqa: E402
+from nim_env.vector_env import NimVectorEnv  # noqa: E402
+
+# Tune leaves the files of an interrupted trial open
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+
+RULES = NimRules((1, 2, 3))
+SMALL = {"heaps": RULES.heaps, "trials": 2, "episodes": 1500, "n_evals": 3, "grace_period": 3, "seeds": 2}
+HYPERPARAMETERS = ["learning_rate", "gamma", "epsilon"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def ray_on_this_machine():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(
+            "PYTHONPATH", str(Path(tune_sweep.__file__).parent), prepend=os.pathsep
+        )  # for Ray's processes
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def sweep(tmp_path_factory):
+    """The result of a sweep that stops no trial, and its folder."""
+    folder = tmp_path_factory.mktemp("sweep")
+    return main(Args(**SMALL, folder=folder)), folder
+
+
+def test_the_table_has_a_row_for_each_trial(sweep):
+    table, folder = sweep
+    assert sorted(table["learner"]) == ["minimax-q"] * 2 + ["q-learning"] * 2
+    assert not table["stopped"].any()
+    assert (table["episodes"] == 1500).all()
+    drawn = [rows[HYPERPARAMETERS].sort_values("gamma").to_numpy() for _, rows in table.groupby("learner")]
+    np.testing.assert_allclose(drawn[0], drawn[1])  # the same for both learners
+    assert len(np.unique(drawn[0])) == 6
+    assert len(pd.read_csv(folder / "tune_sweep.csv")) == 4
+    assert (folder / "tune_sweep.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_trial_is_what_agents_and_evaluation_give(sweep):
+    kinds = {"q-learning": agents.QLearningAgent, "minimax-q": agents.MinimaxQAgent}
+    for row in sweep[0].groupby("learner").head(1).itertuples():
+        mastery = []
+        for seed in (0, 1):
+            env = NimVectorEnv(64, RULES.heaps, misere=True, opponent=None)
+            hyperparameters = {name: getattr(row, name) for name in HYPERPARAMETERS}
+            spaces = env.single_observation_space, env.single_action_space
+            agent = kinds[row.learner](*spaces, seed=seed, **hyperparameters)
+            for part in range(3):
+                part_seed = np.random.SeedSequence((seed, part)).generate_state(1)[0]
+                agents.train(agent, env, 500, seed=int(part_seed))
+            mastery.append(evaluation.mastery(RULES, agent).expert)
+        assert row.expert == pytest.approx(np.mean(mastery))
+        assert row.worst == pytest.approx(min(mastery))
+
+
+def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):
+    completed = []
+
+    def interrupt(*_, trial, **__):
+        if completed:
+            raise KeyboardInterrupt
+        completed.append(Path(trial.path) / "result.json")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(tune_sweep.PrintCallback, "on_trial_complete", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            main(Args(**SMALL, folder=tmp_path, max_concurrent=1))
+    gc.collect()  # closes the files of the interrupted trial
+    before = completed[0].read_text()
+    assert len(before.splitlines()) == 3
+    resumed = main(Args(resume=True, folder=tmp_path))
+    assert completed[0].read_text() == before  # a finished trial is not run again
+    tables = [
+        table.drop(columns="trial").sort_values(["learner", "gamma"], ignore_index=True)
+        for table in (sweep[0], resumed)
+    ]
+    pd.testing.assert_frame_equal(*tables)
+
+
+def test_poor_trials_are_stopped_early(tmp_path):
+    few = SMALL | {"trials": 6, "episodes": 300, "grace_period": 1, "seeds": 1}
+    table = main(Args(**few, learners=("minimax-q",), max_concurrent=1, folder=tmp_path))
+    stopped = table[table["stopped"]]
+    assert 0 < len(stopped) < len(table) == 6
+    assert (stopped["episodes"] < 300).all()
+    assert (table[~table["stopped"]]["episodes"] == 300).all()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"folder": None}, ["--resume", "another folder"]),
+        ({"resume": True, "folder": Path("nowhere")}, ["--resume", "nowhere"]),
+        ({"n_evals": 0}, ["--n-evals", "0"]),
+        ({"episodes": 5}, ["--episodes", "27", "5"]),
+        ({"grace_period": 28}, ["--grace-period", "27", "28"]),
+        ({"learners": ()}, ["--learners"]),
+        ({"seed": 2**32}, ["--seed"]),
+        ({"heaps": (-1,)}, ["heaps"]),
+    ],
+)
+def test_wrong_values(sweep, refused, wrong, words):
+    if wrong.get("folder", 0) is None:
+        wrong = {"folder": sweep[1]}
+    before = {file: file.read_bytes() for file in sweep[1].rglob("*") if file.is_file()}
+    with refused(*words):
+        main(Args(**wrong))
+    assert {file: file.read_bytes() for file in sweep[1].rglob("*") if file.is_file()} == before
+
+
+@pytest.mark.parametrize("kind", ["tuner.pkl", "experiment_state-*.json"])
+def test_a_damaged_sweep(sweep, refused, kind):
+    shutil.copytree(sweep[1], "damaged")
+    for file in Path("damaged").rglob(kind):
+        file.write_bytes(file.read_bytes()[:50])
+    with refused("--resume", "damaged", "q-learning"):
+        main(Args(resume=True, folder=Path("damaged")))
