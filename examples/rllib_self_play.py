@@ -6,7 +6,7 @@ their most probable actions (Zhou and Riis, 2022), and the exploitability of the
 probability against random play. PPO: Schulman et al., 2017, arXiv:1707.06347.
 
 --resume continues an interrupted run from its last checkpoint. The final policies are saved as tables, which
-play.py, tournament.py and the other scripts load without Ray. Checkpoints are pickles: resume only your own.
+play.py, compare_opponents.py and others load without Ray. Checkpoints are pickles: resume only your own.
 
 Needs: pip install -e ".[examples,rllib]"
 """

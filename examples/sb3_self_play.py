@@ -1,21 +1,28 @@
 """MaskablePPO learns Nim by self-play, against a pool of its own snapshots.
 
-Every few rollouts a snapshot of the network joins the pool, which is the environment's opponent. During training
-the network is evaluated exactly: expert mastery (the fraction of winning positions in which its most probable move
-wins) and champion mastery (it wins every game that can be won), both after Zhou and Riis (2022, arXiv:2205.12787);
-value accuracy (the fraction of positions whose winner its values name); and exploitability (what a best response
-gains over perfect play). TensorBoard shows them beside the losses.
+The environment plays the opponent's moves, so the model sees a single-agent task. Each of these moves is chosen by
+a snapshot drawn from the pool. Every few rollouts a new snapshot is added, and the oldest leaves a full pool.
 
-An interrupted run continues with --resume from its newest checkpoint; give it the same options. Checkpoints are
-pickles: resume only your own.
+During training the model is evaluated exactly, over all positions: expert mastery is the fraction of winning
+positions in which its greedy move (the most probable one) wins, champion mastery whether it wins every game that
+can be won (both after Zhou and Riis 2022, arXiv:2205.12787); value accuracy is the fraction of positions in which
+the sign of its value predicts the winner; exploitability is what a best response gains over perfect play, from 0
+(perfect) to 1 (a best response wins every game). TensorBoard shows them beside the losses.
 
-Source: Huang and Ontañón (2022, arXiv:2006.14171) describe PPO with action masks; Heinrich and Silver (2016,
-arXiv:1603.01121) self-play against earlier strategies. It needs ``pip install -e ".[examples,sb3]"``.
+--resume continues an interrupted run from its newest checkpoint, with the options that it was started with.
+Checkpoints are pickles: resume only your own.
+
+Sources: PPO with action masks, Huang and Ontañón (2022, arXiv:2006.14171); self-play against earlier strategies,
+Heinrich and Silver (2016, arXiv:1603.01121).
+
+Install: pip install -e ".[examples,sb3]"
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+import re
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -36,7 +43,7 @@ from common import check_at_least, check_output, checking_args, fail, percent, r
 SELF_PLAY = "self-play"
 ENCODINGS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
 
-torch.distributions.Distribution.set_default_validate_args(False)  # it takes a fifth of the time of a rollout
+torch.distributions.Distribution.set_default_validate_args(False)  # validation takes a fifth of a rollout
 
 
 @dataclass
@@ -44,17 +51,17 @@ class Args:
     """The options of this script."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7)
-    """Starting heap sizes."""
+    """The full heaps; training episodes start from random positions."""
     max_take: int | None = None
     """The most objects one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     opponent: str = SELF_PLAY
-    """Whom it trains against: self-play (a pool of its own snapshots), random, take-N or expert."""
+    """The opponent in training: self-play (a pool of snapshots), random, take-N or expert."""
     encoding: Literal["one-hot", "bits", "unary"] = "one-hot"
     """The encoding of the heap sizes in the observation."""
     total_timesteps: int = 4_000_000
-    """The number of moves that it makes in training."""
+    """The number of training timesteps: the model's moves, not the opponent's."""
     num_envs: int = 512
     """The number of environments."""
     n_steps: int = 32
@@ -80,9 +87,9 @@ class Args:
     checkpoint_interval: int = 160_000
     """The number of timesteps between two checkpoints, each of the model and its opponent pool."""
     resume: bool = False
-    """Continue from the newest checkpoint in the folder."""
+    """Continue the run in the folder from its newest checkpoint; other options have no effect."""
     seed: int = 0
-    """The seed of every draw."""
+    """The random seed."""
     folder: Path = Path("results/sb3_self_play")
     """Where the model, the checkpoints, the figure and TensorBoard's logs are saved."""
 
@@ -102,6 +109,7 @@ def make_env(args: Args) -> VecMonitor:
         random_start=True,
         autoreset_mode="SameStep",
     )
+    # NimVecEnv has the action_masks() that MaskablePPO calls; VecMonitor logs the returns of episodes
     return VecMonitor(NimVecEnv(ENCODINGS[args.encoding](env)))
 
 
@@ -124,17 +132,19 @@ def make_model(args: Args, env: VecMonitor) -> MaskablePPO:
     )
 
 
+def find_checkpoints(args: Args) -> list[Path]:
+    """The checkpoints in the folder."""
+    return list((args.folder / "checkpoints").glob("*_steps.zip"))
+
+
 def load_checkpoint(args: Args, env: VecMonitor) -> MaskablePPO:
     """The model of the newest checkpoint, with its opponent pool and its evaluations."""
-    checkpoints = sorted((args.folder / "checkpoints").glob("*.zip"), key=lambda path: path.stat().st_mtime)
-    if not checkpoints:
-        fail(f"--resume: there is no checkpoint in {args.folder / 'checkpoints'}")
-    path = checkpoints[-1]
+    path = max(find_checkpoints(args), key=lambda path: int(re.findall(r"\d+", path.name)[0]))
     try:
         model = MaskablePPO.load(path, env=env, device="cpu")
-    except Exception as error:  # torch, pickle and zipfile raise many kinds
-        fail(f"{path} is damaged, or of a run with other options: {' '.join(str(error).split())}")
-    model.set_random_seed(args.seed + model.num_timesteps)  # so as not to repeat the draws of the first part
+    except Exception as error:  # torch, pickle and zipfile raise many kinds of errors
+        fail(f"{path} is damaged: {' '.join(str(error).split())}")
+    model.set_random_seed(args.seed + model.num_timesteps)  # otherwise it would draw the same numbers again
     print(f"resuming from {path}, at timestep {model.num_timesteps:,}")
     return model
 
@@ -150,8 +160,7 @@ class EntropySchedule(BaseCallback):
         self.ent_coef, self.total_timesteps = ent_coef, total_timesteps
 
     def _on_rollout_start(self) -> None:
-        progress_remaining = max(0.0, 1 - self.num_timesteps / self.total_timesteps)
-        self.model.ent_coef = self.ent_coef * progress_remaining
+        self.model.ent_coef = self.ent_coef * (1 - self.num_timesteps / self.total_timesteps)
 
     def _on_step(self) -> bool:
         return True
@@ -161,14 +170,14 @@ def train(args: Args, model: MaskablePPO) -> pd.DataFrame:
     """Trains the model to the end.
 
     Returns:
-        The evaluations of the most probable moves, one row each, also those before a resumed checkpoint;
-        ``exploitability_sampled`` is that of moves drawn from the network's distribution.
+        One row for each evaluation with greedy moves, also those before a resumed checkpoint. The column
+        ``exploitability_sampled`` is that of moves sampled from the model's distribution.
     """
     greedy = EvaluationCallback(args.eval_interval, verbose=1)
     sampled = EvaluationCallback(args.eval_interval, deterministic=False, name="nim_sampled")
     if args.resume:
         greedy.evaluations, sampled.evaluations = model.evaluations
-    model.evaluations = greedy.evaluations, sampled.evaluations  # as an attribute, it is saved in checkpoints
+    model.evaluations = greedy.evaluations, sampled.evaluations  # checkpoints hold the model's attributes
     checkpoint_freq = max(1, args.checkpoint_interval // args.num_envs)  # in steps of the vector environment
     callbacks = [
         EntropySchedule(args.ent_coef, args.total_timesteps),
@@ -177,7 +186,7 @@ def train(args: Args, model: MaskablePPO) -> pd.DataFrame:
         CheckpointCallback(checkpoint_freq, str(args.folder / "checkpoints")),
     ]
     if args.opponent == SELF_PLAY:
-        callbacks.insert(0, SelfPlayCallback(args.snapshot_interval, args.pool_size))
+        callbacks.append(SelfPlayCallback(args.snapshot_interval, args.pool_size))
     board = "-".join(map(str, args.heaps))
     model.learn(
         args.total_timesteps - model.num_timesteps,
@@ -197,13 +206,14 @@ def draw(args: Args, rules: NimRules, table: pd.DataFrame) -> plt.Figure:
     """Mastery, value accuracy and exploitability over the timesteps."""
     figure, axis = plt.subplots(figsize=(9, 5), layout="constrained")
     for name, label in (
-        ("expert", "expert mastery (most probable moves)"),
+        ("expert", "expert mastery (greedy moves)"),
         ("value_accuracy_overall", "value accuracy"),
-        ("exploitability_sampled", "exploitability (sampled moves)"),
+        ("exploitability_sampled", "exploitability (sampled moves; 0 is perfect)"),
     ):
         axis.plot(table["timesteps"], table[name], label=label, marker=".")
     axis.set(
         xlabel="timesteps",
+        ylabel="fraction",
         ylim=(-0.02, 1.02),
         title=f"MaskablePPO, opponent {args.opponent}: {rules}, seed {args.seed}",
     )
@@ -222,7 +232,8 @@ def check(args: Args) -> None:
     check_at_least(2, batch_size=args.batch_size)
     check_at_least(0, seed=args.seed)
     if args.num_envs * args.n_steps % args.batch_size:
-        fail(f"--batch-size must divide num_envs * n_steps, {args.num_envs * args.n_steps}; got {args.batch_size}")
+        rollout = args.num_envs * args.n_steps
+        fail(f"--batch-size must divide --num-envs times --n-steps, {rollout}; got {args.batch_size}")
     if not args.learning_rate > 0:
         fail(f"--learning-rate must be above 0; got {args.learning_rate}")
     if not args.ent_coef >= 0:
@@ -232,13 +243,23 @@ def check(args: Args) -> None:
 
 
 def main(args: Args) -> pd.DataFrame:
+    """Trains, saves the model and the figure, and returns the evaluations."""
     check(args)
+    args_file = args.folder / "args.json"
+    if args.resume and not find_checkpoints(args):
+        fail(f"--resume: there is no checkpoint in {args.folder / 'checkpoints'}")
+    if find_checkpoints(args) and not args.resume:
+        fail(f"--folder {args.folder} holds another run: give --resume or another folder")
+    if args.resume:
+        args = replace(args, **json.loads(args_file.read_text()))
     with checking_args():
         rules = NimRules(args.heaps, args.max_take, args.misere)
-        solver.iter_positions(rules)  # it refuses a game that is too large for exact evaluation
+        solver.iter_positions(rules)  # raises an error if the game is too large for exact evaluation
         env = make_env(args)
         model = load_checkpoint(args, env) if args.resume else make_model(args, env)
     check_output("folder", args.folder / "model.zip")
+    options = {name: value for name, value in asdict(args).items() if name not in ("folder", "resume")}
+    args_file.write_text(json.dumps(options))
     table = train(args, model)
     model.save(args.folder / "model.zip", exclude=["opponent_pool", "evaluations"])
     print(f"expert mastery {percent(table['expert'].iloc[-1], 2)} %; model: {args.folder / 'model.zip'}")

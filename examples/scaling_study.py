@@ -1,10 +1,15 @@
-"""How the mastery of the tabular agents falls as heaps are added, at equal numbers of timesteps.
+"""Compares how well tabular agents play Nim as heaps are added, at a fixed number of training timesteps.
 
-Each agent trains from random starts on games of two to seven heaps, Q-learning and minimax-Q by self-play, win
-counting against random play. It is then evaluated exactly: expert and champion mastery (Zhou and Riis, 2022),
-exploitability, and the timesteps until expert mastery reached --threshold. The runs are spread over all cores with
-joblib. Finished runs are cached in --folder, so after an interruption the same command continues. With --backend
-ray they are spread over a Ray cluster: RAY_ADDRESS names it, and each machine needs this project and the folder.
+Each agent trains from random starts on games of two to seven heaps. Q-learning and minimax-Q train by self-play,
+where a timestep is one move; win counting trains against random play, where a timestep is a move and the reply.
+Then each agent is evaluated exactly: expert mastery is the fraction of winning positions in which it plays a
+winning move, champion mastery whether it wins every game that can be won (Zhou and Riis 2022, arXiv:2205.12787),
+and exploitability what a best response gains over perfect play. A run also reports at which timestep the expert
+mastery first reached --threshold.
+
+joblib spreads the runs over all cores. Finished runs are cached in --folder, so the same command continues after
+an interruption; delete the folder after a change of the agents. With --backend ray the runs are spread over the
+Ray cluster that RAY_ADDRESS names; each machine needs this project installed and --folder on a shared file system.
 
 Needs: pip install -e ".[examples]"; for --backend ray also pip install ray
 """
@@ -52,7 +57,7 @@ class Args:
     """Largest number of objects in one move; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
-    learners: tuple[Learner, ...] = ("q-learning", "minimax-q", "win-counting")
+    learners: tuple[Learner, ...] = tuple(LEARNERS)
     """The agents."""
     timesteps: int = 3_000_000
     """Training timesteps of each run."""
@@ -107,8 +112,8 @@ def train_and_evaluate(
         learner: A name in ``LEARNERS``.
         hyperparameters: The agent's.
         rules: The game.
-        timesteps: Training ends with the step in which the finished episodes have so many.
-        threshold: Expert mastery, evaluated whenever the timesteps have grown by a half, until it is reached.
+        timesteps: Training ends once the finished episodes have this many timesteps in total.
+        threshold: The expert mastery to reach. It is evaluated whenever the timesteps have grown by half.
         num_envs: Number of environments.
         seed: Seed of the agent and the environments.
     """
@@ -129,7 +134,8 @@ def train_and_evaluate(
                 steps_to_threshold = n_steps
         return n_steps < timesteps
 
-    agents.train(agent, env, timesteps, seed=seed, callback=callback)  # an episode has one step or more
+    # the number of episodes is only an upper bound: the callback ends the training
+    agents.train(agent, env, episodes=timesteps, seed=seed, callback=callback)
     mastery = evaluation.mastery(rules, agent)
     if steps_to_threshold is None and mastery.expert >= threshold:
         steps_to_threshold = n_steps
@@ -163,18 +169,21 @@ def main(args: Args) -> pd.DataFrame:
         from ray.util.joblib import register_ray
 
         register_ray()
-    cached = joblib.Memory(args.folder, verbose=0).cache(train_and_evaluate)
+    cached = joblib.Memory(args.folder.absolute(), verbose=0).cache(train_and_evaluate)
     calls = [
+        # the hyperparameters are arguments, so that the cache depends on them
         (learner, LEARNERS[learner][1], rules, args.timesteps, args.threshold, args.num_envs, seed)
         for rules in games
-        for learner in args.learners
+        for learner in dict.fromkeys(args.learners)
         for seed in range(args.seed, args.seed + args.seeds)
     ]
     print(
         f"{len(calls)} runs, {sum(cached.check_call_in_cache(*call) for call in calls)} of them cached", flush=True
     )
     with joblib.parallel_config(backend=args.backend, n_jobs=args.n_jobs, verbose=10):
-        rows = joblib.Parallel(batch_size=1)(joblib.delayed(cached)(*call) for call in calls)
+        rows = joblib.Parallel(batch_size=1)(  # no batches, since a run takes minutes
+            joblib.delayed(cached)(*call) for call in calls
+        )
     table = pd.DataFrame(rows).sort_values(["n_heaps", "learner", "seed"], ignore_index=True)
     print(table.groupby(["learner", "n_heaps"])[["expert", "champion", "exploitability", "seconds"]].mean())
     table.to_csv(args.folder / "scaling_study.csv", index=False)
@@ -187,19 +196,19 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def mean_interval(values: pd.Series) -> tuple[float, float]:
-    """The 95 % interval of a mean by Student's t distribution (Student, 1908)."""
+    """The 95 % confidence interval of a mean by Student's t distribution (Student, 1908)."""
     half = stats.t.ppf(0.975, len(values) - 1) * values.sem()
     return values.mean() - half, values.mean() + half
 
 
 def fraction_interval(values: pd.Series) -> tuple[float, float]:
-    """The same for values of 0 to 1."""
+    """The same, clipped to 0 and 1."""
     low, high = mean_interval(values)
     return max(low, 0.0), min(high, 1.0)
 
 
 def wilson_interval(values: pd.Series) -> tuple[float, float]:
-    """The 95 % interval of the fraction of ones (Wilson, 1927)."""
+    """The 95 % confidence interval of the fraction of ones (Wilson, 1927)."""
     return MatchResult(int(values.sum()), len(values)).interval()
 
 
@@ -211,12 +220,12 @@ def plot(args: Args, table: pd.DataFrame) -> plt.Figure:
         steps_to_threshold=table["steps_to_threshold"].astype(float).where(reached),
     )
     panels: list[tuple[str, str, Callable[[pd.Series], tuple[float, float]]]] = [
-        ("expert", "Expert mastery: fraction of winning positions played right", fraction_interval),
+        ("expert", "Expert mastery: winning positions in which a winning move is played", fraction_interval),
         ("champion", "Champion mastery: fraction of seeds", wilson_interval),
         ("exploitability", "Exploitability: what a best response gains over perfect play", fraction_interval),
         (
             "steps_to_threshold",
-            f"Timesteps to {100 * args.threshold:g} % expert mastery, where all seeds reach it",
+            f"Timesteps to {100 * args.threshold:g} % expert mastery (where all seeds reach it)",
             mean_interval,
         ),
     ]
@@ -228,8 +237,8 @@ def plot(args: Args, table: pd.DataFrame) -> plt.Figure:
             x="n_heaps",
             y=column,
             hue="learner",
-            hue_order=args.learners,
-            dodge=0.12 * (len(args.learners) - 1) or False,
+            hue_order=list(dict.fromkeys(args.learners)),
+            dodge=0.12 * (len(args.learners) - 1) or False,  # so that equal points are seen
             markers=["o", "s", "^"][: len(args.learners)],
             markersize=5,
             linewidth=1.3,
@@ -247,7 +256,7 @@ def plot(args: Args, table: pd.DataFrame) -> plt.Figure:
         if axis is not axes[1, 1]:
             axis.set_ylim(-0.03, 1.03)
     rules = NimRules(args.heaps, args.max_take, args.misere)
-    seeds = "one seed" if args.seeds == 1 else f"means of {args.seeds} seeds with 95 % intervals"
+    seeds = "one seed" if args.seeds == 1 else f"means of {args.seeds} seeds with 95 % confidence intervals"
     figure.suptitle(f"The first heaps of {rules}\n{args.timesteps:,} training timesteps, {seeds}")
     return figure
 

@@ -1,12 +1,14 @@
 """A sweep over the learning rate, discount and exploration of the tabular agents, with Ray Tune.
 
-Each trial draws the three hyperparameters and trains several agents with them by self-play, one for each seed. At
-intervals the agents are evaluated exactly, and their mean expert mastery (Zhou and Riis, 2022) is reported. The
-scheduler ASHA (Li et al., 2020, arXiv:1810.05934) stops poor trials early. Trials run on all cores of this
-machine, or on the Ray cluster that --address names. --resume continues an interrupted sweep.
+Each trial samples the three hyperparameters and trains several agents with them by self-play, one for each seed.
+At intervals the agents are evaluated exactly, over all positions, and their mean expert mastery is reported: the
+fraction of winning positions in which a winning move is played (Zhou and Riis 2022, arXiv:2205.12787). The
+scheduler ASHA (Li et al., 2020, arXiv:1810.05934) stops poor trials early. Trials run on this machine or on the
+Ray cluster that --address names. --resume continues an interrupted sweep and retries failed trials.
 
-The hyperparameters that are drawn and what a trial learns follow from --seed. Which trials are stopped depends
-also on the order in which they report. Win counting has none of the three hyperparameters, so it is left out.
+--seed fixes the sampled hyperparameters, the same for both learners, and the training of each trial. Which trials
+are stopped also depends on the order of their reports. The best trials are chosen on the seeds that they are
+reported for, so their figures are optimistic.
 
 Needs: pip install -e ".[examples,rllib]"
 """
@@ -70,19 +72,19 @@ class Args:
     episodes: int = 27_000
     """Training episodes of each agent, unless its trial is stopped."""
     n_evals: int = 27
-    """Number of evaluations, evenly over the episodes; a trial may be stopped at each."""
+    """Number of evaluations, evenly over the episodes."""
     grace_period: int = 1
-    """Number of evaluations before a trial may be stopped."""
+    """Evaluations before a trial may be stopped: after this many, 3 times, 9 times as many, and so on."""
     seeds: int = 3
-    """Number of agents in each trial."""
+    """Number of agents in each trial, with seeds from --seed on, the same in every trial."""
     seed: int = 0
-    """Seed of the first agent, and of the draws of hyperparameters."""
+    """Seed of the first agent, and of the sampled hyperparameters."""
     max_concurrent: int = 0
     """Largest number of trials at once; 0 for one on each core."""
     address: str = "local"
     """Address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
-    """Continue the sweep in --folder with the options it was started with."""
+    """Continue the sweep in --folder; other options than --address have no effect."""
     folder: Path = Path("results/tune_sweep")
     """Folder of the trials, the table (.csv) and the figure (.png); on a cluster one that all machines share."""
 
@@ -201,9 +203,11 @@ def make_tuner(args: Args, learner: Learner) -> tune.Tuner:
 def restore_tuner(path: Path) -> tune.Tuner:
     """An interrupted sweep of one learner."""
     try:
-        tune.ExperimentAnalysis(str(path))  # raises where Tuner.fit would start a new sweep
+        tune.ExperimentAnalysis(
+            str(path)
+        )  # raises an error if the state is damaged; Tuner.restore would start anew
         return tune.Tuner.restore(str(path), train_agents, resume_errored=True)
-    except Exception as error:  # pickle raises many kinds
+    except Exception as error:  # pickle raises many kinds of errors
         fail(f"--resume: {path} is damaged: {error}")
 
 
@@ -224,9 +228,9 @@ def main(args: Args) -> pd.DataFrame:
         logging_level="ERROR",
     )
     results = []
-    for learner in args.learners:
+    for learner in dict.fromkeys(args.learners):
         path = args.folder.absolute() / "trials" / learner
-        is_started = args.resume and list(path.glob("experiment_state-*.json"))
+        is_started = args.resume and any(path.glob("experiment_state-*.json"))
         grid = (restore_tuner(path) if is_started else make_tuner(args, learner)).fit()
         if grid.errors:
             raise grid.errors[0]
@@ -243,7 +247,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def make_table(results: list[tune.Result]) -> pd.DataFrame:
-    """A row for each trial; for each learner those that were not stopped come first, the best first."""
+    """A row for each trial, sorted by learner; full trials come before stopped ones, then the best first."""
     rows = [
         {name: result.config[name] for name in ("learner", *SEARCH_SPACE)}
         | {name: result.metrics[name] for name in ("episodes", "expert", "worst", "champions", "exploitability")}
@@ -258,7 +262,7 @@ def print_table(table: pd.DataFrame) -> None:
     title = "The five best trials of each learner: expert mastery in %, mean and worst over the seeds"
     shown = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
     shown.add_column("learner")
-    for column in ("rate", "discount", "ε", "episodes", "mean", "worst", "champions"):
+    for column in ("learning rate", "γ", "ε", "episodes", "mean", "worst", "champions"):
         shown.add_column(column, justify="right")
     for learner, rows in table.groupby("learner"):
         for row in rows.head(5).itertuples():
@@ -287,7 +291,8 @@ def plot(args: Args, table: pd.DataFrame, results: list[tune.Result]) -> plt.Fig
             if result.config["learner"] == learner:
                 stopped = result.metrics["episodes"] < args.episodes
                 curve = result.metrics_dataframe
-                row[3].plot(curve["episodes"], curve["expert"], "#d55e00" if stopped else "#0072b2", alpha=0.6)
+                color = "#d55e00" if stopped else "#0072b2"
+                row[3].plot(curve["episodes"], curve["expert"], color, marker=".", markersize=3, alpha=0.6)
         row[3].set_xlabel("training episodes of each agent")
         row[3].xaxis.set_major_formatter("{x:,.0f}")
         row[0].set(ylabel=f"{learner}\nexpert mastery, mean over seeds", ylim=(-0.02, 1.04))

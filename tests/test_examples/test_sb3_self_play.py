@@ -51,9 +51,10 @@ def test_model_plays_as_evaluated(encoding):
     assert table["expert"].iloc[-1] == evaluation.mastery(RULES, play).expert
 
 
-def test_seeds():
+def test_seeds(tmp_path):
     short = {**SHORT, "total_timesteps": 2048, "checkpoint_interval": 2048}
-    first, again, other = (main(Args(**short, seed=seed)) for seed in (3, 3, 4))
+    seeds = {"first": 3, "again": 3, "other": 4}
+    first, again, other = (main(Args(**short, seed=seed, folder=tmp_path / name)) for name, seed in seeds.items())
     assert first.equals(again)
     assert not first.equals(other)
 
@@ -85,7 +86,7 @@ def test_interrupted_run_continues(capsys, monkeypatch):
         add(callback)
 
     monkeypatch.setattr(sb3_self_play.SelfPlayCallback, "_on_rollout_start", recorded)
-    args.resume = True
+    args = Args(resume=True)  # the other options are those of the run
     table = main(args)
     assert "2,560" in capsys.readouterr().out.splitlines()[0]
     np.testing.assert_array_equal(pools[0], kept)  # it starts with the pool of the checkpoint
@@ -117,14 +118,12 @@ def test_wrong_values(wrong, words, refused, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_wrong_checkpoints(refused):
-    args = Args(**{**SHORT, "total_timesteps": 512}, resume=True)
+def test_folders_with_a_run(refused):
+    args = Args(**{**SHORT, "total_timesteps": 512})
+    main(args)
+    with refused("--folder", str(args.folder)):
+        main(args)
     path = args.folder / "checkpoints" / "rl_model_512_steps.zip"
-    path.parent.mkdir(parents=True)
     path.write_bytes(b"nonsense")
     with refused(path.name):
-        main(args)
-    path.unlink()
-    main(Args(**{**SHORT, "total_timesteps": 512}))
-    with refused(path.name):
-        main(Args(**{**SHORT, "heaps": (1, 2)}, resume=True))
+        main(Args(resume=True))
