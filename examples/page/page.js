@@ -150,7 +150,7 @@ function drawLegend() {
   $("no-win").textContent = state.hints.moves.some((hint) => hint.wins) ? "" : "(no move does here)";
   $("value-sample").textContent = isValue ? "+0.85" : "50 %";
   $("value-meaning").textContent = isValue
-    ? `what ${opponentName()} expects for whoever makes the move: −1 lost, +1 won`
+    ? `what ${opponentName()} expects for the player who makes the move: −1 lost, +1 won`
     : `how likely ${opponentName()} is to make the move`;
   $("at-end").hidden = !state.winner;
 }
