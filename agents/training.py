@@ -55,7 +55,7 @@ def train(
     keys ``"observation"`` and ``"action_mask"``.
 
     In a vector environment the episodes that count are the first to begin (counting the first to end would prefer
-    short ones). The agent does not learn from others, and they are left unfinished.
+    short ones). Other episodes are stepped, but the agent does not learn from them.
 
     Args:
         agent: The learner. Its ``progress_remaining`` falls from 1 to 0 over the run.
@@ -128,7 +128,7 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterat
 
 
 _Turn: TypeAlias = tuple[Any, Any, Any, float, float, bool, bool]
-"""A player's turn, as PettingZoo's ``AECEnv.last`` returns it. After the episode every player has one more turn.
+"""A player's turn: what ``AECEnv.last`` returns and more. After the episode every player has one more turn.
 
 The player, its observation, its mask, its reward since its last action, the reward of the last step (of the player
 who acted in it), terminated and truncated. The observation is None for a player who has none: after truncation the
@@ -185,7 +185,7 @@ def _aec_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
 
 
 def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, int]]:
-    """Plays and learns; yields after each episode 1, the first player's return and the number of actions."""
+    """Plays and learns; after each episode, yields ``(1, return of the first player, number of actions)``."""
     own_turn, episodic = agent.bootstraps_from == "own turn", agent.episodic
     first_action, end_action = agent.first_action, agent.first_action + agent.n_actions
     for turn in turns:
@@ -196,7 +196,7 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
             player, observation, mask, reward, mover_reward, terminated, truncated = turn
             if player == first_player:
                 episode_return += reward
-            # Q-learning learns at the same player's next turn, minimax-Q one ply later at the opponent's,
+            # Q-learning learns at the same player's next turn, minimax-Q at the next turn of either player,
             # an episodic agent such as win counting when the episode is over.
             key = player if own_turn else "mover"
             if key in pending and observation is not None:
@@ -205,7 +205,7 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
                     reward = mover_reward
                 if episodic:
                     transition = previous, action, reward, observation, terminated, mask
-                    episodes.setdefault(player, []).append(transition)
+                    episodes.setdefault(key, []).append(transition)
                 else:
                     agent.update(previous, action, reward, observation, terminated, mask)
             if terminated or truncated:

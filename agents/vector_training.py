@@ -53,7 +53,10 @@ class _Steps(NamedTuple):
 
 
 class _Transitions(NamedTuple):
-    """n transitions. The slot of each is its player and environment: ``player * num_envs + env_id``."""
+    """n transitions. Each belongs to a slot, whose transitions form an episode.
+
+    The slot is ``player * num_envs + env_id`` for own-turn transitions, and ``env_id`` for one-step transitions.
+    """
 
     slots: NDArray[np.intp]
     observations: NDArray[Any]
@@ -107,7 +110,7 @@ class _EnvStepper:
         )
 
     def _final_state(self, ended: NDArray[np.intp], infos: dict[str, Any]) -> _State:
-        """In same-step mode, the state before the reset of the episodes that have ended."""
+        """In same-step mode, the last state of each ended episode, before its environment was reset."""
         final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
         observations, masks = zip(*final, strict=True)
         info = {key: infos.get("final_info", {}).get(key) for key in ("action_mask", TO_PLAY)}
@@ -225,7 +228,7 @@ class _EpisodeBuffer:
             ]
 
     def pop(self, slots: NDArray[np.intp]) -> _Transitions | None:
-        """Removes the episodes of some slots and returns them end to end, None if they are empty."""
+        """Removes the episodes of some slots and returns them end to end; None if no slot holds a transition."""
         lengths = self._lengths[slots]
         self._lengths[slots] = 0
         if not lengths.any():
@@ -264,7 +267,11 @@ class _Learner:
                 self._agent.end_episode()
 
     def _learn_episodes(self, buffer: _EpisodeBuffer, steps: _Steps) -> None:
-        """Delivers the episodes that have ended; terminated ones end to end, as ``terminated`` separates them."""
+        """Delivers the episodes that have ended, and calls ``end_episode`` after each batch.
+
+        For a batched agent all terminated episodes form one batch, in which ``terminated`` marks the end of each.
+        Otherwise, and after truncation, each episode is a batch of its own.
+        """
         players = np.arange(self._n_players)[:, None] * self._num_envs
         terminated = (players + steps.env_ids[steps.terminated]).ravel()
         truncated = (players + steps.env_ids[steps.truncated & ~steps.terminated]).ravel()

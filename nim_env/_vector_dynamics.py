@@ -2,8 +2,8 @@
 
 A step has two halves, :meth:`Dynamics.agent_step` and :meth:`Dynamics.opponent_step`. Autoreset is Gymnasium's
 next-step mode: for a finished game, ``agent_step`` ignores the action and returns a reset state, from which
-``opponent_step`` draws the first state of the next episode. In self-play, every action is the agent's, and
-``opponent_step`` does nothing else than that. :class:`TabularDynamics` looks both halves up in tables.
+``opponent_step`` draws the first state of the next episode. In self-play the agent makes every move, and
+``opponent_step`` only starts episodes. :class:`TabularDynamics` looks both halves up in tables.
 :class:`DirectDynamics` computes them from the rules.
 """
 
@@ -31,11 +31,11 @@ from nim_env.policies import (
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
-"""One state for each environment: of shape ``(n,)`` in tables, ``(n, n_heaps + 1)`` where they are computed."""
+"""One state for each environment: shape ``(n,)`` in TabularDynamics, ``(n, n_heaps + 1)`` in DirectDynamics."""
 
 _MAX_TABLE_POSITIONS = 2**20
 _MAX_TABLE_ENTRIES = 2**25  # positions times actions; heaps 1-3-5-7-9-11-13 have 31.6 million
-_MAX_AGENT_TABLE_ENTRIES = 2**20  # of the agent's half; in larger games arithmetic is as fast
+_MAX_AGENT_TABLE_ENTRIES = 2**20  # the largest table for agent_step; computing larger ones is as fast
 _MAX_MASK_ROWS = 2**16  # action masks kept as separate arrays
 
 PLAYING, AGENT_TOOK_LAST, OPPONENT_TOOK_LAST, ILLEGAL_ACTION = range(4)
@@ -58,9 +58,10 @@ class GameConfig:
         rules: The game.
         policy: The opponent; ``None`` in self-play.
         first_player: The player who starts; ``None`` in self-play.
-        random_start: Whether episodes start from a random position.
-        opening_actions: The actions that the opponent may open with; of a built-in policy those it draws from.
-            None of them ends the game.
+        random_start: Whether episodes start from a random position, the agent to move; ``first_player`` then has
+            no effect.
+        opening_actions: The actions that the opponent may open with, without those that end the game; for a
+            built-in policy, its support at the full heaps.
     """
 
     rules: NimRules
@@ -73,7 +74,7 @@ class GameConfig:
         """How each episode starts (``_AGENT_STARTS``, ...), shape ``(n,)``.
 
         Args:
-            first_player: The player who starts; options of ``reset`` may differ from the attribute.
+            first_player: The player who starts; ``reset(options=...)`` may override the attribute.
             agent_won: Whether the agent won the last game, shape ``(n,)``; it matters for ``"loser"``.
         """
         if self.random_start:
@@ -84,7 +85,11 @@ class GameConfig:
 
 
 class Dynamics(ABC):
-    """Batched transitions, observations and rewards. The first axis of every array is the environment."""
+    """Batched transitions, observations and rewards. The first axis of every array is the environment.
+
+    Attributes:
+        is_stochastic: Whether ``opponent_step`` draws numbers: there is an opponent, or a random start.
+    """
 
     def __init__(self, config: GameConfig) -> None:
         self.config, self.rules = config, config.rules
@@ -96,7 +101,7 @@ class Dynamics(ABC):
 
     @abstractmethod
     def reset_states(self, starts: NDArray[np.int64]) -> States:
-        """The states before the first position of an episode is drawn, given :meth:`GameConfig.start_kinds`."""
+        """Reset states, one for each of :meth:`GameConfig.start_kinds`."""
 
     @abstractmethod
     def agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
@@ -121,7 +126,7 @@ class Dynamics(ABC):
 
     @abstractmethod
     def status(self, states: States) -> NDArray[np.int64]:
-        """The status of each game, shape ``(n,)``; not for reset states."""
+        """The status of each game, shape ``(n,)``, possibly a view. Its value for reset states has no meaning."""
 
     @abstractmethod
     def masks(self, states: States) -> NDArray[np.int8]:
@@ -129,14 +134,17 @@ class Dynamics(ABC):
 
     @abstractmethod
     def rewards(self, states: States) -> NDArray[np.float64]:
-        """The agent's reward for the last step, shape ``(n,)``: nonzero exactly in finished games."""
+        """The reward of the last step, shape ``(n,)``: nonzero exactly in finished games.
+
+        It is the agent's; in self-play that of the player who has just moved.
+        """
 
     @abstractmethod
     def is_illegal(self, states: States) -> NDArray[np.bool_]:
         """Whether each game has ended by an illegal action, shape ``(n,)``."""
 
     def mask_rows(self, states: States) -> list[NDArray[np.int8]]:
-        """The action masks as a list of read-only arrays of shape ``(n_actions,)``, shared between calls."""
+        """The action masks as a list of read-only arrays of shape ``(n_actions,)``, in small games shared."""
         masks = self.masks(states)
         masks.flags.writeable = False
         return list(masks)
@@ -180,7 +188,9 @@ class TabularDynamics(Dynamics):
             self._agent_table = self._compute_agent_step(states, actions)
 
     def _tabulate_opponent(self) -> None:
-        """Lists the successors of each state end to end; :meth:`opponent_step` draws one of them uniformly.
+        """Concatenates the successors of all states; :meth:`opponent_step` draws one of a state's uniformly.
+
+        ``_successor_offsets`` and ``_successor_counts`` locate those of each state.
 
         Built-in policies are uniform over their support. A state may be listed more than once: half of the
         successors of ``_EITHER_STARTS`` are the full heaps.
@@ -310,7 +320,7 @@ class DirectDynamics(Dynamics):
 
     def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:
         after, status = states.copy(), self.status(states)
-        # one draw for each environment, as in TabularDynamics, so that both play the same games
+        # one draw for each environment, as in TabularDynamics: both play the same games, unless starts are random
         draws = generator.random(len(states)) if self.is_stochastic else np.zeros(len(states))
         opponent_moves = status == PLAYING
         is_reset = status >= self._RESET
