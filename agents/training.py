@@ -205,7 +205,7 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
                     reward = mover_reward
                 if episodic:
                     transition = previous, action, reward, observation, terminated, mask
-                    episodes.setdefault(key, []).append(transition)
+                    episodes.setdefault(player, []).append(transition)
                 else:
                     agent.update(previous, action, reward, observation, terminated, mask)
             if terminated or truncated:

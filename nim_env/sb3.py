@@ -120,9 +120,8 @@ class NimVecEnv(VecEnv):
         listed = self._list_infos(to_play)
         if final is not None:
             is_truncated = (truncated & ~terminated)[final.env_ids]
-            for index, info in zip(
-                final.env_ids.tolist(), self._list_final_infos(final, is_truncated), strict=True
-            ):
+            final_infos = self._list_final_infos(final, is_truncated)
+            for index, info in zip(final.env_ids.tolist(), final_infos, strict=True):
                 reset_info = self.reset_infos[index] = listed[index]
                 del reset_info["TimeLimit.truncated"]  # it belongs to the end of an episode
                 listed[index] = info
@@ -216,9 +215,8 @@ class NimVecEnv(VecEnv):
 
     def _list_final_infos(self, final: FinalStep, is_truncated: NDArray[np.bool_]) -> list[dict[str, Any]]:
         """One info for each episode that has ended."""
-        masks = [self._finished_mask] * len(
-            is_truncated
-        )  # one array for all, which is faster than a view for each
+        # one array for all, which is faster than a view for each
+        masks = [self._finished_mask] * len(is_truncated)
         for row in is_truncated.nonzero()[0].tolist():
             masks[row] = final.action_masks[row]
         columns = masks, final.illegal_actions.tolist(), is_truncated.tolist(), final.observations
@@ -477,9 +475,8 @@ class SelfPlayCallback(BaseCallback):
     def _on_rollout_start(self) -> None:
         if self._n_rollouts % self.snapshot_interval == 0:
             self.pool.add(self._policy.snapshot())
-            self.training_env.env_method(
-                "set_opponent", self.pool
-            )  # each time, for environments in other processes
+            # each time, since environments in other processes have a copy of the pool
+            self.training_env.env_method("set_opponent", self.pool)
         self._n_rollouts += 1
 
     def _on_step(self) -> bool:

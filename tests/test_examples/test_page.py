@@ -160,7 +160,7 @@ def test_settings_apply_to_the_next_game(visit):
     dialog.get_by_role("button", name="Start").click()
     expect(dialog.get_by_role("alert")).to_contain_text("1 2 x")
     page.keyboard.press("Escape")
-    expect(page.locator("#moves li")).to_have_count(2)  # the game goes on
+    expect(page.locator("#moves li")).to_have_count(2)  # the game continues
     page.get_by_role("button", name="Settings").click()
     expect(dialog.get_by_label("Heaps")).to_have_value("3 4 5")
     dialog.get_by_role("button", name="21").click()
