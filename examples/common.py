@@ -109,8 +109,8 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     Args:
         name: ``random``, ``take-N`` or ``expert``; ``file.py:function``, a function of observation and action mask
             that returns an action; or a file: an agent saved by ``agents``, a MaskablePPO model of
-            ``sb3_self_play.py``, which then plays its most probable actions, or a table of
-            :func:`save_table_policy`.
+            ``sb3_self_play.py``, which then plays its most probable actions, a network of ``learn_the_rule.py``,
+            or a table of :func:`save_table_policy`.
         rules: The game.
 
     Raises:
@@ -126,6 +126,10 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     contents = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
     if "policy.pth" in contents:
         return _load_model(path, rules)
+    if any(member.endswith("/data.pkl") for member in contents):  # a file of torch.save
+        from learn_the_rule import load_policy  # here, since most scripts run without PyTorch
+
+        return load_policy(path, rules)
     if "probabilities.npy" in contents:
         return _load_table_policy(path, rules)
     agent = agents.load(path)

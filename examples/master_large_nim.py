@@ -62,7 +62,7 @@ def main(args: Args) -> pd.DataFrame:
         boards = [NimRules(args.heaps[:size], misere=args.misere) for size in sizes]
         solver.iter_positions(boards[-1])  # rejects a board that is too large for exact evaluation
         make(args, boards[-1])
-    curves = pd.concat([train(args, rules) for rules in boards], ignore_index=True)
+    curves = pd.concat([train(args, rules)[1] for rules in boards], ignore_index=True)
     summary = curves.groupby("heaps", sort=False).tail(1)
     summary = summary.assign(moves_per_second=(summary.moves / summary.seconds).astype(int))
     print(f"\n{summary.to_string(index=False, float_format='{:.4f}'.format)}\n(evaluation is not in the seconds)")
@@ -91,8 +91,8 @@ def make(args: Args, rules: NimRules) -> tuple[gym.vector.VectorEnv, agents.Mini
     return envs, agent
 
 
-def train(args: Args, rules: NimRules) -> pd.DataFrame:
-    """Trains an agent until it masters a board; returns its learning curve."""
+def train(args: Args, rules: NimRules) -> tuple[agents.MinimaxQAgent, pd.DataFrame]:
+    """Trains an agent until it masters a board; returns the agent and its learning curve."""
     envs, agent = make(args, rules)
     print(f"{rules}: {rules.n_positions:,} positions, a table of {agent.table.values.nbytes / 1e6:,.1f} MB")
     callback = EvaluationCallback(rules, args.mastery)
@@ -104,7 +104,7 @@ def train(args: Args, rules: NimRules) -> pd.DataFrame:
     curve = pd.DataFrame(callback.evaluations, columns=["moves", "seconds", "mastery"])
     curve.insert(0, "heaps", "-".join(map(str, rules.heaps)))
     curve.insert(1, "positions", rules.n_positions)
-    return curve
+    return agent, curve
 
 
 class EvaluationCallback:

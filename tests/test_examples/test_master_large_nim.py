@@ -1,11 +1,12 @@
 from pathlib import Path
 
-import master_large_nim
 import matplotlib.pyplot as plt
 import pytest
 
 import agents
 from nim_env import NimRules, evaluation
+
+import master_large_nim
 
 
 @pytest.fixture(autouse=True)

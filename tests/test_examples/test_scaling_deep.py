@@ -6,9 +6,10 @@ pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
 import gymnasium as gym
 import pandas as pd
-from scaling_deep import Args, VisitedPositions, main, train
 
 from nim_env import NimRules
+
+from scaling_deep import Args, VisitedPositions, main, train
 
 SMALL = {"num_envs": 32, "n_steps": 16, "batch_size": 128, "net_arch": (32,), "n_jobs": 1}
 

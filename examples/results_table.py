@@ -1,0 +1,191 @@
+"""Results on the boards of the literature: 1-3-5-7-9, 1-3-5-7-9-11 and 1-3-5-7-9-11-13 in normal play.
+
+The players are random play, tabular minimax-Q, MaskablePPO, the network of learn_the_rule.py, and AlphaZero as
+published by Zhou and Riis (2022, arXiv:2205.12787). Each row but the published ones is an exact evaluation over
+all positions, nim_env.evaluation.report.
+
+    python examples/results_table.py
+    python examples/results_table.py --add my_player.py:choose --table results/with_mine.csv
+
+--add adds a player that play.py would take as an opponent: a function, or the file of an agent, a model or a
+network. A function is called once for each position, which takes some minutes on seven heaps.
+
+The published figures are the last rows of the authors' logs, after 500 to 600 iterations of training
+(github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data). They are fractions of
+sampled positions: "expert" is the fraction of winning positions in which the most probable legal move of the
+policy network wins, without search; "value_accuracy_overall" is the fraction of positions in which the sign of
+the value is right; "seconds" are those between the first and the last row.
+
+Runs use all cores; finished runs are cached in the folder, so the same command continues after an interruption.
+
+Install: pip install -e ".[examples,sb3]"
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+import torch
+from tqdm import tqdm
+
+from nim_env import NimRules, evaluation
+
+import learn_the_rule
+import master_large_nim
+import scaling_deep
+from common import (
+    FIGURE_SUFFIXES,
+    check_at_least,
+    check_output,
+    checking_args,
+    fail,
+    load_player,
+    run,
+    save_figure,
+)
+
+BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
+ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
+PUBLISHED = [
+    {"heaps": BOARDS[0], "expert": 0.415, "value_accuracy_overall": 0.930, "seconds": 187_252},
+    {"heaps": BOARDS[1], "expert": 0.156, "value_accuracy_overall": 0.567, "seconds": 680_863},
+    {"heaps": BOARDS[2], "expert": 0.086, "value_accuracy_overall": 0.634, "seconds": 762_375},
+]
+
+
+@dataclass
+class Args:
+    """The options of this script."""
+
+    add: tuple[str, ...] = ()
+    """Players to add: file.py:function, or the file of an agent, a model or a network."""
+    seed: int = 0
+    """The random seed of the training."""
+    n_jobs: int = -1
+    """The number of runs at the same time; -1 for one per core."""
+    table: Path = Path("results/results_table.csv")
+    """Where the table is saved."""
+    picture: Path = Path("results/results_table.png")
+    """Where the figure is saved."""
+    folder: Path = Path("results/results_table")
+    """Where finished runs are cached."""
+
+
+# --- Players: each function trains one and returns its exact figures ------------------------------
+
+
+def random_play(rules: NimRules, seed: int) -> dict[str, Any]:  # noqa: ARG001  all players have a seed
+    return evaluation.report(rules, "random").to_dict()
+
+
+def minimax_q(rules: NimRules, seed: int) -> dict[str, Any]:
+    """Until 99.9 % expert mastery, by master_large_nim.py."""
+    agent, _ = master_large_nim.train(master_large_nim.Args(seed=seed), rules)
+
+    def values(heaps: np.ndarray) -> np.ndarray:
+        return np.where(rules.action_mask(heaps) == 1, agent.q_values(heaps), -np.inf).max(axis=-1)
+
+    return evaluation.report(rules, agent, values).to_dict()
+
+
+def maskable_ppo(rules: NimRules, seed: int) -> dict[str, Any]:
+    """A million timesteps of self-play with one-hot observations, by scaling_deep.py."""
+    options = scaling_deep.Args()
+    table = scaling_deep.train(
+        rules,
+        "one-hot",
+        scaling_deep.SELF_PLAY,
+        options.total_timesteps,
+        options.num_envs,
+        options.n_steps,
+        options.batch_size,
+        options.net_arch,
+        eval_interval=None,
+        seed=seed,
+    )
+    names = evaluation.report(NimRules((1,)), "random").to_dict()
+    return {name: table[name].iloc[-1] for name in names}
+
+
+def digit_network(rules: NimRules, seed: int) -> dict[str, Any]:
+    """Trained on 5 heaps of 7 and smaller boards, by learn_the_rule.py."""
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+    network = learn_the_rule.DigitNetwork()
+    learn_the_rule.train(network, learn_the_rule.Args(seed=seed))
+    policy = learn_the_rule.NetworkPolicy(network, rules)
+    return evaluation.report(rules, policy, policy.values).to_dict()
+
+
+PLAYERS: dict[str, Callable[[NimRules, int], dict[str, Any]]] = {
+    "random play": random_play,
+    "minimax-Q, table (master_large_nim.py)": minimax_q,
+    "MaskablePPO (scaling_deep.py)": maskable_ppo,
+    "digit network (learn_the_rule.py)": digit_network,
+}
+
+
+# --- Table ----------------------------------------------------------------------------------------
+
+
+def train_and_evaluate(player: str, heaps: tuple[int, ...], seed: int) -> dict[str, Any]:
+    """The row of one player on one board; ``seconds`` are those of training and evaluation."""
+    start = time.perf_counter()
+    figures = PLAYERS[player](NimRules(heaps, misere=False), seed)
+    return {"heaps": heaps, "player": player, **figures, "seconds": time.perf_counter() - start}
+
+
+def evaluate_file(name: str, heaps: tuple[int, ...]) -> dict[str, Any]:
+    """The row of a player that the command line names."""
+    rules = NimRules(heaps, misere=False)
+    player = load_player(name, rules)
+    report = evaluation.report(rules, player, getattr(player, "values", None))
+    return {"heaps": heaps, "player": name, **report.to_dict()}
+
+
+def draw(table: pd.DataFrame) -> plt.Figure:
+    """Expert mastery of the players on each board."""
+    figure, axis = plt.subplots(figsize=(10, 4.5), layout="constrained")
+    sns.barplot(table, x="board", y="expert", hue="player", ax=axis)
+    for bars in axis.containers:
+        axis.bar_label(bars, fmt="%.2f", fontsize=7)
+    axis.set(title="Expert mastery, normal play", xlabel="", ylabel="winning positions played correctly")
+    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+    return figure
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Makes the rows that are not cached, saves the table, and returns it."""
+    check_at_least(0, seed=args.seed)
+    if args.n_jobs == 0:
+        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
+    check_output("table", args.table, (".csv",))
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    with checking_args():
+        added = [evaluate_file(name, heaps) for name in args.add for heaps in BOARDS]
+    cached = joblib.Memory(args.folder, verbose=0).cache(train_and_evaluate)
+    runs = [joblib.delayed(cached)(player, heaps, args.seed) for heaps in reversed(BOARDS) for player in PLAYERS]
+    finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    rows = list(tqdm(finished, total=len(runs), desc="runs", disable=None))
+    rows += [{**row, "player": ALPHA_ZERO} for row in PUBLISHED]
+    table = pd.DataFrame(rows + added).sort_values("heaps", key=lambda heaps: heaps.map(len), kind="stable")
+    table.insert(0, "board", table.pop("heaps").map(lambda heaps: "-".join(map(str, heaps))))
+    table.to_csv(args.table, index=False, float_format="%.6g")
+    shown = ["board", "player", "expert", "champion", "exploitability", "value_accuracy_overall", "seconds"]
+    print(table[shown].to_string(index=False, na_rep="", float_format="{:.3f}".format))
+    print(f"table: {args.table}")
+    save_figure(draw(table), args.picture)
+    return table
+
+
+if __name__ == "__main__":
+    run(main, Args)
