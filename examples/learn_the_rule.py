@@ -420,9 +420,11 @@ def evaluate(network: nn.Module, args: Args, visited: set[tuple[int, ...]]) -> p
     table = []
     for heaps in ENUMERATED_BOARDS:
         rules = args.rules(heaps)
-        policy = NetworkPolicy(network, rules)
-        report = evaluation.report(rules, policy, policy.values).to_dict()
-        table.append(("-".join(map(str, heaps)), "all", rules.all_positions()[1:], report))
+        policy, positions = NetworkPolicy(network, rules), rules.all_positions()[1:]
+        n_won = int(theory.is_winning(rules, positions).sum())
+        figures = evaluation.report(rules, policy, policy.values).to_dict()
+        figures |= {"won": n_won, "lost": len(positions) - n_won}
+        table.append(("-".join(map(str, heaps)), "all", positions, figures))
     for n_heaps, size in SAMPLED_BOARDS:
         rules, board = args.rules((size,) * n_heaps), f"{n_heaps} × {size}"
         won, lost = (sample_positions(rules, args.n_positions, is_won, generator) for is_won in (True, False))
