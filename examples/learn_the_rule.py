@@ -158,7 +158,7 @@ class DigitNetwork(nn.Module):
 def predict(network: nn.Module, heaps: np.ndarray) -> np.ndarray:
     """A network's values of positions, ``(n, n_heaps)``: float32 of shape ``(n,)``."""
     network.eval()
-    return np.concatenate([network(part).numpy() for part in torch.from_numpy(heaps).split(2**17)])
+    return np.concatenate([network(part).numpy() for part in torch.from_numpy(heaps).split(2**15)])
 
 
 def action_values(network: nn.Module, rules: NimRules, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
