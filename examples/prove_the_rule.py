@@ -1,8 +1,8 @@
 """Proves, by interval arithmetic, that a network of learn_the_rule.py plays Nim perfectly on every board.
 
-Who wins a position depends on the binary digits of its heaps (Bouton 1901). In normal play it matters whether a
-digit has an even or an odd number of ones; in misère play it also matters whether it has any. A finite automaton
-counts so much while it reads a digit of the heaps, one after another. The proof has two steps:
+Who wins a position depends on the binary digits of its heaps (Bouton 1901): on the parity of the number of ones
+of each digit, and in misère play also on whether a digit above the lowest has any. A finite automaton keeps so
+much while it reads a digit of the heaps, one after another. The proof has two steps:
 
 1. Find boxes in the space of the recurrent state, each of which belongs to a state of the automaton. The initial
    state lies in a box, and interval arithmetic shows that each transition maps each box into a box of the next
@@ -21,6 +21,7 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -36,15 +37,12 @@ from nim_env import NimRules, theory
 from common import FIGURE_SUFFIXES, check_output, checking_args, fail, run, save_figure
 from learn_the_rule import DigitNetwork, load_network, predict, sample_endgames, sample_positions
 
-AUTOMATA = {
-    False: {"even": ("even", "odd"), "odd": ("odd", "even")},
-    True: {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")},
-}
-"""For normal play (False) and misère play (True): the next states after a 0 and after a 1. The first state is the
-initial state; the states are the parity of the number of ones so far, and in misère play "none" for no ones."""
-RADII = (1.0, 0.5, 0.3, 0.2, 0.1)
+AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
+"""The next states after a 0 and after a 1; "none" is the initial state, without ones so far."""
+RADII = (1.0, 0.5, 0.3, 0.2, 0.1, 0.05)
 """The sizes of the first boxes that the search tries, one after another."""
-MAX_BOXES = 16  # the proof enumerates all sets of boxes
+MAX_BOXES = 300
+MAX_GROUPS = 5  # for each state of the automaton, since the proof enumerates their sets
 UNIT_ROUNDOFF = 2.0**-24  # of single precision
 TANH_ERROR = 2.0**-20  # at least 16 times the error of tanh in single precision
 GROWTH = 1e-4  # added to a box that has to grow, so that the search ends
@@ -153,12 +151,12 @@ def value(network: DigitNetwork, features: Bounds) -> Bounds:
 
 
 def sample_states(
-    network: DigitNetwork, automaton: dict[str, tuple[str, str]], n_sequences: int = 2000, length: int = 120
+    network: DigitNetwork, n_sequences: int = 2000, length: int = 120
 ) -> tuple[np.ndarray, np.ndarray]:
     """The recurrent states along random sequences of bits, and the states of the automaton."""
     generator = np.random.default_rng(0)
-    names = list(automaton)
-    next_states = np.array([[names.index(state) for state in automaton[name]] for name in names])
+    names = list(AUTOMATON)
+    next_states = np.array([[names.index(state) for state in AUTOMATON[name]] for name in names])
     probability = generator.choice([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98], size=n_sequences)
     point = np.tile(network.initial_state.detach().double().numpy(), (n_sequences, 1))
     state = np.zeros(n_sequences, dtype=np.int64)
@@ -187,29 +185,24 @@ def first_boxes(points: np.ndarray, states: np.ndarray, radius: float) -> tuple[
     return names, Bounds(np.array(lows), np.array(highs))
 
 
-def close(
-    network: DigitNetwork, automaton: dict[str, tuple[str, str]], states: list[str], bounds: Bounds
-) -> Boxes | None:
+def close(network: DigitNetwork, states: list[str], bounds: Bounds) -> Boxes | None:
     """Lets boxes grow until the image of each box lies in a box of the next state; None if they do not end."""
     low, high = bounds.low.copy(), bounds.high.copy()
+    next_states = np.array([AUTOMATON[state] for state in states])
     for _ in range(300):
-        next_boxes = np.zeros((2, len(states)), dtype=np.int64)
-        has_grown = False
+        next_boxes, grows = [], False
         for bit in (0, 1):
             images = transition(network, bit, Bounds(low, high))
-            for box, state in enumerate(states):
-                targets = [target for target, name in enumerate(states) if name == automaton[state][bit]]
-                below = np.maximum(low[targets] - images.low[box], 0)
-                above = np.maximum(images.high[box] - high[targets], 0)
-                missing = (below + above).sum(axis=1)
-                nearest = targets[int(missing.argmin())]
-                next_boxes[bit, box] = nearest
-                if missing.min() > 0:
-                    has_grown = True
-                    low[nearest] = np.minimum(low[nearest], images.low[box] - GROWTH)
-                    high[nearest] = np.maximum(high[nearest], images.high[box] + GROWTH)
-        if not has_grown:
-            return Boxes(states, Bounds(low, high), next_boxes)
+            outside = np.maximum(low - images.low[:, None], 0) + np.maximum(images.high[:, None] - high, 0)
+            distance = np.where(next_states[:, bit, None] == np.array(states), outside.sum(axis=-1), np.inf)
+            nearest = distance.argmin(axis=1)
+            next_boxes.append(nearest)
+            missed = distance.min(axis=1) > 0
+            np.minimum.at(low, nearest[missed], images.low[missed] - GROWTH)
+            np.maximum.at(high, nearest[missed], images.high[missed] + GROWTH)
+            grows |= missed.any()
+        if not grows:
+            return Boxes(states, Bounds(low, high), np.array(next_boxes))
     return None
 
 
@@ -223,43 +216,74 @@ def is_won(misere: bool, lowest: str, higher: set[str]) -> bool:
     return "odd" in higher | {lowest}
 
 
-def zero_boxes(network: DigitNetwork, automaton: dict[str, tuple[str, str]], boxes: Boxes) -> list[int]:
+def zero_boxes(network: DigitNetwork, boxes: Boxes) -> list[int]:
     """The boxes that may contain the recurrent state of a digit without ones, such as a leading zero."""
     point = network.initial_state.detach().double().numpy()
     contains = boxes.bounds.contains(Bounds(point, point))
-    found = [box for box in np.flatnonzero(contains) if boxes.states[box] == next(iter(automaton))][:1]
+    found = [box for box in np.flatnonzero(contains) if boxes.states[box] == "none"][:1]
     while (after := int(boxes.next_boxes[0, found[-1]])) not in found:
         found.append(after)
     return found
 
 
-def combinations(network: DigitNetwork, misere: bool, boxes: Boxes) -> list[Combination]:
-    """The margin of each box of the lowest digit with each set of boxes of the higher digits.
+def merge(bounds: Bounds, states: list[str]) -> tuple[Bounds, list[str], list[int]]:
+    """Merges boxes of the same state, the closest first, until each state has at most MAX_GROUPS.
 
-    Each set contains a box of a leading zero, since the network adds one to the digits. The maximum of the
-    features of several digits in one box lies within its bounds, so sets suffice for any number of digits.
+    Returns:
+        The merged boxes, their states, and for each box the merged box that contains it.
     """
-    automaton = AUTOMATA[misere]
-    lowest = digit_features(network, boxes.bounds, True)
-    higher = digit_features(network, boxes.bounds, False)
-    zeros = zero_boxes(network, automaton, boxes)
+    low, high, groups = list(bounds.low), list(bounds.high), [[box] for box in range(len(states))]
+    while True:
+        pairs = [
+            (float(np.sum(np.maximum(high[i], high[j]) - np.minimum(low[i], low[j]))), i, j)
+            for state in set(states)
+            for own in [[i for i, group in enumerate(groups) if states[group[0]] == state]]
+            if len(own) > MAX_GROUPS
+            for i, j in itertools.combinations(own, 2)
+        ]
+        if not pairs:
+            break
+        _, i, j = min(pairs)
+        low[i], high[i] = np.minimum(low[i], low.pop(j)), np.maximum(high[i], high.pop(j))
+        groups[i] += groups.pop(j)
+    merged = {box: number for number, group in enumerate(groups) for box in group}
+    names = [states[group[0]] for group in groups]
+    return Bounds(np.array(low), np.array(high)), names, [merged[box] for box in range(len(states))]
+
+
+def combinations(network: DigitNetwork, misere: bool, boxes: Boxes) -> list[Combination]:
+    """The margin of each state of the lowest digit with each set of states of the higher digits.
+
+    The boxes of features are merged, so that their sets can be enumerated. Each set contains the box of a leading
+    zero, since the network adds one to the digits. The maximum of the features of several digits in one box lies
+    within its bounds, so sets suffice for any number of digits.
+    """
+    names = list(AUTOMATON)
+    lowest, lowest_states, _ = merge(digit_features(network, boxes.bounds, True), boxes.states)
+    higher, higher_states, merged = merge(digit_features(network, boxes.bounds, False), boxes.states)
+    zeros = sorted({merged[box] for box in zero_boxes(network, boxes)})
     low, high = higher.low[zeros], higher.high[zeros]
-    sets = [frozenset({boxes.states[zero]}) for zero in zeros]
-    for box, state in enumerate(boxes.states):  # each set without and with this box
+    sets = np.full(len(zeros), 1 << names.index("none"))  # of states, a bit for each
+    for box, state in enumerate(higher_states):  # each set without and with this box
         low = np.concatenate([low, np.maximum(low, higher.low[box])])
         high = np.concatenate([high, np.maximum(high, higher.high[box])])
-        sets += [states | {state} for states in sets]
-    found: dict[tuple[str, frozenset[str]], Combination] = {}
-    for box, state in enumerate(boxes.states):
+        sets = np.concatenate([sets, sets | 1 << names.index(state)])
+    margins: dict[tuple[str, tuple[str, ...]], float] = {}
+    for box, state in enumerate(lowest_states):
         bounds = value(network, Bounds(np.maximum(low, lowest.low[box]), np.maximum(high, lowest.high[box])))
-        for states, smallest, largest in zip(sets, bounds.low, bounds.high, strict=True):
-            if misere and state == "none" and states == {"none"}:
+        for number in np.unique(sets):
+            states = tuple(name for bit, name in enumerate(names) if number >> bit & 1)
+            if state == "none" and states == ("none",):
                 continue  # the empty position, where the game is over
-            won = is_won(misere, state, set(states))
-            margin = float(smallest if won else -largest)
-            if (state, states) not in found or margin < found[state, states].margin:
-                found[state, states] = Combination(state, tuple(sorted(states)), won, margin)
-    return list(found.values())
+            chosen = sets == number
+            smallest = (
+                bounds.low[chosen].min() if is_won(misere, state, set(states)) else -bounds.high[chosen].max()
+            )
+            margins[state, states] = min(float(smallest), margins.get((state, states), np.inf))
+    return [
+        Combination(state, states, is_won(misere, state, set(states)), margin)
+        for (state, states), margin in margins.items()
+    ]
 
 
 # --- The proof ------------------------------------------------------------------------------------
@@ -289,14 +313,13 @@ class Proof(NamedTuple):
 
 def prove(network: DigitNetwork, misere: bool) -> Proof:
     """Searches for boxes that prove that the network plays perfectly; ends with the first that do."""
-    automaton = AUTOMATA[misere]
-    points, states = sample_states(network, automaton)
+    points, states = sample_states(network)
     best = Proof(None, [])
     for radius in RADII:
         names, bounds = first_boxes(points, states, radius)
         if len(names) > MAX_BOXES:
             break
-        boxes = close(network, automaton, names, bounds)
+        boxes = close(network, names, bounds)
         if boxes is not None:
             proof = Proof(boxes, combinations(network, misere, boxes))
             best = max(best, proof, key=lambda proof: proof.margin)
@@ -325,14 +348,15 @@ def counterexample(network: DigitNetwork, misere: bool) -> str:
 def print_proof(proof: Proof, network: DigitNetwork, misere: bool) -> None:
     """Prints the automaton, the boxes, the margin and the verdict."""
     print(f"{'misère' if misere else 'normal'} play")
-    for state, (after_0, after_1) in AUTOMATA[misere].items():
+    for state, (after_0, after_1) in AUTOMATON.items():
         print(f"  ones so far {state}: 0 → {after_0}, 1 → {after_1}")
     if proof.boxes is None:
         print("  no boxes contain their images")
     else:
         widths = (proof.boxes.bounds.high - proof.boxes.bounds.low).max(axis=1)
-        boxes = (f"{state} {width:.3f}" for state, width in zip(proof.boxes.states, widths, strict=True))
-        print(f"  boxes and their widths: {', '.join(boxes)}")
+        for state in AUTOMATON:
+            own = widths[np.array(proof.boxes.states) == state]
+            print(f"  {state}: {len(own)} boxes, the widest {own.max():.3f}")
         print(f"  smallest margin of {len(proof.combinations)} combinations: {proof.margin:.3f}")
     if proof.is_proven:
         print("proven for every board")
@@ -350,11 +374,11 @@ def print_proof(proof: Proof, network: DigitNetwork, misere: bool) -> None:
 
 def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
     """The recurrent states, the boxes and the transitions, projected on the first two principal components."""
-    points, states = sample_states(network, AUTOMATA[misere], n_sequences=300)
+    points, states = sample_states(network, n_sequences=300)
     mean = points.mean(axis=0)
     plane = np.linalg.svd(points - mean, full_matrices=False)[2][:2].T
     figure, axes = plt.subplots(1, 2, figsize=(12, 5.5), layout="constrained", sharex=True, sharey=True)
-    colors = dict(zip(AUTOMATA[misere], ("C0", "C1", "C2"), strict=False))
+    colors = dict(zip(AUTOMATON, ("C0", "C1", "C2"), strict=False))
     if proof.boxes is not None:
         bounds = proof.boxes.bounds
         corners = np.stack(np.meshgrid(*[[0, 1]] * len(mean)), axis=-1).reshape(-1, len(mean))
