@@ -76,7 +76,7 @@ class Args:
     """The standard deviation of the Gaussian noise on the recurrent state in training."""
     n_positions: int = 10_000
     """The number of won and of lost positions sampled from each test board."""
-    eval_interval: int = 250
+    eval_interval: int = 100
     """The number of updates between two evaluations for the learning curves, each with a checkpoint."""
     resume: bool = False
     """Continue from the checkpoint in the folder, with the same options."""

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
-PAGES = [README, ROOT / "examples" / "README.md", ROOT / "docs" / "other_libraries.md"]
+PAGES = [README, ROOT / "examples" / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
 
 
@@ -17,7 +17,7 @@ def test_code(code, tmp_path, monkeypatch):
     exec(compile(code, "README.md", "exec"), {"__name__": "__main__"})
 
 
-@pytest.mark.parametrize("page", PAGES, ids=["project", "examples", "libraries"])
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_files_pictures_and_sections_are_there(page):
     text = page.read_text(encoding="utf-8")
     sections = {
