@@ -224,6 +224,16 @@ class Agent(ABC):
             f"without anything to store, return an empty dictionary"
         )
 
+    def check_headers(self, headers: dict[str, saving.ArrayHeader]) -> None:  # noqa: B027  a class may have no check
+        """Is called by :func:`agents.load` before it reads the arrays, so that a wrong file takes no memory.
+
+        Args:
+            headers: The shape and dtype of each array of the file, by name.
+
+        Raises:
+            ValueError: They cannot be those of :meth:`state_dict`.
+        """
+
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned.
 

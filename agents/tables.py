@@ -13,12 +13,14 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents.agent import Agent
+from agents.saving import ArrayHeader
 
 TableKind: TypeAlias = Literal["auto", "dense", "hash"]
 AUTO_DENSE_VALUES = 2**25  # up to so many values "auto" is a dense table: 256 MB
 MAX_DENSE_VALUES = 2**31
 INITIAL_ROWS = 64  # of a hash table, which doubles when full
 CACHE_SIZE = 2**14  # observations whose index is kept
+MAX_SHORT = 1000  # components of an observation whose index is computed one by one
 
 
 def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> Table:
@@ -109,6 +111,10 @@ class Table(ABC):
         """The table as arrays: ``values``, and of a hash table ``keys``, one row of uint8 for each row."""
 
     @abstractmethod
+    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
+        """Raises a KeyError or ValueError unless arrays like these can be those of :meth:`state_dict`."""
+
+    @abstractmethod
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned; a KeyError or ValueError if it does not fit this table."""
 
@@ -122,13 +128,16 @@ class Table(ABC):
             raise ValueError(f"observation must have shape (..., *{shape}); got {observations.shape}")
         return observations.reshape(math.prod(leading), *shape), leading
 
-    def _checked_values(self, values: NDArray[Any], n_rows: int) -> NDArray[np.float64]:
-        shape = n_rows, self._n_actions
-        if values.shape != shape or values.dtype != np.float64:
-            raise ValueError(f"values must be float64 of shape {shape}; got {values.dtype} of {values.shape}")
-        if not np.isfinite(values).all():
+    def _check_values(self, header: ArrayHeader, n_rows: int) -> None:
+        expected = (n_rows, self._n_actions)
+        if header.shape != expected or header.dtype != np.float64:
+            raise ValueError(f"values must be float64 of shape {expected}; got {header.dtype} of {header.shape}")
+
+    def _loaded_values(self, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+        self.check_headers({name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()})
+        if not np.isfinite(arrays["values"]).all():
             raise ValueError("values must be finite")
-        return np.ascontiguousarray(values)
+        return np.ascontiguousarray(arrays["values"])
 
 
 class DenseTable(Table):
@@ -165,9 +174,13 @@ class DenseTable(Table):
         """See :meth:`Table.state_dict`."""
         return {"values": self.values}
 
+    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
+        """See :meth:`Table.check_headers`."""
+        self._check_values(headers["values"], self.n_rows)
+
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """See :meth:`Table.load_state_dict`."""
-        self.values = self._checked_values(arrays["values"], self.n_rows)
+        self.values = self._loaded_values(arrays)
 
 
 class HashTable(Table):
@@ -235,13 +248,20 @@ class HashTable(Table):
         keys = np.frombuffer(b"".join(self._rows), dtype=np.uint8).reshape(self.n_rows, -1 if self.n_rows else 0)
         return {"values": self.values[: self.n_rows], "keys": keys}
 
+    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
+        """See :meth:`Table.check_headers`."""
+        keys = headers["keys"]
+        n_bytes = len(self._key(self._space.sample())) if self._index is None else self._index.n_bytes
+        if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
+            raise ValueError(f"keys must be rows of {n_bytes} bytes; got {keys.dtype} of shape {keys.shape}")
+        self._check_values(headers["values"], keys.shape[0])
+
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """See :meth:`Table.load_state_dict`."""
-        keys, n_bytes = arrays["keys"], len(self._key(self._space.sample()))
-        rows = {key.tobytes(): row for row, key in enumerate(keys)}
-        if len(rows) != len(keys) or (len(keys) and keys.shape[1:] != (n_bytes,)):
-            raise ValueError(f"keys must be different from each other and have {n_bytes} bytes; got {keys.shape}")
-        values = self._checked_values(arrays["values"], len(rows))
+        values = self._loaded_values(arrays)
+        rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
+        if len(rows) != len(values):
+            raise ValueError(f"keys must be different from each other; {len(values) - len(rows)} are repeated")
         self._rows, self.values = rows, np.concatenate([values, np.zeros((INITIAL_ROWS, self._n_actions))])
 
 
@@ -259,15 +279,17 @@ class _ObservationIndex:
         self._batch_sizes = np.array(self._sizes, dtype=np.uint64)  # repeated for the largest batch so far
         self._cache: dict[bytes, int] = {}  # a look-up is faster than the arithmetic
         self._is_cached = math.prod(space.shape or ()) <= 64  # long observations would take too much memory
-        self.n_observations = math.prod(self._sizes)
+        self.n_observations = _product(self._sizes)
         self.fits_int64 = self.n_observations < 2**63
-        strides = list(accumulate(reversed(self._sizes[1:]), operator.mul, initial=1))[::-1]
-        self._strides = np.array(strides if self.fits_int64 else [0], dtype=np.int64)
-        self._n_bytes = (self.n_observations.bit_length() + 7) // 8
+        strides = [0]
+        if self.fits_int64:
+            strides = list(accumulate(reversed(self._sizes[1:]), operator.mul, initial=1))[::-1]
+        self._strides = np.array(strides, dtype=np.int64)
+        self.n_bytes = (self.n_observations.bit_length() + 7) // 8  # of the key of an index
 
     def to_bytes(self, index: int) -> bytes:
         """The key of an index in a hash table."""
-        return index.to_bytes(self._n_bytes, "big")
+        return index.to_bytes(self.n_bytes, "big")
 
     def of(self, observation: Any) -> int:
         """The index of one observation; a ValueError if it is not in the space."""
@@ -292,6 +314,10 @@ class _ObservationIndex:
         digits: list[int] = array.ravel().tolist()
         if self._has_start:
             digits = [digit - start for digit, start in zip(digits, self._start, strict=True)]
+        if len(digits) > MAX_SHORT:
+            if any(not 0 <= digit < size for digit, size in zip(digits, self._sizes, strict=True)):
+                raise _not_in_space(observation, self._space)
+            return _mixed_radix(digits, self._sizes)
         index = 0
         for digit, size in zip(digits, self._sizes):  # noqa: B905  their lengths are equal
             if not 0 <= digit < size:
@@ -326,6 +352,25 @@ def _sizes(space: Space[Any]) -> NDArray[np.int64] | None:
     if isinstance(space, spaces.MultiBinary):
         return np.full(space.shape, 2)
     return None
+
+
+def _mixed_radix(digits: list[int], sizes: list[int]) -> int:
+    """The index of many digits; pairs of like size combine faster than one after another."""
+    while len(digits) > 1:
+        if len(digits) % 2:
+            digits, sizes = [0, *digits], [1, *sizes]
+        digits = [
+            high * size + low for high, low, size in zip(digits[::2], digits[1::2], sizes[1::2], strict=True)
+        ]
+        sizes = [math.prod(sizes[i : i + 2]) for i in range(0, len(sizes), 2)]
+    return digits[0]
+
+
+def _product(factors: list[int]) -> int:
+    """The product of many factors; pairs of like size multiply faster than one after another."""
+    while len(factors) > 1:
+        factors = [math.prod(factors[i : i + 2]) for i in range(0, len(factors), 2)]
+    return factors[0] if factors else 1
 
 
 def _not_in_space(observation: Any, space: Space[Any]) -> ValueError:
@@ -379,6 +424,19 @@ class TabularAgent(Agent):
         """The arrays of the table, see :meth:`agents.tables.Table.state_dict`."""
         return self.table.state_dict()
 
+    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
+        """Checks the arrays of the table, see :meth:`Agent.check_headers`.
+
+        Raises:
+            KeyError: An array is missing.
+            ValueError: An array does not fit the spaces, or is not one of the table; a class that has others
+                overrides :meth:`state_dict`.
+        """
+        self._make_table("keys" in headers).check_headers(headers)
+        unknown = set(headers) - {"values", "keys"}
+        if unknown and type(self).state_dict is TabularAgent.state_dict:
+            raise ValueError(f"the file holds unknown arrays: {', '.join(sorted(unknown))}")
+
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned.
 
@@ -386,6 +444,9 @@ class TabularAgent(Agent):
             KeyError: An array is missing.
             ValueError: An array does not fit the spaces.
         """
-        table = make_table(self.observation_space, self.n_actions, "hash" if "keys" in arrays else "dense")
+        table = self._make_table("keys" in arrays)
         table.load_state_dict(arrays)
         self.table = table
+
+    def _make_table(self, is_hashed: bool) -> Table:
+        return make_table(self.observation_space, self.n_actions, "hash" if is_hashed else "dense")

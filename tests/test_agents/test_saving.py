@@ -1,6 +1,11 @@
 """Saving and loading: what is restored, and which files are refused."""
 
+import io
 import json
+import subprocess
+import sys
+import tracemalloc
+import zipfile
 
 import numpy as np
 import pytest
@@ -114,6 +119,121 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
     rewritten(path, lambda _: None, keys=np.arange(300, dtype=np.uint8).reshape(100, 3))
     with pytest.raises(ValueError, match=r"keys must .*\(100, 3\)"):
         agents.load(path)
+
+
+def member(shape, dtype="<f8", data=b""):
+    """The bytes of an array in a file, its header as given."""
+    header = f"{{'descr': {dtype!r}, 'fortran_order': False, 'shape': {shape!r}, }}"
+    header += " " * (63 - (len(header) + 10) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + data
+
+
+CRAFTED = {
+    "a space of ten million components": (
+        {"observation_space": {"kind": "MultiBinary", "n": 10**7}, "hashed": True},
+        {"keys.npy": member((0, 0), "|u1")},
+    ),
+    "a space of ten million components in two dimensions": (
+        {"observation_space": {"kind": "MultiBinary", "n": [10**4, 10**3]}},
+        {},
+    ),
+    "an array that no agent reads": ({}, {"more.npy": member((2**24,), "<f8", bytes(2**27))}),
+    "values of too many columns": ({}, {"values.npy": member((48, 2**18), "<f8", bytes(48 * 2**21))}),
+    "values of too many rows": ({}, {"values.npy": member((2**22, 3), "<f8", bytes(3 * 2**25))}),
+    "keys of too many bytes": ({}, {"keys.npy": member((12, 2**23), "|u1", bytes(12 * 2**23))}),
+    "keys without bytes": ({}, {"keys.npy": member((10**12,), "|S0")}),
+    "a header of another size": ({}, {"values.npy": member((12, 3))}),
+    "a negative shape": ({}, {"values.npy": member((-12, -3), "<f8", bytes(12 * 3 * 8))}),
+    "objects": ({}, {"values.npy": member((12, 3), "|O", bytes(12 * 3 * 8))}),
+    "a long description": ({"text": "x" * 2**24}, {}),
+    "a dtype of arrays": (
+        {"observation_space": {"kind": "Box", "low": ["0.0"], "high": ["1.0"], "dtype": "(9999,9999)f8"}},
+        {},
+    ),
+    "spaces that are a number": ({"observation_space": {"kind": "Dict", "spaces": 1.5}}, {}),
+    "a member that is no array": ({}, {"values": b"text"}),
+    "an array that is text": ({}, {"values.npy": b"text"}),
+    "actions beyond 64 bits": ({"action_space": {"kind": "Discrete", "n": 3, "start": 2**63 - 1}}, {}),
+    "components beyond 64 bits": (
+        {"observation_space": {"kind": "MultiDiscrete", "nvec": [2], "start": [2**63 - 1], "dtype": "int64"}},
+        {},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CRAFTED)
+def test_crafted_files_are_refused_without_memory(name, tmp_path):
+    path = tmp_path / "agent"
+    trained(SMALL).save(path)
+    with zipfile.ZipFile(path) as file:
+        members = {each: file.read(each) for each in file.namelist()}
+    changes, arrays = CRAFTED[name]
+    about = json.loads(np.load(io.BytesIO(members["about.npy"])).tobytes()) | changes
+    text = json.dumps(about).encode()
+    members |= {"about.npy": member((len(text),), "|u1", text)} | arrays
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for each, content in members.items():
+            file.writestr(each, content)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="agent"):
+            agents.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 10**7
+    finally:
+        tracemalloc.stop()
+
+
+def test_spaces_of_many_components(tmp_path):
+    space = spaces.MultiBinary(300_000)
+    agent = QLearningAgent(space, spaces.Discrete(2))
+    observation = np.arange(300_000) % 2
+    agent.update(observation, 1, 1.0, observation, True)
+    agent.save(tmp_path / "agent")
+    assert agents.load(tmp_path / "agent").q_values(observation).tolist() == [0.0, 0.5]
+
+
+@pytest.mark.parametrize("n", [2, 999, 1001, 1002, 2047])
+def test_keys_are_indices(n):
+    """The format of the keys: the row-major index of the observation, the highest byte first."""
+    generator = np.random.default_rng(n)
+    nvec = generator.integers(1, 9, size=n)
+    agent = QLearningAgent(spaces.MultiDiscrete(nvec), spaces.Discrete(2), table="hash")
+    observation = generator.integers(nvec)
+    agent.update(observation, 1, 1.0, observation, True)
+    index, n_observations = 0, 1
+    for digit, size in zip(observation.tolist(), nvec.tolist(), strict=True):
+        index, n_observations = index * size + digit, n_observations * size
+    assert agent.state_dict()["keys"].tobytes() == index.to_bytes((n_observations.bit_length() + 7) // 8, "big")
+
+
+def test_a_save_removes_what_a_killed_one_has_left(tmp_path):
+    path = tmp_path / ("a" * 250)  # nearly as long as names may be
+    code = (
+        "import os, sys, agents, numpy as np\n"
+        "from gymnasium import spaces\n"
+        "agent = agents.QLearningAgent(spaces.Discrete(3), spaces.Discrete(3))\n"
+        "os.replace = lambda *_: os._exit(9)\n"
+        "agent.save(sys.argv[1])\n"
+    )
+    killed = subprocess.run([sys.executable, "-c", code, path], check=False)
+    assert killed.returncode == 9
+    assert len(list(tmp_path.iterdir())) == 1
+    assert not path.exists()
+    trained(SMALL).save(path)
+    assert list(tmp_path.iterdir()) == [path]
+    agents.load(path)
+
+
+@pytest.mark.parametrize("value", [float("nan"), 2.0, "none"])
+def test_a_schedule_of_a_wrong_value_is_left_out(value, tmp_path):
+    agent = trained(SMALL, gamma=0.5)
+    agent.epsilon = lambda _: value
+    with pytest.warns(UserWarning, match="epsilon"):
+        agent.save(tmp_path / "agent")
+    loaded = agents.load(tmp_path / "agent")
+    assert loaded.gamma == 0.5
+    assert loaded.epsilon == QLearningAgent(SMALL, spaces.Discrete(3)).epsilon
+    np.testing.assert_array_equal(loaded.table.values, agent.table.values)
 
 
 def test_what_cannot_be_written_is_named(tmp_path):
