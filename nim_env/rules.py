@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 _MAX_ACTIONS = 1_000_000
 _MAX_HEAPS = 10_000
+_MAX_PAIRS = 100_000_000  # of a heap and an action, so that an environment starts within a second
 _MAX_INT64 = int(np.iinfo(np.int64).max)
 _MAX_HEAP = _MAX_INT64 - 1  # so that a heap size, and the number of its values, fit an int64
 _MAX_LISTED = 100_000_000  # entries of all_positions(): 800 MB
@@ -39,7 +40,7 @@ class NimRules:
     Raises:
         TypeError: An argument has the wrong type (True and 3.0 are not integers here).
         ValueError: No heaps, a negative one, all empty, ``max_take`` below 1, or a game of more than a
-            million actions or ten thousand heaps.
+            million actions or ten thousand heaps, or with more than 100 million pairs of a heap and an action.
 
     Example:
         >>> rules = NimRules((1, 2), misere=False)
@@ -67,6 +68,11 @@ class NimRules:
             raise ValueError(
                 f"heaps={_shortened(heaps)} with max_take={max_take} has {n_actions:,} actions, "
                 f"more than {_MAX_ACTIONS:,}; use smaller heaps or a smaller max_take"
+            )
+        if len(heaps) * n_actions > _MAX_PAIRS:
+            raise ValueError(
+                f"heaps={_shortened(heaps)} with max_take={max_take} has {len(heaps):,} heaps times {n_actions:,} "
+                f"actions, more than {_MAX_PAIRS:,}; use fewer or smaller heaps, or a smaller max_take"
             )
         object.__setattr__(self, "heaps", heaps)
         object.__setattr__(self, "max_take", max_take)

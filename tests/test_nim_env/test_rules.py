@@ -179,6 +179,7 @@ def test_bad_indices_are_refused():
         ({"heaps": (1_000_001,)}, ValueError, "heaps.*1,000,001 actions"),
         ({"heaps": (10**18, 10**18), "max_take": 600_000}, ValueError, "max_take=600000.*1,200,000 actions"),
         ({"heaps": range(10**8)}, ValueError, "heaps.*100,000,000"),
+        ({"heaps": (2,) * 10_000}, ValueError, "heaps.*10,000 heaps times 20,000 actions"),
     ],
 )
 def test_bad_games_are_refused(arguments, error, message):
