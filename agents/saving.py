@@ -100,9 +100,10 @@ def load(path: str | os.PathLike[str]) -> Agent:
                 raise ValueError(f"its description has {about_header.nbytes:,} bytes")
             about = json.loads(_read_array(file, "about").tobytes())
             kind, version = str(about["kind"]), about["format"]
-            observation_space, action_space = (
-                _space_from_json(about[name]) for name in ("observation_space", "action_space")
-            )
+            with np.errstate(all="raise"):  # numbers that do not fit the dtype of their space
+                observation_space, action_space = (
+                    _space_from_json(about[name]) for name in ("observation_space", "action_space")
+                )
             arguments, generator_state = dict(about["hyperparameters"]), about["generator"]
         except Exception as error:  # NumPy, zipfile, zlib and json raise a dozen kinds
             raise ValueError(f"{file_name} is damaged or is not a saved agent: {error}") from None

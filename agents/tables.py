@@ -18,7 +18,7 @@ from agents.saving import ArrayHeader
 TableKind: TypeAlias = Literal["auto", "dense", "hash"]
 AUTO_DENSE_VALUES = 2**25  # up to so many values "auto" is a dense table: 256 MB
 MAX_DENSE_VALUES = 2**31
-INITIAL_ROWS = 64  # of a hash table, which doubles when full
+INITIAL_VALUES = 2**12  # of a hash table, which doubles when full
 CACHE_SIZE = 2**14  # observations whose index is kept
 MAX_SHORT = 1000  # components of an observation whose index is computed one by one
 
@@ -190,7 +190,7 @@ class HashTable(Table):
         super().__init__(space, n_actions)
         self._index = index
         self._rows: dict[bytes, int] = {}
-        self.values = np.zeros((INITIAL_ROWS, n_actions))
+        self.values = self._new_rows()
 
     @property
     def n_rows(self) -> int:
@@ -262,7 +262,10 @@ class HashTable(Table):
         rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
         if len(rows) != len(values):
             raise ValueError(f"keys must be different from each other; {len(values) - len(rows)} are repeated")
-        self._rows, self.values = rows, np.concatenate([values, np.zeros((INITIAL_ROWS, self._n_actions))])
+        self._rows, self.values = rows, np.concatenate([values, self._new_rows()])
+
+    def _new_rows(self) -> NDArray[np.float64]:
+        return np.zeros((INITIAL_VALUES // self._n_actions + 1, self._n_actions))
 
 
 class _ObservationIndex:
