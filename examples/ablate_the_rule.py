@@ -8,6 +8,7 @@ training boards only.
     python examples/ablate_the_rule.py
 
 Runs use all cores; finished runs are cached in the folder, so the same command continues after an interruption.
+After a change to a network or to the training, give another folder.
 
 Sources: LSTM over unary tokens, Zhou and Riis (2022, arXiv:2205.12787); GRU, Cho et al. (2014, arXiv:1406.1078).
 
@@ -32,7 +33,7 @@ from torch import nn
 from tqdm import tqdm
 
 import learn_the_rule
-from common import check_at_least, check_output, fail, run, save_figure
+from common import check_at_least, check_output, check_seed, fail, run, save_figure
 from learn_the_rule import DigitNetwork, plays_winning_moves, sample_positions
 from prove_the_rule import prove
 
@@ -104,7 +105,7 @@ class BitsNetwork(FixedSizeNetwork):
 
 
 class UnaryNetwork(nn.Module):
-    """An LSTM over a token for each object and a token after each heap, as of Zhou and Riis (2022)."""
+    """An LSTM over a token for each object and one after each heap, after Zhou and Riis (2022)."""
 
     def __init__(self, hidden_size: int = 32) -> None:
         super().__init__()
@@ -117,6 +118,7 @@ class UnaryNetwork(nn.Module):
         ends = (heaps + 1).cumsum(dim=1) - 1
         tokens = torch.zeros(len(heaps), int(length.max()), dtype=torch.int64)
         tokens.scatter_(1, ends, 1)
+        tokens[torch.arange(tokens.shape[1]) >= length[:, None]] = 2
         states, _ = self.lstm(self.embedding(tokens))
         last = states[torch.arange(len(heaps)), length - 1]
         return torch.tanh(self.value(last)).squeeze(-1)
@@ -220,7 +222,7 @@ def check(args: Args) -> None:
         if name not in ROWS:
             fail(f"--rows must name some of {', '.join(ROWS)}; got {name}")
     check_at_least(1, updates=args.updates, n_positions=args.n_positions, n_seeds=args.n_seeds)
-    check_at_least(0, seed=args.seed)
+    check_seed(args.seed, args.n_seeds)
     if args.n_jobs == 0:
         fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
     check_output("folder", args.folder / "ablate_the_rule.csv")

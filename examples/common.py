@@ -68,6 +68,12 @@ def check_at_least(minimum: int, **numbers: int | None) -> None:
             fail(f"--{name.replace('_', '-')} must be {minimum} or more; got {number}")
 
 
+def check_seed(seed: int, n_seeds: int = 1) -> None:
+    """Exits with an error unless the seeds from ``seed`` on lie between 0 and 2³² - 1."""
+    if not 0 <= seed <= 2**32 - n_seeds:
+        fail(f"--seed must be from 0 to {2**32 - n_seeds}; got {seed}")
+
+
 def check_output(option: str, path: Path | None, suffixes: Sequence[str] = ()) -> None:
     """Makes the folder of an output file; exits with an error if the file cannot be written there."""
     if path is None:

@@ -30,8 +30,24 @@ from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, theory
 
-from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, percent, run, save_figure
-from learn_the_rule import DigitNetwork, action_values, load_network, sample_endgames, sample_positions
+from common import (
+    FIGURE_SUFFIXES,
+    check_at_least,
+    check_output,
+    check_seed,
+    checking_args,
+    percent,
+    run,
+    save_figure,
+)
+from learn_the_rule import (
+    DigitNetwork,
+    action_values,
+    check_optimizer,
+    load_network,
+    sample_endgames,
+    sample_positions,
+)
 
 N_HEAPS, MAX_HEAP = 5, 7  # the largest training board
 TEST_BOARDS = ((5, 7), (7, 15), (20, 15), (50, 15), (10, 255))  # heaps, objects in each
@@ -168,7 +184,8 @@ def main(args: Args) -> pd.DataFrame:
     check_at_least(
         1, **{name: getattr(args, name) for name in ("updates", "batch_size", "n_positions", "eval_interval")}
     )
-    check_at_least(0, seed=args.seed)
+    check_seed(args.seed)
+    check_optimizer(args.learning_rate, args.noise)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
         teacher, rules = load_network(args.network)

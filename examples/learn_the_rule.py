@@ -12,9 +12,9 @@ Then the script evaluates one-ply greedy play on boards that are larger than tho
 positions can be enumerated, and on sampled positions otherwise.
 
 Sources: second-order recurrent networks, Giles et al. (1992), "Learning and extracting finite state automata
-with second-order recurrent neural networks", Neural Computation 4(3), p. 393. Parity needs transitions that
-depend on the input and have negative eigenvalues, Grazzi et al. (2024, arXiv:2411.12537). AlphaZero does not
-learn Nim, Zhou and Riis (2022, arXiv:2205.12787).
+with second-order recurrent neural networks", Neural Computation 4(3), p. 393. For parity, a linear recurrence
+needs transitions that depend on the input and have negative eigenvalues, Grazzi et al. (2024, arXiv:2411.12537).
+AlphaZero does not learn Nim, Zhou and Riis (2022, arXiv:2205.12787).
 
     python examples/learn_the_rule.py
     python examples/learn_the_rule.py --misere --seed 1 --folder results/misere_1
@@ -27,7 +27,7 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
-import pickle
+import os
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -44,7 +44,7 @@ from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, theory
 
-from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure
+from common import check_at_least, check_output, check_seed, checking_args, fail, percent, run, save_figure
 
 ENUMERATED_BOARDS = ((1, 3, 5, 7), (1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 SAMPLED_BOARDS = ((20, 15), (50, 15), (10, 255))  # heaps, objects in each
@@ -61,7 +61,7 @@ class Args:
     max_heap: int = 7
     """The most objects in a heap of a training board."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The most objects one move may take; None for no limit. The network can learn a limit of 1 only."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     updates: int = 1500
@@ -79,7 +79,7 @@ class Args:
     eval_interval: int = 100
     """The number of updates between two evaluations for the learning curves, each with a checkpoint."""
     resume: bool = False
-    """Continue from the checkpoint in the folder, with the same options."""
+    """Continue from the checkpoint in the folder, with new games; other options have no effect."""
     seed: int = 0
     """The random seed."""
     folder: Path = Path("results/learn_the_rule")
@@ -218,7 +218,9 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
         network = DigitNetwork(len(weights["initial_state"]), len(weights["digit_layers.0.bias"]))
         network.load_state_dict(weights)
         rules = {"misere": saved["misere"], "max_take": saved["max_take"]}
-    except (KeyError, TypeError, AttributeError, RuntimeError, OSError, EOFError, pickle.UnpicklingError) as error:
+        if not all(weight.isfinite().all() for weight in network.parameters()):
+            raise ValueError("a weight is not finite")
+    except Exception as error:  # torch, pickle and zipfile raise many kinds
         reason = str(error).partition("\n")[0].partition(". ")[0]
         raise ValueError(f"{path} is damaged or not a network of learn_the_rule.py: {reason}") from error
     return network.eval(), rules
@@ -243,6 +245,23 @@ def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
 def canonical(positions: np.ndarray) -> list[tuple[int, ...]]:
     """Positions up to the order of the heaps and empty heaps."""
     return [tuple(sorted(filter(None, heaps))) for heaps in positions.tolist()]
+
+
+def make_envs(args: Args) -> list[gym.vector.VectorEnv]:
+    """A vector environment for each number of heaps, in which episodes start from random positions."""
+    return [
+        gym.make_vec(
+            "nim_env:Nim-v0",
+            num_envs=args.num_envs,
+            heaps=(args.max_heap,) * n_heaps,
+            max_take=args.max_take,
+            misere=args.misere,
+            opponent=None,  # the network moves for both players
+            random_start=True,
+            autoreset_mode="SameStep",
+        )
+        for n_heaps in range(1, args.n_heaps + 1)
+    ]
 
 
 def train(
@@ -270,19 +289,7 @@ def train(
         start, visited = checkpoint["update"], set(checkpoint["visited"])
     generator = np.random.default_rng([args.seed, start])
     torch.manual_seed(int(generator.integers(2**31)))
-    envs = [
-        gym.make_vec(
-            "nim_env:Nim-v0",
-            num_envs=args.num_envs,
-            heaps=(args.max_heap,) * n_heaps,
-            max_take=args.max_take,
-            misere=args.misere,
-            opponent=None,  # the network moves for both players
-            random_start=True,
-            autoreset_mode="SameStep",
-        )
-        for n_heaps in range(1, args.n_heaps + 1)
-    ]
+    envs = make_envs(args)
     steps = [env.reset(seed=int(generator.integers(2**31))) for env in envs]
     for update in range(start + 1, args.updates + 1):
         observations = [observation for observation, *_ in steps]
@@ -342,7 +349,8 @@ def train_with_curves(
         progress.set_postfix({name: percent(fraction) for name, fraction in row.items()})
         curves.append({"update": update, **row})
         options = {name: value for name, value in asdict(args).items() if name not in ("folder", "resume")}
-        torch.save(state | {"curves": curves, "args": options}, args.folder / "checkpoint.pt")
+        torch.save(state | {"curves": curves, "args": options}, args.folder / "checkpoint.tmp")
+        os.replace(args.folder / "checkpoint.tmp", args.folder / "checkpoint.pt")
 
     visited = train(network, args, callback, checkpoint)
     progress.close()
@@ -365,10 +373,10 @@ def sample_positions(rules: NimRules, n: int, won: bool, generator: np.random.Ge
 
 
 def sample_endgames(rules: NimRules, n: int, generator: np.random.Generator) -> np.ndarray:
-    """Draws positions in which at most one heap has more than one object, n in expectation of each kind.
+    """Draws n positions with one heap of more than one object, and up to n without such a heap.
 
-    The number of heaps of one object is uniform. Random positions of a large board are almost never endgames, and
-    misère play differs from normal play in these alone.
+    The number of heaps of one object is uniform; empty positions are left out. Random positions of a large board
+    are almost never endgames. In these alone the winning moves of misère play differ from those of normal play.
     """
     n_ones = generator.integers(rules.n_heaps + 1, size=(2 * n, 1))
     heaps = (generator.random((2 * n, rules.n_heaps)).argsort(axis=1) < n_ones).astype(np.int64)
@@ -468,14 +476,19 @@ def check(args: Args) -> None:
     """Exits with an error if an option that no library checks has a wrong value."""
     names = ("n_heaps", "max_heap", "updates", "num_envs", "eval_interval")
     check_at_least(1, **{name: getattr(args, name) for name in names})
-    check_at_least(2, n_positions=args.n_positions)
-    check_at_least(0, seed=args.seed)
+    check_at_least(20, n_positions=args.n_positions)  # so that the endgames have won positions
+    check_seed(args.seed)
     if not 0 <= args.epsilon <= 1:
         fail(f"--epsilon must be from 0 to 1; got {args.epsilon}")
-    if not args.learning_rate > 0:
-        fail(f"--learning-rate must be above 0; got {args.learning_rate}")
-    if not 0 <= args.noise < float("inf"):
-        fail(f"--noise must be 0 or more; got {args.noise}")
+    check_optimizer(args.learning_rate, args.noise)
+
+
+def check_optimizer(learning_rate: float, noise: float) -> None:
+    """Exits with an error unless both are finite, the learning rate above 0 and the noise 0 or more."""
+    if not 0 < learning_rate < float("inf"):
+        fail(f"--learning-rate must be above 0 and finite; got {learning_rate}")
+    if not 0 <= noise < float("inf"):
+        fail(f"--noise must be 0 or more and finite; got {noise}")
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
@@ -483,8 +496,9 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
     if not path.is_file():
         fail(f"--resume: there is no {path}")
     try:
-        return torch.load(path, weights_only=True)
-    except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
+        checkpoint = torch.load(path, weights_only=True)
+        return {name: checkpoint[name] for name in ("update", "network", "optimizer", "visited", "curves", "args")}
+    except Exception as error:  # torch, pickle and zipfile raise many kinds
         fail(f"{path} is damaged: {str(error).partition(chr(10))[0]}")
 
 
@@ -495,7 +509,7 @@ def main(args: Args) -> pd.DataFrame:
     if checkpoint is not None:
         args = replace(args, **checkpoint["args"])
     with checking_args():
-        args.rules((args.max_heap,) * args.n_heaps)
+        make_envs(args)
     check_output("folder", args.folder / "network.pt")
     torch.set_num_threads(1)  # the tensors are small
     torch.manual_seed(args.seed)

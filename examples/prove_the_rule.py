@@ -92,7 +92,7 @@ class Combination(NamedTuple):
         higher: The states of the higher digits.
         is_won: Whether these positions are won.
         margin: The smallest value before the last tanh where the positions are won, minus the largest where they
-            are lost. If it is above 0, the sign of all values is right.
+            are lost. If it is above 2 TANH_ERROR, the sign of all values is right.
     """
 
     lowest: str
@@ -124,8 +124,7 @@ def affine(layer: nn.Linear, inputs: Bounds) -> Bounds:
 
 def tanh(inputs: Bounds) -> Bounds:
     """Bounds of tanh, which is increasing, in exact arithmetic and in single precision."""
-    low, high = np.tanh(inputs.low) - TANH_ERROR, np.tanh(inputs.high) + TANH_ERROR
-    return Bounds(np.maximum(low, -1), np.minimum(high, 1))
+    return Bounds(np.tanh(inputs.low) - TANH_ERROR, np.tanh(inputs.high) + TANH_ERROR)
 
 
 def transition(network: DigitNetwork, bit: int, states: Bounds) -> Bounds:
@@ -307,8 +306,8 @@ class Proof(NamedTuple):
 
     @property
     def is_proven(self) -> bool:
-        """Whether the network plays perfectly on every board."""
-        return self.margin > 0
+        """Whether the network plays perfectly on every board; the last tanh keeps the sign of such values."""
+        return self.margin > 2 * TANH_ERROR
 
 
 def prove(network: DigitNetwork, misere: bool) -> Proof:
@@ -351,7 +350,7 @@ def print_proof(proof: Proof, network: DigitNetwork, misere: bool) -> None:
     for state, (after_0, after_1) in AUTOMATON.items():
         print(f"  ones so far {state}: 0 → {after_0}, 1 → {after_1}")
     if proof.boxes is None:
-        print("  no boxes contain their images")
+        print(f"  no set of up to {MAX_BOXES} boxes contains its images")
     else:
         widths = (proof.boxes.bounds.high - proof.boxes.bounds.low).max(axis=1)
         for state in AUTOMATON:
@@ -362,7 +361,7 @@ def print_proof(proof: Proof, network: DigitNetwork, misere: bool) -> None:
         print("proven for every board")
         return
     for combination in sorted(proof.combinations, key=lambda combination: combination.margin):
-        if combination.margin <= 0:
+        if combination.margin <= 2 * TANH_ERROR:
             lowest, higher, won, margin = combination
             digits = f"lowest digit {lowest}, higher digits {', '.join(higher)}"
             print(f"  not proven: {digits}: {'won' if won else 'lost'}, margin {margin:.3f}")

@@ -52,6 +52,7 @@ def test_wrong_values(refused, tmp_path):
         (Args(tmp_path / "missing.pt"), ["missing.pt"]),
         (Args(tmp_path / "bounded.pt"), ["max_take"]),
         (Args(tmp_path / "bounded.pt", updates=0), ["--updates", "0"]),
+        (Args(tmp_path / "bounded.pt", learning_rate=-1.0), ["--learning-rate", "-1.0"]),
     ):
         with refused(*words):
             main(args)

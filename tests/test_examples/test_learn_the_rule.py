@@ -120,7 +120,11 @@ def test_a_damaged_network_is_named(damage, tmp_path):
 def test_other_files_of_pytorch_are_refused(tmp_path):
     torch.save({"weights": {}}, tmp_path / "weights.pt")
     torch.save(nn.Linear(1, 1), tmp_path / "pickle.pt")
-    for name in ("weights.pt", "pickle.pt"):
+    infinite = untrained()
+    with torch.no_grad():
+        infinite.initial_state[0] = torch.nan
+    save_network(infinite, Args(), tmp_path / "nan.pt")
+    for name in ("weights.pt", "pickle.pt", "nan.pt"):
         with pytest.raises(ValueError, match=name):
             load_network(tmp_path / name)
     with pytest.raises(ValueError, match=r"missing\.pt"):
@@ -259,12 +263,27 @@ def test_resume(tmp_path, monkeypatch):
     assert [row["update"] for row in finished["curves"]] == [2, 4]
 
 
+@pytest.mark.parametrize("content", [b"hi", b"", "a network"])
+def test_a_damaged_checkpoint_is_named(content, refused, tmp_path):
+    folder = tmp_path / "results" / "learn_the_rule"
+    folder.mkdir(parents=True)
+    if content == "a network":
+        save_network(untrained(), Args(), folder / "checkpoint.pt")
+    else:
+        (folder / "checkpoint.pt").write_bytes(content)
+    with refused("checkpoint.pt is damaged"):
+        learn_the_rule.main(Args(resume=True))
+
+
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
         ({"updates": 0}, ["--updates", "0"]),
         ({"epsilon": 1.5}, ["--epsilon", "1.5"]),
         ({"learning_rate": 0.0}, ["--learning-rate", "0.0"]),
+        ({"learning_rate": float("inf")}, ["--learning-rate", "inf"]),
+        ({"num_envs": 10**12}, ["num_envs"]),
+        ({"seed": 2**32}, ["--seed", "4294967296"]),
         ({"noise": -1.0}, ["--noise", "-1.0"]),
         ({"max_take": 0}, ["max_take", "0"]),
         ({"seed": -1}, ["--seed", "-1"]),
@@ -360,6 +379,16 @@ def test_a_network_that_errs_is_not_proven(trained, capsys, tmp_path):
     output = capsys.readouterr().out
     assert "not proven" in output
     assert "counterexample: " in output
+
+
+def test_a_value_that_rounds_to_0_is_not_proven(trained):
+    network, _ = trained
+    scaled = DigitNetwork()
+    scaled.load_state_dict(network.state_dict())
+    with torch.no_grad():
+        scaled.value_layers[2].weight *= 1e-45
+        scaled.value_layers[2].bias *= 1e-45
+    assert not prove(scaled, misere=False).is_proven
 
 
 @pytest.mark.parametrize("misere", [False, True])
