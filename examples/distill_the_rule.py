@@ -59,7 +59,7 @@ class Args:
 
     network: Annotated[Path, tyro.conf.Positional]
     """A network saved by learn_the_rule.py."""
-    updates: int = 1500
+    updates: int = 3000
     """The number of updates."""
     batch_size: int = 64
     """The number of positions of each training board in an update."""
