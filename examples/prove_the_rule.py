@@ -21,7 +21,6 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -225,29 +224,23 @@ def zero_boxes(network: DigitNetwork, boxes: Boxes) -> list[int]:
     return found
 
 
-def merge(bounds: Bounds, states: list[str]) -> tuple[Bounds, list[str], list[int]]:
-    """Merges boxes of the same state, the closest first, until each state has at most MAX_GROUPS.
+def merge(bounds: Bounds, states: list[str]) -> tuple[Bounds, list[str], np.ndarray]:
+    """Merges pairs of boxes of the same state, the closest first, until each state has at most MAX_GROUPS.
 
     Returns:
-        The merged boxes, their states, and for each box the merged box that contains it.
+        The merged boxes, their states, and for each box the number of the merged box that contains it.
     """
-    low, high, groups = list(bounds.low), list(bounds.high), [[box] for box in range(len(states))]
-    while True:
-        pairs = [
-            (float(np.sum(np.maximum(high[i], high[j]) - np.minimum(low[i], low[j]))), i, j)
-            for state in set(states)
-            for own in [[i for i, group in enumerate(groups) if states[group[0]] == state]]
-            if len(own) > MAX_GROUPS
-            for i, j in itertools.combinations(own, 2)
-        ]
-        if not pairs:
-            break
-        _, i, j = min(pairs)
-        low[i], high[i] = np.minimum(low[i], low.pop(j)), np.maximum(high[i], high.pop(j))
-        groups[i] += groups.pop(j)
-    merged = {box: number for number, group in enumerate(groups) for box in group}
-    names = [states[group[0]] for group in groups]
-    return Bounds(np.array(low), np.array(high)), names, [merged[box] for box in range(len(states))]
+    (low, high), names, merged = bounds, np.array(states), np.arange(len(states))
+    while (is_crowded := (names[:, None] == names).sum(axis=1) > MAX_GROUPS).any():
+        size = (np.maximum(high[:, None], high) - np.minimum(low[:, None], low)).sum(axis=-1)
+        is_pair = (names[:, None] == names) & is_crowded & ~np.eye(len(names), dtype=bool)
+        first, second = np.unravel_index(np.where(is_pair, size, np.inf).argmin(), size.shape)
+        low, high = low.copy(), high.copy()
+        low[first], high[first] = np.minimum(low[first], low[second]), np.maximum(high[first], high[second])
+        low, high, names = (np.delete(array, second, axis=0) for array in (low, high, names))
+        merged[merged == second] = first
+        merged[merged > second] -= 1
+    return Bounds(low, high), names.tolist(), merged
 
 
 def combinations(network: DigitNetwork, misere: bool, boxes: Boxes) -> list[Combination]:
@@ -260,7 +253,7 @@ def combinations(network: DigitNetwork, misere: bool, boxes: Boxes) -> list[Comb
     names = list(AUTOMATON)
     lowest, lowest_states, _ = merge(digit_features(network, boxes.bounds, True), boxes.states)
     higher, higher_states, merged = merge(digit_features(network, boxes.bounds, False), boxes.states)
-    zeros = sorted({merged[box] for box in zero_boxes(network, boxes)})
+    zeros = np.unique(merged[zero_boxes(network, boxes)])
     low, high = higher.low[zeros], higher.high[zeros]
     sets = np.full(len(zeros), 1 << names.index("none"))  # of states, a bit for each
     for box, state in enumerate(higher_states):  # each set without and with this box
