@@ -61,7 +61,7 @@ class Args:
     max_heap: int = 7
     """The most objects in a heap of a training board."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit. The network can learn a limit of 1 only."""
+    """The most objects one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     updates: int = 1500
@@ -74,6 +74,9 @@ class Args:
     """The learning rate of Adam."""
     noise: float = 0.5
     """The standard deviation of the Gaussian noise on the recurrent state in training."""
+    n_flags: int = 1
+    """The number of lowest digits that the network can tell from the others, from 1 to 8. Games with takes up to
+    1, 3 or 7 objects need 1, 2 or 3."""
     n_positions: int = 10_000
     """The number of won and of lost positions sampled from each test board."""
     eval_interval: int = 100
@@ -100,17 +103,18 @@ class DigitNetwork(nn.Module):
         hidden_size: The size of the recurrent state.
         n_features: The number of features of a digit.
         noise: The standard deviation of the Gaussian noise on the recurrent state in training mode.
+        n_flags: The number of lowest digits that have a flag of their own.
     """
 
-    def __init__(self, hidden_size: int = 8, n_features: int = 16, noise: float = 0.5) -> None:
+    def __init__(self, hidden_size: int = 8, n_features: int = 16, noise: float = 0.5, n_flags: int = 1) -> None:
         super().__init__()
-        self.hidden_size, self.n_features, self.noise = hidden_size, n_features, noise
+        self.hidden_size, self.noise, self.n_flags = hidden_size, noise, n_flags
         self.initial_state = nn.Parameter(torch.zeros(hidden_size))
         self.transitions = nn.ModuleList(nn.Linear(hidden_size, hidden_size) for _ in (0, 1))  # one for each bit
         for transition in self.transitions:
             nn.init.orthogonal_(transition.weight)
         self.digit_layers = nn.Sequential(
-            nn.Linear(hidden_size + 1, n_features), nn.Tanh(), nn.Linear(n_features, n_features), nn.Tanh()
+            nn.Linear(hidden_size + n_flags, n_features), nn.Tanh(), nn.Linear(n_features, n_features), nn.Tanh()
         )
         self.value_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
 
@@ -139,17 +143,18 @@ class DigitNetwork(nn.Module):
         Returns:
             float32 of shape ``(n,)``.
         """
-        n_digits = max(1, int(heaps.max())).bit_length() + 1  # one leading zero, as more change nothing
+        # one leading zero at least, without a flag; more of them change nothing
+        n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
         bits = (heaps[:, None, :] >> torch.arange(n_digits)[:, None]) & 1  # (n, n_digits, n_heaps)
-        is_lowest = (torch.arange(n_digits) == 0).long().expand(len(heaps), -1)
-        digits = torch.cat([bits, is_lowest[..., None]], dim=-1).flatten(0, 1)
-        inverse = torch.arange(len(digits))
-        if not self.training and digits.shape[1] < 64:  # without noise, equal digits need one scan only
-            keys = digits @ (1 << torch.arange(digits.shape[1]))
-            keys, inverse = keys.unique(return_inverse=True)
-            digits = (keys[:, None] >> torch.arange(digits.shape[1])) & 1
-        states = self.scan(digits[:, :-1])
-        features = self.digit_layers(torch.cat([states, digits[:, -1:].float()], dim=-1))
+        flag = (self.n_flags - torch.arange(n_digits)).clamp(min=0).expand(len(heaps), -1)  # 0 for none
+        bits, flag = bits.flatten(0, 1), flag.flatten()
+        inverse = torch.arange(len(bits))
+        if not self.training and heaps.shape[1] < 60:  # without noise, equal digits need one scan only
+            powers = torch.arange(heaps.shape[1])
+            keys, inverse = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
+            bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
+        flags = nn.functional.one_hot(flag, self.n_flags + 1)[:, 1:].float()
+        features = self.digit_layers(torch.cat([self.scan(bits), flags], dim=-1))
         largest = features[inverse].unflatten(0, (len(heaps), n_digits)).amax(dim=1)
         return torch.tanh(self.value_layers(largest)).squeeze(-1)
 
@@ -215,7 +220,8 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
     try:
         saved = torch.load(path, weights_only=True)
         weights = saved["weights"]
-        network = DigitNetwork(len(weights["initial_state"]), len(weights["digit_layers.0.bias"]))
+        hidden_size, (n_features, n_inputs) = len(weights["initial_state"]), weights["digit_layers.0.weight"].shape
+        network = DigitNetwork(hidden_size, n_features, n_flags=n_inputs - hidden_size)
         network.load_state_dict(weights)
         rules = {"misere": saved["misere"], "max_take": saved["max_take"]}
         if not all(weight.isfinite().all() for weight in network.parameters()):
@@ -474,8 +480,10 @@ def draw(args: Args, curves: pd.DataFrame, table: pd.DataFrame) -> plt.Figure:
 
 def check(args: Args) -> None:
     """Exits with an error if an option that no library checks has a wrong value."""
-    names = ("n_heaps", "max_heap", "updates", "num_envs", "eval_interval")
+    names = ("n_heaps", "max_heap", "updates", "num_envs", "n_flags", "eval_interval")
     check_at_least(1, **{name: getattr(args, name) for name in names})
+    if args.n_flags > 8:
+        fail(f"--n-flags must be 8 or less; got {args.n_flags}")
     check_at_least(20, n_positions=args.n_positions)  # so that the endgames have won positions
     check_seed(args.seed)
     if not 0 <= args.epsilon <= 1:
@@ -513,7 +521,7 @@ def main(args: Args) -> pd.DataFrame:
     check_output("folder", args.folder / "network.pt")
     torch.set_num_threads(1)  # the tensors are small
     torch.manual_seed(args.seed)
-    network = DigitNetwork(noise=args.noise)
+    network = DigitNetwork(noise=args.noise, n_flags=args.n_flags)
     visited, curves = train_with_curves(network, args, checkpoint)
     save_network(network, args, args.folder / "network.pt")
     print(f"network: {args.folder / 'network.pt'}")

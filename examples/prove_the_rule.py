@@ -402,9 +402,11 @@ def main(args: Args) -> list[Proof]:
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
         loaded = [load_network(path) for path in args.networks]
-    for path, (_, rules) in zip(args.networks, loaded, strict=True):
+    for path, (network, rules) in zip(args.networks, loaded, strict=True):
         if rules["max_take"] is not None:
             fail(f"{path} was trained with max_take={rules['max_take']}; the proof is for games without a limit")
+        if network.n_flags != 1:
+            fail(f"{path} has flags for {network.n_flags} digits; the proof is for networks with one")
     proofs = []
     for path, (network, rules) in zip(args.networks, loaded, strict=True):
         print(f"{path}: ", end="")

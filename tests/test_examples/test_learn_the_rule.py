@@ -37,9 +37,19 @@ def trained():
     return network, visited
 
 
-def untrained(seed=0):
+def untrained(seed=0, n_flags=1):
     torch.manual_seed(seed)
-    return DigitNetwork().eval()
+    return DigitNetwork(n_flags=n_flags).eval()
+
+
+def test_flags_tell_the_lowest_digits_apart():
+    """Of heaps 1, 2, 4 and 8, one flag distinguishes the first, three flags the first three."""
+    heaps = np.array([[1], [2], [4], [8], [16]])
+    for n_flags in (1, 2, 3):
+        values = predict(untrained(0, n_flags), heaps)
+        distances = np.abs(values[:, None] - values)
+        assert distances[n_flags:, n_flags:].max() < 1e-6
+        assert distances[:n_flags, n_flags:].min() > 1e-6
 
 
 class PerfectValues(nn.Module):
@@ -57,10 +67,10 @@ class PerfectValues(nn.Module):
 # --- Network --------------------------------------------------------------------------------------
 
 
-@given(seed=st.integers(0, 100), n_heaps=st.integers(1, 70))
+@given(seed=st.integers(0, 100), n_heaps=st.integers(1, 70), n_flags=st.integers(1, 8))
 @settings(max_examples=20)
-def test_the_value_depends_on_the_position_alone(seed, n_heaps):
-    network, generator = untrained(seed), np.random.default_rng(seed)
+def test_the_value_depends_on_the_position_alone(seed, n_heaps, n_flags):
+    network, generator = untrained(seed, n_flags), np.random.default_rng(seed)
     heaps = generator.integers(0, 4, size=(5, n_heaps))
     alone = np.concatenate([predict(network, row[None]) for row in heaps])
     among_larger = predict(network, np.concatenate([heaps, heaps + 2**20]))[:5]  # with more digits
@@ -93,7 +103,7 @@ def test_one_ply_greedy_play_with_perfect_values_is_perfect(misere):
 
 
 def test_a_saved_network_is_a_player(tmp_path):
-    network = untrained()
+    network = untrained(n_flags=2)
     rules = NimRules((2, 3), misere=True)
     save_network(network, Args(misere=True), tmp_path / "network.pt")
     loaded, trained_on = load_network(tmp_path / "network.pt")
@@ -279,6 +289,7 @@ def test_a_damaged_checkpoint_is_named(content, refused, tmp_path):
     ("wrong", "words"),
     [
         ({"updates": 0}, ["--updates", "0"]),
+        ({"n_flags": 9}, ["--n-flags", "9"]),
         ({"epsilon": 1.5}, ["--epsilon", "1.5"]),
         ({"learning_rate": 0.0}, ["--learning-rate", "0.0"]),
         ({"learning_rate": float("inf")}, ["--learning-rate", "inf"]),
