@@ -20,6 +20,7 @@ AUTO_DENSE_VALUES = 2**25  # up to so many values "auto" is a dense table: 256 M
 MAX_DENSE_VALUES = 2**31
 INITIAL_VALUES = 2**12  # of a hash table, which doubles when full
 CACHE_SIZE = 2**14  # observations whose index is kept
+MAX_FLATTENED = 10**6  # numbers of a flattened tuple or dictionary, which is one-hot where it is discrete
 MAX_SHORT = 1000  # components of an observation whose index is computed one by one
 
 
@@ -36,10 +37,12 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
     Raises:
         TypeError: The space does not hold arrays of a fixed shape, or tuples or dictionaries of them.
         ValueError: ``table`` is none of the three, or ``"dense"`` for a space that is not discrete or whose table
-            would have more than 2³¹ values.
+            would have more than 2³¹ values; or a tuple or dictionary flattens to more than a million numbers.
     """
     if not space.is_np_flattenable:
         raise TypeError(f"observation_space must hold arrays of a fixed shape; got {space}")
+    if space.shape is None and spaces.flatdim(space) > MAX_FLATTENED:
+        raise ValueError(f"observations of {space} flatten to over {MAX_FLATTENED:,} numbers; use smaller spaces")
     if table not in ("auto", "dense", "hash"):
         raise ValueError(f'table must be "auto", "dense" or "hash"; got {table!r}')
     index = _ObservationIndex(space) if _sizes(space) is not None else None

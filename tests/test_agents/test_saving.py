@@ -150,6 +150,10 @@ CRAFTED = {
         {"observation_space": {"kind": "Box", "low": ["0.0"], "high": ["1.0"], "dtype": "(9999,9999)f8"}},
         {},
     ),
+    "a tuple that flattens to two billion numbers": (
+        {"observation_space": {"kind": "Tuple", "spaces": [{"kind": "Discrete", "n": 2**31, "start": 0}]}},
+        {"keys.npy": member((0, 0), "|u1")},
+    ),
     "spaces that are a number": ({"observation_space": {"kind": "Dict", "spaces": 1.5}}, {}),
     "a member that is no array": ({}, {"values": b"text"}),
     "an array that is text": ({}, {"values.npy": b"text"}),
