@@ -60,7 +60,7 @@ def save(agent: Agent, path: str | os.PathLike[str]) -> None:
 
 def _temporary_file(target: Path) -> Path:
     """Where to write before the file gets its name; removes what killed processes have left for the same file."""
-    prefix = f".{hashlib.sha256(target.name.encode()).hexdigest()[:16]}"  # as short for the longest name
+    prefix = f".{hashlib.sha256(os.fsencode(target.name)).hexdigest()[:16]}"  # as short for the longest name
     for left in target.parent.glob(f"{prefix}.*.tmp"):
         if not _is_running(int(left.name.split(".")[2])):
             left.unlink(missing_ok=True)

@@ -117,7 +117,9 @@ def score_actions(network: MoveNetwork, rules: NimRules, heaps: np.ndarray, mask
     return network(torch.from_numpy(heaps), torch.from_numpy(rows), torch.from_numpy(moves)), rows, actions
 
 
-def train(network: MoveNetwork, teacher: DigitNetwork, args: Args, misere: bool, callback: Any = None) -> None:
+def train(
+    network: MoveNetwork, value_network: DigitNetwork, args: Args, misere: bool, callback: Any = None
+) -> None:
     """Trains the scores of all moves of random positions towards the value network's action values."""
     generator = np.random.default_rng(args.seed)
     optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
@@ -129,7 +131,7 @@ def train(network: MoveNetwork, teacher: DigitNetwork, args: Args, misere: bool,
             heaps = rules.from_index(generator.integers(1, rules.n_positions, size=args.batch_size))
             mask = rules.action_mask(heaps)
             scores, rows, actions = score_actions(network, rules, heaps, mask)
-            targets = action_values(teacher, rules, heaps, mask)[rows, actions]
+            targets = action_values(value_network, rules, heaps, mask)[rows, actions]
             losses.append(nn.functional.mse_loss(scores, torch.from_numpy(targets)))
         loss = torch.stack(losses).mean()
         optimizer.zero_grad()
@@ -188,7 +190,7 @@ def main(args: Args) -> pd.DataFrame:
     check_optimizer(args.learning_rate, args.noise)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
-        teacher, rules = load_network(args.network)
+        value_network, rules = load_network(args.network)
         if rules["max_take"] is not None:
             raise ValueError(
                 f"{args.network} was trained with max_take={rules['max_take']}; give one without a limit"
@@ -211,7 +213,7 @@ def main(args: Args) -> pd.DataFrame:
                     low, high = result.interval()
                     print(f"{name}: {percent(result.win_rate, 2)} % ({percent(low, 2)} to {percent(high, 2)})")
 
-    train(network, teacher, args, rules["misere"], callback)
+    train(network, value_network, args, rules["misere"], callback)
     table = pd.DataFrame(curves)
     save_figure(draw(table, rules["misere"], args.seed), args.picture)
     return table
