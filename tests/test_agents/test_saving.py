@@ -23,7 +23,7 @@ def trained(space, table="auto", **arguments):
     return agent
 
 
-@pytest.mark.parametrize("space", OBSERVATION_SPACES, ids=str)
+@pytest.mark.parametrize("space", OBSERVATION_SPACES)
 def test_a_loaded_agent_continues_as_it_would_have(tmp_path, space):
     for table in ("auto", "hash"):
         agent = trained(space, table, learning_rate=0.25, gamma=0.75, epsilon=0.5, ties="first")

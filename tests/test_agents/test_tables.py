@@ -12,7 +12,7 @@ import agents
 from agents import QLearningAgent, TabularAgent, tables
 
 
-@pytest.mark.parametrize("space", OBSERVATION_SPACES, ids=str)
+@pytest.mark.parametrize("space", OBSERVATION_SPACES)
 def test_every_observation_has_a_row_of_its_own(space):
     observations = [sample(space, seed) for seed in range(100)]
     for table in ("auto", "hash"):
