@@ -8,6 +8,7 @@ Needs pip install -e ".[examples,browser]".
 
 from __future__ import annotations
 
+import json
 import re
 import socket
 import webbrowser
@@ -16,11 +17,11 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import gymnasium as gym
 import numpy as np
 import uvicorn
 from starlette.applications import Starlette
-from starlette.concurrency import run_in_threadpool
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
@@ -41,6 +42,8 @@ LEARNERS = {
 }
 MAX_HEAPS, MAX_OBJECTS = 15, 50  # what a screen can show
 MAX_EPISODES, MAX_VALUES = 200_000, 50_000_000  # what is trained in a minute, in 400 MB
+MAX_SECONDS = 300  # of loading or training an opponent
+MAX_BYTES = 10_000  # of a request
 
 
 @dataclass
@@ -266,11 +269,16 @@ async def new(state: Any, data: Any) -> None:
         game.start(settings)
         return
 
-    def is_wanted(*_: Any) -> bool:
-        return not state.server.should_exit  # as Ctrl-C asks
-
     seed = int(game.generator.integers(2**31))
-    opponent = await run_in_threadpool(make_opponent, settings, state.offered, seed, is_wanted)
+    with anyio.move_on_after(MAX_SECONDS) as time_limit:
+
+        def is_wanted(*_: Any) -> bool:
+            return not (time_limit.cancel_called or state.server.should_exit)  # as Ctrl-C asks
+
+        arguments = settings, state.offered, seed, is_wanted
+        opponent = await anyio.to_thread.run_sync(make_opponent, *arguments, abandon_on_cancel=True)
+    if time_limit.cancel_called:
+        raise ValueError(f"{settings.opponent} was not ready after {MAX_SECONDS} seconds; choose another opponent")
     state.game = Game(settings, opponent, game.generator, game.number)
 
 
@@ -280,9 +288,14 @@ def changes(change: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Request]
     async def route(request: Request) -> Response:
         if request.headers.get("origin", "same") not in ("same", f"http://{request.headers['host']}"):
             return JSONResponse({"error": "The request comes from another site"}, 403)
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                return JSONResponse({"error": f"The request is longer than {MAX_BYTES:,} bytes"}, 413)
         try:
-            await change(request.app.state, await request.json())
-        except (ValueError, TypeError, KeyError) as error:
+            await change(request.app.state, json.loads(body))
+        except (OSError, ValueError, TypeError, KeyError) as error:
             return JSONResponse({"error": str(error)}, 400)
         return await show(request)
 

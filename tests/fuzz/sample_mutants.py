@@ -18,10 +18,10 @@ MESSAGE_FUNCTIONS = ("_shortened", "_formatted", "_in_batch", "__str__", "__repr
 class WithoutMessages(ast.NodeTransformer):
     """Removes what only messages show: arguments of exceptions, and the names that checks put into them."""
 
-    def visit_Raise(self, node):  # noqa: N802
+    def visit_Raise(self, node):
         return ast.Raise(exc=node.exc.func if isinstance(node.exc, ast.Call) else node.exc, cause=node.cause)
 
-    def visit_Call(self, node):  # noqa: N802
+    def visit_Call(self, node):
         self.generic_visit(node)
         if node.args and isinstance(node.args[0], ast.Constant) and isinstance(node.args[0].value, str):
             del node.args[0]

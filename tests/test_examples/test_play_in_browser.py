@@ -14,6 +14,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason='needs pip install -e ".[examples,browser]"')
 
+import play_in_browser
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from page_server import serve
@@ -240,7 +241,43 @@ def test_foreign_requests_are_refused(ask):
     assert state_of(ask(*undo, Origin=ask.address))["number"] == state["number"] + 1
 
 
+@pytest.mark.parametrize("length", ["Content-Length: 150000000", "Transfer-Encoding: chunked"])
+def test_long_requests_are_refused(ask, length):
+    state = state_of(ask("state"))
+    host, port = ask.address.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(f"POST /new HTTP/1.1\r\nHost: {host}\r\n{length}\r\n\r\n".encode())
+        connection.sendall(b"8000\r\n" + b" " * 0x8000 + b"\r\n")
+        assert b"413" in connection.recv(100)
+    assert state_of(ask("state")) == state
+
+
+def test_an_opponent_that_takes_too_long_is_refused(ask, monkeypatch):
+    monkeypatch.setattr(play_in_browser, "MAX_SECONDS", 0.05)
+    state = state_of(ask("state"))
+    status, text = ask("new", {**state["settings"], "opponent": "q-learning", "episodes": 200_000})
+    assert status == 400
+    assert "0.05 seconds" in json.loads(text)["error"]
+    assert state_of(ask("state")) == state
+
+
 # --- The command line -----------------------------------------------------------------------------
+
+
+def test_a_file_that_is_refused_later_is_named(tmp_path):
+    env = NimEnv((2, 3), opponent=None)
+    agents.MinimaxQAgent(env.observation_space, env.action_space, seed=0).save(tmp_path / "my.agent")
+    with serve(Args(heaps=(2, 3), agents=("my.agent",), seed=0)) as address:
+        (tmp_path / "my.agent").write_text("no agent any more")
+        chosen = json.load(urllib.request.urlopen(f"{address}/state"))["settings"] | {"opponent": "expert"}
+        for data in (chosen, chosen | {"opponent": "my.agent"}):
+            request = urllib.request.Request(f"{address}/new", json.dumps(data).encode())
+            if data is chosen:
+                urllib.request.urlopen(request).close()
+        with pytest.raises(urllib.error.HTTPError) as refusal:
+            urllib.request.urlopen(request)
+        assert refusal.value.code == 400
+        assert b"my.agent" in refusal.value.read()
 
 
 def test_saved_agents_are_offered(tmp_path):
