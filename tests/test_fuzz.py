@@ -1,18 +1,18 @@
 """Short runs of the scripts in tests/fuzz."""
 
+import sys
+
 import fuzz_agent_files
+import fuzz_determinism
 import fuzz_environments
 import fuzz_kills
+import fuzz_memory
 import pytest
 
 
 @pytest.mark.parametrize("seed", range(40))
 def test_environments_agree_with_the_model(seed):
-    calls = [
-        fuzz(seed)
-        for fuzz in (fuzz_environments.fuzz_aec, fuzz_environments.fuzz_gym, fuzz_environments.fuzz_vector)
-    ]
-    assert all(calls)
+    assert all(fuzz(seed) for fuzz in fuzz_environments.FUZZERS)
 
 
 def test_mutated_agent_files():
@@ -23,3 +23,14 @@ def test_mutated_agent_files():
 
 def test_kills_during_a_save():
     assert fuzz_kills.fuzz(3, seed=0) <= 3
+
+
+def test_processes_of_different_hash_seeds_agree():
+    n, different = fuzz_determinism.compare([sys.executable], ["0", "1"])
+    assert n > 20
+    assert not different
+
+
+def test_memory_stays_flat():
+    _, growth = fuzz_memory.soak(100_000)
+    assert growth < fuzz_memory.MAX_GROWTH

@@ -2,7 +2,8 @@
 
     python tests/fuzz/fuzz_environments.py --calls 1000000
 
-A violation ends the run with the seed of the game, which --seed repeats.
+A violation ends the run with the seed of the game, which --seed repeats. Where OpenSpiel is installed, its Nim is
+a second model.
 """
 
 import argparse
@@ -20,6 +21,11 @@ from nim_model import Model
 from nim_env import aec_env
 from nim_env.gym_env import NimEnv
 from nim_env.vector_env import NimVectorEnv
+
+try:
+    import pyspiel
+except ImportError:
+    pyspiel = None
 
 
 def random_rules(generator):
@@ -206,6 +212,36 @@ def fuzz_vector(seed):
     return n * n_steps
 
 
+def fuzz_openspiel(seed):
+    """A PettingZoo environment beside OpenSpiel's Nim, which has no limit of takes and no empty heaps."""
+    generator = np.random.default_rng(seed)
+    heaps, misere = (
+        generator.integers(1, 7, size=generator.integers(1, 5)).tolist(),
+        bool(generator.random() < 0.5),
+    )
+    game = pyspiel.load_game("nim", {"pile_sizes": ";".join(map(str, heaps)), "is_misere": misere})
+    state, env = game.new_initial_state(), aec_env.env(heaps=heaps, misere=misere)
+    env.reset(seed=0)
+    moves = env.unwrapped.rules.moves
+    for player in env.agent_iter():
+        observation, _, terminated, *_ = env.last()
+        assert terminated == state.is_terminal()
+        if terminated:
+            break
+        assert player == f"player_{state.current_player()}"
+        action = state.legal_actions()[generator.integers(len(state.legal_actions()))]
+        legal = {divmod(action, len(heaps)) for action in state.legal_actions()}  # (count - 1, heap)
+        here = env.unwrapped.rules.legal_moves(observation["observation"])
+        assert {(count - 1, heap) for heap, count in here} == legal
+        state.apply_action(action)
+        env.step(moves.index((action % len(heaps), action // len(heaps) + 1)))
+    assert [env.rewards[player] for player in env.possible_agents] == state.returns()
+    return len(state.history())
+
+
+FUZZERS = [fuzz_aec, fuzz_gym, fuzz_vector, *([fuzz_openspiel] if pyspiel else [])]
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--calls", type=int, default=1_000_000)
@@ -214,7 +250,7 @@ def main():
     gymnasium.logger.min_level = gymnasium.logger.ERROR
     start, calls = time.perf_counter(), 0
     for seed in itertools.count() if args.seed is None else [args.seed]:
-        for fuzz in (fuzz_aec, fuzz_gym, fuzz_vector):
+        for fuzz in FUZZERS:
             try:
                 calls += fuzz(seed)
             except BaseException as error:
@@ -222,7 +258,8 @@ def main():
                 raise
         if calls >= args.calls:
             break
-    print(f"{calls:,} calls without a violation, {time.perf_counter() - start:.0f} s")
+    names = ", ".join(fuzz.__name__ for fuzz in FUZZERS)
+    print(f"{names}: {calls:,} calls without a violation, {time.perf_counter() - start:.0f} s")
 
 
 if __name__ == "__main__":
