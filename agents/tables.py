@@ -386,7 +386,7 @@ def _not_in_space(observation: Any, space: Space[Any]) -> ValueError:
 class TabularAgent(Agent):
     """An agent that learns in a table with a row for each observation and a column for each action.
 
-    A subclass defines :meth:`act` and :meth:`update`; the table is saved and loaded.
+    A subclass defines :meth:`Agent.act` and :meth:`Agent.update`; the table is saved and loaded.
 
     Args:
         observation_space: The space of the observations, see :class:`Agent`.

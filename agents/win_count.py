@@ -61,7 +61,7 @@ class WinCountAgent(TabularAgent):
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
-        """The counts, 1 more than :meth:`q_values`: float64, shape ``(..., n_actions)``."""
+        """The counts, 1 more than :meth:`Agent.q_values`: float64, shape ``(..., n_actions)``."""
         return self.q_values(observation) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:  # noqa: ARG002

@@ -122,7 +122,7 @@ class NimRules:
 
     @property
     def terminal_reward(self) -> float:
-        """The reward of the player who takes the last object: 1.0 in normal play, -1.0 in misère play.
+        """The reward of the player who takes the last object, 1.0 in normal play and -1.0 in misère play.
 
         The other player's reward is its negative.
         """

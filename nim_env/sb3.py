@@ -37,21 +37,21 @@ _MAX_SNAPSHOT_ENTRIES = 2_000_000  # positions times actions of a snapshot that 
 class NimVecEnv(VecEnv):
     """A :class:`nim_env.vector_env.NimVectorEnv` as a Stable-Baselines3 ``VecEnv``.
 
-    ```python
-    import gymnasium as gym
-    from nim_env.sb3 import NimVecEnv
-    from sb3_contrib import MaskablePPO
-    from stable_baselines3.common.vec_env import VecMonitor
+    For example::
 
-    env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
-    MaskablePPO("MlpPolicy", VecMonitor(env)).learn(100_000)  # VecMonitor logs the episodes' returns
-    ```
+        import gymnasium as gym
+        from nim_env.sb3 import NimVecEnv
+        from sb3_contrib import MaskablePPO
+        from stable_baselines3.common.vec_env import VecMonitor
+
+        env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
+        MaskablePPO("MlpPolicy", VecMonitor(env)).learn(100_000)  # VecMonitor logs the episodes' returns
 
     It behaves as ``DummyVecEnv``: rewards are float32; at the end of an episode the last observation is in
     ``info["terminal_observation"]``, the first observation of the next episode is returned, and its info is in
     ``reset_infos``; ``info["TimeLimit.truncated"]`` is always there. ``env_method("action_masks")`` returns the
     masks for sb3-contrib. They and the masks in the infos are read-only. One generator draws for all environments,
-    so only the first of the seeds of :meth:`seed` counts.
+    so only the first of the seeds of ``seed`` counts.
 
     Args:
         env: A vector environment of Nim in same-step autoreset mode; wrapped or not.
@@ -80,7 +80,7 @@ class NimVecEnv(VecEnv):
     def reset(self) -> Any:
         """Starts an episode in every environment.
 
-        The seed of :meth:`seed` and the options of ``set_options`` are used once.
+        The seed of ``seed`` and the options of ``set_options`` are used once.
 
         Returns:
             The observations, shape ``(num_envs, ...)``.
@@ -256,10 +256,10 @@ class ModelPolicy:
     plays the legal action of the largest Q-value. An actor-critic model (PPO, A2C, MaskablePPO) draws from the
     softmax over its legal logits.
 
-    ```python
-    evaluation.mastery(rules, ModelPolicy(model, env))
-    gym.make("Nim-v0", opponent=ModelPolicy(model, env))
-    ```
+    For example::
+
+        evaluation.mastery(rules, ModelPolicy(model, env))
+        gym.make("Nim-v0", opponent=ModelPolicy(model, env))
 
     Args:
         model: The model. The policy follows its training; :meth:`snapshot` makes one that does not.
@@ -430,15 +430,15 @@ class SelfPlayCallback(BaseCallback):
     The opponent of the environment becomes a uniform mixture of snapshots (:class:`MixturePolicy`). A snapshot of
     the model joins it before the first rollout and after every ``snapshot_interval`` rollouts.
 
-    ```python
-    env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, random_start=True, autoreset_mode="SameStep"))
-    callbacks = [SelfPlayCallback(snapshot_interval=3, pool_size=20), CheckpointCallback(1000, "checkpoints")]
-    model = MaskablePPO("MlpPolicy", env, n_steps=32)
-    model.learn(1_000_000, callback=callbacks)
+    For example::
 
-    model = MaskablePPO.load("checkpoints/rl_model_768000_steps", env=env)  # continues with its pool
-    model.learn(232_000, callback=callbacks, reset_num_timesteps=False)
-    ```
+        env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, random_start=True, autoreset_mode="SameStep"))
+        callbacks = [SelfPlayCallback(snapshot_interval=3, pool_size=20), CheckpointCallback(1000, "checkpoints")]
+        model = MaskablePPO("MlpPolicy", env, n_steps=32)
+        model.learn(1_000_000, callback=callbacks)
+
+        model = MaskablePPO.load("checkpoints/rl_model_768000_steps", env=env)  # continues with its pool
+        model.learn(232_000, callback=callbacks, reset_num_timesteps=False)
 
     The pool is ``model.opponent_pool``. ``model.save`` stores it with the model, so each file of
     ``CheckpointCallback`` holds the pool too; ``model.save(path, exclude=["opponent_pool"])`` leaves it out.
