@@ -178,7 +178,13 @@ class Agent(ABC):
         """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """The Q-values of all actions, float64 of shape ``(..., n_actions)``.
+        """The Q-values of all actions.
+
+        Args:
+            observation: One observation, or a batch with any number of leading dimensions.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
 
         Raises:
             NotImplementedError: The agent has none.
@@ -214,7 +220,10 @@ class Agent(ABC):
         return self._observation_ndim < math.inf and np.ndim(observation) > self._observation_ndim
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`save` stores beside the constructor's arguments: named arrays, none of objects.
+        """What :meth:`save` stores beside the constructor's arguments.
+
+        Returns:
+            Named arrays of any shape and dtype, none of objects.
 
         Raises:
             NotImplementedError: The class does not define it.
@@ -237,6 +246,9 @@ class Agent(ABC):
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned.
 
+        Args:
+            arrays: The arrays by name.
+
         Raises:
             NotImplementedError: The class does not define it.
         """
@@ -244,6 +256,9 @@ class Agent(ABC):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the agent to one file of arrays and JSON, without pickle; the file is complete or not written.
+
+        Args:
+            path: The file, which is replaced if it exists.
 
         Raises:
             NotImplementedError: The class does not define :meth:`state_dict`.

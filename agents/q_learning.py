@@ -86,6 +86,7 @@ class QLearningAgent(TabularAgent):
             An int, or for a batch an int64 array of shape ``(...)``.
 
         Raises:
+            TypeError: The mask of a batch does not hold numbers.
             ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
         """
         if self.is_batch(observation):
@@ -150,7 +151,7 @@ class QLearningAgent(TabularAgent):
             next_action_mask: Nonzero where an action is legal next, shape ``(..., n_actions)``; None: all are.
 
         Raises:
-            TypeError: An action is not an integer.
+            TypeError: An action is not an integer, or an array of a batch does not hold numbers.
             ValueError: An observation or action is not in its space, a mask has the wrong shape, a reward is not
                 finite, or the arrays of a batch differ in their leading dimensions. The table is unchanged then.
         """

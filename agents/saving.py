@@ -85,6 +85,12 @@ def load(path: str | os.PathLike[str]) -> Agent:
     The agent has the class it was saved with; the module that defines the class must have been imported. Names,
     sizes, types and shapes of the arrays are checked before any of them is read.
 
+    Args:
+        path: The file.
+
+    Returns:
+        The agent.
+
     Raises:
         OSError: The file cannot be read.
         ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class; or the class

@@ -25,7 +25,7 @@ MAX_SHORT = 1000  # components of an observation whose index is computed one by 
 
 
 def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> Table:
-    """An empty table.
+    """Makes an empty table.
 
     Args:
         space: The observation space.
@@ -33,6 +33,9 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
         table: ``"dense"``: a row for every observation, for a ``Discrete``, ``MultiDiscrete`` or ``MultiBinary``
             space. ``"hash"``: rows are added as observations occur. ``"auto"``: dense if the space is discrete
             and the table has at most 2²⁵ values (256 MB), else hash.
+
+    Returns:
+        A :class:`DenseTable` or :class:`HashTable`.
 
     Raises:
         TypeError: The space does not hold arrays of a fixed shape, or tuples or dictionaries of them.
@@ -61,6 +64,10 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
 class Table(ABC):
     """Action values, one row for each observation, 0 for every pair never updated.
 
+    Args:
+        space: The observation space.
+        n_actions: The number of actions, the length of a row.
+
     Attributes:
         values: The values, float64 of shape ``(at least n_rows, n_actions)``, to be changed in place. A hash table
             replaces the array when it grows.
@@ -86,24 +93,38 @@ class Table(ABC):
 
     @abstractmethod
     def rows(self, observations: NDArray[Any], add: bool = False) -> NDArray[np.int64]:
-        """The rows of a batch, -1 for observations without one.
+        """The rows of a batch.
 
         Args:
             observations: Any number of leading dimensions before the shape of the space.
-            add: Whether to add missing rows instead.
+            add: Whether to add missing rows.
+
+        Returns:
+            int64 of shape ``(...)``, the leading dimensions; -1 for observations without a row.
 
         Raises:
-            ValueError: An observation is not in the space.
+            ValueError: An observation is not in the space, or the space is one of tuples or dictionaries, which
+                do not come in batches.
         """
 
     def get(self, observation: Any) -> list[float]:
-        """The values of one observation; a ValueError if it is not in the space."""
+        """The ``n_actions`` values of one observation; a ValueError if it is not in the space."""
         row = self.find(observation)
         values: list[float] = self.values[row].tolist() if row >= 0 else [0.0] * self._n_actions
         return values
 
     def get_batch(self, observations: NDArray[Any]) -> NDArray[np.float64]:
-        """A copy of the values of a batch, shape ``(..., n_actions)``; a ValueError as for :meth:`rows`."""
+        """A copy of the values of a batch.
+
+        Args:
+            observations: Any number of leading dimensions before the shape of the space.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            ValueError: As :meth:`rows`.
+        """
         rows = self.rows(observations)
         values = self.values.take(rows, axis=0, mode="clip")  # the mode that NumPy is fastest at
         values[rows < 0] = 0.0
@@ -111,7 +132,12 @@ class Table(ABC):
 
     @abstractmethod
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """The table as arrays: ``values``, and of a hash table ``keys``, one row of uint8 for each row."""
+        """The table as arrays.
+
+        Returns:
+            ``values``, float64 of shape ``(n_rows, n_actions)``, and of a hash table ``keys``, uint8 of shape
+            ``(n_rows, n_bytes)``.
+        """
 
     @abstractmethod
     def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
@@ -414,10 +440,13 @@ class TabularAgent(Agent):
         self.table = make_table(self.observation_space, self.n_actions, table)
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """The values of all actions, 0 for pairs never updated: a float64 copy, shape ``(..., n_actions)``.
+        """The values of all actions, 0 for pairs never updated.
 
         Args:
             observation: One observation, or a batch with any number of leading dimensions.
+
+        Returns:
+            A copy, float64 of shape ``(..., n_actions)``.
 
         Raises:
             ValueError: An observation is not in the observation space.
@@ -433,6 +462,9 @@ class TabularAgent(Agent):
     def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
         """Checks the arrays of the table, see :meth:`Agent.check_headers`.
 
+        Args:
+            headers: The shape and dtype of each array of the file, by name.
+
         Raises:
             KeyError: An array is missing.
             ValueError: An array does not fit the spaces, or is not one of the table; a class that has others
@@ -445,6 +477,9 @@ class TabularAgent(Agent):
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned.
+
+        Args:
+            arrays: The arrays of the table by name.
 
         Raises:
             KeyError: An array is missing.

@@ -290,6 +290,21 @@ def vector_episodes(
 
     The episodes that count are the first to begin. An environment with no such episode left is stepped on, but the
     agent does not learn from it. In self-play the returns are those of player 0, who moves first.
+
+    Args:
+        agent: The learner.
+        env: The vector environment, in any autoreset mode.
+        episodes: The number of episodes, 0 or more.
+        seed: Seeds the environment at its first reset; ``None``: does not.
+
+    Yields:
+        The number n of episodes that have ended, their returns, float64 of shape ``(n,)``, and their numbers of
+        actions, int64 of shape ``(n,)``.
+
+    Raises:
+        TypeError: The agent's actions are not integers.
+        ValueError: The observations do not come in batches, or the agent cannot be trained in this setting or
+            returns actions outside their space.
     """
     if agent.observation_space.shape is None:
         raise ValueError(

@@ -61,7 +61,17 @@ class WinCountAgent(TabularAgent):
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
-        """The counts, 1 more than :meth:`Agent.q_values`: float64, shape ``(..., n_actions)``."""
+        """The counts, 1 more than :meth:`Agent.q_values`.
+
+        Args:
+            observation: One observation, or a batch with any number of leading dimensions.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            ValueError: An observation is not in the space.
+        """
         return self.q_values(observation) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:  # noqa: ARG002
@@ -76,6 +86,7 @@ class WinCountAgent(TabularAgent):
             An int, or for a batch an int64 array of shape ``(...)``.
 
         Raises:
+            TypeError: The mask of a batch does not hold numbers.
             ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
         """
         if self.is_batch(observation):
@@ -104,10 +115,17 @@ class WinCountAgent(TabularAgent):
         return actions.reshape(leading)
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        """The counts of the legal actions divided by their sum, float64 of shape ``(..., n_actions)``.
+        """The counts of the legal actions divided by their sum.
+
+        Args:
+            observation: One observation, or a batch with any number of leading dimensions.
+            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
 
         Raises:
-            ValueError: As :meth:`act`.
+            TypeError, ValueError: As :meth:`act`.
         """
         counts = self.counts(observation)
         legal, _ = batch_legal_actions(action_mask, counts.shape[:-1], self.n_actions)
@@ -138,7 +156,7 @@ class WinCountAgent(TabularAgent):
             next_action_mask: Without effect.
 
         Raises:
-            TypeError: An action is not an integer.
+            TypeError: An action is not an integer, or an array of a batch does not hold numbers.
             ValueError: An observation or action is not in its space, a reward is not finite, or the arrays of a
                 batch differ in their leading dimensions.
         """

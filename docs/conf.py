@@ -2,18 +2,17 @@
 
 import importlib
 import inspect
-from importlib.metadata import version as installed_version
 
 import gymnasium as gym
 import pettingzoo
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.nodes import make_refnode
 
-import nim_env  # noqa: F401  registers the environments
+import nim_env
 
 project = "nim-env"
 author = "The nim-env authors"
-version = release = installed_version("nim-env")
+version = release = nim_env.__version__
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",

@@ -47,6 +47,8 @@ __all__ = [
     "wrappers",
 ]
 
+__version__ = "0.1.0"
+
 _SIMPLE_NIM: dict[str, Any] = {"heaps": (21,), "max_take": 3, "misere": False}
 
 for _name, _arguments in (("Nim-v0", {}), ("SimpleNim-v0", _SIMPLE_NIM)):

@@ -68,15 +68,35 @@ def env(**kwargs: Any) -> raw_env:
     """Makes the environment; the module lists its arguments.
 
     It needs none of PettingZoo's stock wrappers: :class:`raw_env` checks order, range and legality itself.
+
+    Args:
+        **kwargs: The arguments of :class:`raw_env`.
+
+    Returns:
+        The environment.
+
+    Raises:
+        TypeError, ValueError: An argument is wrong.
+        gymnasium.error.DependencyNotInstalled: ``render_mode="human"`` without pygame.
     """
     return raw_env(**kwargs)
 
 
 class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc]  # noqa: N801  PettingZoo has no types, and names it so
-    """Two-player Nim; the module describes spaces, rewards and arguments.
+    """Two-player Nim; the module describes spaces, rewards and the options of ``reset``.
+
+    Args:
+        heaps: Starting heap sizes, integers of 0 or more, not all 0.
+        max_take: The most objects one move may take, 1 or more; ``None`` for no limit.
+        misere: Whether the player who takes the last object loses.
+        random_start: Whether every game starts from a uniformly drawn position other than the empty one.
+        illegal_action: ``"lose"``: the player who makes one loses at once. ``"raise"``: it raises an error and
+            leaves the game unchanged.
+        render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pixels), ``"human"`` (a window) or ``None``.
 
     Raises:
         TypeError, ValueError: An argument is wrong.
+        gymnasium.error.DependencyNotInstalled: ``render_mode="human"`` without pygame.
         gymnasium.error.ResetNeeded: A call before ``reset`` that needs a game, or a step after the end.
         gymnasium.error.InvalidAction: An action is outside the space, not None in a finished game, or illegal with
             ``illegal_action="raise"``.
@@ -123,11 +143,31 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def observation_space(self, agent: str) -> Dict:
-        """The observation space of ``agent``, always the same object."""
+        """The observation space of a player, always the same object.
+
+        Args:
+            agent: ``"player_0"`` or ``"player_1"``.
+
+        Returns:
+            The space, the same for both players.
+
+        Raises:
+            KeyError: ``agent`` is not a player.
+        """
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Discrete:
-        """The action space of ``agent``, always the same object."""
+        """The action space of a player, always the same object.
+
+        Args:
+            agent: ``"player_0"`` or ``"player_1"``.
+
+        Returns:
+            The space, the same for both players.
+
+        Raises:
+            KeyError: ``agent`` is not a player.
+        """
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
@@ -138,7 +178,9 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             options: ``heaps``, the position to start from. Other keys are ignored.
 
         Raises:
-            TypeError, ValueError: ``options["heaps"]`` is not an unfinished position of this game.
+            TypeError, ValueError: ``options`` is not a dictionary, or ``options["heaps"]`` is not an unfinished
+                position of this game.
+            gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
             RuntimeError: ``render_mode="human"`` without a display.
         """
         start = None if options is None else self._start_option(options)
@@ -163,7 +205,16 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             self.render()
 
     def step(self, action: Any) -> None:
-        """Plays ``action`` for ``agent_selection``. In a finished game ``None`` removes the player."""
+        """Plays ``action`` for ``agent_selection``. In a finished game ``None`` removes the player.
+
+        Args:
+            action: An integer of the action space; ``None`` in a finished game.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There is no game yet, or both players have been removed.
+            gymnasium.error.InvalidAction: ``action`` is outside the space, not None in a finished game, or illegal
+                with ``illegal_action="raise"``.
+        """
         index = self._index
         if index is None or not self.agents:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
@@ -201,7 +252,19 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         self.terminations = dict.fromkeys(_PLAYERS, True)
 
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
-        """The observation of ``agent``: heap sizes and action mask, all zeros unless it is to move."""
+        """The observation of a player.
+
+        Args:
+            agent: ``"player_0"`` or ``"player_1"``.
+
+        Returns:
+            A dictionary of ``"observation"``, the heap sizes, int64 of shape ``(n_heaps,)``, and
+            ``"action_mask"``, int8 of shape ``(n_actions,)``, all zeros unless the player is to move.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There is no game yet.
+            ValueError: ``agent`` is not a player.
+        """
         if self._index is None:
             raise ResetNeeded("there is nothing to observe before reset(); call reset() first")
         position = self._positions[self._index]
@@ -216,7 +279,17 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
     def last(
         self, observe: bool = True
     ) -> tuple[dict[str, NDArray[Any]] | None, float, bool, bool, dict[str, Any]]:
-        """Observation, cumulative reward, terminated, truncated and info of ``agent_selection``."""
+        """What ``agent_selection`` observes and has received.
+
+        Args:
+            observe: Whether to make the observation.
+
+        Returns:
+            Observation (as of :meth:`observe`, or None), cumulative reward, terminated, truncated and info.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There is no game yet, or both players have been removed.
+        """
         if self._index is None or not self.agents:
             raise ResetNeeded("there is no player to move: call reset() first, and again when a game is over")
         agent = self.agent_selection
@@ -229,7 +302,13 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         )
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
-        """Yields the player to move, at most ``max_iter`` times, until both players are removed.
+        """Iterates over the player to move, until both players are removed.
+
+        Args:
+            max_iter: The most players to yield.
+
+        Returns:
+            An iterator over ``agent_selection``.
 
         Raises:
             gymnasium.error.ResetNeeded: There is no game yet.
@@ -248,7 +327,14 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             max_iter -= 1
 
     def state(self) -> NDArray[np.int64]:
-        """The heap sizes and the player to move (0 or 1), int64 of shape ``(n_heaps + 1,)``."""
+        """The heap sizes and the player to move (0 or 1).
+
+        Returns:
+            int64 of shape ``(n_heaps + 1,)``.
+
+        Raises:
+            gymnasium.error.ResetNeeded: There is no game yet.
+        """
         if self._index is None:
             raise ResetNeeded("there is no state before reset(); call reset() first")
         return np.append(self._positions[self._index].heaps, self._plies % 2)

@@ -55,10 +55,13 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
         rules: The game.
         policy: The policy.
 
+    Returns:
+        The figures and the mistakes.
+
     Raises:
-        TypeError: ``policy`` is not a policy.
-        ValueError: The game has too many positions, or the policy returns anything but a distribution over legal
-            actions.
+        TypeError: An argument, or what the policy returns, has the wrong type.
+        ValueError: The game has too many positions, or the policy is unknown, was made for another game, or
+            returns anything but a distribution over legal actions.
     """
     player = as_policy(policy, rules)
     batches = iter_positions(rules)
@@ -113,7 +116,7 @@ class _MasterySweep:
 
 
 def exploitability(rules: NimRules, policy: PolicyLike) -> float:
-    """The mean gain of a best response over perfect play; 0 is perfect, 1 the worst.
+    """The mean gain of a best response over perfect play.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
     unified game-theoretic approach to multiagent reinforcement learning"), with reward 1 for the winner and -1 for
@@ -125,9 +128,11 @@ def exploitability(rules: NimRules, policy: PolicyLike) -> float:
         rules: The game.
         policy: The policy.
 
+    Returns:
+        0 for perfect play, up to 1 for the worst.
+
     Raises:
-        TypeError: ``policy`` is not a policy.
-        ValueError: As :func:`mastery`.
+        TypeError, ValueError: As :func:`mastery`.
     """
     player = as_policy(policy, rules)
     batches = iter_positions(rules)
@@ -167,9 +172,9 @@ def win_probability(
         A float for the full heaps, else float64 of shape ``(...)``.
 
     Raises:
-        TypeError: An argument has the wrong type.
-        ValueError: The game has too many positions, ``heaps`` are not positions of it, a policy's name is unknown,
-            or a policy returns anything but a distribution over legal actions.
+        TypeError: An argument, or what a policy returns, has the wrong type.
+        ValueError: The game has too many positions, ``heaps`` are not positions of it, a policy is unknown or
+            was made for another game, or a policy returns anything but a distribution over legal actions.
     """
     _check_moves_first(moves_first)
     players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
@@ -232,6 +237,9 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
         rules: The game.
         values: Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape
             ``(n,)``: above 0 for a win, below 0 for a loss.
+
+    Returns:
+        The fractions of positions whose winner the sign names.
 
     Raises:
         TypeError: ``rules`` is not a NimRules, or ``values`` is not callable or returns anything but numbers.
@@ -318,9 +326,13 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
         policy: The player.
         values: The player's value function, as in :func:`value_accuracy`; ``None`` if it has none.
 
+    Returns:
+        The figures; ``value_accuracy`` is None if ``values`` is.
+
     Raises:
-        TypeError: ``policy`` is not a policy, or ``values`` not a value function.
-        ValueError: The game has too many positions, or the policy or ``values`` returns something invalid.
+        TypeError: An argument, or what ``policy`` or ``values`` returns, has the wrong type.
+        ValueError: The game has too many positions, the policy is unknown or was made for another game, or it or
+            ``values`` returns something invalid.
     """
     player = as_policy(policy, rules)
     baselines = {name: as_policy(name, rules) for name in ("random", "take-3", "expert")}
@@ -370,6 +382,9 @@ class MatchResult:
         Args:
             confidence: The confidence level, between 0 and 1.
 
+        Returns:
+            The lower and the upper bound, between 0 and 1.
+
         Raises:
             ValueError: ``confidence`` is not between 0 and 1.
         """
@@ -400,10 +415,13 @@ def play_match(
         seed: Seeds the draws of actions.
         moves_first: Whether ``policy`` moves first; ``None`` for every other game, the first game included.
 
+    Returns:
+        The number of games that ``policy`` won, and of all games.
+
     Raises:
-        TypeError: An argument has the wrong type.
-        ValueError: ``games`` is below 1, ``seed`` below 0, a policy's name is unknown, or a policy returns
-            anything but a distribution over legal actions.
+        TypeError: An argument, or what a policy returns, has the wrong type.
+        ValueError: ``games`` is below 1, ``seed`` below 0, a policy is unknown or was made for another game,
+            or a policy returns anything but a distribution over legal actions.
     """
     games = as_integer("games", games)
     if games < 1:

@@ -157,6 +157,7 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
         Raises:
             TypeError: ``options`` is not a dictionary, or its heaps are not integers.
             ValueError: An option is unknown or its value wrong, or the opponent has no opening move.
+            gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
             RuntimeError: ``render_mode="human"`` without a display.
         """
         start, first_player = self._checked_options(options)
@@ -223,9 +224,12 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
         return self._get_obs(), reward, terminated, False, self._get_info(illegal)
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions: int8, shape ``(n_actions,)``, all ones when the game is over.
+        """The legal actions.
 
         sb3-contrib calls a method of this name.
+
+        Returns:
+            int8 of shape ``(n_actions,)``, all ones when the game is over.
 
         Raises:
             gymnasium.error.ResetNeeded: The environment was not reset yet.

@@ -35,7 +35,15 @@ class Policy(Protocol):
     """Anything with ``action_probabilities``: the policies of this module, an agent, or your own class."""
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
-        """The probability of each action, shape ``(..., n_actions)``."""
+        """The probability of each action.
+
+        Args:
+            observation: Heap sizes of unfinished positions, int64 of shape ``(..., n_heaps)``.
+            action_mask: Their legal actions, int8 of shape ``(..., n_actions)``.
+
+        Returns:
+            Numbers of shape ``(..., n_actions)``, in each position a distribution over its legal actions.
+        """
         ...
 
 
@@ -45,6 +53,10 @@ PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
 
 class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gymnasium.error.InvalidAction does
     """A policy returned something that is not a legal action or not a distribution over legal actions.
+
+    Args:
+        message: The error message.
+        index: The value of the attribute.
 
     Attributes:
         index: The index of the first such position in the batch; ``()`` for a single position.
@@ -60,13 +72,31 @@ class UniformPolicy(ABC):
 
     @abstractmethod
     def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """The actions of positive probability: int8 ones and zeros, shape ``(..., n_actions)``."""
+        """The actions of positive probability.
 
-    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each action: float64 of shape ``(..., n_actions)``.
+        Args:
+            observation: Heap sizes, shape ``(..., n_heaps)``.
+            action_mask: The legal actions, shape ``(..., n_actions)``.
+
+        Returns:
+            int8 ones and zeros, shape ``(..., n_actions)``.
 
         Raises:
-            ValueError: ``action_mask`` has a position without a legal action.
+            TypeError, ValueError: ``observation`` holds anything but positions of the policy's game.
+        """
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The probability of each action.
+
+        Args:
+            observation: Heap sizes of unfinished positions, shape ``(..., n_heaps)``.
+            action_mask: Their legal actions, shape ``(..., n_actions)``.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`support`; also for a position without a legal action.
         """
         support = self.support(observation, action_mask)
         number = support.sum(axis=-1, keepdims=True)
@@ -107,7 +137,18 @@ class TakePolicy(UniformPolicy):
             raise ValueError(f"n must be 1 or more; got {self.n}")
 
     def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """One action for each non-empty heap: int8, shape ``(..., n_actions)``."""
+        """One action for each non-empty heap.
+
+        Args:
+            observation: Heap sizes, shape ``(..., n_heaps)``.
+            action_mask: Unused; the legal moves follow from the heap sizes.
+
+        Returns:
+            int8 ones and zeros, shape ``(..., n_actions)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`NimRules.positions`.
+        """
         limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
         count = np.minimum(self.rules.positions(observation), limit)
         support: NDArray[np.int8] = (count[..., self.rules.move_heaps] == self.rules.move_counts).astype(np.int8)
@@ -134,7 +175,18 @@ class ExpertPolicy(UniformPolicy):
         check_rules(self.rules)
 
     def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """The winning actions, or all legal actions where none wins: int8, shape ``(..., n_actions)``."""
+        """The winning actions, or all legal actions where none wins.
+
+        Args:
+            observation: Heap sizes, shape ``(..., n_heaps)``.
+            action_mask: The legal actions, shape ``(..., n_actions)``.
+
+        Returns:
+            int8 ones and zeros, shape ``(..., n_actions)``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`NimRules.positions`.
+        """
         winning = theory.winning_action_mask(self.rules, observation)
         return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)
 
@@ -162,7 +214,18 @@ class TabularPolicy:
             )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
-        """The probability of each action, shape ``(..., n_actions)``, of the table's dtype."""
+        """The probability of each action.
+
+        Args:
+            observation: Heap sizes, shape ``(..., n_heaps)``.
+            action_mask: Unused; the table has the probabilities.
+
+        Returns:
+            Shape ``(..., n_actions)``, of the table's dtype.
+
+        Raises:
+            TypeError, ValueError: As :meth:`NimRules.index`.
+        """
         probabilities: NDArray[Any] = self.probabilities[self.rules.index(observation)]
         return probabilities
 
@@ -174,10 +237,13 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
         rules: The game.
         policy: The policy. It is asked about each position once.
 
+    Returns:
+        The table, whose ``probabilities`` are float32 of shape ``(n_positions, n_actions)``.
+
     Raises:
-        TypeError: ``policy`` is not a policy.
-        ValueError: The table would have more than 100 million entries, or the policy returns anything but a
-            distribution over legal actions.
+        TypeError: ``policy`` is not a policy, or returns something of the wrong type.
+        ValueError: The table would have more than 100 million entries, ``policy`` is unknown or was made for
+            another game, or it returns anything but a distribution over legal actions.
     """
     asked = as_policy(policy, rules)
     if rules.n_positions * rules.n_actions > _MAX_TABLE_ENTRIES:
@@ -221,6 +287,9 @@ class MixturePolicy:
     def add(self, policy: PolicyLike) -> None:
         """Adds a member, and removes the oldest beyond ``max_size``.
 
+        Args:
+            policy: A name, a policy, or a callable on one position.
+
         Raises:
             TypeError, ValueError: ``policy`` is not a policy of this game.
         """
@@ -229,7 +298,14 @@ class MixturePolicy:
             del self.policies[: -self.max_size]
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The mean of the members' probabilities: float64 of shape ``(..., n_actions)``.
+        """The mean of the members' probabilities.
+
+        Args:
+            observation: Heap sizes of unfinished positions, shape ``(..., n_heaps)``.
+            action_mask: Their legal actions, shape ``(..., n_actions)``.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
 
         Raises:
             TypeError, ValueError: As :func:`query_policy`, for any member; or there are no members.
@@ -258,7 +334,14 @@ class FunctionPolicy:
         return f"FunctionPolicy({getattr(self.function, '__name__', self.function)})"
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Probability 1 for the function's actions: float64 of shape ``(..., n_actions)``.
+        """Probability 1 for the function's actions, 0 for all others.
+
+        Args:
+            observation: Heap sizes of unfinished positions, shape ``(..., n_heaps)``.
+            action_mask: Their legal actions, shape ``(..., n_actions)``.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``.
 
         Raises:
             TypeError: The function returns anything but integers.
@@ -315,6 +398,9 @@ def batched(function: Callable[[Any, Any], Any]) -> FunctionPolicy:
         function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
             legal actions, an integer array of shape ``(n,)``.
 
+    Returns:
+        The policy, which calls the function once for each batch.
+
     Raises:
         TypeError: ``function`` is not callable.
 
@@ -334,8 +420,11 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         rules: The game.
         name: The argument to name in an error.
 
+    Returns:
+        An object with ``action_probabilities``; ``policy`` itself if it is one.
+
     Raises:
-        TypeError: ``policy`` is not a name, a policy or a callable.
+        TypeError: ``policy`` is not a name, a policy or a callable, or ``rules`` is not a NimRules.
         ValueError: No policy has that name, or the policy was made for another game.
     """
     check_rules(rules)

@@ -98,6 +98,9 @@ def view_of(
         to_play: The player to move in self-play, 0 or 1; ``None`` against an opponent.
         is_over: Whether the game is over.
         mover_won: Whether the agent, in self-play the player who moved last, won it.
+
+    Returns:
+        The view, with the last moves in which a heap changed.
     """
     mover = 0 if to_play is None else 1 - to_play
     names = ("agent", "opponent") if to_play is None else ("player 0", "player 1")
@@ -245,7 +248,10 @@ def check_pygame(render_mode: str) -> None:
 
 
 def open_window() -> pygame.Surface:
-    """Opens pygame's one window unless it is open, and returns it.
+    """Opens pygame's one window unless it is open.
+
+    Returns:
+        Its surface, 600 pixels wide and 400 high.
 
     Raises:
         RuntimeError: There is no display.
@@ -266,7 +272,15 @@ def open_window() -> pygame.Surface:
 
 
 def show(view: View) -> None:
-    """Draws a game in the window and waits for the duration of a frame."""
+    """Draws a game in the window and waits for the duration of a frame.
+
+    Args:
+        view: The game.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: pygame is missing.
+        RuntimeError: There is no display.
+    """
     import pygame
 
     pixels = as_pixels(view, "human")

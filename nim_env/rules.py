@@ -197,9 +197,12 @@ class NimRules:
         return positions
 
     def all_positions(self) -> NDArray[np.int64]:
-        """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``.
+        """Every position in the order of its index.
 
         The first row is the empty position, the last row the full heaps.
+
+        Returns:
+            int64 of shape ``(n_positions, n_heaps)``.
 
         Raises:
             ValueError: The array would have more than 100 million entries.
@@ -217,6 +220,13 @@ class NimRules:
     def action(self, heap: int, count: int) -> int:
         """The action that takes ``count`` objects from ``heap``: the inverse of :attr:`moves`.
 
+        Args:
+            heap: The heap, 0 to ``n_heaps - 1``.
+            count: The number of objects, 1 to the starting size of the heap or ``max_take``.
+
+        Returns:
+            The index of the pair in :attr:`moves`, 0 to ``n_actions - 1``.
+
         Raises:
             TypeError: ``heap`` or ``count`` is not an integer.
             ValueError: The pair is not a move of this game.
@@ -230,7 +240,13 @@ class NimRules:
         return self._actions[move]
 
     def positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
-        """``heaps`` as a new, validated int64 array of shape ``(..., n_heaps)``.
+        """``heaps`` as a new, validated array.
+
+        Args:
+            heaps: One position or a batch, integers of shape ``(..., n_heaps)``.
+
+        Returns:
+            int64 of shape ``(..., n_heaps)``.
 
         Raises:
             TypeError: ``heaps`` holds anything but integers (True and 1.0 are not integers here).
@@ -251,7 +267,13 @@ class NimRules:
         return array
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
-        """The legal actions: int8, 1 for legal and 0 for illegal, shape ``(..., n_actions)``.
+        """The legal actions.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            int8 of shape ``(..., n_actions)``, 1 for legal and 0 for illegal.
 
         Raises:
             TypeError, ValueError: As :meth:`positions`.
@@ -262,7 +284,13 @@ class NimRules:
         return mask
 
     def legal_moves(self, heaps: ArrayLike) -> list[tuple[int, int]]:
-        """The ``(heap, count)`` pairs that are legal in one position, in the order of :attr:`moves`.
+        """The moves that are legal in one position.
+
+        Args:
+            heaps: One position, shape ``(n_heaps,)``.
+
+        Returns:
+            The ``(heap, count)`` pairs, in the order of :attr:`moves`.
 
         Raises:
             TypeError, ValueError: As :meth:`positions`; also for more than one position.
@@ -311,7 +339,13 @@ class NimRules:
         return after
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-        """Whether all heaps are empty: bool of shape ``(...)``.
+        """Whether all heaps are empty.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            bool of shape ``(...)``.
 
         Raises:
             TypeError, ValueError: As :meth:`positions`.

@@ -108,7 +108,8 @@ class NimVecEnv(VecEnv):
             shape ``(num_envs,)``; and a list of ``num_envs`` infos.
 
         Raises:
-            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction: As :meth:`NimVectorEnv.step`.
+            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction, TypeError, ValueError: As
+                :meth:`NimVectorEnv.step`.
         """
         if self.env is self.unwrapped_env:
             observations, rewards, terminated, truncated, to_play, final = self.unwrapped_env.step_result(
@@ -136,7 +137,14 @@ class NimVecEnv(VecEnv):
         return hasattr(_owner(self.env, attr_name), attr_name)
 
     def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """An attribute of the environment or of its wrappers, once for each of ``indices``.
+        """An attribute of the environment or of its wrappers.
+
+        Args:
+            attr_name: The name of the attribute.
+            indices: The environments to repeat it for; ``None`` for all.
+
+        Returns:
+            The attribute, once for each of ``indices``.
 
         Raises:
             AttributeError: There is no attribute of that name.
@@ -146,6 +154,11 @@ class NimVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
         """Sets an attribute of all environments.
+
+        Args:
+            attr_name: The name of the attribute.
+            value: Its new value.
+            indices: All environments, or ``None`` for the same.
 
         Raises:
             IndexError: An index is out of range.
@@ -165,6 +178,9 @@ class NimVecEnv(VecEnv):
             indices: The environments whose results are returned; ``None`` for all. A method that returns None acts
                 on all environments.
             **kwargs: Its keyword arguments.
+
+        Returns:
+            The result of each of ``indices``.
 
         Raises:
             AttributeError: There is no method of that name.
@@ -186,7 +202,18 @@ class NimVecEnv(VecEnv):
         return [results[index] for index in wanted]
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:  # noqa: ARG002
-        """False for each of ``indices``: there are no single environments to wrap."""
+        """Whether single environments are wrapped: never, as there are none.
+
+        Args:
+            wrapper_class: Without effect.
+            indices: The environments to answer for; ``None`` for all.
+
+        Returns:
+            False for each of ``indices``.
+
+        Raises:
+            IndexError: An index is out of range.
+        """
         return [False] * len(self._checked_indices(indices))
 
     def _checked_indices(self, indices: Indices) -> Sequence[int]:
@@ -384,6 +411,8 @@ class EvaluationCallback(BaseCallback):
 
     Raises:
         ValueError: ``eval_freq`` is below 1.
+        TypeError, ValueError: When training starts, as :class:`ModelPolicy` and
+            :func:`nim_env.evaluation.report`.
     """
 
     def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:

@@ -41,7 +41,13 @@ class Solution(UniformPolicy):
     table: NDArray[np.float64] = field(repr=False)
 
     def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of positions to the player who has just moved there: float64, shape ``(...)``.
+        """The value of positions to the player who has just moved there.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            float64 of shape ``(...)``.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -49,9 +55,13 @@ class Solution(UniformPolicy):
         return self.table[self.rules.index(heaps)]
 
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of every move to the player who makes it: float64, shape ``(..., n_actions)``.
+        """The value of every move to the player who makes it.
 
-        Illegal moves have the value -inf.
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            float64 of shape ``(..., n_actions)``; -inf for illegal moves.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -61,10 +71,16 @@ class Solution(UniformPolicy):
         return np.where(legal, self.table[_next_indices(self.rules, indices, legal)], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of positions to the player to move under best play: float64, shape ``(...)``.
+        """The value of positions to the player to move under best play.
 
         The value of the empty position is the reward of the player to move there, whose opponent took the last
         object.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            float64 of shape ``(...)``.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -74,11 +90,14 @@ class Solution(UniformPolicy):
         return values
 
     def support(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
-        """The best moves: int8, shape ``(..., n_actions)``.
+        """The best moves.
 
         Args:
             observation: Heap sizes, shape ``(..., n_heaps)``.
             action_mask: Unused; the legal moves follow from the heap sizes.
+
+        Returns:
+            int8 ones and zeros, shape ``(..., n_actions)``.
 
         Raises:
             TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -99,6 +118,9 @@ def solve(rules: NimRules, gamma: float = 1.0, win_reward: float = 1.0) -> Solut
         rules: The game.
         gamma: The discount of a ply, 0 to 1. Below 1 an earlier win is worth more.
         win_reward: The winner's reward, above 0. The loser's is its negative.
+
+    Returns:
+        The solution. As a policy it plays perfectly.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -124,9 +146,13 @@ def best_response(rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_r
         gamma: The discount of a ply, 0 to 1.
         win_reward: The winner's reward, above 0. The loser's is its negative.
 
+    Returns:
+        The values of the response. As a policy it is the response.
+
     Raises:
-        TypeError: An argument has the wrong type.
-        ValueError: As :func:`solve`; or the policy returns anything but a distribution over legal actions.
+        TypeError: An argument, or what the policy returns, has the wrong type.
+        ValueError: As :func:`solve`; or the policy is unknown, was made for another game, or returns
+            anything but a distribution over legal actions.
     """
     _check_rewards(gamma, win_reward)
     opponent = as_policy(policy, rules)
@@ -144,17 +170,25 @@ class PositionBatch(NamedTuple):
     """
 
     indices: NDArray[np.int64]
-    """Shape ``(n,)``."""
+    """int64 of shape ``(n,)``."""
     heaps: NDArray[np.int64]
-    """Shape ``(n, n_heaps)``."""
+    """int64 of shape ``(n, n_heaps)``."""
     action_mask: NDArray[np.int8]
-    """Shape ``(n, n_actions)``."""
+    """int8 of shape ``(n, n_actions)``."""
     next_indices: NDArray[np.int64]
-    """Shape ``(n, n_actions)``; 0 for illegal actions."""
+    """int64 of shape ``(n, n_actions)``; 0 for illegal actions."""
     layers: list[slice]
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The largest value that a legal move leads to, shape ``(n_layer,)``, given values by index."""
+        """The largest value that a legal move leads to.
+
+        Args:
+            layer: One of ``layers``; it has ``n_layer`` positions.
+            values: The value of each position by its index, shape ``(n_positions,)``.
+
+        Returns:
+            float64 of shape ``(n_layer,)``.
+        """
         next_values, legal = values[self.next_indices[layer]], self.action_mask[layer].view(np.bool_)
         largest: NDArray[np.float64] = next_values.max(axis=1, where=legal, initial=-np.inf)
         return largest
@@ -162,7 +196,16 @@ class PositionBatch(NamedTuple):
     def expected(
         self, layer: slice, values: NDArray[np.float64], probabilities: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The mean value that the moves lead to, shape ``(n_layer,)``; exactly 1 where all values are 1."""
+        """The mean value that the moves lead to.
+
+        Args:
+            layer: One of ``layers``; it has ``n_layer`` positions.
+            values: The value of each position by its index, shape ``(n_positions,)``.
+            probabilities: The probability of each move in the batch, shape ``(n, n_actions)``.
+
+        Returns:
+            float64 of shape ``(n_layer,)``; exactly 1 where all values are 1.
+        """
         weights = probabilities[layer]
         mean: NDArray[np.float64] = (weights * values[self.next_indices[layer]]).sum(axis=1) / weights.sum(axis=1)
         return mean
@@ -170,7 +213,16 @@ class PositionBatch(NamedTuple):
     def all_lead_to(
         self, layer: slice, is_good: NDArray[np.bool_], chosen: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
-        """Whether every chosen move leads to a good position, shape ``(n_layer,)``; True where none is chosen."""
+        """Whether every chosen move leads to a good position.
+
+        Args:
+            layer: One of ``layers``; it has ``n_layer`` positions.
+            is_good: Whether each position is good, by its index, bool of shape ``(n_positions,)``.
+            chosen: The chosen moves in the batch, bool of shape ``(n, n_actions)``.
+
+        Returns:
+            bool of shape ``(n_layer,)``; True where no move is chosen.
+        """
         leads_to_good = is_good[self.next_indices[layer]]
         return np.asarray((leads_to_good | ~chosen[layer]).all(axis=1))
 
@@ -184,8 +236,8 @@ class ResponseValues:
         gamma: The discount of a ply.
 
     Attributes:
-        afterstates: The value of each position to the responding player who has just moved there, shape
-            ``(n_positions,)``.
+        afterstates: The value of each position to the responding player who has just moved there,
+            float64 of shape ``(n_positions,)``, by the position's index.
     """
 
     def __init__(self, rules: NimRules, win_reward: float = 1.0, gamma: float = 1.0) -> None:
@@ -194,7 +246,12 @@ class ResponseValues:
         self._after_opponent = -self.afterstates  # where the policy has just moved
 
     def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
-        """Computes the values of a batch, given the policy's probabilities, shape ``(n, n_actions)``."""
+        """Computes the values of a batch.
+
+        Args:
+            batch: The next batch of :func:`iter_positions`.
+            probabilities: The policy's probabilities, shape ``(n, n_actions)``.
+        """
         for layer in batch.layers:
             indices = batch.indices[layer]
             expected = batch.expected(layer, self._after_opponent, probabilities)
@@ -205,9 +262,16 @@ class ResponseValues:
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """All positions but the empty one in batches, those with fewer objects first.
 
+    Args:
+        rules: The game.
+
+    Returns:
+        An iterator over the batches.
+
     Raises:
         TypeError: ``rules`` is not a NimRules.
-        ValueError: The game has too many positions or actions. It is raised at once.
+        ValueError: The game has more than 50 million positions, or more than 10 billion positions times actions.
+            It is raised at once.
     """
     check_rules(rules)
     if rules.n_positions > _MAX_POSITIONS or rules.n_positions * rules.n_actions > _MAX_ENTRIES:

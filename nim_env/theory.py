@@ -27,9 +27,16 @@ from nim_env.rules import NimRules
 
 
 def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
-    """The Grundy value (nim-sum) of each position: int64 of shape ``(...)``.
+    """The Grundy value (nim-sum) of each position.
 
     It is the same for normal and misère play (Sprague 1935, Grundy 1939).
+
+    Args:
+        rules: The game.
+        heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+    Returns:
+        int64 of shape ``(...)``.
 
     Raises:
         TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -40,10 +47,17 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
 
 
 def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-    """Whether the player to move wins under perfect play: bool of shape ``(...)``.
+    """Whether the player to move wins under perfect play.
 
     The empty position is winning exactly in misère play: the other player has just taken the last object. The
     source is Bouton (1901), and Ferguson (1974) for misère play with bounded takes.
+
+    Args:
+        rules: The game.
+        heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+    Returns:
+        bool of shape ``(...)``.
 
     Raises:
         TypeError, ValueError: As :meth:`NimRules.positions`.
@@ -56,9 +70,17 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
 
 
 def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
-    """The actions that leave the opponent a lost position: int8, shape ``(..., n_actions)``.
+    """The actions that leave the opponent a lost position.
 
-    All zeros where every move loses, and in the empty position. The sources are those of :func:`is_winning`.
+    The sources are those of :func:`is_winning`.
+
+    Args:
+        rules: The game.
+        heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+    Returns:
+        int8 of shape ``(..., n_actions)``, 1 for winning actions; all zeros where every move loses, and in the
+        empty position.
 
     Raises:
         TypeError, ValueError: As :meth:`NimRules.positions`.

@@ -185,6 +185,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         Raises:
             TypeError: ``options`` is not a dictionary, or an option has the wrong type.
             ValueError: An option is unknown or its value wrong, or the opponent has no opening move.
+            gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
             gymnasium.error.ResetNeeded: The first reset leaves environments out.
         """
         checked = self._checked_options(options)
@@ -238,10 +239,13 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         return *result[:4], final_infos | infos
 
     def step_result(self, actions: Any) -> StepResult:
-        """Plays as :meth:`step` does and returns the result without the infos, which takes less time.
+        """Plays as :meth:`step` does, but makes no infos, which takes less time.
 
         Args:
             actions: As in :meth:`step`.
+
+        Returns:
+            The arrays of the step; :class:`StepResult` has their shapes and dtypes.
 
         Raises:
             gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction, TypeError, ValueError: As :meth:`step`.
@@ -292,7 +296,10 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         )
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions: int8, shape ``(num_envs, n_actions)``, all ones where a game is over.
+        """The legal actions.
+
+        Returns:
+            int8 of shape ``(num_envs, n_actions)``, all ones where a game is over.
 
         Raises:
             gymnasium.error.ResetNeeded: The environment was not reset yet.
@@ -300,9 +307,10 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         return self._dynamics.masks(self._checked_states())
 
     def mask_rows(self) -> list[NDArray[np.int8]]:
-        """The rows of :meth:`action_masks` as ``num_envs`` read-only arrays of shape ``(n_actions,)``.
+        """The rows of :meth:`action_masks`, faster than slicing them, since the arrays are shared between steps.
 
-        The arrays are shared between steps, so this is faster than slicing the rows.
+        Returns:
+            ``num_envs`` read-only arrays, int8 of shape ``(n_actions,)``.
 
         Raises:
             gymnasium.error.ResetNeeded: The environment was not reset yet.

@@ -110,7 +110,11 @@ class HeapEncoding:
         env: An environment with heap sizes as observations.
 
     Attributes:
-        space: The space of the numbers, a ``Box`` of shape ``(n,)``.
+        space: The space of the numbers, a float32 ``Box`` of shape ``(n,)``.
+
+    Raises:
+        TypeError: ``env`` is not an environment of Nim, or its observations are not heap sizes.
+        KeyError: No encoding has that name.
     """
 
     def __init__(self, name: str, env: Any) -> None:
@@ -127,7 +131,13 @@ class HeapEncoding:
         self.space: Space[Any] = Box(low, 1.0, self._parameter.shape, np.float32)
 
     def __call__(self, heaps: ArrayLike) -> NDArray[np.float32]:
-        """Encodes positions, shape ``(..., n_heaps)``, as float32 of shape ``(..., n)``.
+        """Encodes positions.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            float32 of shape ``(..., n)``.
 
         Raises:
             TypeError, ValueError: ``heaps`` are not positions of the game.
@@ -138,7 +148,18 @@ class HeapEncoding:
         return numbers
 
     def observation(self, observation: ArrayLike, action_mask: Any) -> NDArray[np.float32]:  # noqa: ARG002
-        """Encodes observations of the environment; the mask is not used."""
+        """Encodes observations of the environment.
+
+        Args:
+            observation: Heap sizes, shape ``(..., n_heaps)``.
+            action_mask: Unused.
+
+        Returns:
+            float32 of shape ``(..., n)``.
+
+        Raises:
+            TypeError, ValueError: ``observation`` holds anything but positions of the game.
+        """
         return self(observation)
 
 
@@ -151,6 +172,9 @@ class MaskedDictEncoding:
 
     Attributes:
         space: The space of the dictionary.
+
+    Raises:
+        TypeError: ``env`` is not an environment of Nim, or its observations are neither heap sizes nor encoded.
     """
 
     def __init__(self, name: str, env: Any) -> None:  # noqa: ARG002
@@ -167,7 +191,13 @@ class MaskedDictEncoding:
         self.space: Space[Any] = Dict({"observations": space, "action_mask": mask_space})
 
     def __call__(self, heaps: ArrayLike) -> dict[str, NDArray[np.float32]]:
-        """Encodes positions, shape ``(..., n_heaps)``, with the masks of unfinished games.
+        """Encodes positions, with the masks of unfinished games.
+
+        Args:
+            heaps: One position or a batch, shape ``(..., n_heaps)``.
+
+        Returns:
+            As :meth:`observation`.
 
         Raises:
             TypeError, ValueError: ``heaps`` are not positions of the game.
@@ -175,7 +205,15 @@ class MaskedDictEncoding:
         return self.observation(self._encode(heaps), self._rules.action_mask(heaps))
 
     def observation(self, observation: ArrayLike, action_mask: ArrayLike) -> dict[str, NDArray[np.float32]]:
-        """The dictionary of an observation and its mask."""
+        """The dictionary of observations and their masks.
+
+        Args:
+            observation: Heap sizes or their encoding, shape ``(..., *shape)`` with the shape of one observation.
+            action_mask: Shape ``(..., n_actions)``.
+
+        Returns:
+            Both as float32 of the same shape, under ``"observations"`` and ``"action_mask"``.
+        """
         return {
             "observations": np.asarray(observation).astype(np.float32),
             "action_mask": np.asarray(action_mask).astype(np.float32),
@@ -244,6 +282,10 @@ class EncodedEnv(gymnasium.Wrapper[Any, Any, Any, Any], RecordConstructorArgs):
     Args:
         env: The environment.
         encoding: ``"bits"``, ``"unary"``, ``"one-hot"`` or ``"masked-dict"``.
+
+    Raises:
+        TypeError: As :func:`bits`; with ``"masked-dict"`` as :func:`masked_dict`.
+        ValueError: No encoding has that name.
     """
 
     def __init__(self, env: gymnasium.Env[Any, Any], encoding: str) -> None:
@@ -269,6 +311,9 @@ class EncodedVectorEnv(VectorWrapper, RecordConstructorArgs):
     Args:
         env: The vector environment.
         encoding: As in :class:`EncodedEnv`.
+
+    Raises:
+        TypeError, ValueError: As :class:`EncodedEnv`.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any], encoding: str) -> None:
@@ -307,6 +352,9 @@ class EncodedAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no typ
     Args:
         env: The environment.
         encoding: As in :class:`EncodedEnv`.
+
+    Raises:
+        TypeError, ValueError: As :class:`EncodedEnv`.
     """
 
     def __init__(self, env: AECEnv[Any, Any, Any], encoding: str) -> None:
@@ -321,7 +369,17 @@ class EncodedAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no typ
         }
 
     def observation_space(self, agent: str) -> Space[Any]:
-        """The observation space of ``agent``, always the same object."""
+        """The observation space of a player, always the same object.
+
+        Args:
+            agent: ``"player_0"`` or ``"player_1"``.
+
+        Returns:
+            The space of a dictionary, the same for both players.
+
+        Raises:
+            KeyError: ``agent`` is not a player.
+        """
         return self.observation_spaces[agent]
 
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:

@@ -1,0 +1,21 @@
+"""What depends on the repository's address; everything else is in pyproject.toml."""
+
+import re
+from pathlib import Path
+
+from setuptools import setup
+
+# PLACEHOLDER: the address of the repository, once it is known. The files below .github need no address.
+REPOSITORY = "https://github.com/OWNER/nim-env"
+
+readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+setup(
+    # the package index shows the README without the repository's files, so its links must be absolute
+    long_description=re.sub(r"\]\((?!https?:|#)([^)]+)\)", rf"]({REPOSITORY}/raw/main/\1)", readme),
+    long_description_content_type="text/markdown",
+    project_urls={
+        "Source": REPOSITORY,
+        "Issues": f"{REPOSITORY}/issues",
+        "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md",
+    },
+)

@@ -1,0 +1,57 @@
+"""The code, the files and the pictures of the README and of the documentation."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+BY_HAND = ROOT / "docs" / "deep_rl.md"  # test_other_libraries.py runs what it can
+PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+
+def code_blocks(page):
+    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+WITH_CODE = [page for page in PAGES if code_blocks(page) and page != BY_HAND]
+
+
+@pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    variables = {"__name__": "__main__"}
+    for number, code in enumerate(code_blocks(page)):
+        exec(compile(code, f"{page.name}, block {number}", "exec"), variables)
+
+
+@EVERY_PAGE
+def test_no_code_escapes_the_tests(page):
+    fences = re.findall(r"^ *```+(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    assert {fence for fence in fences if not fence.startswith("{")} <= {"python", "sh", "text"}
+    assert not any("code" in fence for fence in fences)
+
+
+@EVERY_PAGE
+def test_files_pictures_and_sections_are_there(page):
+    text = page.read_text(encoding="utf-8")
+    sections = {
+        re.sub(r"[^\w -]", "", line).lower().replace(" ", "-") for line in re.findall(r"^#+ (.*)", text, re.M)
+    }
+    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+        file, _, section = target.partition("#")
+        if file:
+            assert (page.parent / file).exists(), target
+        else:
+            assert section in sections
+
+
+def test_every_script_has_its_picture_in_the_readme_of_the_examples():
+    text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    scripts = [path.name for path in (ROOT / "examples").glob("*.py") if "__main__" in path.read_text("utf-8")]
+    for script in scripts:
+        assert re.search(rf"^\*\*`{script}`\*\*", text, re.M), script
+        assert re.search(rf"\(pictures/{script.removesuffix('.py')}\.(png|gif)\)", text), script
+    shown = set(re.findall(r"\(pictures/([^)]+)\)", text))
+    assert shown == {path.name for path in (ROOT / "examples" / "pictures").iterdir()}
