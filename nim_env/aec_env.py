@@ -90,8 +90,8 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         max_take: The most objects one move may take, 1 or more; ``None`` for no limit.
         misere: Whether the player who takes the last object loses.
         random_start: Whether every game starts from a uniformly drawn position other than the empty one.
-        illegal_action: ``"lose"``: the player who makes one loses at once. ``"raise"``: it raises an error and
-            leaves the game unchanged.
+        illegal_action: What an illegal action does: ``"lose"`` ends the game as a loss, ``"raise"`` raises an
+            error and leaves the game unchanged.
         render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pixels), ``"human"`` (a window) or ``None``.
 
     Raises:
@@ -285,7 +285,8 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             observe: Whether to make the observation.
 
         Returns:
-            Observation (as of :meth:`observe`, or None), cumulative reward, terminated, truncated and info.
+            Observation (that of :meth:`observe`; None if not ``observe``), cumulative reward, terminated,
+            truncated and info.
 
         Raises:
             gymnasium.error.ResetNeeded: There is no game yet, or both players have been removed.

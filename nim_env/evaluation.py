@@ -239,7 +239,7 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
             ``(n,)``: above 0 for a win, below 0 for a loss.
 
     Returns:
-        The fractions of positions whose winner the sign names.
+        The accuracies in won, lost and all positions.
 
     Raises:
         TypeError: ``rules`` is not a NimRules, or ``values`` is not callable or returns anything but numbers.

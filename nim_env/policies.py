@@ -96,7 +96,8 @@ class UniformPolicy(ABC):
             float64 of shape ``(..., n_actions)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`support`; also for a position without a legal action.
+            TypeError: As :meth:`support`.
+            ValueError: As :meth:`support`; or ``action_mask`` has a position without a legal action.
         """
         support = self.support(observation, action_mask)
         number = support.sum(axis=-1, keepdims=True)
@@ -421,7 +422,7 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         name: The argument to name in an error.
 
     Returns:
-        An object with ``action_probabilities``; ``policy`` itself if it is one.
+        ``policy`` itself if it has ``action_probabilities``; a :class:`FunctionPolicy` is copied with ``name``.
 
     Raises:
         TypeError: ``policy`` is not a name, a policy or a callable, or ``rules`` is not a NimRules.

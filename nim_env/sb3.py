@@ -481,6 +481,7 @@ class SelfPlayCallback(BaseCallback):
         pool: The opponent, once training has started.
 
     Raises:
+        TypeError: When training starts, as :class:`ModelPolicy`.
         ValueError: ``snapshot_interval`` or ``pool_size`` is below 1. When training starts: the environment has
             ``opponent=None``, or the model has a pool of another game.
     """

@@ -136,6 +136,23 @@ def test_a_hash_table_grows_only_with_updates():
     assert agent.table.n_rows == 2
 
 
+def test_a_hash_table_keeps_its_values_as_it_grows():
+    agent = agent_of(spaces.Box(0, 10_000, (1,), np.float32), learning_rate=1)
+    observations = np.arange(3 * tables.INITIAL_VALUES, dtype=np.float32)[:, None]
+    for part in np.array_split(observations, 50):
+        agent.update(part, np.ones(len(part), int), part[:, 0], part, np.ones(len(part), bool))
+    assert agent.table.n_rows == len(observations)
+    assert (agent.q_values(observations) == observations * [0, 1, 0]).all()
+
+
+def test_the_keys_of_a_box_are_its_bytes():
+    """So that files of hash tables stay readable."""
+    agent = agent_of(BOX)
+    observation = np.arange(4, dtype=np.float32).reshape(2, 2) / 8
+    agent.update(observation, 0, 1.0, observation, True)
+    assert agent.state_dict()["keys"].tobytes() == observation.tobytes()
+
+
 def test_wrong_spaces_are_named():
     with pytest.raises(TypeError, match="action_space must be Discrete; got MultiDiscrete"):
         QLearningAgent(SMALL, SMALL)

@@ -23,7 +23,7 @@ from nim_env import (
     policies,
     theory,
 )
-from nim_env.policies import InvalidPolicyOutput, as_policy, batched, query_policy, tabulate
+from nim_env.policies import InvalidPolicyOutput, as_policy, batched, query_policy, tabulate, uniform_sample
 
 SIMPLE = NimRules(**SIMPLE)
 
@@ -169,6 +169,18 @@ def test_a_batch_needs_one_action_for_each_position():
             as_policy(lambda *_, answer=answer: answer, SIMPLE).action_probabilities(*unfinished(SIMPLE))
 
 
+@given(st.integers(0, 1), st.integers(0, 2))
+def test_the_index_of_a_wrong_action_in_a_batch_is_named(row, column):
+    actions = np.zeros((2, 3), dtype=int)
+    actions[row, column] = 2  # take 3 of 2 objects
+    heaps, mask = np.full((2, 3, 1), 2), np.tile(np.array([1, 1, 0]), (2, 3, 1))
+    with pytest.raises(InvalidPolicyOutput) as caught:
+        batched(lambda *_: actions.ravel()).action_probabilities(heaps, mask)
+    assert caught.value.index == (row, column)
+    actions[:] = 1
+    assert (batched(lambda *_: actions.ravel()).action_probabilities(heaps, mask) == [0, 1, 0]).all()
+
+
 # --- Tables and mixtures --------------------------------------------------------------------------
 
 
@@ -206,6 +218,13 @@ def test_a_tabulated_policy_is_a_copy():
     source.probabilities[:] = 0
     np.testing.assert_allclose(copy.action_probabilities(positions[1:]), expected[1:], atol=1e-7)
     assert as_policy(copy, rules) is copy
+    assert copy.probabilities.dtype == np.float32
+
+
+@pytest.mark.parametrize("heaps", [(20_000,), (60, 60, 60, 60)])
+def test_a_table_of_too_many_entries_is_refused(heaps):
+    with pytest.raises(ValueError, match=r"100,000,000"):
+        tabulate(NimRules(heaps), "random")
 
 
 @few_examples
@@ -226,6 +245,7 @@ def test_the_oldest_member_leaves_first():
     assert pool.policies == [TakePolicy(rules, 1), TakePolicy(rules, 2)]
     pool.add("take-3")
     assert pool.policies == [TakePolicy(rules, 2), TakePolicy(rules, 3)]
+    assert MixturePolicy(rules, ["random", "take-1"], max_size=1).policies == [TakePolicy(rules, 1)]
 
 
 def test_bad_mixtures_are_refused():
@@ -349,6 +369,14 @@ def test_sampling_never_yields_an_action_of_probability_0(number):
         support = np.array([row, row]) > 0
         draws = np.full(2, number)
         assert support[[0, 1], policies.uniform_sample(support, draws)].all()
+
+
+@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4).filter(any), min_size=1, max_size=6), st.data())
+def test_uniform_samples_of_a_row_do_not_depend_on_the_other_rows(support, data):
+    draws = data.draw(st.lists(st.floats(0, 1, exclude_max=True), min_size=len(support), max_size=len(support)))
+    legal = [np.flatnonzero(row) for row in support]
+    expected = [row[int(draw * len(row))] for row, draw in zip(legal, draws, strict=True)]
+    assert uniform_sample(np.array(support), np.array(draws)).tolist() == expected
 
 
 def test_sampling_follows_the_probabilities():

@@ -161,6 +161,15 @@ def test_bad_indices_are_refused():
 # --- Bad input ------------------------------------------------------------------------------------
 
 
+def test_the_largest_games_are_allowed():
+    assert NimRules((1_000_000,)).n_actions == 1_000_000
+    assert NimRules((600_000, 600_000), max_take=500_000).n_actions == 1_000_000
+    assert NimRules((1,) * 10_000).n_actions == 10_000  # 100 million pairs of a heap and an action
+    assert NimRules((2**63 - 2,), max_take=3).index((2**63 - 2,)) == 2**63 - 2
+    with pytest.raises(ValueError, match=r"heaps.*10,001"):
+        NimRules((1,) * 10_001)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
