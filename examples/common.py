@@ -113,22 +113,22 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     """A player that a command line names.
 
     Args:
-        name: ``random``, ``take-N`` or ``expert``; ``file.py:function``, a function of observation and action mask
-            that returns an action; or a file: an agent saved by ``agents``, a MaskablePPO model of
-            ``sb3_self_play.py``, which then plays its most probable actions, a network of ``learn_the_rule.py``,
-            or a table of :func:`save_table_policy`.
+        name: ``random``, ``take-N`` or ``expert``; ``file.py:name``, a function of observation and action mask
+            that returns an action, or a policy (an object with ``action_probabilities``); or a file: an agent
+            saved by ``agents``, a MaskablePPO model of ``sb3_self_play.py``, which then plays its most probable
+            actions, a network of ``learn_the_rule.py``, or a table of :func:`save_table_policy`.
         rules: The game.
 
     Raises:
         ValueError: The name means nothing, or the file is damaged or holds a player of another game.
     """
     if match := re.fullmatch(r"(.+\.py):(\w+)", name):
-        return _load_function(Path(match[1]), match[2])
+        return _load_from_module(Path(match[1]), match[2])
     with contextlib.suppress(ValueError):
         return as_policy(name, rules)
     path = Path(name)
     if not path.is_file():
-        raise ValueError(f"{name} is not random, take-N, expert or file.py:function, and not the file of a player")
+        raise ValueError(f"{name} is not random, take-N, expert or file.py:name, and not the file of a player")
     contents = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
     if "policy.pth" in contents:
         return _load_model(path, rules)
@@ -145,7 +145,7 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     return agent
 
 
-def _load_function(path: Path, function: str) -> Callable[[Any, Any], Any]:
+def _load_from_module(path: Path, name: str) -> PolicyLike:
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -153,9 +153,10 @@ def _load_function(path: Path, function: str) -> Callable[[Any, Any], Any]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    if not callable(getattr(module, function, None)):
-        raise ValueError(f"{path} has no function {function}")
-    return getattr(module, function)
+    player = getattr(module, name, None)
+    if not callable(player) and not hasattr(player, "action_probabilities"):
+        raise ValueError(f"{path} has no function or policy {name}")
+    return player
 
 
 def _load_model(path: Path, rules: NimRules) -> PolicyLike:

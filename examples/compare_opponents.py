@@ -70,7 +70,7 @@ class Args:
     n_evals: int = 60
     """The number of evaluations in training, at growing intervals."""
     enter: tuple[str, ...] = ()
-    """Further players: take-N, file.py:function, or files of saved agents or models."""
+    """Further players: take-N, file.py:name (a function or policy), or files of saved agents, models or tables."""
     seed: int = 0
     """The random seed."""
     picture: Path = Path("results/compare_opponents.png")

@@ -4,7 +4,7 @@ The player who takes the last object loses. Player A moves first and maximizes, 
 1000 when A wins and -1000 when B wins, discounted by 0.9 for each move until then. The agent learns by minimax-Q
 (Littman 1994) from random self-play and updates its values after every move. It wins every game that can be won.
 
-Needs: pip install -e ".[examples]". Source: the fourth of the published systems in README.md.
+Needs: pip install -e ".[examples]". Source: system 4 of docs/experiments/five_systems.md.
 """
 
 from __future__ import annotations

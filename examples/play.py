@@ -45,7 +45,7 @@ class Args:
     """The options of this script."""
 
     opponent: str = "q-learning"
-    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; file.py:function; or
+    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; file.py:name; or
     the file of a saved agent, model or table, which must be of the same heaps."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""

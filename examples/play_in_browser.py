@@ -57,7 +57,7 @@ class Args:
     misere: bool = True
     """Whether taking the last object loses."""
     agents: tuple[str, ...] = ()
-    """Opponents to offer, made for this game: files of saved agents or models, or file.py:function. The first of
+    """Opponents to offer, made for this game: files of saved agents or models, or file.py:name. The first of
     them is the opponent of the first game."""
     port: int = 8080
     """The page is at http://127.0.0.1:PORT. 0 takes a free port."""

@@ -12,7 +12,8 @@ much while it reads a digit of the heaps, one after another. The proof has two s
    the higher digits. If all bounds have the right sign, then so has the value of every position, and one-ply
    greedy play makes a winning move in every won position of every board.
 
-The bounds include the rounding of single precision. docs/experiments/learn_the_rule.md explains the argument in full.
+The bounds include the rounding of single precision. The argument is explained in
+docs/experiments/learn_the_rule.md.
 
     python examples/prove_the_rule.py results/learn_the_rule/network.pt
 

@@ -5,7 +5,7 @@ action is updated at that player's next turn, from the best value there; at the 
 the winner is updated with +1 and that of the loser with -1. An untrained agent (--games 0) is easily beaten; after
 10,000 games it is hard to beat.
 
-Needs: pip install -e ".[examples]". Source: the first and second of the published systems in README.md.
+Needs: pip install -e ".[examples]". Source: systems 1 and 2 of docs/experiments/five_systems.md.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Args:
     """The options of this script."""
 
     add: tuple[str, ...] = ()
-    """Players to add: file.py:function, or the file of an agent, a model or a network."""
+    """Players to add: file.py:name, or the file of an agent, a model or a network."""
     seed: int = 0
     """The random seed of the training."""
     n_jobs: int = -1

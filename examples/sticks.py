@@ -5,7 +5,7 @@ tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no explo
 takes the first. It loses some of its first games and soon wins every game. It also learns from its games against
 you (--opponent human); -1 leaves.
 
-Needs: pip install -e ".[examples]". Source: the third of the published systems in README.md.
+Needs: pip install -e ".[examples]". Source: system 3 of docs/experiments/five_systems.md.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Args:
     games: int = 2_000
     """Number of games."""
     opponent: str = "random"
-    """random, take-N, expert, human, file.py:function, or the file of a saved player."""
+    """random, take-N, expert, human, file.py:name, or the file of a saved player."""
     practice: int = 0
     """Games against a random opponent before the others."""
     verbose: bool = False

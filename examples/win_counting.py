@@ -5,7 +5,7 @@ first game, after that the loser of the last game does. For each heap size the l
 was part of a won game, and draws its moves in proportion to the counts. An opponent of your own is a function
 (observation, action_mask) -> action in a Python file: --opponent my_file.py:my_function.
 
-Needs: pip install -e ".[examples]". Source: the fifth of the published systems in README.md.
+Needs: pip install -e ".[examples]". Source: system 5 of docs/experiments/five_systems.md.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Args:
     """The options of this script."""
 
     opponent: str = "expert"
-    """expert, random, take-N, file.py:function, or the file of a saved player."""
+    """expert, random, take-N, file.py:name, or the file of a saved player."""
     games: int = 100_000
     """Number of training games."""
     log_interval: int = 10_000

@@ -114,13 +114,15 @@ class HeapEncoding:
 
     Raises:
         TypeError: ``env`` is not an environment of Nim, or its observations are not heap sizes.
-        KeyError: No encoding has that name.
+        ValueError: No encoding has that name.
     """
 
     def __init__(self, name: str, env: Any) -> None:
         self._rules = rules = _rules_of(env)
         if (space := _observation_space_of(env)) != MultiDiscrete(np.array(rules.shape)):
             raise TypeError(f"env must have heap sizes as observations; {env!r} has {space}")
+        if name not in _HEAP_ENCODINGS:
+            raise ValueError(f"name must be one of {', '.join(map(repr, _HEAP_ENCODINGS))}; got {name!r}")
         parameters_of, _, low = _HEAP_ENCODINGS[name]
         self._name = name
         parameters = [parameters_of(size) for size in rules.heaps]

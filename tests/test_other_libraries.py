@@ -11,13 +11,13 @@ pytest.importorskip("sb3_contrib", reason=INSTALL)
 pytest.importorskip("torchrl", reason=INSTALL)
 
 ROOT = Path(__file__).parent.parent
-PAGES = (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+PAGE = ROOT / "docs" / "deep_rl.md"
 
 
 @pytest.fixture
 def run_block(monkeypatch, tmp_path):
     """Runs the Python block under a heading; returns its variables."""
-    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    text = PAGE.read_text(encoding="utf-8")
 
     def run_block(heading):
         section = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)

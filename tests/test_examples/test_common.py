@@ -96,12 +96,15 @@ def test_built_in_players():
             load_player(name, RULES)
 
 
-def test_a_function_in_a_file(tmp_path):
+def test_a_function_or_policy_in_a_file(tmp_path):
     (tmp_path / "mine.py").write_text(
-        "def last(observation, action_mask):\n    return action_mask.nonzero()[0][-1]"
+        "from nim_env import RandomPolicy\n"
+        "def last(observation, action_mask):\n    return action_mask.nonzero()[0][-1]\n"
+        "policy, number = RandomPolicy(), 7\n"
     )
     assert probabilities(load_player("mine.py:last", RULES)).tolist() == [0, 0, 0, 0, 1]
-    for name in ("mine.py:first", "yours.py:last"):
+    assert probabilities(load_player("mine.py:policy", RULES)).tolist() == [0.2] * 5
+    for name in ("mine.py:first", "mine.py:number", "yours.py:last"):
         with pytest.raises(ValueError, match=name.split(":")[0]):
             load_player(name, RULES)
 

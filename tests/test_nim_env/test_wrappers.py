@@ -76,6 +76,8 @@ def test_classes_take_names():
             check_masked(masked, encoded.encode((1, 0, 0, 0)), [1] + [0] * 15)
         with pytest.raises(ValueError, match=r"encoding.*'hex'"):
             wrapper(env, "hex")
+    with pytest.raises(ValueError, match=r"name.*'hex'"):
+        wrappers.HeapEncoding("hex", env)
 
 
 def check_masked(observation, expected, mask):
