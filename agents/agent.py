@@ -102,9 +102,9 @@ class Agent(ABC):
     truncated one comes in a call of its own; :meth:`end_episode` follows each call. Nothing of an unfinished
     episode is delivered."""
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
-    """In self-play, what the next observation of a transition is. ``"own turn"``: what the same player observes
-    when it is to move again, with everything it was rewarded since its action. ``"opponent turn"``: what the
-    other player observes one ply later, with the mover's immediate reward (minimax)."""
+    """What the next observation of a transition is in self-play. With ``"own turn"`` it is what the same player
+    observes when it is to move again, with everything it was rewarded since its action. With ``"opponent turn"``
+    it is what the other player observes one ply later, with the mover's immediate reward (minimax)."""
     supports_single_agent: ClassVar[bool] = True
     """Whether the agent can be trained where it controls one player, any opponents being part of the
     environment."""

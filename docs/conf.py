@@ -12,6 +12,7 @@ import nim_env
 
 project = "nim-env"
 author = "The nim-env authors"
+copyright = "2026, The nim-env authors"  # noqa: A001  Sphinx calls it so
 version = release = nim_env.__version__
 extensions = [
     "myst_parser",
@@ -98,7 +99,7 @@ def skip_fields(app, what, name, documented, skip, options):  # noqa: ARG001
     return True if (documented.__doc__ or "").startswith("Alias for field number") else None
 
 
-def resolve_short_name(app, env, node, contnode):  # noqa: ARG001
+def resolve_short_name(app, env, node, contnode):
     """``NimRules.positions`` refers to ``nim_env.rules.NimRules.positions`` in every docstring."""
     domain = env.get_domain("py")
     names = [name for name in domain.objects if name.endswith(f".{node['reftarget']}")]

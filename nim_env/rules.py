@@ -95,7 +95,7 @@ class NimRules:
 
     @cached_property
     def moves(self) -> tuple[tuple[int, int], ...]:
-        """Every ``(heap, count)`` playable from the starting heaps: heap by heap, count rising."""
+        """Every ``(heap, count)`` playable from the starting heaps, heap by heap, with rising count."""
         limit = max(self.heaps) if self.max_take is None else self.max_take
         return tuple(
             (heap, count) for heap, size in enumerate(self.heaps) for count in range(1, min(size, limit) + 1)
@@ -140,7 +140,7 @@ class NimRules:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides of an array of :attr:`shape`: a position's index is ``sum(heaps * strides)``."""
+        """The strides of an array of :attr:`shape`. The index of a position is ``sum(heaps * strides)``."""
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
         return tuple(reversed(list(products)))
 
