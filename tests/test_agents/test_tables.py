@@ -76,7 +76,9 @@ def test_observations_outside_the_space_are_refused():
 def test_observations_are_recognized_in_any_form(table):
     wide = agent_of(spaces.MultiDiscrete([200, 200]), table=table)
     wide.update((np.uint8(150), np.uint8(3)), 0, 1.0, [0, 0], True)
-    assert wide.q_values(np.array([150, 3])).any()
+    for dtype in (np.int64, np.int32, np.uint8, np.int16):
+        assert wide.q_values(np.array([150, 3], dtype)).any()
+        assert not wide.q_values(np.array([3, 150], dtype)).any()
     shifted = agent_of(spaces.Discrete(500, start=-2), table=table)
     shifted.update(np.uint8(3), 0, 1.0, 0, True)
     assert shifted.q_values(3).any()
@@ -113,6 +115,7 @@ def test_kinds_of_tables():
     assert is_dense(agent_of(spaces.Discrete(2**22), 8))  # 2**25 values
     assert not is_dense(agent_of(spaces.Discrete(2**22 + 1), 8))
     assert agent_of(SMALL).table.values.dtype == np.float64
+    assert agent_of(spaces.MultiBinary(7)).table.n_rows == 2**7
     with pytest.raises(ValueError, match=r"table=.*discrete.*hash"):
         agent_of(BOX, table="dense")
     with pytest.raises(ValueError, match=r"table must be.*'arithmetic'"):
@@ -143,6 +146,16 @@ def test_a_hash_table_keeps_its_values_as_it_grows():
         agent.update(part, np.ones(len(part), int), part[:, 0], part, np.ones(len(part), bool))
     assert agent.table.n_rows == len(observations)
     assert (agent.q_values(observations) == observations * [0, 1, 0]).all()
+
+
+def test_an_unseen_observation_has_zeros_beside_a_full_table():
+    agent = agent_of(spaces.Discrete(10_000), table="hash")
+    capacity = len(agent.table.values)
+    for number in range(capacity):
+        agent.update(number, 0, 1.0, number, True)
+    assert agent.table.n_rows == len(agent.table.values) == capacity
+    assert not agent.q_values(capacity).any()
+    assert not agent.q_values([capacity]).any()
 
 
 def test_the_keys_of_a_box_are_its_bytes():
