@@ -23,6 +23,7 @@ import numpy as np
 import uvicorn
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -240,13 +241,22 @@ def make_server(args: Args) -> uvicorn.Server:
             Route("/new", changes(new), methods=["POST"]),
             Mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True)),
         ],
-        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"])],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]),
+            Middleware(BaseHTTPMiddleware, dispatch=refuse_other_sites),
+        ],
     )
     app.state.offered = args.agents
     app.state.game = Game(first_game, players[0], np.random.default_rng(args.seed))
     config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=5)
     app.state.server = uvicorn.Server(config)
     return app.state.server
+
+
+async def refuse_other_sites(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    if request.headers.get("origin", "same") not in ("same", f"http://{request.headers['host']}"):
+        return JSONResponse({"error": "The request comes from another site"}, 403)
+    return await call_next(request)
 
 
 async def show(request: Request) -> Response:
@@ -283,11 +293,9 @@ async def new(state: Any, data: Any) -> None:
 
 
 def changes(change: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Request], Awaitable[Response]]:
-    """A route that changes the game, from this page only, and returns its state; a wrong value is a status 400."""
+    """A route that changes the game and returns its state; a wrong value is a status 400."""
 
     async def route(request: Request) -> Response:
-        if request.headers.get("origin", "same") not in ("same", f"http://{request.headers['host']}"):
-            return JSONResponse({"error": "The request comes from another site"}, 403)
         body = b""
         async for chunk in request.stream():
             body += chunk

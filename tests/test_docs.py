@@ -26,6 +26,18 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
         exec(compile(code, f"{page.name}, block {number}", "exec"), variables)
 
 
+def test_programs_that_were_run_by_hand_name_versions_and_date():
+    sections = re.split(r"^##+ ", BY_HAND.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    for section in sections:
+        heading = section.splitlines()[0]
+        if "```python" in section and heading not in (
+            "MaskablePPO of sb3-contrib",
+            "PyTorch and CleanRL",
+            "TorchRL",
+        ):
+            assert re.search(r"[Rr]un with [^)]*\d+\.\d+[^)]*20\d\d-\d\d-\d\d", section), heading
+
+
 @EVERY_PAGE
 def test_no_code_escapes_the_tests(page):
     fences = re.findall(r"^ *```+(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)

@@ -234,6 +234,7 @@ def test_foreign_requests_are_refused(ask):
     port = ask.address.rpartition(":")[2]
     assert ask(*undo, Origin="http://example.org")[0] == 403
     assert ask(*undo, Origin="null")[0] == 403
+    assert ask("state", Origin="http://example.org")[0] == ask("", Origin="http://example.org")[0] == 403
     assert ask(*undo, Origin=f"http://127.0.0.1:{int(port) - 1}")[0] == 403
     assert ask("state", Host="example.org")[0] == 400
     assert ask(*undo, Host=f"example.org:{port}", Origin=f"http://example.org:{port}")[0] == 400
