@@ -26,8 +26,8 @@ class WinCountAgent(TabularAgent):
 
     All counts start at 1, and an action is drawn with a probability in proportion to its count among the legal
     ones. After a win (a positive reward at the end) the count of each action taken grows by 1. After a loss the
-    count of each legal alternative to an action taken grows by 1. A draw changes nothing. The source is the fifth
-    system in the project's README, a learner of simple Nim.
+    count of each legal alternative to an action taken grows by 1. A draw changes nothing. The source is a
+    published learner of simple Nim, system 5 of docs/experiments/five_systems.md.
 
     Args:
         observation_space: The space of the observations, see :class:`Agent`.
