@@ -406,6 +406,7 @@ def batched(function: Callable[[Any, Any], Any]) -> FunctionPolicy:
         TypeError: ``function`` is not callable.
 
     Example:
+        >>> from nim_env.policies import batched
         >>> largest_heap_first = batched(lambda observations, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax(1))
     """
     if not callable(function):

@@ -43,6 +43,7 @@ class NimRules:
             million actions or ten thousand heaps, or with more than 100 million pairs of a heap and an action.
 
     Example:
+        >>> from nim_env import NimRules
         >>> rules = NimRules((1, 2), misere=False)
         >>> print(rules)
         Nim 1-2, normal play
