@@ -194,9 +194,10 @@ def test_a_batch_is_its_episodes_one_after_another(table, cutoff, seed):
         assert together.counts(np.array(state)).tolist() == one_by_one.counts(np.array(state)).tolist()
 
 
-def test_what_a_batch_knows_of_legal_alternatives():
+@pytest.mark.parametrize("table", ["dense", "hash"])
+def test_what_a_batch_knows_of_legal_alternatives(table):
     """Acting in a batch and acting one by one agree on what was legal."""
-    batch, single = (WinCountAgent(spaces.Discrete(3), spaces.Discrete(4), seed=0) for _ in range(2))
+    batch, single = (WinCountAgent(spaces.Discrete(3), spaces.Discrete(4), table=table, seed=0) for _ in range(2))
     masks = np.array([[1, 1, 0, 0], [0, 1, 1, 1], [1, 0, 0, 1]])
     batch.act(np.arange(3), masks)
     batch.update(np.arange(3), np.array([1, 1, 3]), np.array([0.0, 0.0, -1.0]), np.arange(3), np.arange(3) == 2)

@@ -233,6 +233,7 @@ def test_bad_moves_are_refused():
         ((5, 5), [[1], [9]], ValueError, "actions.*9"),
         ((5, 5), 1.0, TypeError, r"actions.*1\.0"),
         ([[5, 5], [1, 5]], [1, 1], ValueError, r"action 1.*\[1, 5\].*position 1"),
+        ([[5, 0], [1, 5]], [1, 1], ValueError, r"action 1.*\[1, 5\].*position 1"),
         ([[5, 5], [5, 5]], [0, 0, 0], ValueError, r"actions.*\(2,\).*\(3,\)"),
     ):
         with pytest.raises(error, match=message):

@@ -244,6 +244,13 @@ def test_bad_arguments_are_named(rest, error, message):
         solver.best_response(NimRules(), "random", *rest)
 
 
+def test_the_largest_games_and_rewards_are_allowed():
+    solver.iter_positions(NimRules((9_999_999,), max_take=1000))  # ten billion positions times actions
+    with pytest.raises(ValueError, match="10,000,000 positions and 1,001 actions"):
+        solver.iter_positions(NimRules((9_999_999,), max_take=1001))
+    assert solver.solve(NimRules((1,), misere=False), win_reward=1e300).values((1,)) == 1e300
+
+
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
