@@ -38,7 +38,7 @@ myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["stable_baselines3"]
+autodoc_mock_imports = ["stable_baselines3", "torch"]
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
