@@ -68,6 +68,19 @@ def test_functions_take_any_number_of_leading_dimensions():
     assert after.tolist() == [[1, 3], [0, 3], [2, 2], [2, 1], [2, 0]]
 
 
+def test_integers_of_every_kind_are_taken():
+    rules = NimRules()
+    heaps = (1, 2, 0, 4)
+    for kind in (np.uint8, np.uint64, np.int8, object, list):
+        given = list(heaps) if kind is list else np.array(heaps, kind)
+        assert rules.positions(given).tolist() == [1, 2, 0, 4]
+        assert rules.positions(given).dtype == np.int64
+        assert rules.apply(given, np.array(0)).tolist() == [0, 2, 0, 4]
+    assert rules.action(np.array(3), np.uint8(7)) == rules.action(3, 7) == 15
+    with pytest.raises(TypeError, match="heap.*3"):
+        rules.action(np.array([3]), 7)
+
+
 def test_functions_are_pure():
     rules, heaps = NimRules(), np.array([1, 3, 5, 7])
     for result in (rules.apply(heaps, 3), rules.action_mask(heaps), rules.positions(heaps), rules.all_positions()):
@@ -82,6 +95,8 @@ def test_functions_are_pure():
 def test_rules_are_values():
     assert NimRules([1, 2], 3, misere=False) == NimRules(np.array([1, 2]), np.int64(3), misere=np.False_)
     assert hash(NimRules(range(3))) == hash(NimRules((0, 1, 2)))
+    from_numpy = NimRules(np.array([1, 2], np.uint8), np.array(3), np.True_)
+    assert [*map(type, (*from_numpy.heaps, from_numpy.max_take, from_numpy.misere))] == [int, int, int, bool]
     rules = NimRules((4, 4), 2)
     assert rules.moves  # fills the cached properties
     assert pickle.loads(pickle.dumps(rules)) == rules == NimRules(**asdict(rules))
@@ -144,6 +159,9 @@ def test_games_too_large_to_list_are_refused():
 
 
 def test_bad_indices_are_refused():
+    for index in (384, np.array([384])):  # n_positions
+        with pytest.raises(ValueError, match=r"index.*384"):
+            NimRules().from_index(index)
     for index in (-1, 10**60):
         for rules in (NimRules(), HUGE):
             with pytest.raises(ValueError, match=f"index.*{index}"):
