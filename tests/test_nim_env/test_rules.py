@@ -77,7 +77,7 @@ def test_integers_of_every_kind_are_taken():
         assert rules.positions(given).dtype == np.int64
         assert rules.apply(given, np.array(0)).tolist() == [0, 2, 0, 4]
     assert rules.action(np.array(3), np.uint8(7)) == rules.action(3, 7) == 15
-    with pytest.raises(TypeError, match="heap.*3"):
+    with pytest.raises(TypeError, match=r"heap.*3"):
         rules.action(np.array([3]), 7)
 
 
