@@ -228,6 +228,7 @@ def test_ties_while_exploring():
     np.testing.assert_allclose(actions(agent), [1 / 3, 0, 1 / 3, 1 / 3], atol=tolerance)
     batch = agent.act(np.ones(3000, int), None, explore=True)
     np.testing.assert_allclose(np.bincount(batch) / 3000, [1 / 3, 0, 1 / 3, 1 / 3], atol=tolerance)
+    np.testing.assert_allclose(actions(delivered([2, 0, 2, 1], epsilon=0)), [0.5, 0, 0.5, 0], atol=tolerance)
     agent = delivered([0, 2, 2, 2], epsilon=0, ties="first")
     assert actions(agent).tolist() == [0, 1, 0, 0]
     assert set(agent.act(np.ones(100, int), None, explore=True)) == {1}
