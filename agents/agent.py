@@ -24,7 +24,10 @@ class Agent(ABC):
 
         from collections import defaultdict
 
-        class MonteCarloAgent(Agent):
+        import agents
+        import numpy as np
+
+        class MonteCarloAgent(agents.Agent):
             episodic = True
 
             def __init__(self, observation_space, action_space, *, epsilon=0.1, seed=None):
@@ -59,11 +62,13 @@ class Agent(ABC):
     sets :attr:`batched`; otherwise :func:`agents.train` calls it once per environment.
 
     **Transitions.** :meth:`update` gets what one player observed and did, its reward, and the next observation
-    and mask, as :attr:`bootstraps_from` says. In self-play the agent plays every side, and the transitions of
-    the players alternate; with :attr:`episodic` they come one player after another. ``terminated`` is True
-    where the episode ended for good: there is no future. In the last transition of a truncated episode it is
-    False, as there would have been a future. In self-play the player who has just moved when an episode is
-    truncated does not observe what follows, so that transition is not delivered.
+    and mask. In self-play ``bootstraps_from = "own turn"`` asks for what the same player observes when it is to
+    move again, with everything it was rewarded since its action; ``"opponent turn"`` for what the other player
+    observes one ply later, with the mover's immediate reward (minimax). The agent then plays every side, and the
+    transitions of the players alternate; with :attr:`episodic` they come one player after another.
+    ``terminated`` is True where the episode ended for good: there is no future. In the last transition of a
+    truncated episode it is False, as there would have been a future. In self-play the player who has just moved
+    when an episode is truncated does not observe what follows, so that transition is not delivered.
 
     **Saving.** :meth:`save` stores the constructor's arguments other than the spaces, ``seed`` and ``table``:
     each must be kept as an attribute of the same name and be expressible in JSON; a function (a schedule) is
@@ -102,9 +107,7 @@ class Agent(ABC):
     truncated one comes in a call of its own; :meth:`end_episode` follows each call. Nothing of an unfinished
     episode is delivered."""
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
-    """What the next observation of a transition is in self-play. With ``"own turn"`` it is what the same player
-    observes when it is to move again, with everything it was rewarded since its action. With ``"opponent turn"``
-    it is what the other player observes one ply later, with the mover's immediate reward (minimax)."""
+    """Which next observation a transition has in self-play, ``"own turn"`` or ``"opponent turn"``, see above."""
     supports_single_agent: ClassVar[bool] = True
     """Whether the agent can be trained where it controls one player, any opponents being part of the
     environment."""
@@ -113,6 +116,11 @@ class Agent(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        if cls.bootstraps_from not in ("own turn", "opponent turn"):
+            raise ValueError(
+                f'{cls.__name__}.bootstraps_from must be "own turn" or "opponent turn"; '
+                f"got {cls.bootstraps_from!r}"
+            )
         if cls.episodic and cls.bootstraps_from == "opponent turn":
             raise TypeError(f'{cls.__name__}: an episodic agent needs bootstraps_from = "own turn"')
         saving.registry[cls.__name__] = cls

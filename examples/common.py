@@ -123,12 +123,14 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
         ValueError: The name means nothing, or the file is damaged or holds a player of another game.
     """
     if match := re.fullmatch(r"(.+\.py):(\w+)", name):
-        return _load_from_module(Path(match[1]), match[2])
+        return _for_game(_load_from_module(Path(match[1]), match[2]), name, rules)
     with contextlib.suppress(ValueError):
         return as_policy(name, rules)
     path = Path(name)
     if not path.is_file():
         raise ValueError(f"{name} is not random, take-N, expert or file.py:name, and not the file of a player")
+    if path.suffix == ".py":
+        raise ValueError(f"{name} needs the name of a function or policy in the file: {name}:NAME")
     contents = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
     if "policy.pth" in contents:
         return _load_model(path, rules)
@@ -138,16 +140,22 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
         return load_policy(path, rules)
     if "probabilities.npy" in contents:
         return _load_table_policy(path, rules)
-    agent = agents.load(path)
+    return _for_game(agents.load(path), name, rules)
+
+
+def _for_game(player: PolicyLike, name: str, rules: NimRules) -> PolicyLike:
+    """The player; a ValueError if it is an agent of another game."""
     env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
-    if (agent.observation_space, agent.action_space) != (env.observation_space, env.action_space):
-        raise ValueError(f"{path} holds an agent of another game than {rules}")
-    return agent
+    spaces = env.observation_space, env.action_space
+    if isinstance(player, agents.Agent) and (player.observation_space, player.action_space) != spaces:
+        raise ValueError(f"{name} holds an agent of another game than {rules}")
+    return player
 
 
 def _load_from_module(path: Path, name: str) -> PolicyLike:
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
+    sys.path.insert(0, str(path.resolve().parent))  # the file may import its neighbors, as a script does
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
@@ -155,7 +163,7 @@ def _load_from_module(path: Path, name: str) -> PolicyLike:
     spec.loader.exec_module(module)
     player = getattr(module, name, None)
     if not callable(player) and not hasattr(player, "action_probabilities"):
-        raise ValueError(f"{path} has no function or policy {name}")
+        raise ValueError(f"{path} has no function or policy of the name {name}")
     return player
 
 

@@ -386,10 +386,9 @@ class _OneByOne:
         try:
             return [as_integer("action", output) for output in outputs]
         except TypeError as error:
-            raise TypeError(
-                f"{self.name} must return one integer action for one position; {error}. Wrap a function on "
-                "batches with nim_env.policies.batched"
-            ) from None
+            is_array = any(isinstance(output, list | tuple | np.ndarray) for output in outputs)
+            hint = ". Wrap a function on batches with nim_env.policies.batched" if is_array else ""
+            raise TypeError(f"{self.name} must return an action for one position; {error}{hint}") from None
 
 
 def batched(function: Callable[[Any, Any], Any]) -> FunctionPolicy:

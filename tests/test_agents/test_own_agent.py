@@ -241,6 +241,8 @@ def test_what_is_missing_is_named(tmp_path):
         agent.save(tmp_path / "agent")
     with pytest.raises(TypeError, match='Both: an episodic agent needs bootstraps_from = "own turn"'):
         type("Both", (Constant,), {"episodic": True, "bootstraps_from": "opponent turn"})
+    with pytest.raises(ValueError, match="opponents turn"):
+        type("Typo", (Constant,), {"bootstraps_from": "opponents turn"})
     assert not list(tmp_path.iterdir())
 
 

@@ -104,6 +104,10 @@ def test_a_function_or_policy_in_a_file(tmp_path):
     )
     assert probabilities(load_player("mine.py:last", RULES)).tolist() == [0, 0, 0, 0, 1]
     assert probabilities(load_player("mine.py:policy", RULES)).tolist() == [0.2] * 5
+    (tmp_path / "neighbor.py").write_text("from mine import last")
+    assert probabilities(load_player("neighbor.py:last", RULES)).tolist() == [0, 0, 0, 0, 1]
+    with pytest.raises(ValueError, match=r"mine\.py:NAME"):
+        load_player("mine.py", RULES)
     for name in ("mine.py:first", "mine.py:number", "yours.py:last"):
         with pytest.raises(ValueError, match=name.split(":")[0]):
             load_player(name, RULES)
@@ -123,6 +127,10 @@ def test_a_saved_agent(agent, tmp_path):
     for other in (NimRules((2, 4)), NimRules((2, 3), max_take=1)):
         with pytest.raises(ValueError, match="another game"):
             load_player("agent.npz", other)
+    (tmp_path / "loaded.py").write_text("import agents\nplayer = agents.load('agent.npz')")
+    assert load_player("loaded.py:player", RULES)
+    with pytest.raises(ValueError, match=r"loaded\.py:player.*another game"):
+        load_player("loaded.py:player", NimRules((2, 4)))
 
 
 def test_a_saved_table(agent, tmp_path):
