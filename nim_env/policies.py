@@ -436,6 +436,9 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
     made_for = getattr(policy, "rules", rules)
     if isinstance(made_for, NimRules) and made_for != rules:
         raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")
+    n_actions = getattr(getattr(policy, "action_space", None), "n", rules.n_actions)  # an agent has spaces
+    if n_actions != rules.n_actions:
+        raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
     if isinstance(policy, FunctionPolicy):
         return FunctionPolicy(policy.function, name)
     if isinstance(policy, Policy):

@@ -2,9 +2,11 @@
 
 from collections import Counter
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from configurations import SIMPLE
+from gymnasium.spaces import Discrete
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
@@ -124,6 +126,11 @@ def test_policies_of_another_game_are_refused():
             as_policy(policy, SIMPLE, "opponent")
         with pytest.raises(ValueError, match=f"{other}.*{SIMPLE}"):
             MixturePolicy(SIMPLE, [policy])
+    agent = Returns(None)
+    agent.action_space = Discrete(16)
+    with pytest.raises(ValueError, match=r"opponent.*16 actions.*3"):
+        gym.make("nim_env:SimpleNim-v0", opponent=agent)
+    assert gym.make("nim_env:Nim-v0", opponent=agent)
 
 
 def test_callables_on_one_position_and_on_batches():
