@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("uvicorn", reason='needs pip install -e ".[examples,browser]"')
-pytest.importorskip("playwright", reason='needs pip install -e ".[tools]"')
+pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
 
 from page_server import serve
 from play_in_browser import Args
