@@ -8,10 +8,12 @@ from setuptools import setup
 # PLACEHOLDER: the address of the repository, once it is known. The files below .github need no address.
 REPOSITORY = "https://github.com/OWNER/nim-env"
 
+# The package index shows the README without the repository's files, so its links must be absolute.
 readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
+readme = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\1{REPOSITORY}/raw/main/", readme)  # pictures
+readme = re.sub(r"(\]\()(?!https?:|#)", rf"\1{REPOSITORY}/blob/main/", readme)  # pages
 setup(
-    # the package index shows the README without the repository's files, so its links must be absolute
-    long_description=re.sub(r"\]\((?!https?:|#)([^)]+)\)", rf"]({REPOSITORY}/raw/main/\1)", readme),
+    long_description=readme,
     long_description_content_type="text/markdown",
     project_urls={
         "Source": REPOSITORY,

@@ -32,9 +32,9 @@ html_theme = "furo"
 html_title = "nim-env"
 html_static_path = ["_static"]
 html_css_files = ["custom.css"]
-copybutton_exclude = ".linenos, .gp, .go"
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "substitution"]
+myst_enable_extensions = ["dollarmath", "substitution"]
 myst_heading_anchors = 4
 
 autodoc_member_order = "bysource"
@@ -72,7 +72,6 @@ myst_substitutions = {
     "simple_nim": gymnasium_table("SimpleNim-v0"),
     "nim_aec": pettingzoo_table("nim-v0"),
     "simple_nim_aec": pettingzoo_table("simple_nim-v0"),
-    "version": version,
 }
 
 

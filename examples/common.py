@@ -155,7 +155,8 @@ def _for_game(player: PolicyLike, name: str, rules: NimRules) -> PolicyLike:
 def _load_from_module(path: Path, name: str) -> PolicyLike:
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    sys.path.insert(0, str(path.resolve().parent))  # the file may import its neighbors, as a script does
+    if (folder := str(path.resolve().parent)) not in sys.path:
+        sys.path.insert(0, folder)  # the file may import its neighbors, as a script does
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None
