@@ -246,7 +246,7 @@ def test_foreign_requests_are_refused(ask):
 def test_long_requests_are_refused(ask, length):
     state = state_of(ask("state"))
     host, port = ask.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as connection:
+    with socket.create_connection((host, int(port)), timeout=10) as connection:
         connection.sendall(f"POST /new HTTP/1.1\r\nHost: {host}\r\n{length}\r\n\r\n".encode())
         connection.sendall(b"8000\r\n" + b" " * 0x8000 + b"\r\n")
         assert b"413" in connection.recv(100)
