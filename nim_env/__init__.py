@@ -11,22 +11,33 @@ import pettingzoo
 
 from nim_env import (
     aec_env,
+    encodings,
     evaluation,
     gym_env,
     policies,
     rendering,
+    rllib,
     rules,
     solver,
     theory,
     vector_env,
-    wrappers,
 )
+from nim_env.encodings import Encoding
 from nim_env.gym_env import NimEnv
-from nim_env.policies import ExpertPolicy, MixturePolicy, RandomPolicy, TabularPolicy, TakePolicy
+from nim_env.policies import (
+    EncodedPolicy,
+    ExpertPolicy,
+    MixturePolicy,
+    RandomPolicy,
+    TabularPolicy,
+    TakePolicy,
+)
 from nim_env.rules import NimRules
 from nim_env.vector_env import NimVectorEnv
 
 __all__ = [
+    "EncodedPolicy",
+    "Encoding",
     "ExpertPolicy",
     "MixturePolicy",
     "NimEnv",
@@ -36,15 +47,16 @@ __all__ = [
     "TabularPolicy",
     "TakePolicy",
     "aec_env",
+    "encodings",
     "evaluation",
     "gym_env",
     "policies",
     "rendering",
+    "rllib",
     "rules",
     "solver",
     "theory",
     "vector_env",
-    "wrappers",
 ]
 
 __version__ = "0.1.0"

@@ -1,121 +1,138 @@
-"""The constructor arguments that the environments share, validated."""
+"""The constructor arguments and ``reset`` options that the environments share, checked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
+from gymnasium.error import InvalidAction
 from numpy.typing import NDArray
 
 from nim_env.policies import Policy, PolicyLike, as_policy, is_built_in
-from nim_env.rendering import check_pygame
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, as_integer
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
 IllegalAction: TypeAlias = Literal["lose", "raise"]
 
 
-class GameArguments:
-    """The game: the arguments of every environment."""
+@dataclass(frozen=True)
+class Opponent:
+    """An opponent.
 
-    metadata: dict[str, Any]
-
-    def __init__(
-        self,
-        heaps: Sequence[int],
-        max_take: int | None,
-        misere: bool,
-        random_start: bool,
-        illegal_action: IllegalAction,
-        render_mode: str | None,
-    ) -> None:
-        super().__init__()
-        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        if not isinstance(random_start, bool | np.bool_):
-            raise TypeError(f"random_start must be True or False; got {random_start!r}")
-        if not isinstance(illegal_action, str) or illegal_action not in get_args(IllegalAction):
-            raise ValueError(f'illegal_action must be "lose" or "raise"; got {illegal_action!r}')
-        render_modes = self.metadata["render_modes"]
-        if render_mode is not None and (not isinstance(render_mode, str) or render_mode not in render_modes):
-            raise ValueError(f"render_mode must be None or one of {render_modes}; got {render_mode!r}")
-        if render_mode == "human":
-            check_pygame(render_mode)
-        self.random_start = bool(random_start)
-        self.illegal_action = illegal_action
-        self.render_mode = render_mode
-        self._n_actions = self.rules.n_actions
-
-
-class OpponentArguments(GameArguments):
-    """The opponent and the player who starts: the arguments of Gymnasium's environments."""
-
-    def __init__(self, *arguments: Any, opponent: PolicyLike | None, first_player: FirstPlayer | None) -> None:
-        super().__init__(*arguments)
-        self._opponent = opponent
-        self._policy = None if opponent is None else as_policy(opponent, self.rules, "opponent")
-        self._opening_mask = opening_mask(self.rules, self._policy)
-        if first_player is None:
-            self.first_player: FirstPlayer | None = None if self._policy is None else "random"
-        else:
-            self.first_player = self._checked_first_player(first_player, "first_player")
-        if not self.random_start:
-            self._check_opening("first_player", self.first_player, opponent, self._opening_mask)
-
-    @property
-    def opponent(self) -> PolicyLike | None:
-        """The opponent as it was given, ``None`` in self-play. :meth:`set_opponent` changes it."""
-        return self._opponent
-
-    def set_opponent(self, opponent: PolicyLike) -> None:
-        """Changes the opponent. It makes all moves from now on, also in games in progress.
-
-        A wrapped environment offers it as ``env.unwrapped.set_opponent``, and a ``VecEnv`` of Stable-Baselines3 by
-        ``env_method("set_opponent", policy)``.
-
-        Args:
-            opponent: As in the constructor, but not ``None``.
-
-        Raises:
-            TypeError: ``opponent`` is not a policy.
-            ValueError: The opponent is unknown, was made for another game, or cannot open the game although
-                ``first_player`` lets it; or the environment is one of self-play. Nothing has changed then.
-        """
-        if self._policy is None or opponent is None:
-            raise ValueError(
-                f"opponent={opponent!r} cannot replace opponent={self._opponent!r}: an environment is either for "
-                "self-play or for play against an opponent, so make another one"
-            )
-        policy = as_policy(opponent, self.rules, "opponent")
-        openings = opening_mask(self.rules, policy)
-        if not self.random_start:
-            self._check_opening("first_player", self.first_player, opponent, openings)
-        self._opponent, self._policy, self._opening_mask = opponent, policy, openings
-
-    def _check_opening(
-        self, name: str, first_player: str | None, opponent: Any, openings: NDArray[np.int8]
-    ) -> None:
-        if first_player not in (None, "agent") and not openings.any():
-            raise no_opening(name, first_player, opponent, self.rules)
-
-    def _checked_first_player(self, first_player: Any, name: str) -> FirstPlayer:
-        if self._policy is None:
-            raise ValueError(f"{name}={first_player!r} has no meaning with opponent=None; leave it out")
-        if not isinstance(first_player, str) or first_player not in get_args(FirstPlayer):
-            raise ValueError(f"{name} must be one of {get_args(FirstPlayer)}; got {first_player!r}")
-        player: FirstPlayer = first_player  # type: ignore[assignment]  # it is one of them
-        return player
-
-
-def opening_mask(rules: NimRules, policy: Policy | None) -> NDArray[np.int8]:
-    """The actions that may open an episode: int8, shape ``(n_actions,)``.
-
-    They are the actions from the full heaps that do not end the game; of a built-in policy, those it draws from.
+    Attributes:
+        given: The argument.
+        policy: The policy that it names, is or wraps.
+        openings: The actions that may open an episode: those from the full heaps that do not end the game; of a
+            built-in policy, those it draws from.
     """
-    mask = rules.action_mask(rules.heaps) & (rules.move_counts < sum(rules.heaps))
+
+    given: PolicyLike
+    policy: Policy
+    openings: tuple[int, ...]
+
+
+def as_opponent(opponent: PolicyLike, rules: NimRules) -> Opponent:
+    """The opponent of the argument."""
+    policy, mask = as_policy(opponent, rules, "opponent"), rules.action_mask(rules.heaps)
+    openings = mask & (rules.move_counts < sum(rules.heaps))
     if is_built_in(policy):
-        mask &= policy.support(rules.heaps, rules.action_mask(rules.heaps))
-    return mask
+        openings &= policy.support(rules.heaps, mask)
+    return Opponent(opponent, policy, tuple(np.flatnonzero(openings).tolist()))
+
+
+def new_opponent(before: Opponent | None, opponent: PolicyLike, rules: NimRules) -> Opponent:
+    """The opponent of ``set_opponent``."""
+    if before is None or opponent is None:
+        raise ValueError(
+            f"opponent={opponent!r} cannot replace opponent={before and before.given!r}: an environment is either "
+            "for self-play or for play against an opponent, so make another one"
+        )
+    return as_opponent(opponent, rules)
+
+
+def checked_first_player(player: Any, opponent: Opponent | None, name: str = "first_player") -> FirstPlayer | None:
+    """The player who starts; ``None`` in self-play."""
+    if player is None:
+        return None if opponent is None else "random"
+    if opponent is None:
+        raise ValueError(f"{name}={player!r} has no meaning with opponent=None; leave it out")
+    checked: FirstPlayer = checked_choice(name, player, get_args(FirstPlayer))
+    return checked
+
+
+def check_opening(
+    player: FirstPlayer | None, opponent: Opponent | None, rules: NimRules, name: str = "first_player"
+) -> None:
+    """Raises a ValueError if the opponent may start, but each of its opening moves ends the game."""
+    if opponent is not None and player != "agent" and not opponent.openings:
+        raise no_opening(name, player, opponent.given, rules)
+
+
+def no_opening(name: str, player: str | None, opponent: Any, rules: NimRules) -> ValueError:
+    """The error for an opponent that starts although each of its opening moves ends the game."""
+    return ValueError(
+        f"{name}={player!r} needs an opening move that does not end the game, and "
+        f'opponent={opponent!r} has none from heaps {rules.heaps}; use {name}="agent"'
+    )
+
+
+def checked_bool(name: str, value: Any) -> bool:
+    """``value``, True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
+    """``value``, one of the choices."""
+    if not isinstance(value, str | None) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    return value
+
+
+def checked_options(options: Any, allowed: Sequence[str] | None = None) -> Mapping[str, Any]:
+    """The options of ``reset``; an option that is not ``allowed`` is an error, unless all are."""
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise TypeError(f"options must be a dictionary or None; got {options!r}")
+    for key in options:
+        if allowed is not None and key not in allowed:
+            raise ValueError(f"options may hold {', '.join(map(repr, allowed))}; got {key!r}")
+    return options
+
+
+def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...] | None:
+    """The position of ``options["heaps"]``."""
+    if heaps is None:
+        return None
+    position = rules.positions(heaps)
+    if position.ndim != 1 or not position.any():
+        raise ValueError(
+            f'options["heaps"] must be one unfinished position, {rules.n_heaps} heap sizes not all 0; '
+            f"got {heaps!r}"
+        )
+    return tuple(position.tolist())
+
+
+def checked_action(action: Any, n_actions: int) -> int:
+    """``action`` as an int of the action space."""
+    try:
+        number = as_integer("action", action)
+    except TypeError:
+        number = -1
+    if not 0 <= number < n_actions:
+        raise InvalidAction(f"action must be an integer from 0 to {n_actions - 1}; got {action!r}")
+    return number
+
+
+def illegal_move(rules: NimRules, action: int, heaps: Sequence[int]) -> str:
+    """The error message for an action of the action space that is illegal in a position."""
+    heap, count = rules.moves[action]
+    legal = np.flatnonzero(rules.action_mask(heaps)).tolist()
+    return f"action {action}, take {count} from heap {heap}, is illegal at heaps {list(heaps)}; legal are {legal}"
 
 
 def finished_mask(rules: NimRules) -> NDArray[np.int8]:
@@ -124,18 +141,3 @@ def finished_mask(rules: NimRules) -> NDArray[np.int8]:
     A row of zeros would turn a masked softmax into NaN. The environments of pgx return ones too.
     """
     return np.ones(rules.n_actions, dtype=np.int8)
-
-
-def no_opening(name: str, first_player: str | None, opponent: Any, rules: NimRules) -> ValueError:
-    """The error for an opponent that starts but whose every opening move ends the game."""
-    return ValueError(
-        f"{name}={first_player!r} needs an opening move that does not end the game, and "
-        f'opponent={opponent!r} has none from heaps {rules.heaps}; use {name}="agent"'
-    )
-
-
-def illegal_move(rules: NimRules, action: int, heaps: Sequence[int]) -> str:
-    """The error message for an action of the action space that is illegal in a position."""
-    heap, count = rules.moves[action]
-    legal = np.flatnonzero(rules.action_mask(heaps)).tolist()
-    return f"action {action}, take {count} from heap {heap}, is illegal at heaps {list(heaps)}; legal are {legal}"

@@ -9,6 +9,7 @@ next-step mode: for a finished game, ``agent_step`` ignores the action and retur
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, cast
@@ -17,14 +18,14 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env._arguments import FirstPlayer, finished_mask, no_opening
+from nim_env._arguments import FirstPlayer, Opponent, finished_mask, no_opening
 from nim_env._chunks import chunks
+from nim_env.encodings import Encoding, as_encoding
 from nim_env.policies import (
     InvalidPolicyOutput,
-    Policy,
     UniformPolicy,
     is_built_in,
-    query_policy,
+    query_opponent,
     sample,
     uniform_sample,
 )
@@ -37,6 +38,7 @@ _MAX_TABLE_POSITIONS = 2**20
 _MAX_TABLE_ENTRIES = 2**25  # positions times actions; heaps 1-3-5-7-9-11-13 have 31.6 million
 _MAX_AGENT_TABLE_ENTRIES = 2**20  # the largest table for agent_step; computing larger ones is as fast
 _MAX_MASK_ROWS = 2**16  # action masks kept as separate arrays
+_MAX_OBSERVATION_ENTRIES = 2**22  # positions times numbers of an observation; the table has twice as many
 
 PLAYING, AGENT_TOOK_LAST, OPPONENT_TOOK_LAST, ILLEGAL_ACTION = range(4)
 """The status of a game: in progress, or ended by the agent taking the last object, by the opponent taking it, or
@@ -56,19 +58,24 @@ class GameConfig:
 
     Attributes:
         rules: The game.
-        policy: The opponent; ``None`` in self-play.
+        encoding: The encoding of the observations.
+        opponent: The opponent; ``None`` in self-play.
         first_player: The player who starts; ``None`` in self-play.
-        random_start: Whether episodes start from a random position, the agent to move; ``first_player`` then has
-            no effect.
-        opening_actions: The actions that the opponent may open with, without those that end the game; for a
-            built-in policy, its support at the full heaps.
+        random_start: Whether episodes start from a random position, the agent to move; ``first_player`` is then
+            ignored.
     """
 
     rules: NimRules
-    policy: Policy | None
+    encoding: Encoding
+    opponent: Opponent | None
     first_player: FirstPlayer | None
     random_start: bool
-    opening_actions: tuple[int, ...]
+
+    @property
+    def rewards(self) -> NDArray[np.float64]:
+        """The agent's reward by status; in self-play that of the player who has just moved."""
+        last = self.rules.terminal_reward
+        return np.array([0.0, last, -last, -1.0])
 
     def start_kinds(self, first_player: FirstPlayer | None, agent_won: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How each episode starts (``_AGENT_STARTS``, ...), shape ``(n,)``.
@@ -83,9 +90,13 @@ class GameConfig:
             return np.where(agent_won, _OPPONENT_STARTS, _AGENT_STARTS)
         return np.full(len(agent_won), _START_KIND_OF[first_player])
 
+    def next_start_kinds(self, status: NDArray[np.int64]) -> NDArray[np.int64]:
+        """How the episodes after finished games of some status start, shape ``(n,)``."""
+        return self.start_kinds(self.first_player, self.rewards[status] > 0)
+
 
 class Dynamics(ABC):
-    """Batched transitions, observations and rewards. The first axis of every array is the environment.
+    """Batched transitions and observations. The first axis of every array is the environment.
 
     Attributes:
         is_stochastic: Whether ``opponent_step`` draws numbers: there is an opponent, or a random start.
@@ -93,7 +104,7 @@ class Dynamics(ABC):
 
     def __init__(self, config: GameConfig) -> None:
         self.config, self.rules = config, config.rules
-        self.is_stochastic = config.policy is not None or config.random_start
+        self.is_stochastic = config.opponent is not None or config.random_start
 
     @abstractmethod
     def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
@@ -124,6 +135,10 @@ class Dynamics(ABC):
     def heaps(self, states: States) -> NDArray[np.int64]:
         """The positions: a new array of shape ``(n, n_heaps)``."""
 
+    def observations(self, states: States) -> NDArray[Any]:
+        """The encoded positions: a new array, one observation for each state."""
+        return self.config.encoding(self.heaps(states))
+
     @abstractmethod
     def status(self, states: States) -> NDArray[np.int64]:
         """The status of each game, shape ``(n,)``, possibly a view. Its value for reset states has no meaning."""
@@ -131,17 +146,6 @@ class Dynamics(ABC):
     @abstractmethod
     def masks(self, states: States) -> NDArray[np.int8]:
         """The action masks, all ones for finished games: a new array of shape ``(n, n_actions)``."""
-
-    @abstractmethod
-    def rewards(self, states: States) -> NDArray[np.float64]:
-        """The reward of the last step, shape ``(n,)``: nonzero exactly in finished games.
-
-        It is the agent's; in self-play that of the player who has just moved.
-        """
-
-    @abstractmethod
-    def is_illegal(self, states: States) -> NDArray[np.bool_]:
-        """Whether each game has ended by an illegal action, shape ``(n,)``."""
 
     def mask_rows(self, states: States) -> list[NDArray[np.int8]]:
         """The action masks as a list of read-only arrays of shape ``(n_actions,)``, in small games shared."""
@@ -171,14 +175,17 @@ class TabularDynamics(Dynamics):
             np.int64 if has_agent_table else np.min_scalar_type(max(rules.heaps))
         )  # saves memory in large games
         self._heaps = np.tile(rules.all_positions().astype(dtype), (2, 1))
+        self._observations: NDArray[Any] | None = None  # None where they are computed
+        if config.encoding is as_encoding("heaps", rules):
+            self._observations = self._heaps
+        elif n * math.prod(config.encoding.space.shape or ()) <= _MAX_OBSERVATION_ENTRIES:
+            self._observations = config.encoding(self._heaps.astype(np.int64))
         self._masks = np.tile(finished_mask(rules), (2 * n, 1))
         for rows in chunks(rules, n - 1, start=1):
             self._masks[rows] = rules.action_mask(self._heaps[rows])
         self._status = np.full(2 * n + len(_START_KINDS), PLAYING)
         self._status[n + 1 : 2 * n] = ILLEGAL_ACTION
         self._status[[0, n]] = AGENT_TOOK_LAST, OPPONENT_TOOK_LAST
-        self._is_illegal = self._status == ILLEGAL_ACTION
-        self._rewards = _rewards_by_status(rules)[self._status]
         if self.is_stochastic:
             self._tabulate_opponent()
         self._mask_rows: NDArray[np.object_] | None = None  # made at the first call of mask_rows
@@ -198,10 +205,11 @@ class TabularDynamics(Dynamics):
         n, config = self._n, self.config
         playing, finished, full = np.arange(1, n), np.arange(n, 2 * n), n - 1
         number, successors = np.ones_like(playing), playing
-        if is_built_in(config.policy):
-            parts = [self._opponent_successors(config.policy, playing[rows]) for rows in chunks(self.rules, n - 1)]
+        policy, openings = (config.opponent.policy, config.opponent.openings) if config.opponent else (None, ())
+        if is_built_in(policy):
+            parts = [self._opponent_successors(policy, playing[rows]) for rows in chunks(self.rules, n - 1)]
             number, successors = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-        opened = [full - self.rules.offsets[action] for action in config.opening_actions]
+        opened = [full - self.rules.offsets[action] for action in openings]
         anywhere: Any = playing if config.random_start else []
         by_start: list[Any] = [
             [full],
@@ -246,10 +254,9 @@ class TabularDynamics(Dynamics):
         is_illegal = self._masks.reshape(-1).take(states * self._n_actions + actions) == 0
         if is_illegal.any():
             after[is_illegal] = states[is_illegal] + self._n
-        rewards = self._rewards.take(states)
-        finished = rewards.nonzero()[0]
-        starts = self.config.start_kinds(self.config.first_player, rewards[finished] > 0)
-        after[finished] = self.reset_states(starts)
+        status = self.status(states)
+        finished = (status != PLAYING).nonzero()[0]
+        after[finished] = self.reset_states(self.config.next_start_kinds(status[finished]))
         return after
 
     def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:  # noqa: ARG002
@@ -261,6 +268,12 @@ class TabularDynamics(Dynamics):
 
     def heaps(self, states: States) -> NDArray[np.int64]:
         return self._heaps.take(states, axis=0).astype(np.int64, copy=False)
+
+    def observations(self, states: States) -> NDArray[Any]:
+        if self._observations is None:
+            return super().observations(states)
+        dtype = self.config.encoding.space.dtype
+        return self._observations.take(states, axis=0).astype(dtype, copy=False)
 
     def status(self, states: States) -> NDArray[np.int64]:
         status: NDArray[np.int64] = self._status.take(states)
@@ -277,14 +290,6 @@ class TabularDynamics(Dynamics):
             self._mask_rows = np.fromiter(rows, dtype=object, count=len(rows))
         return cast("list[NDArray[np.int8]]", self._mask_rows.take(states).tolist())
 
-    def rewards(self, states: States) -> NDArray[np.float64]:
-        rewards: NDArray[np.float64] = self._rewards.take(states)
-        return rewards
-
-    def is_illegal(self, states: States) -> NDArray[np.bool_]:
-        is_illegal: NDArray[np.bool_] = self._is_illegal.take(states)
-        return is_illegal
-
 
 class DirectDynamics(Dynamics):
     """The dynamics of any game and any opponent, computed from the rules.
@@ -296,9 +301,9 @@ class DirectDynamics(Dynamics):
 
     def __init__(self, config: GameConfig) -> None:
         super().__init__(config)
-        self._rewards = _rewards_by_status(self.rules)
         self._opening_mask = np.zeros(self.rules.n_actions, dtype=np.int8)
-        self._opening_mask[list(config.opening_actions)] = 1
+        if config.opponent is not None:
+            self._opening_mask[list(config.opponent.openings)] = 1
 
     def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
         return np.column_stack([heaps, status])
@@ -314,8 +319,7 @@ class DirectDynamics(Dynamics):
         self._apply(after, moving, actions[moving], AGENT_TOOK_LAST)
         after[~is_legal, -1] = ILLEGAL_ACTION
         finished = np.flatnonzero(~is_playing)
-        agent_won = self.rewards(states[finished]) > 0
-        after[finished] = self.reset_states(self.config.start_kinds(self.config.first_player, agent_won))
+        after[finished] = self.reset_states(self.config.next_start_kinds(states[finished, -1]))
         return after
 
     def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:
@@ -331,7 +335,7 @@ class DirectDynamics(Dynamics):
             either = status == self._RESET + _EITHER_STARTS
             opponent_moves |= (status == self._RESET + _OPPONENT_STARTS) | (either & (draws >= 0.5))
             draws[either] = 2 * draws[either] - 1  # where the opponent starts, a uniform draw for its action
-        if self.config.policy is not None:
+        if self.config.opponent is not None:
             moving = np.flatnonzero(opponent_moves)
             for part in chunks(self.rules, len(moving)):
                 rows = moving[part]
@@ -349,19 +353,19 @@ class DirectDynamics(Dynamics):
         env_ids: NDArray[np.int64],
     ) -> NDArray[np.int64]:
         """The opponent's actions; ``opens`` says where they open an episode."""
-        policy, masks = self.config.policy, self.rules.action_mask(heaps)
+        assert self.config.opponent is not None
+        policy, masks = self.config.opponent.policy, self.rules.action_mask(heaps)
         playable = np.where(opens[:, None], self._opening_mask, masks) if opens.any() else masks
         if is_built_in(policy):
             return uniform_sample(policy.support(heaps, masks) & playable, draws)
-        assert policy is not None
         try:
-            weights = query_policy(policy, heaps, masks, "opponent") * playable
+            weights = query_opponent(policy, heaps, masks) * playable
         except InvalidPolicyOutput as error:
             env = env_ids[error.index[0]]
             raise InvalidPolicyOutput(f"environment {env}: {error}", (int(env),)) from None
         can_move = weights.any(axis=1)
         if not can_move.all():
-            reason = no_opening("first_player", "opponent", policy, self.rules)
+            reason = no_opening("first_player", "opponent", self.config.opponent.given, self.rules)
             raise ValueError(f"environment {env_ids[can_move.argmin()]}: {reason}")
         return sample(weights, generator)
 
@@ -384,13 +388,6 @@ class DirectDynamics(Dynamics):
         masks[self.status(states) != PLAYING] = finished_mask(self.rules)
         return masks
 
-    def rewards(self, states: States) -> NDArray[np.float64]:
-        return self._rewards[self.status(states)]
-
-    def is_illegal(self, states: States) -> NDArray[np.bool_]:
-        is_illegal: NDArray[np.bool_] = self.status(states) == ILLEGAL_ACTION
-        return is_illegal
-
 
 _tabular_dynamics: WeakValueDictionary[GameConfig, TabularDynamics] = WeakValueDictionary()
 """The tables of each configuration, shared by its environments and freed with the last of them."""
@@ -402,18 +399,13 @@ def make_dynamics(config: GameConfig) -> Dynamics:
     is_small = (
         rules.n_positions <= _MAX_TABLE_POSITIONS and rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES
     )
-    is_tabular = is_small and (config.policy is None or is_built_in(config.policy))
+    is_tabular = is_small and (config.opponent is None or is_built_in(config.opponent.policy))
     if not is_tabular:
         return DirectDynamics(config)
     dynamics = _tabular_dynamics.get(config)
     if dynamics is None:
         dynamics = _tabular_dynamics[config] = TabularDynamics(config)
     return dynamics
-
-
-def _rewards_by_status(rules: NimRules) -> NDArray[np.float64]:
-    """The agent's reward by status, 0 for reset states."""
-    return np.array([0.0, rules.terminal_reward, -rules.terminal_reward, -1.0, *[0.0] * len(_START_KINDS)])
 
 
 def _random_positions(rules: NimRules, number: int, generator: np.random.Generator) -> NDArray[np.int64]:

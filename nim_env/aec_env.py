@@ -12,9 +12,9 @@
 | Observation values | [0, starting heap sizes]                                                     |
 
 ### Observation space
-A dictionary: `"observation"`, the heap sizes (int64, the same for both players), and `"action_mask"`, int8, 1
-where the action is legal. The mask is all zeros for the player who is not to move, and for both players in a
-finished game.
+A dictionary: `"observation"`, the heap sizes (int64, the same for both players) or another encoding of them, and
+`"action_mask"`, int8, 1 where the action is legal. The mask is all zeros for the player who is not to move, and
+for both players in a finished game.
 
 ### Action space
 An index into `env.unwrapped.rules.moves`, as in `nim_env.gym_env.NimEnv`. A player who makes an illegal action
@@ -26,7 +26,7 @@ loses at once: −1 for that player, 0 for the other, and `infos[player]["illega
 | +1     | -1    |
 
 ### Arguments
-`heaps`, `max_take`, `misere`, `random_start`, `illegal_action` and `render_mode`, as in
+`heaps`, `max_take`, `misere`, `random_start`, `observation`, `illegal_action` and `render_mode`, as in
 `nim_env.gym_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options
 are ignored, as in PettingZoo's own environments.
 
@@ -46,10 +46,19 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env._arguments import IllegalAction
-from nim_env._position_cache import EMPTY_INDEX
-from nim_env._single_game import SingleGame
-from nim_env.rendering import FRAMES_PER_SECOND, Move, View
+from nim_env._arguments import (
+    IllegalAction,
+    checked_action,
+    checked_bool,
+    checked_choice,
+    checked_heaps,
+    checked_options,
+    illegal_move,
+)
+from nim_env._positions import Position, positions_of, random_heaps
+from nim_env.encodings import ObservationLike, as_encoding
+from nim_env.rendering import FRAMES_PER_SECOND, Display, Move, View
+from nim_env.rules import NimRules
 
 _PLAYERS = ("player_0", "player_1")
 _EPISODE_ATTRIBUTES = (
@@ -82,14 +91,15 @@ def env(**kwargs: Any) -> raw_env:
     return raw_env(**kwargs)
 
 
-class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc]  # noqa: N801  PettingZoo has no types, and names it so
+class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc]  # noqa: N801  PettingZoo has no types, and names it so
     """Two-player Nim; the module describes spaces, rewards and the options of ``reset``.
 
     Args:
         heaps: Starting heap sizes, integers of 0 or more, not all 0.
-        max_take: The most objects one move may take, 1 or more; ``None`` for no limit.
+        max_take: The maximum number of objects that one move may take, 1 or more; ``None`` for no limit.
         misere: Whether the player who takes the last object loses.
         random_start: Whether every game starts from a uniformly drawn position other than the empty one.
+        observation: ``"heaps"``, ``"one_hot"``, ``"bits"``, ``"unary"`` or an :class:`nim_env.encodings.Encoding`.
         illegal_action: What an illegal action does: ``"lose"`` ends the game as a loss, ``"raise"`` raises an
             error and leaves the game unchanged.
         render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pixels), ``"human"`` (a window) or ``None``.
@@ -102,7 +112,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             ``illegal_action="raise"``.
     """
 
-    metadata = {
+    metadata: dict[str, Any] = {
         "name": "nim_v0",
         "render_modes": ["human", "ansi", "rgb_array"],
         "render_fps": FRAMES_PER_SECOND,
@@ -116,23 +126,33 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         misere: bool = True,
         *,
         random_start: bool = False,
+        observation: ObservationLike = "heaps",
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        super().__init__(heaps, max_take, misere, random_start, illegal_action, render_mode)
-        shape = self.rules.shape
+        super().__init__()
+        self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self.random_start = checked_bool("random_start", random_start)
+        self.encoding = as_encoding(observation, rules)
+        self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
+        self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        self._display = Display(self.render_mode)
+        self._n_actions = rules.n_actions
+        self._positions = positions_of(rules, self.encoding)
+        self._position: Position | None = None  # None before the first reset
+        self._is_over = False
         self.possible_agents = list(_PLAYERS)
         self.observation_spaces = {
             player: Dict(
                 {
-                    "observation": MultiDiscrete(np.array(shape)),
+                    "observation": self.encoding.space,
                     "action_mask": Box(0, 1, (self._n_actions,), np.int8),
                 }
             )
             for player in _PLAYERS
         }
         self.action_spaces = {player: Discrete(self._n_actions) for player in _PLAYERS}
-        self.state_space = MultiDiscrete(np.array([*shape, 2]))
+        self.state_space = MultiDiscrete(np.append(rules.shape, 2))
         self._np_random: np.random.Generator | None = None
         self._plies = 0
         self._calls = 0  # resets and steps so far; agent_iter checks that one was made
@@ -183,15 +203,14 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
             RuntimeError: ``render_mode="human"`` without a display.
         """
-        start = None if options is None else self._start_option(options)
-        if self.render_mode == "human":
-            self._open_window()
+        heaps = checked_heaps(checked_options(options).get("heaps"), self.rules)
+        self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
-        if start is None:
-            start = self._random_start(self._np_random) if self.random_start else self._full_index
-        self._index, self._is_over, self._plies = start, False, 0
-        self._last_index = start  # of the position before the last move
+        if heaps is None:
+            heaps = random_heaps(self.rules, self._np_random) if self.random_start else self.rules.heaps
+        self._position = self._last_position = self._positions[heaps]
+        self._is_over, self._plies = False, 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
         self.rewards = dict.fromkeys(_PLAYERS, 0.0)
@@ -215,8 +234,8 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             gymnasium.error.InvalidAction: ``action`` is outside the space, not None in a finished game, or illegal
                 with ``illegal_action="raise"``.
         """
-        index = self._index
-        if index is None or not self.agents:
+        position = self._position
+        if position is None or not self.agents:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
         if self._is_over:
             if action is not None:
@@ -225,20 +244,20 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             self._calls += 1
             return
         if type(action) is not int or not 0 <= action < self._n_actions:
-            action = self._checked_action(action)
+            action = checked_action(action, self._n_actions)
         mover = self.agent_selection
         other = _PLAYERS[mover == _PLAYERS[0]]
-        if not self._positions[index].legal[action]:
+        if not position.is_legal[action]:
             if self.illegal_action == "raise":
-                raise self._illegal_action_error(action, index)
+                raise InvalidAction(illegal_move(self.rules, action, position.heaps))
             self.infos[mover]["illegal_action"] = True
             self._end({mover: -1.0, other: 0.0}, winner=other)
         else:
-            self._index = after = index - self._offsets[action]
-            if after == EMPTY_INDEX:
+            self._position = after = position.after[action]
+            if after.is_empty:
                 reward = self.rules.terminal_reward
                 self._end({mover: reward, other: -reward}, winner=mover if reward > 0 else other)
-        self._last_index = index
+        self._last_position = position
         self._plies += 1
         self._calls += 1
         self.agent_selection = other
@@ -258,23 +277,23 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             agent: ``"player_0"`` or ``"player_1"``.
 
         Returns:
-            A dictionary of ``"observation"``, the heap sizes, int64 of shape ``(n_heaps,)``, and
-            ``"action_mask"``, int8 of shape ``(n_actions,)``, all zeros unless the player is to move.
+            A dictionary of ``"observation"``, the encoded heap sizes, and ``"action_mask"``, int8 of shape
+            ``(n_actions,)``, all zeros unless the player is to move.
 
         Raises:
             gymnasium.error.ResetNeeded: There is no game yet.
             ValueError: ``agent`` is not a player.
         """
-        if self._index is None:
+        if self._position is None:
             raise ResetNeeded("there is nothing to observe before reset(); call reset() first")
-        position = self._positions[self._index]
+        position = self._position
         if agent == self.agent_selection and not self._is_over:
             mask = position.action_mask.copy()
         elif agent in _PLAYERS:
             mask = np.zeros(self._n_actions, dtype=np.int8)
         else:
             raise ValueError(f"agent must be one of {_PLAYERS}; got {agent!r}")
-        return {"observation": position.heaps.copy(), "action_mask": mask}
+        return {"observation": position.observation.copy(), "action_mask": mask}
 
     def last(
         self, observe: bool = True
@@ -291,7 +310,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         Raises:
             gymnasium.error.ResetNeeded: There is no game yet, or both players have been removed.
         """
-        if self._index is None or not self.agents:
+        if self._position is None or not self.agents:
             raise ResetNeeded("there is no player to move: call reset() first, and again when a game is over")
         agent = self.agent_selection
         return (
@@ -306,7 +325,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         """Iterates over the player to move, until both players are removed.
 
         Args:
-            max_iter: The most players to yield.
+            max_iter: The maximum number of players to yield.
 
         Returns:
             An iterator over ``agent_selection``.
@@ -315,7 +334,7 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
             gymnasium.error.ResetNeeded: There is no game yet.
             AssertionError: The loop called neither ``step`` nor ``reset`` since the last player was yielded.
         """
-        if self._index is None:
+        if self._position is None:
             raise ResetNeeded("there is no player to iterate over before reset(); call reset() first")
         return self._agent_iter(max_iter)
 
@@ -336,13 +355,33 @@ class raw_env(SingleGame, AECEnv[str, dict[str, NDArray[Any]], int]):  # type: i
         Raises:
             gymnasium.error.ResetNeeded: There is no game yet.
         """
-        if self._index is None:
+        if self._position is None:
             raise ResetNeeded("there is no state before reset(); call reset() first")
-        return np.append(self._positions[self._index].heaps, self._plies % 2)
+        return np.append(self._position.heaps, self._plies % 2)
+
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The position in the form of ``render_mode``; a warning and None without one.
+
+        Returns:
+            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``. ``"human"``: None;
+            the window, which ``reset`` and ``step`` update, is drawn again.
+
+        Raises:
+            gymnasium.error.ResetNeeded: The environment was not reset yet.
+            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
+            RuntimeError: ``"human"`` without a display.
+        """
+        if self._position is None:
+            raise ResetNeeded("there is nothing to render before reset(); call reset() first")
+        return self._display.render(self._view())
+
+    def close(self) -> None:
+        """Closes the window of ``render_mode="human"``; the next frame opens another."""
+        self._display.close()
 
     def _view(self) -> View:
-        assert self._index is not None
-        heaps, before = self._heaps(self._index), self._heaps(self._last_index)
+        assert self._position is not None
+        heaps, before = self._position.heaps, self._last_position.heaps
         to_play = self._plies % 2
         player = _PLAYERS.index(self._winner) if self._is_over else to_play
         moves = [Move(1 - to_play, before, heaps)] if before != heaps else []

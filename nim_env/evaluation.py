@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
 from nim_env._chunks import chunks
-from nim_env.policies import Policy, PolicyLike, as_policy, query_policy, sample
+from nim_env.policies import Policy, PolicyLike, as_policy, query_opponent, query_policy, sample
 from nim_env.rules import NimRules, as_integer, check_rules
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
@@ -185,7 +185,7 @@ def win_probability(
         sweep.update(
             batch,
             query_policy(players[0], batch.heaps, batch.action_mask),
-            query_policy(players[1], batch.heaps, batch.action_mask, "opponent"),
+            query_opponent(players[1], batch.heaps, batch.action_mask),
         )
     probability = sweep.result(moves_first)[rules.index(start)]
     return float(probability) if heaps is None else probability
@@ -448,12 +448,12 @@ def _winners(
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     movers, winners = movers.copy(), np.full(len(movers), -1)
     while (playing := winners < 0).any():
-        for player, name in enumerate(("policy", "opponent")):
+        for player, query in enumerate((query_policy, query_opponent)):
             games = np.flatnonzero(playing & (movers == player))
             if not len(games):
                 continue
             observation, mask = heaps[games], rules.action_mask(heaps[games])
-            probabilities = query_policy(players[player], observation, mask, name)
+            probabilities = query(players[player], observation, mask)
             heaps[games] = rules.apply(observation, sample(probabilities, generator))
             over = games[rules.is_over(heaps[games])]
             winners[over] = player if rules.terminal_reward > 0 else 1 - player

@@ -7,18 +7,34 @@ from typing import Any
 
 import numpy as np
 from gymnasium import Env
-from gymnasium.error import ResetNeeded
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from nim_env._arguments import FirstPlayer, IllegalAction, OpponentArguments, finished_mask, no_opening
-from nim_env._position_cache import EMPTY_INDEX, support_cache
-from nim_env._single_game import SingleGame
-from nim_env.policies import PolicyLike, is_built_in, query_policy, sample
-from nim_env.rendering import FRAMES_PER_SECOND, View, view_of
+from nim_env._arguments import (
+    FirstPlayer,
+    IllegalAction,
+    as_opponent,
+    check_opening,
+    checked_action,
+    checked_bool,
+    checked_choice,
+    checked_first_player,
+    checked_heaps,
+    checked_options,
+    finished_mask,
+    illegal_move,
+    new_opponent,
+    no_opening,
+)
+from nim_env._positions import Position, positions_of, random_heaps
+from nim_env.encodings import ObservationLike, as_encoding
+from nim_env.policies import PolicyLike, is_built_in, query_opponent, sample
+from nim_env.rendering import FRAMES_PER_SECOND, Display, View, view_of
+from nim_env.rules import NimRules
 
 
-class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
+class NimEnv(Env[NDArray[Any], np.int64]):
     """The game of Nim against an opponent, or in self-play.
 
     ## Description
@@ -40,7 +56,8 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
     arrays. 1.0 and True are not actions.
 
     ## Observation space
-    ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``.
+    ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``. The argument ``observation`` changes
+    it, see :mod:`nim_env.encodings`.
 
     ## Action mask
     ``info["action_mask"]``, and ``env.unwrapped.action_masks()``: int8, shape ``(n_actions,)``, 1 where the
@@ -74,7 +91,7 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
     ```
 
     - ``heaps`` = ``(1, 3, 5, 7)``: starting heap sizes.
-    - ``max_take`` = ``None``: the most objects one move may take; ``None`` for no limit.
+    - ``max_take`` = ``None``: the maximum number of objects that one move may take; ``None`` for no limit.
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
       ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
@@ -83,6 +100,8 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
       episode after a seed, then the loser of the last game). Not allowed in self-play.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
       empty one ("exploring starts").
+    - ``observation`` = ``"heaps"``: or ``"one_hot"``, ``"bits"``, ``"unary"``, or an
+      :class:`nim_env.encodings.Encoding`. The opponent always gets heap sizes.
     - ``illegal_action`` = ``"lose"``: or ``"raise"``, which raises an error and leaves the game unchanged.
     - ``render_mode`` = ``None``: or ``"ansi"`` (text), ``"rgb_array"`` (pixels), or ``"human"`` (a window that
       ``reset`` and ``step`` update, two frames a second). The last two need pygame.
@@ -91,9 +110,10 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
     ``first_player``, both for one episode.
 
     ## Errors
-    ``TypeError`` and ``ValueError`` for wrong arguments and for an opponent that returns anything but a legal
-    action; ``gymnasium.error.InvalidAction`` for an action outside the space; ``gymnasium.error.ResetNeeded`` for
-    a step before ``reset`` or after the end. The game is unchanged after any of them.
+    ``TypeError`` and ``ValueError`` for wrong arguments; ``nim_env.policies.InvalidPolicyOutput``, which is a
+    ``ValueError``, for an opponent that returns anything but a legal action; ``gymnasium.error.InvalidAction`` for
+    an action outside the space; ``gymnasium.error.ResetNeeded`` for a step before ``reset`` or after the end. The
+    game is unchanged after any of them.
 
     ## Version history
     - v0: initial version.
@@ -110,40 +130,64 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
         opponent: PolicyLike | None = "random",
         first_player: FirstPlayer | None = None,
         random_start: bool = False,
+        observation: ObservationLike = "heaps",
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        super().__init__(
-            heaps,
-            max_take,
-            misere,
-            random_start,
-            illegal_action,
-            render_mode,
-            opponent=opponent,
-            first_player=first_player,
-        )
-        self.observation_space = MultiDiscrete(np.array(self.rules.shape))
-        self.action_space = Discrete(self._n_actions)
-        self._terminal_reward = self.rules.terminal_reward
-        self._finished_mask = finished_mask(self.rules)
-        self._prepare_opponent()
+        self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self.random_start = checked_bool("random_start", random_start)
+        self.encoding = as_encoding(observation, rules)
+        self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
+        self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        self._display = Display(self.render_mode)
+        self._opponent = None if opponent is None else as_opponent(opponent, rules)
+        self.first_player = checked_first_player(first_player, self._opponent)
+        if not self.random_start:
+            check_opening(self.first_player, self._opponent, rules)
+        self.observation_space = self.encoding.space
+        self.action_space = Discrete(rules.n_actions)
+        self._n_actions, self._terminal_reward = rules.n_actions, rules.terminal_reward
+        self._finished_mask = finished_mask(rules)
+        self._positions = positions_of(rules, self.encoding)
+        self._find_replies()
+        self._position: Position | None = None  # None before the first reset
+        self._last_positions: tuple[Position, Position]  # that the agent moved from, and that its move led to
+        self._is_over = False
         self._to_play = 0
-        self._agent_won: bool | None = None  # the last finished game; None before the first
-        self._last_positions: tuple[int, int]  # that the agent moved from, and that its move led to
+        self._agent_won = False  # the last finished game
 
-    def _prepare_opponent(self) -> None:
-        policy = self._policy
-        self._support = support_cache(self.rules, policy) if is_built_in(policy) else None
-        self._opening_actions = tuple(np.flatnonzero(self._opening_mask).tolist())
+    def _find_replies(self) -> None:
+        policy = None if self._opponent is None else self._opponent.policy
+        self._replies = self._positions.replies_of(policy) if is_built_in(policy) else None
 
-    def set_opponent(self, opponent: PolicyLike) -> None:  # noqa: D102  inherits its docstring
-        super().set_opponent(opponent)
-        self._prepare_opponent()
+    @property
+    def opponent(self) -> PolicyLike | None:
+        """The opponent as it was given, ``None`` in self-play. :meth:`set_opponent` changes it."""
+        return None if self._opponent is None else self._opponent.given
+
+    def set_opponent(self, opponent: PolicyLike) -> None:
+        """Changes the opponent. It makes all moves from now on, also in games in progress.
+
+        A wrapped environment offers it as ``env.unwrapped.set_opponent``, and a ``VecEnv`` of Stable-Baselines3 by
+        ``env_method("set_opponent", policy)``.
+
+        Args:
+            opponent: As in the constructor, but not ``None``.
+
+        Raises:
+            TypeError: ``opponent`` is not a policy.
+            ValueError: The opponent is unknown, was made for another game, or cannot open the game although
+                ``first_player`` lets it; or the environment is one of self-play. Nothing has changed then.
+        """
+        changed = new_opponent(self._opponent, opponent, self.rules)
+        if not self.random_start:
+            check_opening(self.first_player, changed, self.rules)
+        self._opponent = changed
+        self._find_replies()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts an episode.
 
         Args:
@@ -152,7 +196,7 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
             options: ``heaps``, the position to start from, and ``first_player``, for this episode only.
 
         Returns:
-            The observation, int64 of shape ``(n_heaps,)``, and the info.
+            The observation, an element of ``observation_space``, and the info.
 
         Raises:
             TypeError: ``options`` is not a dictionary, or its heaps are not integers.
@@ -160,68 +204,64 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
             gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
             RuntimeError: ``render_mode="human"`` without a display.
         """
-        start, first_player = self._checked_options(options)
-        if self.render_mode == "human":
-            self._open_window()
+        heaps, first_player = self._checked_options(options)
+        self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # created here at the latest, so that copies draw the same numbers
-        agent_won = self._agent_won if seed is None else None
-        before = start
-        if start is None:
-            start = before = self._random_start(generator) if self.random_start else self._full_index
-            if not self.random_start and self._opponent_starts(first_player, agent_won, generator):
-                start -= self._offsets[self._opening_action()]
-        assert before is not None
-        self._index, self._is_over, self._to_play, self._agent_won = start, False, 0, agent_won
-        self._last_positions = before, before
+        agent_won = self._agent_won and seed is None
+        if heaps is None and self.random_start:
+            heaps = random_heaps(self.rules, generator)
+        position = start = self._positions[heaps or self.rules.heaps]
+        if heaps is None and self._opponent_starts(first_player, agent_won):
+            position = start.after[self._opening_action(start)]
+        self._position, self._last_positions = position, (start, start)
+        self._is_over, self._to_play, self._agent_won = False, 0, agent_won
         if self.render_mode == "human":
             self.render()
-        return self._get_obs(), self._get_info(illegal_action=False)
+        return position.observation.copy(), self._get_info(illegal_action=False)
 
-    def step(self, action: Any) -> tuple[NDArray[np.int64], float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         """Plays ``action`` and, unless the game is over or in self-play, the opponent's reply.
 
         Args:
             action: An integer of the action space.
 
         Returns:
-            Observation (int64, shape ``(n_heaps,)``), reward, terminated, truncated (always False), info.
+            Observation (an element of ``observation_space``), reward, terminated, truncated (always False), info.
 
         Raises:
             gymnasium.error.ResetNeeded: The environment was not reset, or the game is over.
             gymnasium.error.InvalidAction: ``action`` is outside the space, or illegal with
                 ``illegal_action="raise"``.
-            TypeError, ValueError: The opponent returned anything but a legal action.
+            nim_env.policies.InvalidPolicyOutput: The opponent returned anything but a legal action.
         """
-        index = self._index
-        if index is None or self._is_over:
+        position = self._position
+        if position is None or self._is_over:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
         if type(action) is not int or not 0 <= action < self._n_actions:
-            action = self._checked_action(action)
-        before = between = index
-        illegal = not self._positions[index].legal[action]
+            action = checked_action(action, self._n_actions)
+        before = between = position
+        reward, illegal = 0.0, not position.is_legal[action]
         if illegal:
             if self.illegal_action == "raise":
-                raise self._illegal_action_error(action, index)
-            reward, terminated = -1.0, True
+                raise InvalidAction(illegal_move(self.rules, action, position.heaps))
+            reward = -1.0
         else:
-            reward, terminated = 0.0, False
-            index -= self._offsets[action]
-            between = index
-            if index == EMPTY_INDEX:
-                reward, terminated = self._terminal_reward, True
-            elif self._policy is not None:
-                index -= self._offsets[self._opponent_action(index)]
-                if index == EMPTY_INDEX:
-                    reward, terminated = -self._terminal_reward, True
-        self._index, self._is_over = index, terminated
-        self._last_positions = before, between
+            position = between = position.after[action]
+            if position.is_empty:
+                reward = self._terminal_reward
+            elif self._opponent is not None:
+                position = position.after[self._opponent_action(position)]
+                if position.is_empty:
+                    reward = -self._terminal_reward
+        terminated = illegal or position.is_empty
+        self._position, self._last_positions, self._is_over = position, (before, between), terminated
         self._to_play ^= 1
         if terminated:
             self._agent_won = reward > 0
         if self.render_mode == "human":
             self.render()
-        return self._get_obs(), reward, terminated, False, self._get_info(illegal)
+        return position.observation.copy(), reward, terminated, False, self._get_info(illegal)
 
     def action_masks(self) -> NDArray[np.int8]:
         """The legal actions.
@@ -234,66 +274,80 @@ class NimEnv(SingleGame, OpponentArguments, Env[NDArray[np.int64], np.int64]):
         Raises:
             gymnasium.error.ResetNeeded: The environment was not reset yet.
         """
-        if self._index is None:
+        if self._position is None:
             raise ResetNeeded("there is no action mask before reset(); call reset() first")
-        return (self._finished_mask if self._is_over else self._positions[self._index].action_mask).copy()
+        return (self._finished_mask if self._is_over else self._position.action_mask).copy()
 
-    def _get_obs(self) -> NDArray[np.int64]:
-        return self._positions[self._index].heaps.copy()  # type: ignore[index]  # it is called after reset
+    def render(self) -> str | NDArray[np.uint8] | None:
+        """The position in the form of ``render_mode``; a warning and None without one.
+
+        Returns:
+            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``. ``"human"``: None;
+            the window, which ``reset`` and ``step`` update, is drawn again.
+
+        Raises:
+            gymnasium.error.ResetNeeded: The environment was not reset yet.
+            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
+            RuntimeError: ``"human"`` without a display.
+        """
+        if self._position is None:
+            raise ResetNeeded("there is nothing to render before reset(); call reset() first")
+        return self._display.render(self._view())
+
+    def close(self) -> None:
+        """Closes the window of ``render_mode="human"``; the next frame opens another."""
+        self._display.close()
 
     def _get_info(self, illegal_action: bool) -> dict[str, Any]:
         info = {"action_mask": self.action_masks(), "illegal_action": illegal_action}
-        if self._policy is None:
+        if self._opponent is None:
             info["to_play"] = self._to_play
         return info
 
     def _view(self) -> View:
-        assert self._index is not None
-        heaps, *last_positions = (self._heaps(index) for index in (self._index, *self._last_positions))
-        to_play = self._to_play if self._policy is None else None
-        return view_of(heaps, self.rules.heaps, last_positions, to_play, self._is_over, self._agent_won is True)
+        assert self._position is not None
+        last_positions = [position.heaps for position in self._last_positions]
+        to_play = self._to_play if self._opponent is None else None
+        return view_of(
+            self._position.heaps, self.rules.heaps, last_positions, to_play, self._is_over, self._agent_won
+        )
 
-    def _opponent_starts(
-        self, first_player: FirstPlayer | None, agent_won: bool | None, generator: np.random.Generator
-    ) -> bool:
+    def _opponent_starts(self, first_player: FirstPlayer | None, agent_won: bool) -> bool:
         if first_player == "random":
-            return bool(generator.random() < 0.5)
-        return first_player == "opponent" or (first_player == "loser" and agent_won is True)
+            return bool(self.np_random.random() < 0.5)
+        return first_player == "opponent" or (first_player == "loser" and agent_won)
 
-    def _opponent_action(self, index: int) -> int:
+    def _opponent_action(self, position: Position) -> int:
         """The opponent's action in an unfinished position."""
-        if self._support is not None:
-            actions = self._support[index]
-            return actions[int(self.np_random.random() * len(actions))]
-        return int(sample(self._opponent_probabilities(index), self.np_random))
+        if self._replies is None:
+            return int(sample(self._opponent_probabilities(position), self.np_random))
+        actions = self._replies[position]
+        return actions[int(self.np_random.random() * len(actions))]
 
-    def _opening_action(self) -> int:
+    def _opening_action(self, start: Position) -> int:
         """The opponent's action from the full heaps, among those that do not end the game."""
-        if self._support is not None:
-            actions = self._opening_actions
-            return actions[int(self.np_random.random() * len(actions))]
-        probabilities = self._opponent_probabilities(self._full_index) * self._opening_mask
+        assert self._opponent is not None
+        openings = self._opponent.openings
+        if self._replies is not None:
+            return openings[int(self.np_random.random() * len(openings))]
+        probabilities = np.zeros(self._n_actions)
+        probabilities[list(openings)] = self._opponent_probabilities(start)[list(openings)]
         if not probabilities.any():
             raise no_opening("first_player", "opponent", self.opponent, self.rules)
         return int(sample(probabilities, self.np_random))
 
-    def _opponent_probabilities(self, index: int) -> NDArray[np.float64]:
-        assert self._policy is not None
-        position = self._positions[index]
-        return query_policy(self._policy, position.heaps, position.action_mask, "opponent")
+    def _opponent_probabilities(self, position: Position) -> NDArray[np.float64]:
+        assert self._opponent is not None
+        return query_opponent(self._opponent.policy, np.array(position.heaps), position.action_mask)
 
-    def _checked_options(self, options: dict[str, Any] | None) -> tuple[int | None, FirstPlayer | None]:
-        """The index of the position to start from, if given, and the player who starts."""
-        if options is None:
-            return None, self.first_player
-        start = self._start_option(options)
-        for key in options:
-            if key not in ("heaps", "first_player"):
-                raise ValueError(f'options may hold "heaps" and "first_player"; got {key!r}')
-        first_player = self.first_player
-        if options.get("first_player") is not None:
-            name = 'options["first_player"]'
-            first_player = self._checked_first_player(options["first_player"], name)
-            if start is None and not self.random_start:
-                self._check_opening(name, first_player, self.opponent, self._opening_mask)
-        return start, first_player
+    def _checked_options(self, options: Any) -> tuple[tuple[int, ...] | None, FirstPlayer | None]:
+        """The position to start from, if given, and the player who starts."""
+        options = checked_options(options, ("heaps", "first_player"))
+        heaps = checked_heaps(options.get("heaps"), self.rules)
+        if options.get("first_player") is None:
+            return heaps, self.first_player
+        name = 'options["first_player"]'
+        first_player = checked_first_player(options["first_player"], self._opponent, name)
+        if heaps is None and not self.random_start:
+            check_opening(first_player, self._opponent, self.rules, name)
+        return heaps, first_player

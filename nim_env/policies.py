@@ -2,12 +2,12 @@
 
 A policy has one method, ``action_probabilities(observation, action_mask)``. It takes observations of shape
 ``(..., n_heaps)`` and masks of shape ``(..., n_actions)`` and returns probabilities of shape ``(..., n_actions)``.
-It is never asked about a finished game.
+It is never queried on a finished game.
 
 Where a function or an environment takes a policy, it takes a name (``"random"``, ``"take-N"``, ``"expert"``), an
 object with ``action_probabilities``, or a callable ``(observation, action_mask) -> action``. A callable gets one
-position, shapes ``(n_heaps,)`` and ``(n_actions,)``, and is called once for each. :func:`batched` makes a policy
-of a function on batches.
+position, shapes ``(n_heaps,)`` and ``(n_actions,)``, and is called once for each. :func:`batched` wraps a function
+on batches as a policy.
 """
 
 from __future__ import annotations
@@ -16,55 +16,55 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import islice
-from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
+from gymnasium import Space
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
 from nim_env._chunks import chunks
+from nim_env._queries import (
+    EncodedPolicy,
+    FunctionPolicy,
+    InvalidPolicyOutput,
+    Policy,
+    batched,
+    batched_by_position,
+    query_opponent,
+    query_policy,
+    sample,
+    uniform_sample,
+)
 from nim_env.rules import NimRules, as_integer, check_rules
 
+__all__ = [
+    "EncodedPolicy",
+    "ExpertPolicy",
+    "FunctionPolicy",
+    "InvalidPolicyOutput",
+    "MixturePolicy",
+    "Policy",
+    "PolicyLike",
+    "RandomPolicy",
+    "TabularPolicy",
+    "TakePolicy",
+    "UniformPolicy",
+    "as_policy",
+    "batched",
+    "batched_by_position",
+    "is_built_in",
+    "query_opponent",
+    "query_policy",
+    "sample",
+    "tabulate",
+    "uniform_sample",
+]
+
 _MAX_TABLE_ENTRIES = 100_000_000  # of tabulate: 400 MB
-_TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy
-
-
-@runtime_checkable
-class Policy(Protocol):
-    """Anything with ``action_probabilities``: the policies of this module, an agent, or your own class."""
-
-    def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
-        """The probability of each action.
-
-        Args:
-            observation: Heap sizes of unfinished positions, int64 of shape ``(..., n_heaps)``.
-            action_mask: Their legal actions, int8 of shape ``(..., n_actions)``.
-
-        Returns:
-            Numbers of shape ``(..., n_actions)``, in each position a distribution over its legal actions.
-        """
-        ...
-
 
 PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
 """A name, an object with ``action_probabilities``, or a callable on one position."""
-
-
-class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gymnasium.error.InvalidAction does
-    """A policy returned something that is not a legal action or not a distribution over legal actions.
-
-    Args:
-        message: The error message.
-        index: The value of the attribute.
-
-    Attributes:
-        index: The index of the first such position in the batch; ``()`` for a single position.
-    """
-
-    def __init__(self, message: str, index: tuple[int, ...]) -> None:
-        super().__init__(message)
-        self.index = index
 
 
 class UniformPolicy(ABC):
@@ -236,7 +236,7 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 
     Args:
         rules: The game.
-        policy: The policy. It is asked about each position once.
+        policy: The policy. It is queried on each position once.
 
     Returns:
         The table, whose ``probabilities`` are float32 of shape ``(n_positions, n_actions)``.
@@ -246,7 +246,7 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
         ValueError: The table would have more than 100 million entries, ``policy`` is unknown or was made for
             another game, or it returns anything but a distribution over legal actions.
     """
-    asked = as_policy(policy, rules)
+    player = as_policy(policy, rules)
     if rules.n_positions * rules.n_actions > _MAX_TABLE_ENTRIES:
         raise ValueError(
             f"the table of {rules} would have more than {_MAX_TABLE_ENTRIES:,} entries; use a smaller game"
@@ -254,7 +254,7 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
     heaps = rules.all_positions()
     table = np.zeros((len(heaps), rules.n_actions), dtype=np.float32)
     for rows in chunks(rules, len(heaps) - 1, start=1):
-        table[rows] = query_policy(asked, heaps[rows], rules.action_mask(heaps[rows]))
+        table[rows] = query_policy(player, heaps[rows], rules.action_mask(heaps[rows]))
     return TabularPolicy(rules, table)
 
 
@@ -267,7 +267,7 @@ class MixturePolicy:
     Args:
         rules: The game.
         policies: The first members.
-        max_size: The most members. :meth:`add` removes the oldest beyond it. ``None`` for no limit.
+        max_size: The maximum number of members. :meth:`add` removes the oldest beyond it. ``None`` for no limit.
 
     Attributes:
         policies: The members, the oldest first.
@@ -319,100 +319,6 @@ class MixturePolicy:
         return total / len(self.policies)
 
 
-class FunctionPolicy:
-    """A function ``(observations, action_masks) -> actions`` on batches as a policy; :func:`batched` makes one.
-
-    Args:
-        function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
-            legal actions, integers.
-        name: The argument to name in an error.
-    """
-
-    def __init__(self, function: Callable[[Any, Any], Any], name: str = "policy") -> None:
-        self.function, self.name = function, name
-
-    def __repr__(self) -> str:
-        return f"FunctionPolicy({getattr(self.function, '__name__', self.function)})"
-
-    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Probability 1 for the function's actions, 0 for all others.
-
-        Args:
-            observation: Heap sizes of unfinished positions, shape ``(..., n_heaps)``.
-            action_mask: Their legal actions, shape ``(..., n_actions)``.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            TypeError: The function returns anything but integers.
-            InvalidPolicyOutput: It returns the wrong number of actions, or an illegal one.
-        """
-        heaps, mask = np.array(observation), np.asarray(action_mask)
-        flat_mask = mask.reshape(-1, mask.shape[-1])
-        output = self.function(heaps.reshape(-1, heaps.shape[-1]), flat_mask.copy())
-        actions = _as_array(output)
-        if actions.dtype.kind not in "iu":
-            raise TypeError(f"{self.name} must return integer actions; got {_shortened(output)}")
-        if actions.shape != (len(flat_mask),):
-            raise InvalidPolicyOutput(
-                f"{self.name} must return one action for each position, shape {(len(flat_mask),)}; got shape "
-                f"{actions.shape}",
-                (0,) * (mask.ndim - 1),
-            )
-        chosen = np.arange(mask.shape[-1]) == actions[:, None]
-        is_legal = (chosen & (flat_mask != 0)).any(axis=-1)
-        if not is_legal.all():
-            first = int(is_legal.argmin())
-            index = next(islice(np.ndindex(mask.shape[:-1]), first, None))
-            legal = np.flatnonzero(mask[index]).tolist()
-            heaps = np.asarray(observation)[index].tolist()
-            raise InvalidPolicyOutput(
-                f"{self.name} returned action {actions[first]} at heaps {heaps}; legal are {legal}", index
-            )
-        probabilities: NDArray[np.float64] = chosen.reshape(mask.shape).astype(np.float64)
-        return probabilities
-
-
-class _OneByOne:
-    """A function on one position as a function on batches."""
-
-    def __init__(self, function: Callable[[Any, Any], Any], name: str) -> None:
-        self.function, self.name = function, name
-        self.__name__ = getattr(function, "__name__", repr(function))
-
-    def __call__(self, observations: NDArray[Any], action_masks: NDArray[Any]) -> list[int]:
-        outputs = [self.function(*position) for position in zip(observations, action_masks, strict=True)]
-        try:
-            return [as_integer("action", output) for output in outputs]
-        except TypeError as error:
-            is_array = any(isinstance(output, list | tuple | np.ndarray) for output in outputs)
-            hint = ". Wrap a function on batches with nim_env.policies.batched" if is_array else ""
-            raise TypeError(f"{self.name} must return an action for one position; {error}{hint}") from None
-
-
-def batched(function: Callable[[Any, Any], Any]) -> FunctionPolicy:
-    """Makes a policy of a function on batches.
-
-    Args:
-        function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
-            legal actions, an integer array of shape ``(n,)``.
-
-    Returns:
-        The policy, which calls the function once for each batch.
-
-    Raises:
-        TypeError: ``function`` is not callable.
-
-    Example:
-        >>> from nim_env.policies import batched
-        >>> largest_heap_first = batched(lambda observations, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax(1))
-    """
-    if not callable(function):
-        raise TypeError(f"function must be callable; got {function!r}")
-    return FunctionPolicy(function)
-
-
 def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
     """The policy that ``policy`` names, is or wraps.
 
@@ -422,11 +328,12 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         name: The argument to name in an error.
 
     Returns:
-        ``policy`` itself if it has ``action_probabilities``; a :class:`FunctionPolicy` is copied with ``name``.
+        ``policy`` itself if it has ``action_probabilities``.
 
     Raises:
         TypeError: ``policy`` is not a name, a policy or a callable, or ``rules`` is not a NimRules.
-        ValueError: No policy has that name, or the policy was made for another game.
+        ValueError: No policy has that name, the policy was made for another game, or it is an agent that observes
+            anything but heap sizes.
     """
     check_rules(rules)
     if isinstance(policy, str):
@@ -439,12 +346,16 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
     n_actions = getattr(getattr(policy, "action_space", None), "n", rules.n_actions)  # an agent has spaces
     if n_actions != rules.n_actions:
         raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
-    if isinstance(policy, FunctionPolicy):
-        return FunctionPolicy(policy.function, name)
+    space = getattr(policy, "observation_space", None)  # of an agent
+    if isinstance(space, Space) and space.shape != (rules.n_heaps,):
+        raise ValueError(
+            f"{name} must observe the heap sizes, shape {(rules.n_heaps,)}, but it observes {space}; pass "
+            "EncodedPolicy(policy, encoding) with the encoding it was trained on, env.unwrapped.encoding"
+        )
     if isinstance(policy, Policy):
         return policy
     if callable(policy):
-        return FunctionPolicy(_OneByOne(policy, name), name)
+        return batched_by_position(policy)
     raise TypeError(
         f"{name} must be a name, an object with action_probabilities, or a callable "
         f"(observation, action_mask) -> action; got {policy!r}"
@@ -456,82 +367,6 @@ def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
     return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)
 
 
-def query_policy(
-    policy: Policy, observation: NDArray[np.int64], action_mask: NDArray[np.int8], name: str = "policy"
-) -> NDArray[np.float64]:
-    """A policy's probabilities, validated. The policy gets copies of the arrays.
-
-    Args:
-        policy: The policy.
-        observation: Unfinished positions, shape ``(..., n_heaps)``.
-        action_mask: Their legal actions, shape ``(..., n_actions)``.
-        name: The argument to name in an error.
-
-    Returns:
-        float64 of shape ``(..., n_actions)``.
-
-    Raises:
-        TypeError: The policy returns anything but numbers.
-        InvalidPolicyOutput: The shape is wrong, or a row is negative, not finite, positive for an illegal action
-            or does not sum to 1. The message names the first such position.
-    """
-    output = policy.action_probabilities(observation.copy(), action_mask.copy())
-    probabilities = _as_array(output)
-    if probabilities.dtype.kind not in "biuf":
-        raise TypeError(f"{name} must return numbers as probabilities; got {_shortened(output)}")
-    if probabilities.shape != action_mask.shape:
-        raise InvalidPolicyOutput(
-            f"{name} must return probabilities of shape {action_mask.shape}, one for each action; got shape "
-            f"{probabilities.shape} at heaps {_formatted(observation)}",
-            (0,) * (action_mask.ndim - 1),
-        )
-    probabilities = probabilities.astype(np.float64, order="C")  # sums over rows round alike in every layout
-    checks = {
-        "a negative or undefined probability": (probabilities >= 0).all(axis=-1),
-        "a positive probability for an illegal action": ~((probabilities > 0) & (action_mask == 0)).any(axis=-1),
-        "probabilities that do not sum to 1": np.abs(probabilities.sum(axis=-1) - 1) <= _TOLERANCE,
-    }
-    for mistake, is_valid in checks.items():
-        if not np.all(is_valid):
-            index = tuple(np.argwhere(~np.asarray(is_valid))[0])
-            heaps, row = observation[index].tolist(), _formatted(probabilities[index])
-            raise InvalidPolicyOutput(f"{name} returned {mistake} at heaps {heaps}: {row}", index)
-    return probabilities
-
-
-def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draws one action from each distribution.
-
-    Args:
-        probabilities: Shape ``(..., n_actions)``. Each row may sum to any positive number.
-        generator: Its draws decide. An action of probability 0 is never drawn, whatever they are.
-
-    Returns:
-        int64 of shape ``(...)``.
-    """
-    cumulative = probabilities.cumsum(axis=-1)
-    drawn = generator.random(probabilities.shape[:-1]) * cumulative[..., -1]
-    actions: NDArray[np.int64] = (cumulative <= drawn[..., None]).sum(axis=-1)
-    return actions
-
-
-def uniform_sample(support: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Draws one action uniformly from the nonzero entries of each row.
-
-    Args:
-        support: One nonzero entry or more in each row, shape ``(n, n_actions)``.
-        draws: One number from [0, 1) for each row, shape ``(n,)``.
-
-    Returns:
-        int64 of shape ``(n,)``.
-    """
-    candidates = np.flatnonzero(support)
-    number = np.count_nonzero(support, axis=1)
-    nth = number.cumsum() - number + (draws * number).astype(np.int64)
-    actions: NDArray[np.int64] = candidates[nth] - np.arange(len(support)) * support.shape[1]
-    return actions
-
-
 def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
     if policy == "random":
         return RandomPolicy()
@@ -540,21 +375,3 @@ def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
     if take := re.fullmatch(r"take-([1-9][0-9]{0,17})", policy):
         return TakePolicy(rules, int(take[1]))
     raise ValueError(f'{name} must be "random", "expert" or "take-N" with N of 1 or more; got {policy!r}')
-
-
-def _as_array(output: Any) -> NDArray[Any]:
-    """A policy's output as an array, of dtype object where it is not a regular array."""
-    try:
-        return np.asarray(output)
-    except ValueError:
-        return np.array(None)
-
-
-def _shortened(output: Any) -> str:
-    text = " ".join(repr(output).split())
-    return text if len(text) <= 200 else f"{text[:197]}..."
-
-
-def _formatted(array: NDArray[Any]) -> str:
-    """An array on one line."""
-    return " ".join(np.array2string(array, precision=4, threshold=64, edgeitems=2).split())

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+import gymnasium
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
@@ -108,6 +109,63 @@ def view_of(
     moves = Move(mover, before, between), Move(1 - mover, between, heaps)
     player = (mover if mover_won else 1 - mover) if is_over else (to_play or 0)
     return View(heaps, sizes, names, player, is_over, [move for move in moves if move.before != move.after])
+
+
+class Display:
+    """Shows a game in a render mode.
+
+    Args:
+        render_mode: ``"ansi"``, ``"rgb_array"``, ``"human"`` or ``None``.
+
+    Raises:
+        gymnasium.error.DependencyNotInstalled: ``"human"`` without pygame.
+    """
+
+    def __init__(self, render_mode: str | None) -> None:
+        if render_mode == "human":
+            check_pygame(render_mode)
+        self.render_mode, self._has_window = render_mode, False
+
+    def open(self) -> None:
+        """Opens the window of ``"human"``.
+
+        Raises:
+            RuntimeError: There is no display.
+        """
+        if self.render_mode == "human":
+            open_window()
+            self._has_window = True
+
+    def render(self, view: View) -> str | NDArray[np.uint8] | None:
+        """Renders a view.
+
+        Args:
+            view: The game.
+
+        Returns:
+            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``. ``"human"``: None,
+            the window is drawn again. Without a render mode: None, and a warning.
+
+        Raises:
+            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
+            RuntimeError: ``"human"`` without a display.
+        """
+        if self.render_mode == "ansi":
+            return as_text(view)
+        if self.render_mode == "rgb_array":
+            return as_pixels(view)
+        if self.render_mode == "human":
+            show(view)
+            self._has_window = True
+        else:
+            gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
+        return None
+
+    def close(self) -> None:
+        """Closes the window; the next frame opens another."""
+        if self._has_window:
+            close_window()
+            self._has_window = False
 
 
 def as_text(view: View) -> str:

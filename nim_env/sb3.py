@@ -6,19 +6,15 @@ It needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
-from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation
-from nim_env._arguments import finished_mask
 from nim_env.policies import MixturePolicy, Policy, tabulate
 from nim_env.rules import NimRules
-from nim_env.vector_env import FinalStep, NimVectorEnv
 
 try:
     import torch
@@ -29,251 +25,11 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('nim_env.sb3 needs Stable-Baselines3; run pip install "nim-env[sb3]"') from error
 
-Indices = int | Iterable[int] | None
+from nim_env._sb3_vec_env import NimVecEnv
+
+__all__ = ["EvaluationCallback", "ModelPolicy", "NimVecEnv", "SelfPlayCallback"]
 
 _MAX_SNAPSHOT_ENTRIES = 2_000_000  # positions times actions of a snapshot that is stored as a table
-
-
-class NimVecEnv(VecEnv):
-    """A :class:`nim_env.vector_env.NimVectorEnv` as a Stable-Baselines3 ``VecEnv``.
-
-    For example::
-
-        import gymnasium as gym
-        from nim_env.sb3 import NimVecEnv
-        from sb3_contrib import MaskablePPO
-        from stable_baselines3.common.vec_env import VecMonitor
-
-        env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
-        MaskablePPO("MlpPolicy", VecMonitor(env)).learn(100_000)  # VecMonitor logs the episodes' returns
-
-    It behaves as ``DummyVecEnv``: rewards are float32; at the end of an episode the last observation is in
-    ``info["terminal_observation"]``, the first observation of the next episode is returned, and its info is in
-    ``reset_infos``; ``info["TimeLimit.truncated"]`` is always there. ``env_method("action_masks")`` returns the
-    masks for sb3-contrib. They and the masks in the infos are read-only. One generator draws for all environments,
-    so only the first of the seeds of ``seed`` counts.
-
-    Args:
-        env: A vector environment of Nim in same-step autoreset mode; wrapped or not.
-
-    Raises:
-        TypeError: ``env`` is not a vector environment of Nim.
-        ValueError: It has another autoreset mode.
-    """
-
-    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
-        if not isinstance(env, VectorEnv) or not isinstance(env.unwrapped, NimVectorEnv):
-            raise TypeError(
-                f'env must be a vector environment of Nim, from gym.make_vec("Nim-v0", ...); got {env!r}'
-            )
-        if env.unwrapped.autoreset_mode is not AutoresetMode.SAME_STEP:
-            raise ValueError(
-                f'env must be made with autoreset_mode="SameStep"; got {env.unwrapped.autoreset_mode.value!r}'
-            )
-        self.env, self.unwrapped_env = env, env.unwrapped
-        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
-        self.metadata = env.metadata
-        self._finished_mask = finished_mask(self.unwrapped_env.rules)
-        self._finished_mask.flags.writeable = False
-        self._mask_rows: list[NDArray[np.int8]] | None = None  # None before the first reset
-
-    def reset(self) -> Any:
-        """Starts an episode in every environment.
-
-        The seed of ``seed`` and the options of ``set_options`` are used once.
-
-        Returns:
-            The observations, shape ``(num_envs, ...)``.
-
-        Raises:
-            TypeError, ValueError: As :meth:`NimVectorEnv.reset`.
-        """
-        observations, infos = self.env.reset(seed=self._seeds[0], options=self._batched_options())
-        self.reset_infos = self._list_infos(infos.get("to_play"))
-        for info in self.reset_infos:
-            del info["TimeLimit.truncated"]
-        self._reset_seeds()
-        self._reset_options()
-        return observations
-
-    def step_async(self, actions: NDArray[Any]) -> None:
-        """Stores the actions of the next :meth:`step_wait`, shape ``(num_envs,)``."""
-        self.actions = actions
-
-    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Plays the stored actions.
-
-        Returns:
-            Observations, shape ``(num_envs, ...)``; rewards, float32 of shape ``(num_envs,)``; dones, bool of
-            shape ``(num_envs,)``; and a list of ``num_envs`` infos.
-
-        Raises:
-            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction, TypeError, ValueError: As
-                :meth:`NimVectorEnv.step`.
-        """
-        if self.env is self.unwrapped_env:
-            observations, rewards, terminated, truncated, to_play, final = self.unwrapped_env.step_result(
-                self.actions
-            )
-        else:
-            observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
-            to_play, final = infos.get("to_play"), _final_step(infos)
-        listed = self._list_infos(to_play)
-        if final is not None:
-            is_truncated = (truncated & ~terminated)[final.env_ids]
-            final_infos = self._list_final_infos(final, is_truncated)
-            for index, info in zip(final.env_ids.tolist(), final_infos, strict=True):
-                reset_info = self.reset_infos[index] = listed[index]
-                del reset_info["TimeLimit.truncated"]  # it belongs to the end of an episode
-                listed[index] = info
-        return observations, rewards.astype(np.float32), terminated | truncated, listed
-
-    def close(self) -> None:
-        """Closes the environment."""
-        self.env.close()
-
-    def has_attr(self, attr_name: str) -> bool:
-        """Whether the environment or one of its wrappers has an attribute."""
-        return hasattr(_owner(self.env, attr_name), attr_name)
-
-    def get_attr(self, attr_name: str, indices: Indices = None) -> list[Any]:
-        """An attribute of the environment or of its wrappers.
-
-        Args:
-            attr_name: The name of the attribute.
-            indices: The environments to repeat it for; ``None`` for all.
-
-        Returns:
-            The attribute, once for each of ``indices``.
-
-        Raises:
-            AttributeError: There is no attribute of that name.
-            IndexError: An index is out of range.
-        """
-        return [getattr(_owner(self.env, attr_name), attr_name)] * len(self._checked_indices(indices))
-
-    def set_attr(self, attr_name: str, value: Any, indices: Indices = None) -> None:
-        """Sets an attribute of all environments.
-
-        Args:
-            attr_name: The name of the attribute.
-            value: Its new value.
-            indices: All environments, or ``None`` for the same.
-
-        Raises:
-            IndexError: An index is out of range.
-            ValueError: ``indices`` leave environments out, which share their attributes.
-        """
-        if sorted(set(self._checked_indices(indices))) != list(range(self.num_envs)):
-            raise ValueError(f"all environments share {attr_name!r}; set it for all, got indices={indices!r}")
-        setattr(_owner(self.env, attr_name), attr_name, value)
-
-    def env_method(self, method_name: str, *args: Any, indices: Indices = None, **kwargs: Any) -> list[Any]:
-        """Calls a method of the vector environment once.
-
-        Args:
-            method_name: A method that returns one result for each environment, such as ``action_masks``, or None,
-                such as ``set_opponent``.
-            *args: Its arguments.
-            indices: The environments whose results are returned; ``None`` for all. A method that returns None acts
-                on all environments.
-            **kwargs: Its keyword arguments.
-
-        Returns:
-            The result of each of ``indices``.
-
-        Raises:
-            AttributeError: There is no method of that name.
-            IndexError: An index is out of range.
-            ValueError: The method does not return one result for each environment.
-        """
-        wanted = self._checked_indices(indices)
-        if method_name == "action_masks":  # sb3-contrib calls it at every step
-            rows = self._mask_rows or self.unwrapped_env.mask_rows()
-            return list(rows) if indices is None else [rows[index] for index in wanted]
-        method = getattr(_owner(self.env, method_name), method_name)
-        results = [] if method_name in ("reset", "step") else method(*args, **kwargs)
-        if results is None:
-            results = [None] * self.num_envs
-        if not isinstance(results, np.ndarray | tuple | list) or len(results) != self.num_envs:
-            raise ValueError(
-                f"env_method needs a method with one result for each environment; got {method_name!r}"
-            )
-        return [results[index] for index in wanted]
-
-    def env_is_wrapped(self, wrapper_class: type[Any], indices: Indices = None) -> list[bool]:  # noqa: ARG002
-        """Whether single environments are wrapped: never, as there are none.
-
-        Args:
-            wrapper_class: Without effect.
-            indices: The environments to answer for; ``None`` for all.
-
-        Returns:
-            False for each of ``indices``.
-
-        Raises:
-            IndexError: An index is out of range.
-        """
-        return [False] * len(self._checked_indices(indices))
-
-    def _checked_indices(self, indices: Indices) -> Sequence[int]:
-        every = range(self.num_envs)
-        return every if indices is None else [every[index] for index in self._get_indices(indices)]
-
-    def _batched_options(self) -> dict[str, Any] | None:
-        """The options of all environments as those of the vector environment."""
-        if len(self._options) != self.num_envs or not all(isinstance(options, dict) for options in self._options):
-            raise ValueError(
-                f"set_options needs a dictionary, or one for each of the {self.num_envs} environments; "
-                f"got {self._options!r}"
-            )
-        names = {name for options in self._options for name in options}
-        return {name: [options.get(name) for options in self._options] for name in names} or None
-
-    def _list_infos(self, to_play: NDArray[np.int64] | None) -> list[dict[str, Any]]:
-        """One info for each environment, without the final ones."""
-        self._mask_rows = self.unwrapped_env.mask_rows()
-        listed: list[dict[str, Any]] = [
-            {"action_mask": mask, "illegal_action": False, "TimeLimit.truncated": False}
-            for mask in self._mask_rows
-        ]
-        _add_to_play(listed, to_play)
-        return listed
-
-    def _list_final_infos(self, final: FinalStep, is_truncated: NDArray[np.bool_]) -> list[dict[str, Any]]:
-        """One info for each episode that has ended."""
-        # one array for all, which is faster than a view for each
-        masks = [self._finished_mask] * len(is_truncated)
-        for row in is_truncated.nonzero()[0].tolist():
-            masks[row] = final.action_masks[row]
-        columns = masks, final.illegal_actions.tolist(), is_truncated.tolist(), final.observations
-        listed = [
-            {
-                "action_mask": mask,
-                "illegal_action": illegal,
-                "TimeLimit.truncated": truncated,
-                "terminal_observation": observation,
-            }
-            for mask, illegal, truncated, observation in zip(*columns, strict=True)
-        ]
-        _add_to_play(listed, final.to_play)
-        return listed
-
-
-def _final_step(infos: dict[str, Any]) -> FinalStep | None:
-    """The ends of episodes in the infos of a wrapped environment."""
-    if "final_info" not in infos:
-        return None
-    ended, final = infos["_final_info"].nonzero()[0], infos["final_info"]
-    to_play = final["to_play"][ended] if "to_play" in final else None
-    columns = infos["final_obs"][ended], final["action_mask"][ended], final["illegal_action"][ended]
-    return FinalStep(ended, *columns, to_play)
-
-
-def _add_to_play(listed: list[dict[str, Any]], to_play: NDArray[np.int64] | None) -> None:
-    if to_play is not None:
-        for info, player in zip(listed, to_play.tolist(), strict=True):
-            info["to_play"] = player
 
 
 class ModelPolicy:
@@ -290,8 +46,8 @@ class ModelPolicy:
 
     Args:
         model: The model. The policy follows its training; :meth:`snapshot` makes one that does not.
-        env: The environment that the model was trained in, or one like it: its rules and its observation encoding
-            (:mod:`nim_env.wrappers`) are used. A Gymnasium environment, a vector environment or a ``VecEnv``.
+        env: The environment that the model was trained in, or one like it: its rules and its encoding are used. A
+            Gymnasium environment, a vector environment or a ``VecEnv``.
         deterministic: Whether an actor-critic model plays its most probable legal action.
 
     Raises:
@@ -311,14 +67,14 @@ class ModelPolicy:
         if not isinstance(rules, NimRules):
             raise TypeError(f"env must be an environment of Nim; got {env!r}")
         self.rules, self.deterministic = rules, deterministic
-        self._encode = _attribute(env, "encode") or np.asarray
+        self.encoding = _attribute(env, "encoding")
         self._network: BasePolicy = model.policy
         self._is_actor_critic = hasattr(self._network, "get_distribution")
         if not (self._is_actor_critic or hasattr(self._network, "q_net")) or hasattr(self._network, "lstm_actor"):
             raise TypeError(
                 f"model must be a DQN, PPO, A2C, MaskablePPO or the like, not recurrent; got {model!r}"
             )
-        example = self._encode(np.array(rules.heaps))
+        example = self.encoding(rules.heaps)
         is_seen = self._network.observation_space.contains(example)
         if not is_seen or getattr(self._network.action_space, "n", None) != rules.n_actions:
             raise ValueError(
@@ -390,7 +146,7 @@ class ModelPolicy:
 
     def _tensor(self, heaps: ArrayLike) -> Any:
         positions = np.asarray(heaps)
-        encoded = self._encode(positions.reshape(-1, positions.shape[-1]))
+        encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
         return self._network.obs_to_tensor(encoded)[0]
 
 
@@ -513,18 +269,11 @@ class SelfPlayCallback(BaseCallback):
         return True
 
 
-def _owner(env: Any, name: str) -> Any:
-    """The outermost wrapper of an environment that has an attribute, or the environment itself."""
-    while not hasattr(env, name) and hasattr(env, "env"):
-        env = env.env
-    return env
-
-
 def _attribute(env: Any, name: str) -> Any:
-    """An attribute of an environment of Gymnasium or Stable-Baselines3 or of its wrappers, None without one."""
+    """An attribute of an environment of Gymnasium or Stable-Baselines3 without its wrappers, None without one."""
     if isinstance(env, VecEnv):
         return env.get_attr(name)[0] if env.has_attr(name) else None
-    return getattr(_owner(env, name), name, None)
+    return getattr(getattr(env, "unwrapped", None), name, None)
 
 
 def _to_numpy(tensor: torch.Tensor) -> NDArray[np.float64]:

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import gymnasium
 import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
-from gymnasium.spaces import Discrete, MultiDiscrete
+from gymnasium.spaces import Discrete
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from nim_env._arguments import FirstPlayer, IllegalAction, OpponentArguments, illegal_move
+from nim_env._arguments import (
+    FirstPlayer,
+    IllegalAction,
+    as_opponent,
+    check_opening,
+    checked_bool,
+    checked_choice,
+    checked_first_player,
+    illegal_move,
+    new_opponent,
+)
 from nim_env._vector_arguments import (
     ResetOptions,
     checked_actions,
@@ -22,59 +32,22 @@ from nim_env._vector_arguments import (
     checked_num_envs,
     checked_reset_options,
 )
-from nim_env._vector_dynamics import GameConfig, States, make_dynamics
+from nim_env._vector_dynamics import ILLEGAL_ACTION, PLAYING, Dynamics, GameConfig, States, make_dynamics
+from nim_env.encodings import ObservationLike, as_encoding
 from nim_env.policies import PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
+from nim_env.rules import NimRules
 
-Step: TypeAlias = tuple[
-    NDArray[np.int64], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]
-]
-
-
-class FinalStep(NamedTuple):
-    """The last step of the n episodes that a step has ended, in same-step autoreset mode.
-
-    Attributes:
-        env_ids: The environments, int64 of shape ``(n,)``.
-        observations: Their last observations, int64 of shape ``(n, n_heaps)``.
-        action_masks: int8 of shape ``(n, n_actions)``; all ones where the game is over.
-        illegal_actions: Whether an illegal action ended the game, bool of shape ``(n,)``.
-        to_play: In self-play the player to move, int64 of shape ``(n,)``; otherwise None.
-    """
-
-    env_ids: NDArray[np.int64]
-    observations: NDArray[np.int64]
-    action_masks: NDArray[np.int8]
-    illegal_actions: NDArray[np.bool_]
-    to_play: NDArray[np.int64] | None
+Step: TypeAlias = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
-class StepResult(NamedTuple):
-    """What a step of all environments returns, without the infos.
-
-    Attributes:
-        observations: int64 of shape ``(num_envs, n_heaps)``.
-        rewards: float64 of shape ``(num_envs,)``.
-        terminations: bool of shape ``(num_envs,)``.
-        truncations: bool of shape ``(num_envs,)``.
-        to_play: In self-play the player to move, int64 of shape ``(num_envs,)``; otherwise None.
-        final: The episodes that have ended, in same-step autoreset mode; None if none has.
-    """
-
-    observations: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-    terminations: NDArray[np.bool_]
-    truncations: NDArray[np.bool_]
-    to_play: NDArray[np.int64] | None
-    final: FinalStep | None
-
-
-class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.int64], NDArray[Any]]):
+class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     """Many games of :class:`nim_env.gym_env.NimEnv` in one environment, stepped together.
 
     Rules, spaces, rewards and arguments are those of the single environment, for each of the ``num_envs`` games.
-    Observations are int64 of shape ``(num_envs, n_heaps)``, rewards float64 of shape ``(num_envs,)``, terminations
-    and truncations bool of shape ``(num_envs,)``. Every returned array is a copy.
+    Observations are int64 of shape ``(num_envs, n_heaps)`` unless the argument ``observation`` changes them,
+    rewards float64 of shape ``(num_envs,)``, terminations and truncations bool of shape ``(num_envs,)``. Every
+    returned array is a copy.
 
     ## Information
     The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
@@ -98,7 +71,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
       action; ``"SameStep"``: the last step of an episode starts the next one and returns its end in
       ``info["final_obs"]`` and ``info["final_info"]``; ``"Disabled"``: ``reset(options={"reset_mask": ...})``
       starts the next one. Or an ``AutoresetMode``.
-    - ``max_episode_steps`` = ``None``: truncates an episode after so many steps.
+    - ``max_episode_steps`` = ``None``: truncates an episode after this many steps.
     - ``render_mode``: as in the single environment, but not ``"human"``, since there is one window only.
       ``render`` returns one text or picture for each game.
 
@@ -110,8 +83,8 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     ``None`` stands for the usual start.
 
     ## Errors
-    Those of the single environment. The message names the first environment that is concerned. No game has changed
-    after an error.
+    Those of the single environment. The message names the first offending environment. No game has changed after
+    an error.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": FRAMES_PER_SECOND}
@@ -126,52 +99,69 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         opponent: PolicyLike | None = "random",
         first_player: FirstPlayer | None = None,
         random_start: bool = False,
+        observation: ObservationLike = "heaps",
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
     ) -> None:
-        super().__init__(
-            heaps,
-            max_take,
-            misere,
-            random_start,
-            illegal_action,
-            render_mode,
-            opponent=opponent,
-            first_player=first_player,
-        )
-        self.num_envs = checked_num_envs(num_envs, self.rules)
+        self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self.random_start = checked_bool("random_start", random_start)
+        self.encoding = as_encoding(observation, rules)
+        self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
+        self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
+        self._opponent = None if opponent is None else as_opponent(opponent, rules)
+        self.first_player = checked_first_player(first_player, self._opponent)
+        if not self.random_start:
+            check_opening(self.first_player, self._opponent, rules)
+        self.num_envs = checked_num_envs(num_envs, rules)
         self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
         self.max_episode_steps = checked_max_episode_steps(max_episode_steps)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
-        self.single_observation_space = MultiDiscrete(np.array(self.rules.shape))
-        self.single_action_space = Discrete(self._n_actions)
+        self.single_observation_space = self.encoding.space
+        self.single_action_space = Discrete(rules.n_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._dynamics = make_dynamics(self._game_config())
+        self._dynamics = self._make_dynamics()
+        self._rewards = self._dynamics.config.rewards
         self._env_ids = np.arange(self.num_envs)
         self._states: States | None = None  # None before the first reset
         self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
         self._elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
-        self._last_game_reward = np.zeros(self.num_envs)  # against an opponent; 0 before the first end of a game
+        self._agent_won = np.zeros(self.num_envs, dtype=np.bool_)  # the last finished game against an opponent
         self._to_play = np.zeros(self.num_envs, dtype=np.int64)
         # the positions that the agent moved from and that its moves led to, shape (2, num_envs, n_heaps)
         self._last_positions: NDArray[np.int64]
 
-    def _game_config(self) -> GameConfig:
-        opening_actions = tuple(np.flatnonzero(self._opening_mask).tolist())
-        return GameConfig(self.rules, self._policy, self.first_player, self.random_start, opening_actions)
+    def _make_dynamics(self) -> Dynamics:
+        config = GameConfig(self.rules, self.encoding, self._opponent, self.first_player, self.random_start)
+        return make_dynamics(config)
 
-    def set_opponent(self, opponent: PolicyLike) -> None:  # noqa: D102  inherits its docstring
-        super().set_opponent(opponent)
-        before, self._dynamics = self._dynamics, make_dynamics(self._game_config())
+    @property
+    def opponent(self) -> PolicyLike | None:
+        """The opponent as it was given, ``None`` in self-play. :meth:`set_opponent` changes it."""
+        return None if self._opponent is None else self._opponent.given
+
+    def set_opponent(self, opponent: PolicyLike) -> None:
+        """Changes the opponent. It makes all moves from now on, also in games in progress.
+
+        Args:
+            opponent: As in the constructor, but not ``None``.
+
+        Raises:
+            TypeError, ValueError: As :meth:`nim_env.gym_env.NimEnv.set_opponent`. Nothing has changed then.
+        """
+        changed = new_opponent(self._opponent, opponent, self.rules)
+        if not self.random_start:
+            check_opening(self.first_player, changed, self.rules)
+        self._opponent = changed
+        before, self._dynamics = self._dynamics, self._make_dynamics()
         if self._states is not None:
             self._states = self._dynamics.encode(before.heaps(self._states), before.status(self._states))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[NDArray[np.int64], dict[str, Any]]:
+    ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts an episode in every environment, or in those of ``options["reset_mask"]``.
 
         Args:
@@ -180,7 +170,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             options: ``heaps``, ``first_player`` and ``reset_mask``; the class describes them.
 
         Returns:
-            The observations, int64 of shape ``(num_envs, n_heaps)``, and the infos.
+            The observations, an element of ``observation_space``, and the infos.
 
         Raises:
             TypeError: ``options`` is not a dictionary, or an option has the wrong type.
@@ -190,19 +180,19 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         """
         checked = self._checked_options(options)
         reset_mask, envs = checked.reset_mask, np.flatnonzero(checked.reset_mask)
-        last_game_reward = self._last_game_reward.copy()
+        agent_won = self._agent_won.copy()
         if seed is not None:
-            last_game_reward[envs] = 0.0
+            agent_won[envs] = False
         super().reset(seed=seed)
         generator = self.np_random  # created here at the latest, so that copies draw the same numbers
         is_drawn = ~checked.has_heaps[envs]
-        starts = self._starts(checked.first_players, last_game_reward > 0)[envs[is_drawn]]
+        starts = self._starts(checked.first_players, agent_won)[envs[is_drawn]]
         drawn = self._dynamics.opponent_step(self._dynamics.reset_states(starts), generator, envs[is_drawn])
         states = drawn
         if not is_drawn.all():
             states = self._dynamics.encode(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
             states[is_drawn] = drawn
-        self._last_game_reward = last_game_reward
+        self._agent_won = agent_won
         if self._states is None:
             self._states = states
             self._last_positions = np.empty((2, self.num_envs, self.rules.n_heaps), dtype=np.int64)
@@ -215,7 +205,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         if self.render_mode is not None:
             starts = np.where(checked.has_heaps[:, None], checked.heaps, self._start_positions(self._states))
             self._last_positions = np.where(reset_mask[:, None], starts, self._last_positions)
-        return self._dynamics.heaps(self._states), self._get_infos(self._states, reset_mask)
+        return self._dynamics.observations(self._states), self._get_infos(self._states, reset_mask)
 
     def step(self, actions: Any) -> Step:
         """Plays an action in every environment and, unless the game is over or in self-play, the opponent's reply.
@@ -224,31 +214,14 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             actions: Integers of the action space, shape ``(num_envs,)``; ignored where an episode starts.
 
         Returns:
-            Observations (int64, shape ``(num_envs, n_heaps)``), rewards (float64, shape ``(num_envs,)``),
+            Observations (an element of ``observation_space``), rewards (float64, shape ``(num_envs,)``),
             terminations, truncations (bool, shape ``(num_envs,)``) and infos.
 
         Raises:
             gymnasium.error.ResetNeeded: The environment was not reset, or with autoreset disabled a game is over.
             gymnasium.error.InvalidAction: An action is outside the space, or illegal with
                 ``illegal_action="raise"``.
-            TypeError, ValueError: The opponent returned anything but a legal action.
-        """
-        result = self.step_result(actions)
-        infos = self._get_infos(self._checked_states(), np.ones(self.num_envs, dtype=np.bool_))
-        final_infos = {} if result.final is None else self._get_final_infos(result.final)
-        return *result[:4], final_infos | infos
-
-    def step_result(self, actions: Any) -> StepResult:
-        """Plays as :meth:`step` does, but makes no infos, which takes less time.
-
-        Args:
-            actions: As in :meth:`step`.
-
-        Returns:
-            The arrays of the step; :class:`StepResult` has their shapes and dtypes.
-
-        Raises:
-            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction, TypeError, ValueError: As :meth:`step`.
+            nim_env.policies.InvalidPolicyOutput: The opponent returned anything but a legal action.
         """
         if self._states is None:
             raise ResetNeeded("there are no games to step: call reset() first")
@@ -257,43 +230,38 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
                 f"the episode of environment {self._is_over.argmax()} is over: reset it first, by "
                 "reset(options={'reset_mask': ...})"
             )
-        actions = checked_actions(actions, self._n_actions, self._is_over)
+        actions = checked_actions(actions, self.rules.n_actions, self._is_over)
         after_agent = self._agent_step(self._states, actions)
         states = self._dynamics.opponent_step(after_agent, self.np_random, self._env_ids)
-        rewards = self._dynamics.rewards(states)
-        terminated = rewards != 0.0
+        status = self._dynamics.status(states)
+        rewards, terminated = self._rewards.take(status), status != PLAYING
         elapsed_steps, truncated = self._truncate()
-        is_over = terminated | truncated
-        to_play = self._to_play
-        if self._policy is None:
+        is_over, is_autoreset = terminated | truncated, self._is_over
+        agent_won, to_play = self._agent_won, self._to_play
+        if self._opponent is None:
             to_play = (to_play ^ 1) * ~self._is_over
-        final = None
-        is_autoreset = self._is_over
+        else:
+            agent_won = np.where(terminated, rewards > 0, agent_won)
+        infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             is_autoreset = is_over
-            ended = is_over.nonzero()[0]
-            if ended.size:
-                final = self._final_step(states[ended], ended, to_play)
+            if (ended := is_over.nonzero()[0]).size:
+                infos = self._final_infos(ended, states[ended], to_play[ended])
                 states = states.copy()
-                agent_won = np.where(terminated, rewards, self._last_game_reward)[ended] > 0
-                states[ended] = self._next_episodes(ended, agent_won)
-                to_play = to_play * ~is_over
-                elapsed_steps = elapsed_steps * ~is_over
+                states[ended] = self._next_episodes(ended, agent_won[ended])
+                to_play, elapsed_steps = to_play * ~is_over, elapsed_steps * ~is_over
         if self.render_mode is not None:
             self._last_positions = self._positions_of_step(after_agent, actions, states, is_autoreset)
-        if self._policy is not None:
-            np.copyto(self._last_game_reward, rewards, where=terminated)
-        self._states, self._to_play, self._elapsed_steps = states, to_play, elapsed_steps
-        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
-            self._is_over = is_over.copy()
-        return StepResult(
-            self._dynamics.heaps(states),
-            rewards,
-            terminated,
-            truncated,
-            None if self._policy is not None else to_play.copy(),
-            final,
+        self._states, self._agent_won, self._to_play, self._elapsed_steps = (
+            states,
+            agent_won,
+            to_play,
+            elapsed_steps,
         )
+        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
+            self._is_over = is_over
+        infos |= self._get_infos(states, np.ones(self.num_envs, dtype=np.bool_))
+        return self._dynamics.observations(states), rewards, terminated, truncated, infos
 
     def action_masks(self) -> NDArray[np.int8]:
         """The legal actions.
@@ -332,14 +300,15 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
         draw = as_text if self.render_mode == "ansi" else as_pixels
+        status = self._dynamics.status(states)
         return tuple(
             draw(view_of(heaps, self.rules.heaps, last_positions, to_play, is_over, mover_won))
             for heaps, last_positions, to_play, is_over, mover_won in zip(
                 self._dynamics.heaps(states).tolist(),
                 self._last_positions.swapaxes(0, 1).tolist(),
-                self._to_play.tolist() if self._policy is None else [None] * self.num_envs,
-                (self._dynamics.rewards(states) != 0.0).tolist(),
-                (self._dynamics.rewards(states) > 0).tolist(),
+                self._to_play.tolist() if self._opponent is None else [None] * self.num_envs,
+                (status != PLAYING).tolist(),
+                (self._rewards.take(status) > 0).tolist(),
                 strict=True,
             )
         )
@@ -351,15 +320,16 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
 
     def _checked_options(self, options: dict[str, Any] | None) -> ResetOptions:
         given = checked_reset_options(options, self.num_envs, self.rules, self._states is None)
-        name, checked = 'options["first_player"]', self._checked_first_player
+        name = 'options["first_player"]'
         players = [
-            self.first_player if player is None else checked(player, name) for player in given.first_players
+            self.first_player if player is None else checked_first_player(player, self._opponent, name)
+            for player in given.first_players
         ]
         is_opened = given.reset_mask & ~given.has_heaps
         if is_opened.any() and not self.random_start:
             concerned = players if len(players) == 1 else np.array(players, dtype=object)[is_opened]
             for player in set(concerned):
-                self._check_opening(name, player, self.opponent, self._opening_mask)
+                check_opening(player, self._opponent, self.rules, name)
         return given._replace(first_players=players)
 
     def _starts(self, first_players: Sequence[Any], agent_won: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -381,13 +351,15 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
     def _agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         after = self._dynamics.agent_step(states, actions)
         if self.max_episode_steps is not None:  # the dynamics start the next episode of finished games only
-            truncated = np.flatnonzero(self._is_over & (self._dynamics.rewards(states) == 0.0))
-            starts = self._dynamics.config.start_kinds(self.first_player, self._last_game_reward[truncated] > 0)
+            truncated = np.flatnonzero(self._is_over & (self._dynamics.status(states) == PLAYING))
+            starts = self._dynamics.config.start_kinds(self.first_player, self._agent_won[truncated])
             after[truncated] = self._dynamics.reset_states(starts)
-        if self.illegal_action == "raise" and (is_illegal := self._dynamics.is_illegal(after)).any():
-            env = int(is_illegal.argmax())
-            heaps = self._dynamics.heaps(states)[env].tolist()
-            raise InvalidAction(f"environment {env}: {illegal_move(self.rules, int(actions[env]), heaps)}")
+        if self.illegal_action == "raise":
+            is_illegal = self._dynamics.status(after) == ILLEGAL_ACTION
+            if is_illegal.any():
+                env = int(is_illegal.argmax())
+                heaps = self._dynamics.heaps(states)[env].tolist()
+                raise InvalidAction(f"environment {env}: {illegal_move(self.rules, int(actions[env]), heaps)}")
         return after
 
     def _truncate(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -404,7 +376,7 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         assert self._states is not None
         before = self._dynamics.heaps(self._states)
         positions = np.stack([before, before])
-        moved = ~(self._is_over | self._dynamics.is_illegal(after_agent))
+        moved = ~(self._is_over | (self._dynamics.status(after_agent) == ILLEGAL_ACTION))
         positions[1, moved] = self.rules.apply(before[moved], actions[moved])
         positions[:, is_autoreset] = self._start_positions(states)[is_autoreset]
         return positions
@@ -418,39 +390,30 @@ class NimVectorEnv(OpponentArguments, VectorEnv[NDArray[np.int64], NDArray[np.in
         infos = {
             "action_mask": self._dynamics.masks(states),
             "_action_mask": is_new.copy(),
-            "illegal_action": self._dynamics.is_illegal(states),
+            "illegal_action": self._dynamics.status(states) == ILLEGAL_ACTION,
             "_illegal_action": is_new.copy(),
         }
-        if self._policy is None:
+        if self._opponent is None:
             infos |= {"to_play": self._to_play.copy(), "_to_play": is_new.copy()}
         return infos
 
-    def _final_step(self, states: States, ended: NDArray[np.int64], to_play: NDArray[np.int64]) -> FinalStep:
-        return FinalStep(
-            ended,
-            self._dynamics.heaps(states),
-            self._dynamics.masks(states),
-            self._dynamics.is_illegal(states),
-            None if self._policy is not None else to_play[ended],
-        )
-
-    def _get_final_infos(self, final: FinalStep) -> dict[str, Any]:
+    def _final_infos(self, ended: NDArray[np.int64], states: States, to_play: NDArray[np.int64]) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         is_over = np.zeros(self.num_envs, dtype=np.bool_)
-        is_over[final.env_ids] = True
+        is_over[ended] = True
         observations = np.empty(self.num_envs, dtype=object)  # of None
-        observations[is_over] = np.fromiter(final.observations, dtype=object, count=len(final.env_ids))
-        infos: dict[str, Any] = {}
+        observations[ended] = np.fromiter(self._dynamics.observations(states), dtype=object, count=len(ended))
         columns = {
-            "action_mask": final.action_masks,
-            "illegal_action": final.illegal_actions,
-            "to_play": final.to_play,
+            "action_mask": self._dynamics.masks(states),
+            "illegal_action": self._dynamics.status(states) == ILLEGAL_ACTION,
         }
+        if self._opponent is None:
+            columns["to_play"] = to_play
+        infos: dict[str, Any] = {}
         for key, column in columns.items():
-            if column is not None:
-                infos[key] = np.zeros((self.num_envs, *column.shape[1:]), dtype=column.dtype)
-                infos[key][is_over] = column
-                infos[f"_{key}"] = is_over.copy()
+            infos[key] = np.zeros((self.num_envs, *column.shape[1:]), dtype=column.dtype)
+            infos[key][ended] = column
+            infos[f"_{key}"] = is_over.copy()
         return {
             "final_obs": observations,
             "_final_obs": is_over.copy(),

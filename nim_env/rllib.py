@@ -1,0 +1,90 @@
+"""Observations as RLlib's action masking reads them. This module needs neither Ray nor RLlib."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Box, Dict, MultiDiscrete, Space
+from gymnasium.utils import RecordConstructorArgs
+from numpy.typing import NDArray
+from pettingzoo import AECEnv
+from pettingzoo.utils import BaseWrapper
+
+from nim_env.rules import NimRules
+
+AnyEnv = TypeVar("AnyEnv", bound="gymnasium.Env[Any, Any] | AECEnv[Any, Any, Any]")
+
+
+def masked_dict(env: AnyEnv) -> AnyEnv:
+    """Makes observations ``{"observations": ..., "action_mask": ...}``, float32, as RLlib's action masking reads.
+
+    Args:
+        env: A Gymnasium or PettingZoo environment of Nim, with any encoding of the observation.
+
+    Returns:
+        The environment, wrapped. ``observations`` is the former observation, and ``action_mask`` has shape
+        ``(n_actions,)``; for a finished game it is all ones in Gymnasium and all zeros in PettingZoo.
+
+    Raises:
+        TypeError: ``env`` is neither.
+    """
+    if not isinstance(getattr(getattr(env, "unwrapped", None), "rules", None), NimRules) or not isinstance(
+        env, gymnasium.Env | AECEnv
+    ):
+        raise TypeError(f"env must be a Gymnasium or PettingZoo environment of Nim; got {env!r}")
+    wrapped: Any = MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)
+    checked: AnyEnv = wrapped
+    return checked
+
+
+class MaskedDictEnv(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
+    """The Gymnasium environment of :func:`masked_dict`.
+
+    Args:
+        env: The environment.
+    """
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        RecordConstructorArgs.__init__(self)
+        super().__init__(env)
+        self.observation_space = _masked_space(env.observation_space, env.unwrapped.rules)  # type: ignore[attr-defined]
+
+    def observation(self, observation: NDArray[Any]) -> dict[str, NDArray[np.float32]]:
+        """The observation and the mask of the current position."""
+        return _masked(observation, self.unwrapped.action_masks())  # type: ignore[attr-defined]
+
+
+class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no types
+    """The PettingZoo environment of :func:`masked_dict`.
+
+    Args:
+        env: The environment.
+    """
+
+    def __init__(self, env: AECEnv[Any, Any, Any]) -> None:
+        super().__init__(env)
+        self.observation_spaces = {
+            agent: _masked_space(env.observation_space(agent)["observation"], env.unwrapped.rules)
+            for agent in env.possible_agents
+        }
+
+    def observation_space(self, agent: str) -> Dict:
+        """The observation space of a player, always the same object."""
+        return self.observation_spaces[agent]
+
+    def observe(self, agent: str) -> dict[str, NDArray[np.float32]]:
+        """The observation of a player."""
+        observation = self.env.observe(agent)
+        return _masked(observation["observation"], observation["action_mask"])
+
+
+def _masked_space(space: Space[Any], rules: NimRules) -> Dict:
+    if isinstance(space, MultiDiscrete):
+        space = Box(0.0, (space.nvec - 1).astype(np.float32), dtype=np.float32)
+    return Dict({"observations": space, "action_mask": Box(0.0, 1.0, (rules.n_actions,), np.float32)})
+
+
+def _masked(observation: NDArray[Any], action_mask: NDArray[np.int8]) -> dict[str, NDArray[np.float32]]:
+    return {"observations": observation.astype(np.float32), "action_mask": action_mask.astype(np.float32)}
