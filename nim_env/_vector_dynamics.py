@@ -137,7 +137,7 @@ class Dynamics(ABC):
 
     def observations(self, states: States) -> NDArray[Any]:
         """The encoded positions: a new array, one observation for each state."""
-        return self.config.encoding(self.heaps(states))
+        return self.config.encoding.encode(self.heaps(states))
 
     @abstractmethod
     def status(self, states: States) -> NDArray[np.int64]:
@@ -179,7 +179,7 @@ class TabularDynamics(Dynamics):
         if config.encoding is as_encoding("heaps", rules):
             self._observations = self._heaps
         elif n * math.prod(config.encoding.space.shape or ()) <= _MAX_OBSERVATION_ENTRIES:
-            self._observations = config.encoding(self._heaps.astype(np.int64))
+            self._observations = config.encoding.encode(self._heaps.astype(np.int64))
         self._masks = np.tile(finished_mask(rules), (2 * n, 1))
         for rows in chunks(rules, n - 1, start=1):
             self._masks[rows] = rules.action_mask(self._heaps[rows])

@@ -71,7 +71,18 @@ class Encoding:
         Raises:
             TypeError, ValueError: For a named encoding, as :meth:`NimRules.positions`.
         """
-        return np.asarray(self.function(np.array(heaps)), dtype=self.space.dtype)
+        return self.encode(np.array(heaps))
+
+    def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
+        """As calling the encoding, but without any check; the result may share the memory of ``positions``.
+
+        Args:
+            positions: Positions of the game, shape ``(..., n_heaps)``.
+
+        Returns:
+            Observations of the dtype of the space, shape ``(..., *space.shape)``.
+        """
+        return np.asarray(self.function(positions), dtype=self.space.dtype)
 
     def __deepcopy__(self, memo: Any) -> Encoding:
         return self  # a copied environment shares what is kept for each encoding
@@ -124,7 +135,7 @@ class _NamedEncoding(Encoding):
         self.name, self.rules = name, rules
 
     def __call__(self, heaps: ArrayLike) -> NDArray[Any]:
-        return super().__call__(self.rules.positions(heaps))
+        return self.encode(self.rules.positions(heaps))
 
     def __reduce__(self) -> Any:
         return _named_encoding, (self.name, self.rules)
