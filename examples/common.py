@@ -177,12 +177,11 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
         raise ValueError(f"{name} is not random, take-N, expert or file.py:name, and not the file of a player")
     if path.suffix == ".py":
         raise ValueError(f"{name} needs the name of a function or policy in the file: {name}:NAME")
-    if path.suffix == ".zip":
-        return _load_model(path, rules)
-    if path.suffix == ".pt":
-        from learn_the_rule import load_policy  # here, since most scripts run without PyTorch
-
-        return load_policy(path, rules)
+    if path.suffix in (".zip", ".pt"):
+        try:
+            return _load_model(path, rules) if path.suffix == ".zip" else _load_network(path, rules)
+        except ImportError as error:
+            raise ValueError(f'{path} needs pip install -e ".[examples,sb3]": {error}') from error
     if path.suffix == ".npz" and _holds_table(path):
         return _load_table_policy(path, rules)
     return _for_game(agents.load(path), name, rules)
@@ -228,6 +227,12 @@ def _load_model(path: Path, rules: NimRules) -> PolicyLike:
         if (env.observation_space, env.action_space) == (model.observation_space, model.action_space):
             return ModelPolicy(model, env, deterministic=True)
     raise ValueError(f"{path} holds a model of another game than {rules}")
+
+
+def _load_network(path: Path, rules: NimRules) -> PolicyLike:
+    from learn_the_rule import load_policy  # here, since most scripts run without PyTorch
+
+    return load_policy(path, rules)
 
 
 def save_table_policy(policy: TabularPolicy, path: Path) -> None:

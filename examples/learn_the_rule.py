@@ -27,6 +27,7 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -216,8 +217,15 @@ class NetworkPolicy:
 
 def save_network(network: DigitNetwork, args: Args, path: Path) -> None:
     """Saves the weights and the rules of the games of training, for :func:`load_network`."""
+    save({"weights": network.state_dict(), "misere": args.misere, "max_take": args.max_take}, path)
+
+
+def save(contents: dict[str, Any], path: Path) -> None:
+    """Saves tensors and plain values, for :func:`torch.load`."""
+    buffer = io.BytesIO()
+    torch.save(contents, buffer)  # on a full disk it would not name the cause
     with replacing(path) as file:
-        torch.save({"weights": network.state_dict(), "misere": args.misere, "max_take": args.max_take}, file)
+        file.write_bytes(buffer.getvalue())
 
 
 def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
@@ -366,8 +374,7 @@ def train_with_curves(
         progress.set_postfix({name: percent(fraction) for name, fraction in row.items()})
         curves.append({"update": update, **row})
         options = {name: value for name, value in asdict(args).items() if name not in ("folder", "resume")}
-        with replacing(args.folder / "checkpoint.pt") as file:
-            torch.save(state | {"curves": curves, "args": options}, file)
+        save(state | {"curves": curves, "args": options}, args.folder / "checkpoint.pt")
 
     visited = train(network, args, callback, checkpoint)
     progress.close()

@@ -307,6 +307,15 @@ def test_tables_are_checked_before_they_are_read(game, table, tmp_path):
     assert not (tmp_path / "ran").exists()
 
 
+def test_models_need_pytorch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    monkeypatch.setitem(sys.modules, "learn_the_rule", None)
+    for name in ("model.zip", "network.pt"):
+        Path(name).touch()
+        with pytest.raises(ValueError, match=rf"{name} needs .*sb3"):
+            load_player(name, RULES)
+
+
 def test_damaged_files_are_named(agent, tmp_path):
     agent.save(tmp_path / "agent.npz")
     common.save_table_policy(policies.tabulate(RULES, agent), tmp_path / "table.npz")

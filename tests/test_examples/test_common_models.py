@@ -65,7 +65,7 @@ def test_only_zip_files_run_pickled_code(tmp_path):
     ):
         for name in names:
             (tmp_path / name).write_bytes((tmp_path / content).read_bytes())
-            with pytest.raises(ValueError, match=f"{name} is damaged or"):
+            with pytest.raises(ValueError, match=name):
                 load_player(name, RULES)
     assert not (tmp_path / "ran").exists()
     load_player("model.zip", RULES)
