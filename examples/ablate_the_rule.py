@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import check_at_least, check_output, check_seed, fail, replacing, run, save_figure
+
 import joblib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,7 +35,6 @@ from torch import nn
 from tqdm import tqdm
 
 import learn_the_rule
-from common import check_at_least, check_output, check_seed, fail, run, save_figure
 from learn_the_rule import DigitNetwork, plays_winning_moves, sample_positions
 from prove_the_rule import prove
 
@@ -239,7 +240,8 @@ def main(args: Args) -> pd.DataFrame:
     ]
     finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
     table = pd.DataFrame(tqdm(finished, total=len(runs), desc="runs", disable=None))
-    table.to_csv(args.folder / "ablate_the_rule.csv", index=False)
+    with replacing(args.folder / "ablate_the_rule.csv") as file:
+        table.to_csv(file, index=False)
     means = table.drop(columns="seed").groupby("row", sort=False).mean()
     print(means.to_string(na_rep="", float_format="{:.3f}".format))
     save_figure(draw(args, table), args.folder / "ablate_the_rule.png")

@@ -25,6 +25,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+from common import FIGURE_SUFFIXES, check_at_least, check_output, fail, run, save_figure
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,8 +39,6 @@ from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation, solver, theory
-
-from common import FIGURE_SUFFIXES, check_at_least, check_output, fail, run, save_figure
 
 Run = Callable[[float], tuple[int, float]]  # takes how many seconds to run; returns steps and seconds
 Rates = dict[str, dict[Any, float]]  # steps per second by row and column

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import io
 import os
 import re
 import sys
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import gymnasium as gym
-import matplotlib
 import numpy as np
 import tyro
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 Args = TypeVar("Args")
 
-matplotlib.use("Agg")  # figures go to files, also on machines without a display
+os.environ["MPLBACKEND"] = "agg"  # figures go to files; the scripts import this module before matplotlib
 
 
 # --- Command line ---------------------------------------------------------------------------------
@@ -37,18 +38,34 @@ matplotlib.use("Agg")  # figures go to files, also on machines without a display
 def run(main: Callable[[Args], Any], args_type: type[Args]) -> None:
     """Parses the command line into a dataclass and calls ``main`` with it.
 
-    The docstrings of the fields are the help. A wrong flag exits with status 2, Ctrl-C with one line and 130.
+    The docstrings of the fields are the help. A wrong flag exits with status 2, an error of the system with one
+    line and 2, Ctrl-C with one line and 130, a closed pipe, as of ``| head``, with 141 alone. Characters that the
+    terminal or file cannot encode are printed as ``?``.
     """
+    for stream in (sys.stdin, sys.stdout):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
     try:
-        main(tyro.cli(args_type, description=sys.modules[main.__module__].__doc__))
+        try:
+            main(tyro.cli(args_type, description=sys.modules[main.__module__].__doc__))
+        finally:
+            sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         sys.exit(130)
+    except OSError as error:
+        try:
+            sys.stdout.flush()
+        except OSError:  # discard the rest, which Python would try to write again at exit
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            sys.exit(128 + 13)  # as a shell reports SIGPIPE
+        fail(str(error))
 
 
 def fail(message: str) -> NoReturn:
     """Exits with one line on standard error and status 2."""
-    print(f"{Path(sys.argv[0]).name}: {message}", file=sys.stderr)
+    print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
     sys.exit(2)
 
 
@@ -80,12 +97,39 @@ def check_output(option: str, path: Path | None, suffixes: Sequence[str] = ()) -
         return
     if suffixes and path.suffix.lower() not in suffixes:
         fail(f"--{option} must end in {' or '.join(suffixes)}; got {path}")
+    if path.exists() and not path.is_file():
+        fail(f"--{option} must be a file; got {path}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=path.resolve().parent) as file:
+            file.write(bytes(2**16))  # also fails where the disk is full
     except OSError as error:
         fail(f"--{option} {path} cannot be written: {error.strerror}")
-    if path.is_dir() or not os.access(path.parent, os.W_OK):
-        fail(f"--{option} {path} cannot be written: give a file in a folder that you may write to")
+
+
+def check_resume(resume: bool, folder: Path, is_started: bool) -> None:
+    """Exits with an error if there is no run to resume in the folder, or one that would be overwritten."""
+    if resume and not is_started:
+        fail(f"--resume: there is no checkpoint in {folder}")
+    if is_started and not resume:
+        fail(f"--folder {folder} holds another run: give --resume or another folder")
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file to write, which then becomes ``path``.
+
+    If it cannot be written, the script exits with an error, and ``path`` is as it was before.
+    """
+    target = path.resolve()  # a link is kept
+    temporary = target.with_name(f".{os.getpid()}{path.suffix}")
+    try:
+        yield temporary
+        os.replace(temporary, target)
+    except OSError as error:
+        fail(f"{path} cannot be written: {error.strerror or error}")
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 # --- Figures and numbers --------------------------------------------------------------------------
@@ -95,7 +139,8 @@ FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Saves a figure and prints where."""
-    figure.savefig(path, dpi=120, bbox_inches="tight")
+    with replacing(path) as file:
+        figure.savefig(file, dpi=120, bbox_inches="tight")
     print(f"picture: {path}")
 
 
@@ -114,9 +159,10 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
 
     Args:
         name: ``random``, ``take-N`` or ``expert``; ``file.py:name``, a function of observation and action mask
-            that returns an action, or a policy (an object with ``action_probabilities``); or a file: an agent
-            saved by ``agents``, a MaskablePPO model of ``sb3_self_play.py``, which then plays its most probable
-            actions, a network of ``learn_the_rule.py``, or a table of :func:`save_table_policy`.
+            that returns an action, or a policy (an object with ``action_probabilities``); or a file: a MaskablePPO
+            model of ``sb3_self_play.py`` (``.zip``), which then plays its most probable actions, a network of
+            ``learn_the_rule.py`` (``.pt``), a table of :func:`save_table_policy`, or an agent saved by
+            ``agents``. The suffixes ``.py`` and ``.zip`` alone run code from the file.
         rules: The game.
 
     Raises:
@@ -131,14 +177,12 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
         raise ValueError(f"{name} is not random, take-N, expert or file.py:name, and not the file of a player")
     if path.suffix == ".py":
         raise ValueError(f"{name} needs the name of a function or policy in the file: {name}:NAME")
-    contents = zipfile.ZipFile(path).namelist() if zipfile.is_zipfile(path) else []
-    if "policy.pth" in contents:
-        return _load_model(path, rules)
-    if any(member.endswith("/data.pkl") for member in contents):  # a file of torch.save
-        from learn_the_rule import load_policy  # here, since most scripts run without PyTorch
-
-        return load_policy(path, rules)
-    if "probabilities.npy" in contents:
+    if path.suffix in (".zip", ".pt"):
+        try:
+            return _load_model(path, rules) if path.suffix == ".zip" else _load_network(path, rules)
+        except ImportError as error:
+            raise ValueError(f'{path} needs pip install -e ".[examples,sb3]": {error}') from error
+    if path.suffix == ".npz" and _holds_table(path):
         return _load_table_policy(path, rules)
     return _for_game(agents.load(path), name, rules)
 
@@ -185,20 +229,46 @@ def _load_model(path: Path, rules: NimRules) -> PolicyLike:
     raise ValueError(f"{path} holds a model of another game than {rules}")
 
 
+def _load_network(path: Path, rules: NimRules) -> PolicyLike:
+    from learn_the_rule import load_policy  # here, since most scripts run without PyTorch
+
+    return load_policy(path, rules)
+
+
 def save_table_policy(policy: TabularPolicy, path: Path) -> None:
     """Saves the probabilities of a policy in every position, for :func:`load_player`."""
-    np.savez_compressed(path, game=np.array(str(policy.rules)), probabilities=policy.probabilities)
+    with replacing(path) as file:
+        np.savez_compressed(file, game=np.array(str(policy.rules)), probabilities=policy.probabilities)
+
+
+def _holds_table(path: Path) -> bool:
+    with contextlib.suppress(Exception), zipfile.ZipFile(path) as file:  # agents.load names the damage
+        return "probabilities.npy" in file.namelist()
+    return False
 
 
 def _load_table_policy(path: Path, rules: NimRules) -> TabularPolicy:
     try:
-        with np.load(path) as file:
-            game, probabilities = str(file["game"]), file["probabilities"]
-    except (KeyError, zipfile.BadZipFile) as error:
+        with zipfile.ZipFile(path) as file:
+            game = str(_read_array(file, "game", (), "U"))
+            if is_same := game == str(rules):
+                probabilities = _read_array(file, "probabilities", (rules.n_positions, rules.n_actions), "biuf")
+    except Exception as error:  # NumPy, zipfile and zlib raise many kinds
         raise ValueError(f"{path} is damaged: {error}") from error
-    if game != str(rules):
-        raise ValueError(f"{path} holds a player of {game}, not of {rules}")
+    if not is_same:
+        raise ValueError(f"{path} holds a player of {game[:100]!r}, not of {rules}")
     return TabularPolicy(rules, probabilities)
+
+
+def _read_array(file: zipfile.ZipFile, name: str, shape: tuple[int, ...], kinds: str) -> np.ndarray:
+    """An array of an ``.npz`` file, read only if its header has this shape and a dtype of these kinds."""
+    with file.open(f"{name}.npy") as member:
+        version = np.lib.format.read_magic(member)
+        found, _, dtype = np.lib.format.read_array_header_1_0(member, max_header_size=256)
+        if version != (1, 0) or found != shape or dtype.kind not in kinds or dtype.itemsize > 4096:
+            raise ValueError(f"{name} must have shape {shape}; got {dtype} of shape {found}")
+        member.seek(0)
+        return np.lib.format.read_array(member, allow_pickle=False, max_header_size=256)
 
 
 # --- A game in the terminal -----------------------------------------------------------------------

@@ -14,6 +14,17 @@ import itertools
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import (
+    FIGURE_SUFFIXES,
+    check_at_least,
+    check_output,
+    checking_args,
+    load_player,
+    percent,
+    run,
+    save_figure,
+)
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,17 +39,6 @@ from tqdm import tqdm
 import agents
 from nim_env import NimRules, evaluation
 from nim_env.policies import PolicyLike
-
-from common import (
-    FIGURE_SUFFIXES,
-    check_at_least,
-    check_output,
-    checking_args,
-    load_player,
-    percent,
-    run,
-    save_figure,
-)
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = (*BASELINES, "self-play")
@@ -70,7 +70,9 @@ class Args:
     n_evals: int = 60
     """The number of evaluations in training, at growing intervals."""
     enter: tuple[str, ...] = ()
-    """Further players: take-N, file.py:name (a function or policy), or files of saved agents, models or tables."""
+    """Further players: take-N, file.py:name (a function or policy), or the files of saved agents, tables (.npz),
+    networks (.pt) or MaskablePPO models (.zip). Files .py and .zip run code when loaded: give only those you
+    trust."""
     seed: int = 0
     """The random seed."""
     picture: Path = Path("results/compare_opponents.png")

@@ -20,16 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
-import torch
-import tyro
-from torch import nn
-from tqdm import tqdm
-
-from nim_env import NimRules, evaluation, theory
-
 from common import (
     FIGURE_SUFFIXES,
     check_at_least,
@@ -40,6 +30,17 @@ from common import (
     run,
     save_figure,
 )
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+import tyro
+from torch import nn
+from tqdm import tqdm
+
+from nim_env import NimRules, evaluation, theory
+
 from learn_the_rule import (
     DigitNetwork,
     action_values,

@@ -27,11 +27,24 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
-import os
+import io
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from common import (
+    check_at_least,
+    check_output,
+    check_resume,
+    check_seed,
+    checking_args,
+    fail,
+    percent,
+    replacing,
+    run,
+    save_figure,
+)
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -43,8 +56,6 @@ from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, theory
-
-from common import check_at_least, check_output, check_seed, checking_args, fail, percent, run, save_figure
 
 ENUMERATED_BOARDS = ((1, 3, 5, 7), (1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 SAMPLED_BOARDS = ((20, 15), (50, 15), (10, 255))  # heaps, objects in each
@@ -206,7 +217,15 @@ class NetworkPolicy:
 
 def save_network(network: DigitNetwork, args: Args, path: Path) -> None:
     """Saves the weights and the rules of the games of training, for :func:`load_network`."""
-    torch.save({"weights": network.state_dict(), "misere": args.misere, "max_take": args.max_take}, path)
+    save({"weights": network.state_dict(), "misere": args.misere, "max_take": args.max_take}, path)
+
+
+def save(contents: dict[str, Any], path: Path) -> None:
+    """Saves tensors and plain values, for :func:`torch.load`."""
+    buffer = io.BytesIO()
+    torch.save(contents, buffer)  # on a full disk it would not name the cause
+    with replacing(path) as file:
+        file.write_bytes(buffer.getvalue())
 
 
 def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
@@ -355,8 +374,7 @@ def train_with_curves(
         progress.set_postfix({name: percent(fraction) for name, fraction in row.items()})
         curves.append({"update": update, **row})
         options = {name: value for name, value in asdict(args).items() if name not in ("folder", "resume")}
-        torch.save(state | {"curves": curves, "args": options}, args.folder / "checkpoint.tmp")
-        os.replace(args.folder / "checkpoint.tmp", args.folder / "checkpoint.pt")
+        save(state | {"curves": curves, "args": options}, args.folder / "checkpoint.pt")
 
     visited = train(network, args, callback, checkpoint)
     progress.close()
@@ -500,9 +518,7 @@ def check_optimizer(learning_rate: float, noise: float) -> None:
 
 
 def load_checkpoint(path: Path) -> dict[str, Any]:
-    """The checkpoint of an interrupted run; exits with an error if there is none."""
-    if not path.is_file():
-        fail(f"--resume: there is no {path}")
+    """The checkpoint of an interrupted run; exits with an error if it is damaged."""
     try:
         checkpoint = torch.load(path, weights_only=True)
         return {name: checkpoint[name] for name in ("update", "network", "optimizer", "visited", "curves", "args")}
@@ -513,7 +529,9 @@ def load_checkpoint(path: Path) -> dict[str, Any]:
 def main(args: Args) -> pd.DataFrame:
     """Trains and evaluates a network, saves it, and returns the table of the evaluation."""
     check(args)
-    checkpoint = load_checkpoint(args.folder / "checkpoint.pt") if args.resume else None
+    checkpoint_file = args.folder / "checkpoint.pt"
+    check_resume(args.resume, args.folder, checkpoint_file.exists())
+    checkpoint = load_checkpoint(checkpoint_file) if args.resume else None
     if checkpoint is not None:
         args = replace(args, **checkpoint["args"])
     with checking_args():
@@ -526,9 +544,11 @@ def main(args: Args) -> pd.DataFrame:
     save_network(network, args, args.folder / "network.pt")
     print(f"network: {args.folder / 'network.pt'}")
     table = evaluate(network, args, visited)
-    table.to_csv(args.folder / "evaluation.csv", index=False)
+    with replacing(args.folder / "evaluation.csv") as file:
+        table.to_csv(file, index=False)
     print(table.to_string(index=False, na_rep="", float_format="{:.4f}".format))
     save_figure(draw(args, curves, table), args.folder / "learn_the_rule.png")
+    checkpoint_file.unlink()  # the run is finished
     return table
 
 

@@ -15,6 +15,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, fail, run, save_figure
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -22,8 +24,6 @@ from matplotlib.figure import Figure
 
 import agents
 from nim_env import NimRules, evaluation, solver
-
-from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, fail, run, save_figure
 
 EPISODES_PER_RUN = 500_000  # limits the memory that the history of a training run takes
 

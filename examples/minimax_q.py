@@ -12,16 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import gymnasium as gym
-import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
-import pettingzoo
-import seaborn as sns
-
-import agents
-from nim_env import NimRules
-
 from common import (
     FIGURE_SUFFIXES,
     Leave,
@@ -35,6 +25,16 @@ from common import (
     run,
     save_figure,
 )
+
+import gymnasium as gym
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pettingzoo
+import seaborn as sns
+
+import agents
+from nim_env import NimRules
 
 REWARD = 1000  # of the published system; that of the environment is 1
 MAX_GAMES = 100_000_000

@@ -12,15 +12,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import gymnasium as gym
-import numpy as np
-import pettingzoo
-from PIL import Image
-
-import agents
-from nim_env import NimRules, theory
-from nim_env.policies import as_policy
-
 from common import (
     Leave,
     ask_choice,
@@ -30,8 +21,18 @@ from common import (
     fail,
     load_player,
     play_game,
+    replacing,
     run,
 )
+
+import gymnasium as gym
+import numpy as np
+import pettingzoo
+from PIL import Image
+
+import agents
+from nim_env import NimRules, theory
+from nim_env.policies import as_policy
 
 LEARNERS = {
     "q-learning": agents.QLearningAgent,
@@ -45,8 +46,9 @@ class Args:
     """The options of this script."""
 
     opponent: str = "q-learning"
-    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; file.py:name; or
-    the file of a saved agent, model or table, which must be of the same heaps."""
+    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; file.py:name; or the
+    file of a saved agent, table (.npz), network (.pt) or MaskablePPO model (.zip) for the same heaps.
+    Files .py and .zip run code when loaded: give only those you trust."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
@@ -139,7 +141,8 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
 def save_film(frames: list[np.ndarray], path: Path) -> None:
     """Saves the positions of a game as an animation."""
     first, *rest = [Image.fromarray(frame).quantize(64) for frame in frames]
-    first.save(path, save_all=True, append_images=rest, duration=1500, loop=0, optimize=True)
+    with replacing(path) as file:
+        first.save(file, save_all=True, append_images=rest, duration=1500, loop=0, optimize=True)
     print(f"picture: {path}")
 
 

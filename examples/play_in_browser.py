@@ -17,6 +17,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from common import check_at_least, checking_args, fail, load_player, run
+
 import anyio
 import gymnasium as gym
 import numpy as np
@@ -33,8 +35,6 @@ from starlette.staticfiles import StaticFiles
 import agents
 from nim_env import NimRules, theory
 from nim_env.policies import PolicyLike, as_policy, sample
-
-from common import check_at_least, checking_args, fail, load_player, run
 
 LEARNERS = {
     "q-learning": agents.QLearningAgent,
@@ -58,8 +58,9 @@ class Args:
     misere: bool = True
     """Whether taking the last object loses."""
     agents: tuple[str, ...] = ()
-    """Opponents to offer, made for this game: files of saved agents or models, or file.py:name. The first of
-    them is the opponent of the first game."""
+    """Opponents to offer, made for this game: file.py:name, or the files of saved agents, tables (.npz), networks
+    (.pt) or MaskablePPO models (.zip). The first of them is the opponent of the first game.
+    Files .py and .zip run code when loaded: give only those you trust."""
     port: int = 8080
     """The page is at http://127.0.0.1:PORT. 0 takes a free port."""
     browser: bool = True

@@ -15,6 +15,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from common import (
+    FIGURE_SUFFIXES,
+    check_at_least,
+    check_output,
+    checking_args,
+    fail,
+    load_player,
+    percent,
+    run,
+    save_figure,
+)
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,18 +40,6 @@ from numpy.typing import NDArray
 import agents
 from nim_env import NimRules, evaluation, solver, theory
 from nim_env.policies import PolicyLike, tabulate
-
-from common import (
-    FIGURE_SUFFIXES,
-    check_at_least,
-    check_output,
-    checking_args,
-    fail,
-    load_player,
-    percent,
-    run,
-    save_figure,
-)
 
 LEARNERS: dict[str, type[agents.Agent]] = {
     "q-learning": agents.QLearningAgent,
@@ -63,7 +63,9 @@ class Args:
     opponent: str | None = None
     """Trained against: self-play, random, take-N or expert; by default self-play (win-counting: random)."""
     player: str | None = None
-    """Another player instead: random, take-N, expert, file.py:function, or the file of a saved agent or model."""
+    """Another player instead: random, take-N, expert, file.py:name, or the file of a saved agent, table (.npz),
+    network (.pt) or MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you
+    trust."""
     eval_opponent: str = "random"
     """The opponent of the win probabilities: random, take-N or expert."""
     episodes: int = 3_000

@@ -26,6 +26,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
+from common import FIGURE_SUFFIXES, check_output, checking_args, fail, run, save_figure
+
 import matplotlib.pyplot as plt
 import numpy as np
 import tyro
@@ -34,7 +36,6 @@ from torch import nn
 
 from nim_env import NimRules, theory
 
-from common import FIGURE_SUFFIXES, check_output, checking_args, fail, run, save_figure
 from learn_the_rule import DigitNetwork, load_network, predict, sample_endgames, sample_positions
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from common import FIGURE_SUFFIXES, Leave, check_at_least, check_output, checking_args, play_game, run, save_figure
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pettingzoo
@@ -21,8 +23,6 @@ import pettingzoo
 import agents
 import nim_env
 from nim_env import evaluation
-
-from common import FIGURE_SUFFIXES, Leave, check_at_least, check_output, checking_args, play_game, run, save_figure
 
 RULES = nim_env.NimRules((1, 3, 5, 7), misere=True)
 N_EVALS = 60

@@ -31,6 +31,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from common import (
+    FIGURE_SUFFIXES,
+    check_output,
+    check_seed,
+    checking_args,
+    fail,
+    load_player,
+    replacing,
+    run,
+    save_figure,
+)
+
 import joblib
 import matplotlib.pyplot as plt
 import numpy as np
@@ -44,16 +56,6 @@ from nim_env import NimRules, evaluation
 import learn_the_rule
 import master_large_nim
 import scaling_deep
-from common import (
-    FIGURE_SUFFIXES,
-    check_output,
-    check_seed,
-    checking_args,
-    fail,
-    load_player,
-    run,
-    save_figure,
-)
 
 BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
@@ -69,7 +71,8 @@ class Args:
     """The options of this script."""
 
     add: tuple[str, ...] = ()
-    """Players to add: file.py:name, or the file of an agent, a model or a network."""
+    """Players to add: file.py:name, or the files of networks (.pt) and other saved players.
+    Files .py and .zip run code when loaded: give only those you trust."""
     seed: int = 0
     """The random seed of the training."""
     n_jobs: int = -1
@@ -181,7 +184,8 @@ def main(args: Args) -> pd.DataFrame:
     rows += [{**row, "player": ALPHA_ZERO} for row in PUBLISHED]
     table = pd.DataFrame(rows + added).sort_values("heaps", key=lambda heaps: heaps.map(len), kind="stable")
     table.insert(0, "board", table.pop("heaps").map(lambda heaps: "-".join(map(str, heaps))))
-    table.to_csv(args.table, index=False, float_format="%.6g")
+    with replacing(args.table) as file:
+        table.to_csv(file, index=False, float_format="%.6g")
     shown = ["board", "player", "expert", "champion", "exploitability", "value_accuracy_overall", "seconds"]
     print(table[shown].to_string(index=False, na_rep="", float_format="{:.3f}".format))
     print(f"table: {args.table}")

@@ -20,6 +20,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from common import (
+    check_at_least,
+    check_output,
+    check_resume,
+    checking_args,
+    fail,
+    percent,
+    replacing,
+    run,
+    save_figure,
+    save_table_policy,
+)
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -38,8 +51,6 @@ import agents
 import nim_env
 from nim_env import NimRules, aec_env, evaluation, solver, wrappers
 from nim_env.policies import batched, tabulate
-
-from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure, save_table_policy
 
 MODULES = {"shared": ("player",), "separate": ("player_0", "player_1")}
 NOT_RESUMED = ("num_env_runners", "address", "resume", "folder")
@@ -232,10 +243,7 @@ def main(args: Args) -> pd.DataFrame:
     check(args)
     checkpoints, table_file = args.folder.absolute() / "checkpoints", args.folder / "rllib_self_play.csv"
     saved = sorted(checkpoints.glob("[0-9]*"))
-    if saved and not args.resume:
-        fail(f"--folder {args.folder} holds another run: give --resume or another folder")
-    if args.resume and not saved:
-        fail(f"--resume: there is no checkpoint in {checkpoints}")
+    check_resume(args.resume, args.folder, bool(saved))
     check_output("folder", args.folder / "rllib_self_play.png")
     if args.resume:
         args = replace(args, **json.loads((checkpoints / "args.json").read_text()))
@@ -281,7 +289,8 @@ def main(args: Args) -> pd.DataFrame:
             for name, row in result["exact"].items()
         ]
         table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
-        table.to_csv(table_file, index=False)
+        with replacing(table_file) as file:
+            table.to_csv(file, index=False)
         algorithm.save_to_path(checkpoints / "unfinished")
         (checkpoints / "unfinished").rename(checkpoints / f"{timesteps:012}")
         for row in rows:

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from common import check_at_least, check_output, checking_args, fail, percent, replacing, run, save_figure
+
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
@@ -32,8 +34,6 @@ from tqdm import tqdm
 from nim_env import NimRules, solver, theory
 from nim_env.policies import as_policy
 from nim_env.sb3 import NimVecEnv
-
-from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure
 
 ENT_COEF = 0.3  # at the start; it falls to 0
 PPO_HYPERPARAMETERS = {"n_steps": 64, "batch_size": 512, "n_epochs": 4, "gae_lambda": 0.5, "ent_coef": ENT_COEF}
@@ -243,7 +243,8 @@ def main(args: Args) -> pd.DataFrame:
     ]
     finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
     table = pd.concat(tqdm(finished, total=len(runs), desc="runs", disable=None), ignore_index=True)
-    table.to_csv(args.folder / "sb3_masks.csv", index=False)
+    with replacing(args.folder / "sb3_masks.csv") as file:
+        table.to_csv(file, index=False)
     for algorithm, rows in table.groupby("algorithm", sort=False):
         last = rows[rows["timesteps"] == rows["timesteps"].max()]
         expert, illegal = percent(last["expert"].mean()), percent(last["illegal"].mean())

@@ -26,6 +26,18 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
+from common import (
+    check_at_least,
+    check_output,
+    check_resume,
+    checking_args,
+    fail,
+    percent,
+    replacing,
+    run,
+    save_figure,
+)
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -37,8 +49,6 @@ from stable_baselines3.common.vec_env import VecMonitor
 
 from nim_env import NimRules, solver, wrappers
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
-
-from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure
 
 SELF_PLAY = "self-play"
 ENCODINGS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
@@ -246,10 +256,7 @@ def main(args: Args) -> pd.DataFrame:
     """Trains, saves the model and the figure, and returns the evaluations."""
     check(args)
     args_file = args.folder / "args.json"
-    if args.resume and not find_checkpoints(args):
-        fail(f"--resume: there is no checkpoint in {args.folder / 'checkpoints'}")
-    if find_checkpoints(args) and not args.resume:
-        fail(f"--folder {args.folder} holds another run: give --resume or another folder")
+    check_resume(args.resume, args.folder, bool(find_checkpoints(args)))
     if args.resume:
         args = replace(args, **json.loads(args_file.read_text()))
     with checking_args():
@@ -261,7 +268,8 @@ def main(args: Args) -> pd.DataFrame:
     options = {name: value for name, value in asdict(args).items() if name not in ("folder", "resume")}
     args_file.write_text(json.dumps(options))
     table = train(args, model)
-    model.save(args.folder / "model.zip", exclude=["opponent_pool", "evaluations"])
+    with replacing(args.folder / "model.zip") as file:
+        model.save(file, exclude=["opponent_pool", "evaluations"])
     print(f"expert mastery {percent(table['expert'].iloc[-1], 2)} %; model: {args.folder / 'model.zip'}")
     save_figure(draw(args, rules, table), args.folder / "sb3_self_play.png")
     return table

@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from common import check_at_least, check_output, checking_args, fail, percent, replacing, run, save_figure
+
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
@@ -37,8 +39,6 @@ from tqdm import tqdm
 from nim_env import NimRules, evaluation, solver, wrappers
 from nim_env.policies import as_policy
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
-
-from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure
 
 SELF_PLAY = "self-play"
 ENCODINGS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
@@ -309,7 +309,8 @@ def main(args: Args) -> pd.DataFrame:
     finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
     table = pd.concat(tqdm(finished, total=len(runs), desc="runs", disable=None), ignore_index=True)
     name = "scaling_deep" if len(boards) > 1 else "learning_curves"
-    table.to_csv(args.folder / f"{name}.csv", index=False)
+    with replacing(args.folder / f"{name}.csv") as file:
+        table.to_csv(file, index=False)
     for run_name, rows in table.groupby(["heaps", "encoding", "seed"], sort=False):
         last = rows.iloc[-1]
         figures = {column: percent(last[column]) for column in ("expert", "value_accuracy_overall", "visited")}

@@ -23,6 +23,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from common import check_at_least, check_output, checking_args, fail, replacing, run, save_figure
+
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
@@ -34,8 +36,6 @@ from scipy import stats
 import agents
 from nim_env import NimRules, evaluation, solver
 from nim_env.evaluation import MatchResult
-
-from common import check_at_least, check_output, checking_args, fail, run, save_figure
 
 Learner = Literal["q-learning", "minimax-q", "win-counting"]
 LEARNERS: dict[str, tuple[type[agents.Agent], dict[str, Any]]] = {
@@ -186,7 +186,8 @@ def main(args: Args) -> pd.DataFrame:
         )
     table = pd.DataFrame(rows).sort_values(["n_heaps", "learner", "seed"], ignore_index=True)
     print(table.groupby(["learner", "n_heaps"])[["expert", "champion", "exploitability", "seconds"]].mean())
-    table.to_csv(args.folder / "scaling_study.csv", index=False)
+    with replacing(args.folder / "scaling_study.csv") as file:
+        table.to_csv(file, index=False)
     print(f"table: {args.folder / 'scaling_study.csv'}")
     save_figure(plot(args, table), args.folder / "scaling_study.png")
     return table

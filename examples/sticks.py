@@ -14,14 +14,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
-import matplotlib.pyplot as plt
-import numpy as np
-import pandas as pd
-
-import agents
-from nim_env import NimRules
-
 from common import (
     FIGURE_SUFFIXES,
     Leave,
@@ -33,6 +25,14 @@ from common import (
     run,
     save_figure,
 )
+
+import gymnasium as gym
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+
+import agents
+from nim_env import NimRules
 
 
 @dataclass
@@ -46,7 +46,8 @@ class Args:
     games: int = 2_000
     """Number of games."""
     opponent: str = "random"
-    """random, take-N, expert, human, file.py:name, or the file of a saved player."""
+    """random, take-N, expert, human, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
+    MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     practice: int = 0
     """Games against a random opponent before the others."""
     verbose: bool = False

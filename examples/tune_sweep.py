@@ -25,6 +25,18 @@ from typing import Any, Literal
 os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")  # Ctrl-C ends the script
 os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "0")  # the state of the sweep is saved at each report
 
+from common import (
+    check_at_least,
+    check_output,
+    check_resume,
+    checking_args,
+    fail,
+    percent,
+    replacing,
+    run,
+    save_figure,
+)
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -41,8 +53,6 @@ from rich.table import Table
 import agents
 import nim_env
 from nim_env import NimRules, evaluation, solver
-
-from common import check_at_least, check_output, checking_args, fail, percent, run, save_figure
 
 Learner = Literal["q-learning", "minimax-q"]
 AGENTS = {"q-learning": agents.QLearningAgent, "minimax-q": agents.MinimaxQAgent}
@@ -102,11 +112,7 @@ def check(args: Args) -> None:
         fail(f"--learners must name one or more of {', '.join(AGENTS)}")
     with checking_args():
         solver.iter_positions(NimRules(args.heaps, args.max_take, args.misere))  # raises if the game is too large
-    saved = (args.folder / "args.json").exists()
-    if args.resume and not saved:
-        fail(f"--resume: there is no sweep in {args.folder}")
-    if saved and not args.resume:
-        fail(f"--folder {args.folder} holds another sweep: give --resume or another folder")
+    check_resume(args.resume, args.folder, (args.folder / "args.json").exists())
     check_output("folder", args.folder / "tune_sweep.png")
 
 
@@ -237,7 +243,8 @@ def main(args: Args) -> pd.DataFrame:
         results.extend(grid)
     table = make_table(results)
     print_table(table)
-    table.to_csv(args.folder / "tune_sweep.csv", index=False)
+    with replacing(args.folder / "tune_sweep.csv") as file:
+        table.to_csv(file, index=False)
     print(f"table: {args.folder / 'tune_sweep.csv'}")
     save_figure(plot(args, table, results), args.folder / "tune_sweep.png")
     return table

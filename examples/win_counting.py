@@ -13,6 +13,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, load_player, run, save_figure
+
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,15 +22,14 @@ import numpy as np
 import agents
 from nim_env import NimRules, theory
 
-from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, load_player, run, save_figure
-
 
 @dataclass
 class Args:
     """The options of this script."""
 
     opponent: str = "expert"
-    """expert, random, take-N, file.py:name, or the file of a saved player."""
+    """expert, random, take-N, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
+    MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     games: int = 100_000
     """Number of training games."""
     log_interval: int = 10_000

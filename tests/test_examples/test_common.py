@@ -1,19 +1,27 @@
 """The command line, players by name, and the game in the terminal."""
 
+import errno
+import io
+import os
 import sys
+import tracemalloc
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 
+import common
+from common import Leave, ask_choice, ask_move, ask_number, load_player
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from rich.console import Console
+from rich.table import Table
 
 import agents
 from nim_env import ExpertPolicy, NimRules, RandomPolicy, TakePolicy, policies
 from nim_env.aec_env import env as make_env
 from nim_env.gym_env import NimEnv
-
-import common
-from common import Leave, ask_choice, ask_move, ask_number, load_player
 
 RULES = NimRules((2, 3))
 
@@ -56,6 +64,68 @@ def test_ctrl_c_exits_with_one_line(monkeypatch, capsys):
     assert len(capsys.readouterr().err.split()) == 1
 
 
+@pytest.fixture
+def run(monkeypatch):
+    """Runs a function as the main function of a script without options."""
+    monkeypatch.setattr(sys, "argv", ["script.py"])
+
+    def run(function):
+        def main(args):  # noqa: ARG001
+            function()
+
+        common.run(main, Args)
+
+    return run
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp437", "cp850", "cp932"])
+def test_what_the_output_cannot_encode_is_replaced(encoding, run, monkeypatch):
+    def show():
+        print("take 3 – 100 % ✓")
+        table = Table("ε", "–")
+        table.add_row("naïve", "→")
+        Console().print(table)
+
+    output = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(output, encoding))
+    run(show)
+    text = output.getvalue().decode(encoding)
+    assert "take 3 ? 100 % ?" in text.replace("–", "?")
+    assert "ve" in text.splitlines()[-2]
+
+
+def test_what_the_input_cannot_decode_is_replaced(run, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff\nyes\n"), "ascii"))
+    answers = []
+    run(lambda: answers.append(ask_choice("", ["yes"])))
+    assert answers == ["yes"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows reports a closed pipe as an invalid argument")
+@pytest.mark.parametrize("n_lines", [1, 10_000])
+def test_a_closed_pipe_ends_the_script_quietly(n_lines, run, monkeypatch, capsys):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with open(writer, "w") as output:
+        monkeypatch.setattr(sys, "stdout", output)
+        with pytest.raises(SystemExit) as stop:
+            run(lambda: print("a line\n" * n_lines))
+    assert stop.value.code == 141
+    assert not capsys.readouterr().err
+
+
+def test_errors_of_the_system_are_one_line(run, refused, monkeypatch):
+    def fails():
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with refused("No space left"):
+        run(fails)
+    if Path("/dev/full").exists():
+        with refused("No space left"), open("/dev/full", "w") as output, monkeypatch.context() as patch:
+            patch.setattr(sys, "stdout", output)
+            run(lambda: print("a line"))
+
+
 def test_wrong_values_are_one_line(refused, tmp_path):
     common.check_at_least(0, games=0, seed=None)
     with refused("--max-take", "-1"):
@@ -66,8 +136,51 @@ def test_wrong_values_are_one_line(refused, tmp_path):
     for path in ("figure.txt", "file/figure.png", "."):
         with refused("--picture", path):
             common.check_output("picture", Path(path), common.FIGURE_SUFFIXES)
+    if hasattr(os, "mkfifo"):
+        os.mkfifo("pipe.png")
+        with refused("--picture", "pipe.png"):
+            common.check_output("picture", Path("pipe.png"), common.FIGURE_SUFFIXES)
     common.check_output("picture", Path("new/folder/figure.png"), common.FIGURE_SUFFIXES)
-    assert (tmp_path / "new" / "folder").is_dir()
+    assert not list((tmp_path / "new" / "folder").iterdir())
+
+
+def full_disk(figure, path, **_):  # noqa: ARG001
+    Path(path).write_bytes(b"half a ")
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_a_picture_is_replaced_whole_or_not_at_all(refused, tmp_path, monkeypatch):
+    target = tmp_path / "figure.png"
+    common.save_figure(Figure(figsize=(1, 1)), target)
+    old = target.read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(Figure, "savefig", full_disk)
+        with refused("figure.png", "No space left"):
+            common.save_figure(Figure(), target)
+    assert target.read_bytes() == old
+    (tmp_path / "link.png").symlink_to(target)
+    common.save_figure(Figure(figsize=(2, 2)), tmp_path / "link.png")
+    assert (tmp_path / "link.png").is_symlink()
+    assert target.read_bytes() != old
+    assert len(list(tmp_path.iterdir())) == 2  # nothing is left behind
+
+
+def test_a_full_disk_is_noticed_before_the_training(refused, monkeypatch):
+    class FullDisk(io.BytesIO):
+        def write(self, data):  # noqa: ARG002
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: FullDisk())
+    with refused("--picture", "figure.png", "No space left"):
+        common.check_output("picture", Path("figure.png"))
+
+
+def test_a_run_is_resumed_or_refused(refused):
+    common.check_resume(True, Path("folder"), True)
+    common.check_resume(False, Path("folder"), False)
+    for resume in (True, False):
+        with refused("--resume", "folder"):
+            common.check_resume(resume, Path("folder"), not resume)
 
 
 def test_only_0_and_1_are_written_as_0_and_100_percent():
@@ -141,6 +254,65 @@ def test_a_saved_table(agent, tmp_path):
         )
     with pytest.raises(ValueError, match="not of"):
         load_player("table.npz", NimRules((2, 3), misere=False))
+
+
+class MakesFolder:
+    """A pickle of it creates the folder ``ran`` when it is loaded."""
+
+    def __reduce__(self):
+        return os.mkdir, ("ran",)
+
+
+def header(descr, shape, padding=0):
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape!r}}}{' ' * padding}\n".encode()
+    return np.lib.format.magic(1, 0) + len(text).to_bytes(2, "little") + text
+
+
+def array(values):
+    stream = io.BytesIO()
+    np.save(stream, values)
+    return stream.getvalue()
+
+
+GAME, TABLE = array(np.array(str(RULES))), (RULES.n_positions, RULES.n_actions)
+BIG = 2**25
+
+
+@pytest.mark.parametrize(
+    ("game", "table"),
+    [
+        (GAME, header("<f4", (BIG // 4,)) + bytes(BIG)),
+        (GAME, header("<f4", (10**12, 10**6)) + bytes(100)),
+        (GAME, header(f"<U{BIG}", TABLE) + bytes(100)),
+        (GAME, header("<f4", TABLE, padding=8_000) + bytes(4 * TABLE[0] * TABLE[1])),
+        (GAME, array(np.full(TABLE, MakesFolder()))),
+        (header(f"<U{BIG // 4}", ()) + bytes(BIG), array(np.ones(TABLE))),
+        (array(np.array(MakesFolder())), array(np.ones(TABLE))),
+        (GAME, b"\x93NUMPY"),
+        (GAME, b""),
+    ],
+)
+def test_tables_are_checked_before_they_are_read(game, table, tmp_path):
+    with zipfile.ZipFile("table.npz", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("game.npy", game)
+        file.writestr("probabilities.npy", table)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match=r"table\.npz is damaged"):
+            load_player("table.npz", RULES)
+        assert tracemalloc.get_traced_memory()[1] < 2**21
+    finally:
+        tracemalloc.stop()
+    assert not (tmp_path / "ran").exists()
+
+
+def test_models_need_pytorch(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    monkeypatch.setitem(sys.modules, "learn_the_rule", None)
+    for name in ("model.zip", "network.pt"):
+        Path(name).touch()
+        with pytest.raises(ValueError, match=rf"{name} needs .*sb3"):
+            load_player(name, RULES)
 
 
 def test_damaged_files_are_named(agent, tmp_path):

@@ -1,14 +1,14 @@
 import itertools
 from pathlib import Path
 
+from common import percent
+
 import compare_opponents
 import matplotlib.pyplot as plt
 import pytest
 
 import agents
 from nim_env import NimRules, evaluation
-
-from common import percent
 
 
 @pytest.fixture(autouse=True)

@@ -6,6 +6,8 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
+from common import load_player
+
 import ablate_the_rule
 import numpy as np
 import pandas as pd
@@ -18,7 +20,6 @@ from nim_env import NimRules, evaluation, theory
 
 import learn_the_rule
 import prove_the_rule
-from common import load_player
 from learn_the_rule import Args, DigitNetwork, NetworkPolicy, load_network, predict, save_network
 from prove_the_rule import Bounds, prove
 
@@ -248,8 +249,14 @@ def test_the_script(options, tmp_path, monkeypatch):
     assert load_network(folder / "network.pt")[1] == rules
 
 
-def test_resume(tmp_path, monkeypatch):
-    monkeypatch.setattr(learn_the_rule, "evaluate", lambda *_: pd.DataFrame({"board": [], "positions": []}))
+def test_resume(tmp_path, monkeypatch, refused):
+    checkpoint, last = tmp_path / "results" / "learn_the_rule" / "checkpoint.pt", []
+
+    def evaluate(*_):
+        last.append(torch.load(checkpoint, weights_only=True))
+        return pd.DataFrame({"board": [], "positions": []})
+
+    monkeypatch.setattr(learn_the_rule, "evaluate", evaluate)
     monkeypatch.setattr(learn_the_rule, "draw", lambda *_: learn_the_rule.plt.figure())
     updates = []
     step = torch.optim.Adam.step
@@ -264,13 +271,16 @@ def test_resume(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         learn_the_rule.main(Args(**TINY))
     monkeypatch.setattr(torch.optim.Adam, "step", step)
-    checkpoint = tmp_path / "results" / "learn_the_rule" / "checkpoint.pt"
+    with refused("--folder", "--resume"):  # another run would overwrite the checkpoint
+        learn_the_rule.main(Args(**TINY))
     assert torch.load(checkpoint, weights_only=True)["update"] == 2
     learn_the_rule.main(Args(resume=True, seed=5))  # the options are those of the run
-    finished = torch.load(checkpoint, weights_only=True)
+    (finished,) = last
     assert finished["update"] == 4
     assert finished["args"]["seed"] == 0
     assert [row["update"] for row in finished["curves"]] == [2, 4]
+    assert not checkpoint.exists()
+    learn_the_rule.main(Args(**TINY))  # a finished run is not in the way
 
 
 @pytest.mark.parametrize("content", [b"hi", b"", "a network"])
@@ -299,7 +309,7 @@ def test_a_damaged_checkpoint_is_named(content, refused, tmp_path):
         ({"max_take": 0}, ["max_take", "0"]),
         ({"seed": -1}, ["--seed", "-1"]),
         ({"max_heap": 10**7}, ["10000000"]),
-        ({"resume": True}, ["--resume", "checkpoint.pt"]),
+        ({"resume": True}, ["--resume", "learn_the_rule"]),
     ],
 )
 def test_wrong_values(wrong, words, refused, tmp_path):

@@ -9,14 +9,14 @@ import pytest
 ray = pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
 torch = pytest.importorskip("torch", reason='needs pip install -e ".[examples,rllib]"')
 
+import common  # noqa: E402
+
 import rllib_self_play  # noqa: E402
 from ray.rllib.core.rl_module.rl_module import RLModule  # noqa: E402
 from ray.rllib.env.env_context import EnvContext  # noqa: E402
 from rllib_self_play import Args, SelfPlayEnv, main  # noqa: E402
 
 from nim_env import NimRules, evaluation  # noqa: E402
-
-import common  # noqa: E402
 
 # RLlib registers its environment anew for each algorithm of a process
 pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env:UserWarning")

@@ -4,6 +4,8 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
+from common import load_player
+
 import gymnasium as gym
 import numpy as np
 import sb3_self_play
@@ -13,8 +15,6 @@ from sb3_self_play import Args, main
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nim_env import NimRules, evaluation, wrappers
-
-from common import load_player
 
 torch.set_num_threads(1)  # other tests run at the same time
 SMALL = {"heaps": (1, 2, 3), "num_envs": 32, "n_steps": 16, "batch_size": 128, "net_arch": (32,)}
@@ -109,7 +109,7 @@ def test_interrupted_run_continues(capsys, monkeypatch):
         ({"heaps": (0,)}, ["heaps", "(0,)"]),
         ({"heaps": (200,) * 5}, ["200-200-200-200-200"]),
         ({"seed": -1}, ["--seed", "-1"]),
-        ({"resume": True}, ["--resume", "checkpoints"]),
+        ({"resume": True}, ["--resume", "sb3_self_play"]),
     ],
 )
 def test_wrong_values(wrong, words, refused, tmp_path):
