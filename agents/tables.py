@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
+from agents._array_file import ArrayHeader
 from agents.agent import Agent
-from agents.saving import ArrayHeader
 
 TableKind: TypeAlias = Literal["auto", "dense", "hash"]
 AUTO_DENSE_VALUES = 2**25  # up to so many values "auto" is a dense table: 256 MB
@@ -59,6 +59,36 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
     if table == "auto" and n_values > AUTO_DENSE_VALUES:
         return HashTable(space, n_actions, index)
     return DenseTable(space, n_actions, index)
+
+
+def check_headers(space: Space[Any], n_actions: int, headers: dict[str, ArrayHeader]) -> None:
+    """Checks whether arrays can be those of a table, before anything as large as they are is allocated.
+
+    Args:
+        space: The observation space.
+        n_actions: The number of actions.
+        headers: The shape and dtype of each array, by name as in :meth:`Table.state_dict`.
+
+    Raises:
+        KeyError: An array is missing.
+        ValueError: An array does not fit the spaces.
+    """
+    index = _ObservationIndex(space) if _sizes(space) is not None else None
+    if index is not None and "keys" not in headers:
+        n_rows = index.n_observations
+    else:
+        keys = headers["keys"]
+        n_bytes = HashTable(space, n_actions, index).n_key_bytes
+        if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
+            raise ValueError(f"keys must be rows of {n_bytes} bytes; got {keys.dtype} of shape {keys.shape}")
+        n_rows = keys.shape[0]
+        if index is not None and n_rows > index.n_observations:
+            raise ValueError(f"keys must be at most {index.n_observations}, as many as observations; got {n_rows}")
+    values = headers["values"]
+    if values.shape != (n_rows, n_actions) or values.dtype != np.float64:
+        raise ValueError(
+            f"values must be float64 of shape {(n_rows, n_actions)}; got {values.dtype} of {values.shape}"
+        )
 
 
 class Table(ABC):
@@ -140,10 +170,6 @@ class Table(ABC):
         """
 
     @abstractmethod
-    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        """Raises a KeyError or ValueError unless arrays like these can be those of :meth:`state_dict`."""
-
-    @abstractmethod
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned; a KeyError or ValueError if it does not fit this table."""
 
@@ -157,13 +183,9 @@ class Table(ABC):
             raise ValueError(f"observation must have shape (..., *{shape}); got {observations.shape}")
         return observations.reshape(math.prod(leading), *shape), leading
 
-    def _check_values(self, header: ArrayHeader, n_rows: int) -> None:
-        expected = (n_rows, self._n_actions)
-        if header.shape != expected or header.dtype != np.float64:
-            raise ValueError(f"values must be float64 of shape {expected}; got {header.dtype} of {header.shape}")
-
     def _loaded_values(self, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
-        self.check_headers({name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()})
+        headers = {name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()}
+        check_headers(self._space, self._n_actions, headers)
         if not np.isfinite(arrays["values"]).all():
             raise ValueError("values must be finite")
         return np.ascontiguousarray(arrays["values"])
@@ -203,10 +225,6 @@ class DenseTable(Table):
         """See :meth:`Table.state_dict`."""
         return {"values": self.values}
 
-    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        """See :meth:`Table.check_headers`."""
-        self._check_values(headers["values"], self.n_rows)
-
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """See :meth:`Table.load_state_dict`."""
         self.values = self._loaded_values(arrays)
@@ -225,6 +243,11 @@ class HashTable(Table):
     def n_rows(self) -> int:
         """The number of observations that have a row."""
         return len(self._rows)
+
+    @property
+    def n_key_bytes(self) -> int:
+        """The length of the key of an observation."""
+        return len(self._key(self._space.sample())) if self._index is None else self._index.n_bytes
 
     def find(self, observation: Any) -> int:
         """See :meth:`Table.find`."""
@@ -277,20 +300,13 @@ class HashTable(Table):
         keys = np.frombuffer(b"".join(self._rows), dtype=np.uint8).reshape(self.n_rows, -1 if self.n_rows else 0)
         return {"values": self.values[: self.n_rows], "keys": keys}
 
-    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        """See :meth:`Table.check_headers`."""
-        keys = headers["keys"]
-        n_bytes = len(self._key(self._space.sample())) if self._index is None else self._index.n_bytes
-        if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
-            raise ValueError(f"keys must be rows of {n_bytes} bytes; got {keys.dtype} of shape {keys.shape}")
-        self._check_values(headers["values"], keys.shape[0])
-
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """See :meth:`Table.load_state_dict`."""
         values = self._loaded_values(arrays)
-        rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
-        if len(rows) != len(values):
-            raise ValueError(f"keys must be different from each other; {len(values) - len(rows)} are repeated")
+        rows: dict[bytes, int] = {}
+        for row, key in enumerate(arrays["keys"]):
+            if rows.setdefault(key.tobytes(), row) != row:
+                raise ValueError(f"keys must be different from each other; that of row {row} is repeated")
         self._rows, self.values = rows, np.concatenate([values, self._new_rows()])
 
     def _new_rows(self) -> NDArray[np.float64]:
@@ -470,7 +486,7 @@ class TabularAgent(Agent):
             ValueError: An array does not fit the spaces, or is not one of the table; a class that has others
                 overrides :meth:`state_dict`.
         """
-        self._make_table("keys" in headers).check_headers(headers)
+        check_headers(self.observation_space, self.n_actions, headers)
         unknown = set(headers) - {"values", "keys"}
         if unknown and type(self).state_dict is TabularAgent.state_dict:
             raise ValueError(f"the file holds unknown arrays: {', '.join(sorted(unknown))}")
@@ -485,9 +501,7 @@ class TabularAgent(Agent):
             KeyError: An array is missing.
             ValueError: An array does not fit the spaces.
         """
-        table = self._make_table("keys" in arrays)
+        kind: TableKind = "hash" if "keys" in arrays else "dense"
+        table = make_table(self.observation_space, self.n_actions, kind)
         table.load_state_dict(arrays)
         self.table = table
-
-    def _make_table(self, is_hashed: bool) -> Table:
-        return make_table(self.observation_space, self.n_actions, "hash" if is_hashed else "dense")
