@@ -20,6 +20,7 @@ MAX_JSON_BYTES = 2**16
 MAX_MEMBERS = 256
 MAX_NAME_LENGTH = 100
 MAX_HEADER_BYTES = 2**10  # of one array
+MAGIC = b"\x93NUMPY\x01\x00"  # the format of NumPy, version 1.0
 MAX_READ_BYTES = 2**17  # the list of so many members is shorter
 MAX_COMPRESSION = 1032  # of the deflate method
 
@@ -148,14 +149,17 @@ class ArrayFile:
         if not name.endswith(".npy"):
             raise ValueError(f"{name} is not an array")
         with self._zip.open(member) as stream:
-            if np.lib.format.read_magic(stream) != (1, 0):
-                raise ValueError(f"{name} has an unknown version of the format of NumPy")
-            shape, _, dtype = np.lib.format.read_array_header_1_0(stream, max_header_size=MAX_HEADER_BYTES)
-            header = ArrayHeader(shape, dtype)
-            if not is_plain(dtype) or dtype.itemsize == 0 or min(shape, default=0) < 0:
-                raise ValueError(f"{name} holds {dtype} of shape {shape}")
-            if header.nbytes != member.file_size - stream.tell():
-                raise ValueError(f"{name} does not have the size of its header")
+            start = stream.read(len(MAGIC) + 2)
+            n_bytes = int.from_bytes(start[len(MAGIC) :], "little")
+            if not start.startswith(MAGIC) or n_bytes > MAX_HEADER_BYTES:
+                raise ValueError(f"{name} is no array of NumPy with a header of up to {MAX_HEADER_BYTES} bytes")
+            text = io.BytesIO(start[len(MAGIC) :] + stream.read(n_bytes))
+        shape, _, dtype = np.lib.format.read_array_header_1_0(text)
+        header = ArrayHeader(shape, dtype)
+        if not is_plain(dtype) or dtype.itemsize == 0 or min(shape, default=0) < 0:
+            raise ValueError(f"{name} holds objects, structures or nothing, or has a negative shape")
+        if header.nbytes != member.file_size - len(start) - n_bytes:
+            raise ValueError(f"{name} does not have the size of its header")
         return header
 
 

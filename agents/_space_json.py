@@ -11,6 +11,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 MAX_COMPONENTS = 10**6  # of all parts of a space
+MAX_DTYPE_LENGTH = 16  # "float128" has 8
 
 
 def space_to_json(space: Space[Any]) -> dict[str, Any]:
@@ -89,10 +90,9 @@ def _bound(about: dict[str, Any], name: str, dtype: np.dtype[Any]) -> NDArray[An
 
 
 def _number_dtype(name: str) -> np.dtype[Any]:
-    dtype = np.dtype(str(name))
-    if dtype.kind not in "biuf":
+    if len(name) > MAX_DTYPE_LENGTH or np.dtype(name).kind not in "biuf":
         raise ValueError(f"{name!r} is not a dtype of numbers")
-    return dtype
+    return np.dtype(name)
 
 
 def _check_largest(largest: int) -> None:

@@ -105,7 +105,7 @@ def _new_agent(kind: str, about: dict[str, Any]) -> Agent:
 
 def _line(message: object) -> str:
     """A message as one short line without control characters, whatever a file has put into it."""
-    text = str(message)
+    text = " ".join(str(message).split())
     text = text if len(text) <= 200 else f"{text[:200]} ..."
     return "".join(char if char.isprintable() else "?" for char in text)
 

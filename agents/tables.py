@@ -247,7 +247,10 @@ class HashTable(Table):
     @property
     def n_key_bytes(self) -> int:
         """The length of the key of an observation."""
-        return len(self._key(self._space.sample())) if self._index is None else self._index.n_bytes
+        if self._index is not None:
+            return self._index.n_bytes
+        space = spaces.flatten_space(self._space) if self._space.shape is None else self._space
+        return math.prod(space.shape or ()) * np.dtype(space.dtype).itemsize
 
     def find(self, observation: Any) -> int:
         """See :meth:`Table.find`."""
