@@ -72,7 +72,7 @@ def load(path: str | os.PathLike[str]) -> Agent:
         if version not in (1, FORMAT) or kind not in registry:
             raise ValueError(
                 f"{file_name} holds a {_line(repr(kind))} in format {_line(version)}; "
-                f"known are {sorted(registry)} in format {FORMAT} "
+                f"known are {sorted(registry)} in formats 1 and {FORMAT} "
                 f"(a class of your own is known once the module that defines it is imported)"
             )
         try:

@@ -61,42 +61,13 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
     return DenseTable(space, n_actions, index)
 
 
-def check_headers(space: Space[Any], n_actions: int, headers: dict[str, ArrayHeader]) -> None:
-    """Checks whether arrays can be those of a table, before anything as large as they are is allocated.
-
-    Args:
-        space: The observation space.
-        n_actions: The number of actions.
-        headers: The shape and dtype of each array, by name as in :meth:`Table.state_dict`.
-
-    Raises:
-        KeyError: An array is missing.
-        ValueError: An array does not fit the spaces.
-    """
-    index = _ObservationIndex(space) if _sizes(space) is not None else None
-    if index is not None and "keys" not in headers:
-        n_rows = index.n_observations
-    else:
-        keys = headers["keys"]
-        n_bytes = HashTable(space, n_actions, index).n_key_bytes
-        if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
-            raise ValueError(f"keys must be rows of {n_bytes} bytes; got {keys.dtype} of shape {keys.shape}")
-        n_rows = keys.shape[0]
-        if index is not None and n_rows > index.n_observations:
-            raise ValueError(f"keys must be at most {index.n_observations}, as many as observations; got {n_rows}")
-    values = headers["values"]
-    if values.shape != (n_rows, n_actions) or values.dtype != np.float64:
-        raise ValueError(
-            f"values must be float64 of shape {(n_rows, n_actions)}; got {values.dtype} of {values.shape}"
-        )
-
-
 class Table(ABC):
     """Action values, one row for each observation, 0 for every pair never updated.
 
     Args:
         space: The observation space.
         n_actions: The number of actions, the length of a row.
+        index: The index of the observations of a discrete space.
 
     Attributes:
         values: The values, float64 of shape ``(at least n_rows, n_actions)``, to be changed in place. A hash table
@@ -105,8 +76,8 @@ class Table(ABC):
 
     values: NDArray[np.float64]
 
-    def __init__(self, space: Space[Any], n_actions: int) -> None:
-        self._space, self._n_actions = space, n_actions
+    def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex | None) -> None:
+        self._space, self._n_actions, self._index = space, n_actions, index
 
     @property
     @abstractmethod
@@ -169,6 +140,33 @@ class Table(ABC):
             ``(n_rows, n_bytes)``.
         """
 
+    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
+        """Checks whether arrays can be those of a table for the spaces, dense or hashed.
+
+        Args:
+            headers: The shape and dtype of each array, by name as in :meth:`state_dict`.
+
+        Raises:
+            KeyError: An array is missing.
+            ValueError: An array does not fit the spaces.
+        """
+        n_observations = math.inf if self._index is None else self._index.n_observations
+        if "keys" not in headers and n_observations * self._n_actions <= MAX_DENSE_VALUES:
+            n_rows = int(n_observations)
+        else:
+            keys, n_bytes = headers["keys"], self._n_key_bytes()
+            if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
+                raise ValueError(f"keys must be rows of {n_bytes} bytes; got {keys.dtype} of shape {keys.shape}")
+            n_rows = keys.shape[0]
+            if n_rows > n_observations:
+                raise ValueError(f"keys must be {n_observations} at most, one for each observation; got {n_rows}")
+        values = headers["values"]
+        if values.shape != (n_rows, self._n_actions) or values.dtype != np.float64:
+            raise ValueError(
+                f"values must be float64 of shape {(n_rows, self._n_actions)}; "
+                f"got {values.dtype} of {values.shape}"
+            )
+
     @abstractmethod
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned; a KeyError or ValueError if it does not fit this table."""
@@ -183,9 +181,16 @@ class Table(ABC):
             raise ValueError(f"observation must have shape (..., *{shape}); got {observations.shape}")
         return observations.reshape(math.prod(leading), *shape), leading
 
+    def _n_key_bytes(self) -> int:
+        """The length of the key of an observation in a hash table."""
+        if self._index is not None:
+            return self._index.n_bytes
+        space = spaces.flatten_space(self._space) if self._space.shape is None else self._space
+        return math.prod(space.shape or ()) * np.dtype(space.dtype).itemsize
+
     def _loaded_values(self, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
         headers = {name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()}
-        check_headers(self._space, self._n_actions, headers)
+        self.check_headers(headers)
         if not np.isfinite(arrays["values"]).all():
             raise ValueError("values must be finite")
         return np.ascontiguousarray(arrays["values"])
@@ -194,9 +199,10 @@ class Table(ABC):
 class DenseTable(Table):
     """A table with a row for every observation of a discrete space; see :func:`make_table`."""
 
+    _index: _ObservationIndex
+
     def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex) -> None:
-        super().__init__(space, n_actions)
-        self._index = index
+        super().__init__(space, n_actions, index)
         self.values = np.zeros((index.n_observations, n_actions))
 
     @property
@@ -234,8 +240,7 @@ class HashTable(Table):
     """A table that finds rows by hashing and adds them as observations occur; see :func:`make_table`."""
 
     def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex | None) -> None:
-        super().__init__(space, n_actions)
-        self._index = index
+        super().__init__(space, n_actions, index)
         self._rows: dict[bytes, int] = {}
         self.values = self._new_rows()
 
@@ -243,14 +248,6 @@ class HashTable(Table):
     def n_rows(self) -> int:
         """The number of observations that have a row."""
         return len(self._rows)
-
-    @property
-    def n_key_bytes(self) -> int:
-        """The length of the key of an observation."""
-        if self._index is not None:
-            return self._index.n_bytes
-        space = spaces.flatten_space(self._space) if self._space.shape is None else self._space
-        return math.prod(space.shape or ()) * np.dtype(space.dtype).itemsize
 
     def find(self, observation: Any) -> int:
         """See :meth:`Table.find`."""
@@ -489,7 +486,7 @@ class TabularAgent(Agent):
             ValueError: An array does not fit the spaces, or is not one of the table; a class that has others
                 overrides :meth:`state_dict`.
         """
-        check_headers(self.observation_space, self.n_actions, headers)
+        self.table.check_headers(headers)
         unknown = set(headers) - {"values", "keys"}
         if unknown and type(self).state_dict is TabularAgent.state_dict:
             raise ValueError(f"the file holds unknown arrays: {', '.join(sorted(unknown))}")

@@ -269,7 +269,7 @@ def refused(path):
         tracemalloc.stop()
     message = str(caught.value)
     assert message.isprintable()
-    assert len(message) < len(str(path)) + 400
+    assert len(message) < len(str(path)) + 1000  # which names all classes that the tests define
     assert caught.value.__cause__ is None
     return message
 
@@ -333,14 +333,13 @@ def test_more_members_than_a_file_may_have(tmp_path):
     path = tmp_path / "agent"
     trained(SMALL).save(path)
     whole, n = path.read_bytes(), 100_000
-    start, end = whole.index(b"PK\x01\x02"), whole.index(b"PK\x05\x06")
+    start = whole.index(b"PK\x01\x02")
     first = whole[start : whole.index(b"PK\x01\x02", start + 4)]
     extended = struct.pack("<4sQ2H2L4Q", b"PK\x06\x06", 44, 45, 45, 0, 0, n, n, n * len(first), start)
     locator = struct.pack("<4sLQL", b"PK\x06\x07", 0, start + n * len(first), 1)
     last = struct.pack("<4s4H2LH", b"PK\x05\x06", 0, 0, 2**16 - 1, 2**16 - 1, 2**32 - 1, 2**32 - 1, 0)
     path.write_bytes(whole[:start] + n * first + extended + locator + last)
     refused(path)
-    assert end > start
 
 
 def test_a_name_twice_in_a_file(tmp_path):
