@@ -12,6 +12,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
+from agents._array_file import ArrayHeader
 from agents._checks import as_integer
 from agents._conventions import agent_observation_space
 
@@ -231,7 +232,7 @@ class Agent(ABC):
         """What :meth:`save` stores beside the constructor's arguments.
 
         Returns:
-            Named arrays of any shape and dtype, none of objects.
+            Named arrays of numbers or text, of any shape; at most 255.
 
         Raises:
             NotImplementedError: The class does not define it.
@@ -241,7 +242,7 @@ class Agent(ABC):
             f"without anything to store, return an empty dictionary"
         )
 
-    def check_headers(self, headers: dict[str, saving.ArrayHeader]) -> None:  # noqa: B027  a class may have no check
+    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:  # noqa: B027  a class may have no check
         """Is called by :func:`agents.load` before it reads the arrays, so that a wrong file takes no memory.
 
         Args:
@@ -266,11 +267,13 @@ class Agent(ABC):
         """Writes the agent to one file of arrays and JSON, without pickle; the file is complete or not written.
 
         Args:
-            path: The file, which is replaced if it exists.
+            path: The file, which is replaced if it exists, or a symbolic link to it, which stays.
 
         Raises:
             NotImplementedError: The class does not define :meth:`state_dict`.
-            OSError: The file cannot be written.
+            OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
             TypeError: The observation space, an argument of the constructor, or an array cannot be saved.
+            ValueError: The constructor refuses the current value of an argument, such as that of a schedule; or
+                the spaces and arguments take more than 64 KiB as JSON; or there are more than 255 arrays.
         """
         saving.save(self, path)

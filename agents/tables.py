@@ -12,8 +12,8 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
+from agents._array_file import ArrayHeader
 from agents.agent import Agent
-from agents.saving import ArrayHeader
 
 TableKind: TypeAlias = Literal["auto", "dense", "hash"]
 AUTO_DENSE_VALUES = 2**25  # up to so many values "auto" is a dense table: 256 MB
@@ -67,6 +67,7 @@ class Table(ABC):
     Args:
         space: The observation space.
         n_actions: The number of actions, the length of a row.
+        index: The index of the observations of a discrete space.
 
     Attributes:
         values: The values, float64 of shape ``(at least n_rows, n_actions)``, to be changed in place. A hash table
@@ -75,8 +76,8 @@ class Table(ABC):
 
     values: NDArray[np.float64]
 
-    def __init__(self, space: Space[Any], n_actions: int) -> None:
-        self._space, self._n_actions = space, n_actions
+    def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex | None) -> None:
+        self._space, self._n_actions, self._index = space, n_actions, index
 
     @property
     @abstractmethod
@@ -139,9 +140,32 @@ class Table(ABC):
             ``(n_rows, n_bytes)``.
         """
 
-    @abstractmethod
     def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        """Raises a KeyError or ValueError unless arrays like these can be those of :meth:`state_dict`."""
+        """Checks whether arrays can be those of a table for the spaces, dense or hashed.
+
+        Args:
+            headers: The shape and dtype of each array, by name as in :meth:`state_dict`.
+
+        Raises:
+            KeyError: An array is missing.
+            ValueError: An array does not fit the spaces.
+        """
+        n_observations = math.inf if self._index is None else self._index.n_observations
+        if "keys" not in headers and n_observations * self._n_actions <= MAX_DENSE_VALUES:
+            n_rows = int(n_observations)
+        else:
+            keys, n_bytes = headers["keys"], self._n_key_bytes()
+            if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
+                raise ValueError(f"keys must be rows of {n_bytes} bytes; got {keys.dtype} of shape {keys.shape}")
+            n_rows = keys.shape[0]
+            if n_rows > n_observations:
+                raise ValueError(f"keys must be {n_observations} at most, one for each observation; got {n_rows}")
+        values = headers["values"]
+        if values.shape != (n_rows, self._n_actions) or values.dtype != np.float64:
+            raise ValueError(
+                f"values must be float64 of shape {(n_rows, self._n_actions)}; "
+                f"got {values.dtype} of {values.shape}"
+            )
 
     @abstractmethod
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -157,13 +181,16 @@ class Table(ABC):
             raise ValueError(f"observation must have shape (..., *{shape}); got {observations.shape}")
         return observations.reshape(math.prod(leading), *shape), leading
 
-    def _check_values(self, header: ArrayHeader, n_rows: int) -> None:
-        expected = (n_rows, self._n_actions)
-        if header.shape != expected or header.dtype != np.float64:
-            raise ValueError(f"values must be float64 of shape {expected}; got {header.dtype} of {header.shape}")
+    def _n_key_bytes(self) -> int:
+        """The length of the key of an observation in a hash table."""
+        if self._index is not None:
+            return self._index.n_bytes
+        space = spaces.flatten_space(self._space) if self._space.shape is None else self._space
+        return math.prod(space.shape or ()) * np.dtype(space.dtype).itemsize
 
     def _loaded_values(self, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
-        self.check_headers({name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()})
+        headers = {name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()}
+        self.check_headers(headers)
         if not np.isfinite(arrays["values"]).all():
             raise ValueError("values must be finite")
         return np.ascontiguousarray(arrays["values"])
@@ -172,9 +199,10 @@ class Table(ABC):
 class DenseTable(Table):
     """A table with a row for every observation of a discrete space; see :func:`make_table`."""
 
+    _index: _ObservationIndex
+
     def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex) -> None:
-        super().__init__(space, n_actions)
-        self._index = index
+        super().__init__(space, n_actions, index)
         self.values = np.zeros((index.n_observations, n_actions))
 
     @property
@@ -203,10 +231,6 @@ class DenseTable(Table):
         """See :meth:`Table.state_dict`."""
         return {"values": self.values}
 
-    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        """See :meth:`Table.check_headers`."""
-        self._check_values(headers["values"], self.n_rows)
-
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """See :meth:`Table.load_state_dict`."""
         self.values = self._loaded_values(arrays)
@@ -216,8 +240,7 @@ class HashTable(Table):
     """A table that finds rows by hashing and adds them as observations occur; see :func:`make_table`."""
 
     def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex | None) -> None:
-        super().__init__(space, n_actions)
-        self._index = index
+        super().__init__(space, n_actions, index)
         self._rows: dict[bytes, int] = {}
         self.values = self._new_rows()
 
@@ -277,20 +300,13 @@ class HashTable(Table):
         keys = np.frombuffer(b"".join(self._rows), dtype=np.uint8).reshape(self.n_rows, -1 if self.n_rows else 0)
         return {"values": self.values[: self.n_rows], "keys": keys}
 
-    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        """See :meth:`Table.check_headers`."""
-        keys = headers["keys"]
-        n_bytes = len(self._key(self._space.sample())) if self._index is None else self._index.n_bytes
-        if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
-            raise ValueError(f"keys must be rows of {n_bytes} bytes; got {keys.dtype} of shape {keys.shape}")
-        self._check_values(headers["values"], keys.shape[0])
-
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """See :meth:`Table.load_state_dict`."""
         values = self._loaded_values(arrays)
-        rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
-        if len(rows) != len(values):
-            raise ValueError(f"keys must be different from each other; {len(values) - len(rows)} are repeated")
+        rows: dict[bytes, int] = {}
+        for row, key in enumerate(arrays["keys"]):
+            if rows.setdefault(key.tobytes(), row) != row:
+                raise ValueError(f"keys must be different from each other; that of row {row} is repeated")
         self._rows, self.values = rows, np.concatenate([values, self._new_rows()])
 
     def _new_rows(self) -> NDArray[np.float64]:
@@ -470,7 +486,7 @@ class TabularAgent(Agent):
             ValueError: An array does not fit the spaces, or is not one of the table; a class that has others
                 overrides :meth:`state_dict`.
         """
-        self._make_table("keys" in headers).check_headers(headers)
+        self.table.check_headers(headers)
         unknown = set(headers) - {"values", "keys"}
         if unknown and type(self).state_dict is TabularAgent.state_dict:
             raise ValueError(f"the file holds unknown arrays: {', '.join(sorted(unknown))}")
@@ -485,9 +501,7 @@ class TabularAgent(Agent):
             KeyError: An array is missing.
             ValueError: An array does not fit the spaces.
         """
-        table = self._make_table("keys" in arrays)
+        kind: TableKind = "hash" if "keys" in arrays else "dense"
+        table = make_table(self.observation_space, self.n_actions, kind)
         table.load_state_dict(arrays)
         self.table = table
-
-    def _make_table(self, is_hashed: bool) -> Table:
-        return make_table(self.observation_space, self.n_actions, "hash" if is_hashed else "dense")

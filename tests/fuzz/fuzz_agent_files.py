@@ -8,6 +8,7 @@ No file may execute code, take more than a second, or take more than 100 MB beyo
 import argparse
 import io
 import json
+import math
 import resource
 import sys
 import tempfile
@@ -45,8 +46,30 @@ NASTY = [
     [],
     [[]],
     {},
+    "1" * 30_000,
+    ["-" + "1" * 30_000] + ["0"] * 3_000,
+    [[2]] * 3_000,
+    [1000, 1000],
+    "0.0",
+    ",".join(["f8"] * 2700),
+    {"kind": "Tuple", "spaces": [{"kind": "MultiBinary", "n": 10**6}] * 100},
+    {"kind": "Tuple", "spaces": [{"kind": "Discrete", "n": 2, "start": 0}] * 1_400},
+    {"kind": "Box", "low": "0.0", "high": "inf", "shape": [1000, 1000], "dtype": "float64"},
+    {"kind": "MultiBinary", "n": 10**6},
+    {"kind": "Discrete", "n": 2**25, "start": 0},
 ]
-DTYPES = ["<f8", "<f4", "|u1", "|S0", "|O", "<U1000000", "|V8", "(9999,9999)f8", "<M8[ns]"]
+DTYPES = [
+    "<f8",
+    "<f4",
+    "|u1",
+    "|S0",
+    "|O",
+    "<U1000000",
+    "|V8",
+    "(9999,9999)f8",
+    "<M8[ns]",
+    ",".join(["f8"] * 2700),
+]
 FORBIDDEN = {"exec", "pickle.find_class", "os.system", "subprocess.Popen", "os.exec", "os.posix_spawn"}
 
 
@@ -70,6 +93,21 @@ def packed(members, method=zipfile.ZIP_DEFLATED):
     with zipfile.ZipFile(stream, "w", method) as file:
         for name, content in members.items():
             file.writestr(name, content)
+    return stream.getvalue()
+
+
+def lying(members, name, n_rows):
+    """A file in which one array claims more rows than it has, in its header and in the list of members."""
+    array = np.load(io.BytesIO(members[name]))
+    shape = (n_rows, *array.shape[1:])
+    claim = array_bytes(shape, array.dtype.str, array.tobytes())
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
+        for each, content in members.items():
+            file.writestr(each, claim if each == name else content)
+        file.getinfo(name).file_size = len(array_bytes(shape, array.dtype.str)) + array.dtype.itemsize * math.prod(
+            shape
+        )
     return stream.getvalue()
 
 
@@ -110,7 +148,7 @@ def change_json(about, generator):
 
 def mutated(members, generator):
     """One file made of a saved one."""
-    kind = generator.integers(5)
+    kind = generator.integers(8)
     if kind == 0:
         return flip_bytes(packed(members), generator)
     if kind == 1:
@@ -124,6 +162,17 @@ def mutated(members, generator):
         change_json(about, generator)
         text = json.dumps(about).encode()
         members["about.npy"] = array_bytes((len(text),), "|u1", text)
+    elif kind == 4:
+        members |= {f"{number}.npy": array_bytes((0,), "<f8") for number in range(generator.integers(1000))}
+    elif kind == 5:
+        about = json.loads(np.load(io.BytesIO(members["about.npy"])).tobytes())
+        depth = int(generator.integers(1000))
+        inner = json.dumps(about.pop("observation_space"))
+        space = '{"kind": "Tuple", "spaces": [' * depth + inner + "]}" * depth
+        text = f'{json.dumps(about)[:-1]}, "observation_space": {space}}}'.encode()
+        members["about.npy"] = array_bytes((len(text),), "|u1", text)
+    elif kind == 6:
+        return lying(members, name, int(10 ** generator.integers(0, 13)))
     else:
         shape = tuple(int(10 ** generator.integers(0, 13)) for _ in range(generator.integers(0, 4)))
         zeros = bytes(int(10 ** generator.integers(0, 9)) if generator.random() < 0.02 else 96)
