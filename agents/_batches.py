@@ -70,9 +70,12 @@ def td_update(
         return
     order = indices.argsort(kind="stable")
     indices = indices[order]
-    first = np.flatnonzero(np.append(True, indices[1:] != indices[:-1]))
-    counts = np.diff(np.append(first, len(indices)))
-    n_later = np.repeat(first + counts, counts) - np.arange(1, len(indices) + 1)  # updates after each one
-    weights = learning_rate * (1.0 - learning_rate) ** n_later
-    new = np.add.reduceat(weights * targets[order], first)
-    values[indices[first]] = (1.0 - learning_rate) ** counts * values[indices[first]] + new
+    edges = np.concatenate([[0], (indices[1:] != indices[:-1]).nonzero()[0] + 1, [len(indices)]])
+    first, end = edges[:-1], edges[1:]
+    counts, where = end - first, indices[first]
+    n_later = end.repeat(counts) - np.arange(1, len(indices) + 1)  # updates after each one
+    powers = np.full(counts.max() + 1, 1.0 - learning_rate)
+    powers[0] = 1.0
+    powers = powers.cumprod()  # products, unlike **, are the same on every processor
+    new = np.add.reduceat(learning_rate * powers[n_later] * targets[order], first)
+    values[where] = powers[counts] * values[where] + new

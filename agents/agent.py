@@ -179,6 +179,12 @@ class Agent(ABC):
             next_action_mask: The mask of the next observation, shape ``(..., n_actions)``; None: all are legal.
         """
 
+    def start_training(self) -> None:  # noqa: B027  most agents do nothing
+        """Is called by :func:`agents.train` before its first episode.
+
+        An agent that stores the transitions of an episode discards those that an interrupted run has left.
+        """
+
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
         """Is called by :func:`agents.train` after each episode, see :attr:`episodic`.
 

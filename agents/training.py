@@ -84,6 +84,7 @@ def train(
         raise TypeError(f"{name}.__init__ must call super().__init__(observation_space, action_space)")
     episodes = as_integer("episodes", episodes, 0)
     ended_episodes = _episodes(agent, env, episodes, seed)
+    agent.start_training()
     returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
     n = 0
     with _progress_bar(episodes, progress) as bar:

@@ -180,6 +180,10 @@ class WinCountAgent(TabularAgent):
                     self._count(*step, won=reward > 0)
             self._episode.clear()
 
+    def start_training(self) -> None:
+        """Discards the actions of an episode that an interrupted run has left unfinished."""
+        self._episode.clear()
+
     def end_episode(self) -> None:
         """Discards the actions of a truncated episode, which is neither won nor lost."""
         self._episode.clear()

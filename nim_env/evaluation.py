@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from math import sqrt
+from math import fsum, sqrt
 from statistics import NormalDist
 from typing import Any, TypeAlias
 
@@ -82,7 +82,8 @@ class _MasterySweep:
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
-        self._n_winning, self._n_right = 0, 0.0
+        self._n_winning = 0
+        self._n_right = [0.0]  # of each batch
         self._mistakes = [np.empty(0, dtype=np.int64)]
         # whether the policy wins against every opponent, where it is to move and where the opponent is
         self._always_wins = np.empty((2, rules.n_positions), dtype=np.bool_)
@@ -95,7 +96,8 @@ class _MasterySweep:
         played = probabilities[is_winning]
         right = (played * is_right[is_winning]).sum(axis=1)
         self._n_winning += len(played)
-        self._n_right += float((right / played.sum(axis=1)).sum())
+        shares = right / played.sum(axis=1)
+        self._n_right.append(fsum(shares.tolist()))  # NumPy's sum depends on its version
         is_mistake = is_winning & ((probabilities > 0) & ~is_right).any(axis=1)
         self._mistakes.append(batch.indices[is_mistake])
         for layer in batch.layers:
@@ -107,7 +109,7 @@ class _MasterySweep:
     def result(self) -> Mastery:
         goes_first = theory.is_winning(self._rules, self._rules.heaps)
         champion = self._always_wins[0 if goes_first else 1, -1]  # the last index is that of the full heaps
-        expert = self._n_right / self._n_winning if self._n_winning else 1.0
+        expert = fsum(self._n_right) / self._n_winning if self._n_winning else 1.0
         mistakes = self._rules.from_index(np.sort(np.concatenate(self._mistakes)))
         return Mastery(expert, bool(champion), self._n_winning, mistakes)
 

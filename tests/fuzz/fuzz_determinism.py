@@ -1,9 +1,10 @@
-"""The same seed gives the same games and tables in processes of different hash seeds, and in other environments.
+"""The same seed gives the same games, tables and evaluations with other hash seeds, CPU features and versions.
 
     python tests/fuzz/fuzz_determinism.py --python .venv/bin/python lowest/.venv/bin/python
 
 --python names the interpreters to compare, such as those of virtual environments with the lowest and the newest
-versions of NumPy and Gymnasium.
+versions of NumPy and Gymnasium. Each runs with fewer and fewer of the CPU features that its NumPy can disable, and
+with every hash seed in turn. To compare machines, compare the digest of all results, which is printed last.
 """
 
 import argparse
@@ -17,9 +18,10 @@ import sys
 import numpy as np
 
 import agents
-from nim_env import NimRules, aec_env, evaluation, gym_env, policies, solver, vector_env
+from nim_env import NimRules, TabularPolicy, aec_env, evaluation, gym_env, policies, solver, vector_env
 
 GAMES = [{}, {"heaps": (21,), "max_take": 3, "misere": False}, {"heaps": (2, 3, 4), "random_start": True}]
+LEARNING_RATES = (0.1, 0.3, lambda progress: 0.05 + 0.4 * progress)
 
 
 def digest(*arrays):
@@ -55,7 +57,7 @@ def vector_game(mode, **rules):
     return digest(*results)
 
 
-def trained(kind, env):
+def trained(kind, env, episodes=500, **arguments):
     """The table of an agent after training, and its returns."""
     if hasattr(env, "single_action_space"):
         spaces = env.single_observation_space, env.single_action_space
@@ -63,9 +65,28 @@ def trained(kind, env):
         spaces = env.observation_space("player_0"), env.action_space("player_0")
     else:
         spaces = env.observation_space, env.action_space
-    agent = kind(*spaces, seed=0)
-    history = agents.train(agent, env, 500, seed=0)
+    agent = kind(*spaces, seed=0, **arguments)
+    history = agents.train(agent, env, episodes, seed=0)
     return digest(*agent.state_dict().values(), np.asarray(history.returns), agent.generator.random(3))
+
+
+def evaluated(rules):
+    """Every exact figure of stochastic policies."""
+    weights = np.random.default_rng(0).integers(1, 9, (rules.n_positions, rules.n_actions))
+    weights *= rules.action_mask(rules.all_positions())
+    table = TabularPolicy(rules, weights / np.maximum(weights.sum(axis=1, keepdims=True), 1))
+    report = evaluation.report(rules, table).to_dict()
+    figures = [figure for figure in report.values() if figure is not None]
+    return digest(figures, evaluation.win_probability(rules, table, "random", heaps=rules.all_positions()))
+
+
+def cpu_features():
+    """The CPU features that NumPy dispatches on and this machine has, the lowest first."""
+    try:
+        from numpy._core import _multiarray_umath as core
+    except ImportError:  # NumPy 1
+        from numpy.core import _multiarray_umath as core
+    return [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
 
 
 def all_digests():
@@ -82,20 +103,39 @@ def all_digests():
         found[f"{kind.__name__} vector"] = trained(kind, vector_env.NimVectorEnv(16, opponent=opponent))
         if opponent is None:
             found[f"{kind.__name__} pettingzoo"] = trained(kind, aec_env.env())
+    for kind in (agents.QLearningAgent, agents.MinimaxQAgent):
+        for rate in LEARNING_RATES:
+            for num_envs, episodes in ((8, 300), (100, 1000), (20_000, 20_000)):
+                env = vector_env.NimVectorEnv(num_envs, heaps=(3, 4, 5), opponent=None)
+                name = f"{kind.__name__} {num_envs} {'schedule' if callable(rate) else rate}"
+                found[name] = trained(kind, env, episodes, learning_rate=rate)
     rules = NimRules()
+    found["evaluation"] = evaluated(rules)
+    large = NimRules((300, 301), max_take=3)  # how NumPy adds so many numbers depends on its version
+    found["mastery"] = digest(evaluation.mastery(large, "random").expert)
     found["solution"] = digest(solver.solve(rules, gamma=0.9).q_values(rules.all_positions()[1:]))
     found["match"] = digest(evaluation.play_match(rules, "expert", "random", games=500, seed=0).wins)
     return found
 
 
+def run(python, argument, hash_seed="0", disabled=""):
+    """What a process prints."""
+    variables = {"PYTHONHASHSEED": hash_seed, "NPY_DISABLE_CPU_FEATURES": disabled}
+    command = [python, __file__, argument]
+    return json.loads(subprocess.run(command, env=os.environ | variables, capture_output=True, check=True).stdout)
+
+
 def compare(pythons, hash_seeds):
-    """Runs every interpreter with every hash seed; returns the number of digests, and the names that differ."""
-    runs = []
-    for python, hash_seed in itertools.product(pythons, hash_seeds):
-        command, env = [python, __file__, "--print"], os.environ | {"PYTHONHASHSEED": hash_seed}
-        output = subprocess.run(command, env=env, capture_output=True, check=True)
-        runs.append(json.loads(output.stdout))
-    return len(runs[0]), [name for name in runs[0] if any(run[name] != runs[0][name] for run in runs)]
+    """The digests of every interpreter with every hash seed and every set of CPU features, by what was run."""
+    runs = {}
+    for python in pythons:
+        features = run(python, "--features")
+        disabled = [" ".join(features[n_kept:]) for n_kept in range(len(features), -1, -1)]
+        for number in range(max(len(disabled), len(hash_seeds))):
+            hash_seed, without = hash_seeds[number % len(hash_seeds)], disabled[number % len(disabled)]
+            name = f"{python}, hash seed {hash_seed}, without {without or 'nothing'}"
+            runs[name] = run(python, "--print", hash_seed, without)
+    return runs
 
 
 def main():
@@ -103,13 +143,20 @@ def main():
     parser.add_argument("--python", nargs="+", default=[sys.executable])
     parser.add_argument("--hash-seeds", nargs="+", default=["0", "1", "12345"])
     parser.add_argument("--print", action="store_true", help="print the digests of this process")
+    parser.add_argument("--features", action="store_true", help="print the CPU features of this process")
     args = parser.parse_args()
-    if args.print:
-        print(json.dumps(all_digests()))
+    if args.print or args.features:
+        print(json.dumps(all_digests() if args.print else cpu_features()))
         return
-    n, different = compare(args.python, args.hash_seeds)
-    print(f"{len(args.python) * len(args.hash_seeds)} processes, {n} digests; different: {different}")
-    sys.exit(bool(different))
+    runs = compare(args.python, args.hash_seeds)
+    reference = next(iter(runs.values()))
+    is_different = False
+    for name, digests in runs.items():
+        different = [each for each in reference if digests[each] != reference[each]]
+        is_different |= bool(different)
+        print(f"{name}: {len(different)} of {len(reference)} digests differ {different or ''}")
+    print("all results of the first process:", digest(*reference.values()))
+    sys.exit(is_different)
 
 
 if __name__ == "__main__":

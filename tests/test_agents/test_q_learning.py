@@ -138,6 +138,26 @@ def test_each_occurrence_counts(kind, table, seed, learning_rate, masked):
                 np.testing.assert_allclose(agent.q_values(np.array(state)), values, rtol=0, atol=1e-14)
 
 
+@given(seed=st.integers(0, 2**32 - 1), learning_rate=st.sampled_from([0.0, 0.1, 0.3, 1.0]) | st.floats(0, 1))
+def test_a_batch_has_the_bits_of_one_product_after_another(seed, learning_rate):
+    """So the table is the same on every machine: powers, unlike products, depend on the processor."""
+    generator = np.random.default_rng(seed)
+    values = generator.normal(size=(4, 3))
+    pairs = generator.integers(12, size=200)
+    rewards = np.zeros(200)
+    for pair in range(12):  # no more than two rewards of a pair are not 0: their sum has no order
+        rewards[generator.permutation(np.flatnonzero(pairs == pair))[:2]] = generator.normal()
+    agent = QLearningAgent(spaces.Discrete(4), spaces.Discrete(3), learning_rate=learning_rate)
+    agent.load_state_dict({"values": values.copy()})
+    agent.update(pairs // 3, pairs % 3, rewards, pairs // 3, np.ones(200, bool))
+    for pair in range(12):
+        added, power = 0.0, 1.0  # from the last update to the first
+        for reward in rewards[pairs == pair][::-1].tolist():
+            added += learning_rate * power * reward
+            power *= 1.0 - learning_rate
+        assert agent.q_values(pair // 3)[pair % 3] == power * values[pair // 3, pair % 3] + added
+
+
 @pytest.mark.parametrize("kind", [QLearningAgent, MinimaxQAgent])
 @given(seed=st.integers(0, 2**32 - 1), learning_rate=st.sampled_from([1.0, 0.5]))
 def test_a_batch_whose_transitions_do_not_look_at_each_other_is_their_sequence(kind, seed, learning_rate):

@@ -1,5 +1,7 @@
 """Win counting: what is counted, how actions are drawn, and the published results of system 5."""
 
+import copy
+
 import gymnasium as gym
 import numpy as np
 import pettingzoo
@@ -165,6 +167,34 @@ def test_an_episode_that_breaks_off_is_forgotten():
             agents.train(agent, Broken(), 1, seed=0)
     history = agents.train(agent, Guess(), 1, seed=0)
     assert agent.q_values([0, 1, 2]).sum() == (2 if history.returns[0] > 0 else 2 * 2)  # of its two moves alone
+
+
+class Interrupted(WinCountAgent):
+    """Is interrupted after a number of transitions."""
+
+    batched = False
+    n_left = 0
+
+    def update(self, *transition):
+        super().update(*transition)
+        self.n_left -= 1
+        if self.n_left == 0:
+            raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("make", [Guess, lambda: gym.vector.SyncVectorEnv([Guess] * 3)])
+def test_an_episode_whose_learning_is_interrupted_is_forgotten(make):
+    agent = agent_for(make(), Interrupted)
+    for n in range(1, 8):
+        agent.n_left = n
+        with pytest.raises(KeyboardInterrupt):
+            agents.train(agent, make(), 10, seed=n)
+        other = agent_for(make(), WinCountAgent)
+        other.load_state_dict(copy.deepcopy(agent.state_dict()))
+        other.generator = copy.deepcopy(agent.generator)
+        histories = [agents.train(each, make(), 3, seed=0) for each in (agent, other)]
+        assert histories[0].returns.tolist() == histories[1].returns.tolist()
+        assert agent.counts([0, 1, 2]).tolist() == other.counts([0, 1, 2]).tolist()
 
 
 def test_it_learns_games_that_are_not_nim():

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import pickle
 from dataclasses import asdict
 
@@ -178,6 +179,18 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic):
     assert evaluation.mastery(rules, policy).champion is (in_its_role > 1 - 1e-12)
     # with rewards 1 and -1, the mean of both orders
     assert evaluation.exploitability(rules, policy) == pytest.approx(1 - sum(orders), abs=1e-12)
+
+
+@given(seeds)
+def test_expert_mastery_is_summed_exactly(seed):
+    rules = NimRules((2, 2, 3))  # seven moves, which NumPy adds one after another
+    positions = rules.all_positions()
+    is_winning, winning_actions = theory.is_winning(rules, positions), theory.winning_action_mask(rules, positions)
+    is_winning[0] = False  # the game is over
+    table = random_table(rules, seed)
+    played, right = table.probabilities[is_winning], (table.probabilities * winning_actions)[is_winning]
+    shares = right.cumsum(axis=1)[:, -1] / played.cumsum(axis=1)[:, -1]
+    assert evaluation.mastery(rules, table).expert == math.fsum(shares) / len(shares)
 
 
 def test_mastery_of_take_3():
