@@ -115,7 +115,7 @@ def checked_actions(agent: Agent, actions: Any, n: int) -> NDArray[np.int64]:
     if array.shape != (n,):
         raise ValueError(
             f"{name}.act must return an array of shape ({n},) for a batch of {n} observations; got {actions!r} "
-            f"(an agent with batched = False is asked about one observation at a time)"
+            f"(an agent with batched = False is queried on one observation at a time)"
         )
     if array.dtype.kind not in "iu":
         raise TypeError(f"{name}.act must return actions of {agent.action_space}; got {actions!r}")

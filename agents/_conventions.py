@@ -14,7 +14,7 @@ TO_PLAY = "to_play"
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
-    """The ``"observation"`` part of a dictionary with ``"action_mask"`` beside it; else the space itself."""
+    """The ``"observation"`` part of a dictionary that also has ``"action_mask"``; else the space itself."""
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
         return space["observation"]
     return space
@@ -38,7 +38,7 @@ def check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> Non
 
 
 def check_setting(agent: Agent, n_players: int) -> None:
-    """Raises a ValueError unless the agent can be trained while controlling so many players."""
+    """Raises a ValueError unless the agent can be trained while controlling this many players."""
     problem = None
     if n_players == 1 and not agent.supports_single_agent:
         problem = "learns by self-play only; train it where it plays both sides"

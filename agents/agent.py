@@ -20,7 +20,7 @@ from agents._conventions import agent_observation_space
 class Agent(ABC):
     """A learner that :func:`agents.train` can train and :func:`agents.load` can load.
 
-    **An agent of your own** is a subclass with :meth:`act` and :meth:`update`. For example, Monte-Carlo control
+    **Your own agent** is a subclass with :meth:`act` and :meth:`update`. For example, Monte-Carlo control
     (Sutton and Barto 2018, section 5.4) with a dictionary of Q-values::
 
         from collections import defaultdict
@@ -180,13 +180,13 @@ class Agent(ABC):
         """
 
     def start_training(self) -> None:  # noqa: B027  most agents do nothing
-        """Is called by :func:`agents.train` before its first episode.
+        """Called by :func:`agents.train` before its first episode.
 
         An agent that stores the transitions of an episode discards those that an interrupted run has left.
         """
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Is called by :func:`agents.train` after each episode, see :attr:`episodic`.
+        """Called by :func:`agents.train` after each episode, see :attr:`episodic`.
 
         An agent that is not episodic gets one call for each episode (in self-play for each game) that has
         terminated or been truncated; in a vector environment the other environments are amid theirs.
@@ -235,7 +235,7 @@ class Agent(ABC):
         return self._observation_ndim < math.inf and np.ndim(observation) > self._observation_ndim
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`save` stores beside the constructor's arguments.
+        """What :meth:`save` stores in addition to the constructor's arguments.
 
         Returns:
             Named arrays of numbers or text, of any shape; at most 255.
@@ -249,7 +249,7 @@ class Agent(ABC):
         )
 
     def check_headers(self, headers: dict[str, ArrayHeader]) -> None:  # noqa: B027  a class may have no check
-        """Is called by :func:`agents.load` before it reads the arrays, so that a wrong file takes no memory.
+        """Called by :func:`agents.load` before it reads the arrays, so that a wrong file takes no memory.
 
         Args:
             headers: The shape and dtype of each array of the file, by name.

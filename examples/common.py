@@ -11,6 +11,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
@@ -215,15 +216,14 @@ def _load_from_module(path: Path, name: str) -> PolicyLike:
 def _load_model(path: Path, rules: NimRules) -> PolicyLike:
     from sb3_contrib import MaskablePPO  # here, since most scripts run without PyTorch
 
-    from nim_env import wrappers
     from nim_env.sb3 import ModelPolicy
 
     try:
         model = MaskablePPO.load(path, device="cpu")
     except Exception as error:  # torch and pickle raise many kinds
         raise ValueError(f"{path} is damaged or not a MaskablePPO model: {error}") from error
-    plain = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, misere=rules.misere)
-    for env in (plain, wrappers.one_hot(plain), wrappers.bits(plain), wrappers.unary(plain)):
+    for observation in ("heaps", "one_hot", "bits", "unary"):
+        env = gym.make("nim_env:Nim-v0", **asdict(rules), observation=observation)
         if (env.observation_space, env.action_space) == (model.observation_space, model.action_space):
             return ModelPolicy(model, env, deterministic=True)
     raise ValueError(f"{path} holds a model of another game than {rules}")

@@ -107,7 +107,7 @@ def maskable_ppo(rules: NimRules, seed: int) -> dict[str, Any]:
     options = scaling_deep.Args()
     table = scaling_deep.train(
         rules,
-        "one-hot",
+        "one_hot",
         scaling_deep.SELF_PLAY,
         options.total_timesteps,
         options.num_envs,

@@ -49,8 +49,10 @@ from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaski
 
 import agents
 import nim_env
-from nim_env import NimRules, aec_env, evaluation, solver, wrappers
+from nim_env import NimRules, aec_env, evaluation, solver
+from nim_env.encodings import as_encoding
 from nim_env.policies import batched, tabulate
+from nim_env.rllib import masked_dict
 
 MODULES = {"shared": ("player",), "separate": ("player_0", "player_1")}
 NOT_RESUMED = ("num_env_runners", "address", "resume", "folder")
@@ -130,7 +132,7 @@ def check(args: Args) -> None:
 
 def make_env(rules: NimRules) -> Any:
     """The PettingZoo environment with random starts and the observations of RLlib's action-masking module."""
-    return wrappers.masked_dict(wrappers.one_hot(aec_env.env(**asdict(rules), random_start=True)))
+    return masked_dict(aec_env.env(**asdict(rules), random_start=True, observation="one_hot"))
 
 
 class SelfPlayEnv(PettingZooEnv):
@@ -155,7 +157,7 @@ class SelfPlayEnv(PettingZooEnv):
 
 
 class ModulePolicy:
-    """A module as a policy. It is asked about batches of positions.
+    """A module as a policy. It is queried on batches of positions.
 
     Args:
         module: The module.
@@ -163,11 +165,12 @@ class ModulePolicy:
     """
 
     def __init__(self, module: RLModule, rules: NimRules) -> None:
-        self.module, self.encode = module, make_env(rules).encode
+        self.module, self.encoding = module, as_encoding("one_hot", rules)
 
-    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:  # noqa: ARG002
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
         """The probability of each action."""
-        obs = {name: torch.as_tensor(value) for name, value in self.encode(observation).items()}
+        arrays = {"observations": self.encoding(observation), "action_mask": action_mask}
+        obs = {name: torch.as_tensor(array, dtype=torch.float32) for name, array in arrays.items()}
         with torch.no_grad():
             logits = self.module.forward_inference({Columns.OBS: obs})[Columns.ACTION_DIST_INPUTS]
         return torch.softmax(logits.double(), dim=-1).numpy()

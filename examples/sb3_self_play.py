@@ -47,11 +47,10 @@ from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecMonitor
 
-from nim_env import NimRules, solver, wrappers
+from nim_env import NimRules, solver
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
 
 SELF_PLAY = "self-play"
-ENCODINGS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
 
 torch.distributions.Distribution.set_default_validate_args(False)  # validation takes a fifth of a rollout
 
@@ -68,7 +67,7 @@ class Args:
     """Whether the player who takes the last object loses."""
     opponent: str = SELF_PLAY
     """The opponent in training: self-play (a pool of snapshots), random, take-N or expert."""
-    encoding: Literal["one-hot", "bits", "unary"] = "one-hot"
+    encoding: Literal["one_hot", "bits", "unary"] = "one_hot"
     """The encoding of the heap sizes in the observation."""
     total_timesteps: int = 4_000_000
     """The number of training timesteps: the model's moves, not the opponent's."""
@@ -117,10 +116,11 @@ def make_env(args: Args) -> VecMonitor:
         misere=args.misere,
         opponent="random" if args.opponent == SELF_PLAY else args.opponent,  # SelfPlayCallback replaces it
         random_start=True,
+        observation=args.encoding,
         autoreset_mode="SameStep",
     )
     # NimVecEnv has the action_masks() that MaskablePPO calls; VecMonitor logs the returns of episodes
-    return VecMonitor(NimVecEnv(ENCODINGS[args.encoding](env)))
+    return VecMonitor(NimVecEnv(env))
 
 
 def make_model(args: Args, env: VecMonitor) -> MaskablePPO:

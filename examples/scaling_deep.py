@@ -36,12 +36,12 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 from tqdm import tqdm
 
-from nim_env import NimRules, evaluation, solver, wrappers
+from nim_env import NimRules, evaluation, solver
 from nim_env.policies import as_policy
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
 
 SELF_PLAY = "self-play"
-ENCODINGS = {"one-hot": wrappers.one_hot, "bits": wrappers.bits, "unary": wrappers.unary}
+ENCODINGS = ("one_hot", "bits", "unary")
 ALPHA_ZERO = {5: 0.93, 6: 0.57, 7: 0.63}
 """Its value accuracy by the number of heaps, from the logs of Zhou and Riis (2022)."""
 ENT_COEF = 0.5  # at the start; it falls to 0
@@ -61,7 +61,7 @@ class Args:
     """Whether the player who takes the last object loses."""
     opponent: str = SELF_PLAY
     """Whom it trains against: self-play (a pool of its own snapshots), random, take-N or expert."""
-    encodings: tuple[Literal["one-hot", "bits", "unary"], ...] = tuple(ENCODINGS)
+    encodings: tuple[Literal["one_hot", "bits", "unary"], ...] = ENCODINGS
     """The encodings of the heap sizes."""
     total_timesteps: int = 1_000_000
     """The number of moves that each network makes in training."""
@@ -92,22 +92,21 @@ class VisitedPositions(gym.vector.VectorWrapper):
     """Records which positions the learner has been shown.
 
     Attributes:
-        visited: Whether each position, by its index, has been an observation.
+        visited: The encoded positions, int8, as bytes.
     """
 
     def __init__(self, env: gym.vector.VectorEnv) -> None:
         super().__init__(env)
-        self.rules = env.unwrapped.rules
-        self.visited = np.zeros(self.rules.n_positions, dtype=bool)
+        self.visited: set[bytes] = set()
 
     def reset(self, **kwargs: Any) -> Any:
         observations, infos = self.env.reset(**kwargs)
-        self.visited[self.rules.index(observations)] = True
+        self.visited.update(map(bytes, observations.astype(np.int8)))
         return observations, infos
 
     def step(self, actions: np.ndarray) -> Any:
         observations, *result = self.env.step(actions)
-        self.visited[self.rules.index(observations)] = True
+        self.visited.update(map(bytes, observations.astype(np.int8)))
         return observations, *result
 
 
@@ -126,7 +125,8 @@ class EntropyAndVisits(BaseCallback):
 
     def _on_step(self) -> bool:
         if "visited" not in self.evaluations[-1]:
-            self.evaluations[-1]["visited"] = float(self.env.visited[1:].mean())
+            n_unfinished = self.env.unwrapped.rules.n_positions - 1
+            self.evaluations[-1]["visited"] = len(self.env.visited) / n_unfinished
         return True
 
     def _on_training_end(self) -> None:
@@ -162,12 +162,13 @@ def train(
         misere=rules.misere,
         opponent="random" if opponent == SELF_PLAY else opponent,  # SelfPlayCallback replaces it
         random_start=True,
+        observation=encoding,
         autoreset_mode="SameStep",
     )
     env = VisitedPositions(env)
     model = MaskablePPO(
         "MlpPolicy",
-        NimVecEnv(ENCODINGS[encoding](env)),
+        NimVecEnv(env),
         n_steps=n_steps,
         batch_size=batch_size,
         n_epochs=4,

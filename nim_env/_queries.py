@@ -227,11 +227,11 @@ def query_policy(policy: Policy, observation: NDArray[Any], action_mask: NDArray
         "a positive probability for an illegal action": ~((probabilities > 0) & (action_mask == 0)).any(axis=-1),
         "probabilities that do not sum to 1": np.abs(probabilities.sum(axis=-1) - 1) <= _TOLERANCE,
     }
-    for mistake, is_valid in checks.items():
+    for fault, is_valid in checks.items():
         if not np.all(is_valid):
             index = tuple(np.argwhere(~np.asarray(is_valid))[0])
             heaps, row = observation[index].tolist(), _formatted(probabilities[index])
-            raise InvalidPolicyOutput(f"{_shortened(policy)} returned {mistake} at heaps {heaps}: {row}", index)
+            raise InvalidPolicyOutput(f"{_shortened(policy)} returned {fault} at heaps {heaps}: {row}", index)
     return probabilities
 
 

@@ -177,7 +177,7 @@ class NimVecEnv(VecEnv):
         """Whether single environments are wrapped: never, as there are none.
 
         Args:
-            wrapper_class: Without effect.
+            wrapper_class: Ignored.
             indices: The environments to answer for; ``None`` for all.
 
         Returns:

@@ -1,20 +1,22 @@
 """Encodings of positions as observations: the argument ``observation`` of every environment.
 
-| ``observation`` | what it shows of a heap                     | shape                            | 1-3-5-7 |
-|-----------------|---------------------------------------------|----------------------------------|---------|
-| ``"heaps"``     | its size (the default)                      | ``(n_heaps,)``, int64            | 4       |
-| ``"one_hot"``   | 1 at its size and 0 elsewhere               | ``(sum(heaps) + n_heaps,)``      | 20      |
-| ``"bits"``      | its binary digits, the lowest first         | the digits of the starting sizes | 9       |
-| ``"unary"``     | 0 for each object taken and 1 for each left | ``(sum(heaps) + n_heaps - 1,)``  | 19      |
+===============  ===========================================  =================================  ========
+``observation``  what it shows of a heap                      shape                              1-3-5-7
+===============  ===========================================  =================================  ========
+``"heaps"``      its size (the default)                       ``(n_heaps,)``, int64              4
+``"one_hot"``    1 at its size and 0 elsewhere                ``(sum(heaps) + n_heaps,)``        20
+``"bits"``       its binary digits, the lowest first          the digits of the starting sizes   9
+``"unary"``      0 for each object taken and 1 for each left  ``(sum(heaps) + n_heaps - 1,)``    19
+===============  ===========================================  =================================  ========
 
 The last three are float32. The nim-sum, which decides the game, is the parity of each binary digit over the heaps
 (Bouton 1901). ``"unary"`` has −1 between heaps, as in Zhou and Riis (2022, arXiv:2205.12787, section 5). An
 :class:`Encoding` makes a custom observation::
 
-    ordered = Encoding(Box(0, 7, (4,)), lambda heaps: np.sort(heaps, axis=-1))
+    fractions = Encoding(Box(0, 1, (4,)), lambda heaps: heaps / np.array([1, 3, 5, 7]))
 
     gym.make("Nim-v0", observation="one_hot")
-    gym.make_vec("Nim-v0", num_envs=64, observation=ordered)
+    gym.make_vec("Nim-v0", num_envs=64, observation=fractions)
     pettingzoo.make("aec", "nim-v0", observation="bits")
 
 ``env.unwrapped.encoding`` encodes any positions. Opponents and :mod:`nim_env.evaluation` always get heap sizes;

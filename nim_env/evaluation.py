@@ -49,7 +49,7 @@ class Mastery:
 
 
 def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
-    """Evaluates a policy exactly in every winning position. It is asked about winning positions only.
+    """Evaluates a policy exactly in every winning position. It is queried on winning positions only.
 
     Args:
         rules: The game.
@@ -59,7 +59,7 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
         The figures and the mistakes.
 
     Raises:
-        TypeError: An argument, or what the policy returns, has the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: The game has too many positions, or the policy is unknown, was made for another game, or
             returns anything but a distribution over legal actions.
     """
@@ -90,7 +90,7 @@ class _MasterySweep:
         self._always_wins[:, 0] = rules.misere, not rules.misere
 
     def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
-        """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` have no effect in lost positions."""
+        """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` are ignored in lost positions."""
         is_right = theory.winning_action_mask(self._rules, batch.heaps) != 0
         is_winning = is_right.any(axis=1)
         played = probabilities[is_winning]
@@ -174,7 +174,7 @@ def win_probability(
         A float for the full heaps, else float64 of shape ``(...)``.
 
     Raises:
-        TypeError: An argument, or what a policy returns, has the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: The game has too many positions, ``heaps`` are not positions of it, a policy is unknown or
             was made for another game, or a policy returns anything but a distribution over legal actions.
     """
@@ -321,7 +321,7 @@ class Report:
 
 
 def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = None) -> Report:
-    """Every exact figure of one player in one sweep. The policy is asked about each position once.
+    """Every exact figure of one player in one sweep. The policy is queried on each position once.
 
     Args:
         rules: The game.
@@ -332,7 +332,7 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
         The figures; ``value_accuracy`` is None if ``values`` is.
 
     Raises:
-        TypeError: An argument, or what ``policy`` or ``values`` returns, has the wrong type.
+        TypeError: An argument, or what ``values`` returns, has the wrong type.
         ValueError: The game has too many positions, the policy is unknown or was made for another game, or it or
             ``values`` returns something invalid.
     """
@@ -421,7 +421,7 @@ def play_match(
         The number of games that ``policy`` won, and of all games.
 
     Raises:
-        TypeError: An argument, or what a policy returns, has the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: ``games`` is below 1, ``seed`` below 0, a policy is unknown or was made for another game,
             or a policy returns anything but a distribution over legal actions.
     """

@@ -57,7 +57,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
 
     ## Observation space
     ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``. The argument ``observation`` changes
-    it, see :mod:`nim_env.encodings`.
+    it, see ``nim_env.encodings``.
 
     ## Action mask
     ``info["action_mask"]``, and ``env.unwrapped.action_masks()``: int8, shape ``(n_actions,)``, 1 where the
@@ -101,7 +101,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
       empty one ("exploring starts").
     - ``observation`` = ``"heaps"``: or ``"one_hot"``, ``"bits"``, ``"unary"``, or an
-      :class:`nim_env.encodings.Encoding`. The opponent always gets heap sizes.
+      ``nim_env.Encoding``. The opponent always gets heap sizes.
     - ``illegal_action`` = ``"lose"``: or ``"raise"``, which raises an error and leaves the game unchanged.
     - ``render_mode`` = ``None``: or ``"ansi"`` (text), ``"rgb_array"`` (pixels), or ``"human"`` (a window that
       ``reset`` and ``step`` update, two frames a second). The last two need pygame.

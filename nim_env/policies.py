@@ -102,7 +102,7 @@ class UniformPolicy(ABC):
         support = self.support(observation, action_mask)
         number = support.sum(axis=-1, keepdims=True)
         if not number.all():
-            raise ValueError("action_mask has a position without a legal action; ask only about unfinished games")
+            raise ValueError("action_mask has a position without a legal action; query unfinished games only")
         probabilities: NDArray[np.float64] = support / number
         return probabilities
 
@@ -198,7 +198,7 @@ class TabularPolicy:
     Args:
         rules: The game.
         probabilities: The distribution of each position by its index, shape ``(n_positions, n_actions)``. The row
-            of the empty position has no effect.
+            of the empty position is ignored.
 
     Raises:
         TypeError: ``rules`` is not a NimRules.
@@ -242,7 +242,7 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
         The table, whose ``probabilities`` are float32 of shape ``(n_positions, n_actions)``.
 
     Raises:
-        TypeError: ``policy`` is not a policy, or returns something of the wrong type.
+        TypeError: ``policy`` is not a policy.
         ValueError: The table would have more than 100 million entries, ``policy`` is unknown or was made for
             another game, or it returns anything but a distribution over legal actions.
     """

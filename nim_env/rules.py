@@ -1,4 +1,10 @@
-"""The rules of Nim: positions, actions, transitions, indices and the terminal reward."""
+"""The rules of Nim: positions, actions, transitions, indices and the terminal reward.
+
+The other modules assume three things of a move. It takes from one heap, so the number of objects falls with every
+move and every game ends. The index of a position falls by a constant of the action (:attr:`NimRules.offsets`).
+Every move can be played from the starting heaps, so :attr:`NimRules.moves` lists all of them. A rule that breaks
+one of these changes the solver, :mod:`nim_env.theory` and the environments too.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +40,7 @@ class NimRules:
 
     Args:
         heaps: Starting heap sizes, integers of 0 or more, not all 0.
-        max_take: The most objects one move may take, or ``None`` for no limit.
+        max_take: The maximum number of objects that one move may take, or ``None`` for no limit.
         misere: Whether taking the last object loses (misère play) or wins (normal play).
 
     Raises:

@@ -230,7 +230,8 @@ class SelfPlayCallback(BaseCallback):
 
     Args:
         snapshot_interval: The number of rollouts between two snapshots.
-        pool_size: The most snapshots in the pool, of which the oldest is removed; ``None`` for no limit.
+        pool_size: The maximum number of snapshots in the pool, of which the oldest is removed; ``None`` for no
+            limit.
         verbose: As in every callback of Stable-Baselines3.
 
     Attributes:

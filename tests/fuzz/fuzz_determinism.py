@@ -3,8 +3,8 @@
     python tests/fuzz/fuzz_determinism.py --python .venv/bin/python lowest/.venv/bin/python
 
 --python names the interpreters to compare, such as those of virtual environments with the lowest and the newest
-versions of NumPy and Gymnasium. Each runs with fewer and fewer of the CPU features that its NumPy can disable, and
-with every hash seed in turn. To compare machines, compare the digest of all results, which is printed last.
+versions of NumPy and Gymnasium. Each runs with fewer and fewer of the CPU features that its NumPy can disable, then
+with glibc's mathematical functions for old processors, and with every hash seed in turn. To compare machines, compare the digest of all results, which is printed last.
 """
 
 import argparse
@@ -118,23 +118,28 @@ def all_digests():
     return found
 
 
-def run(python, argument, hash_seed="0", disabled=""):
+def run(python, argument, **variables):
     """What a process prints."""
-    variables = {"PYTHONHASHSEED": hash_seed, "NPY_DISABLE_CPU_FEATURES": disabled}
     command = [python, __file__, argument]
     return json.loads(subprocess.run(command, env=os.environ | variables, capture_output=True, check=True).stdout)
 
 
+def processors(python):
+    """Environment variables, each set of which makes this machine compute as an older one."""
+    features = run(python, "--features")
+    for n_kept in range(len(features), -1, -1):
+        yield {"NPY_DISABLE_CPU_FEATURES": " ".join(features[n_kept:])}
+    yield {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"}  # ignored by other systems
+
+
 def compare(pythons, hash_seeds):
-    """The digests of every interpreter with every hash seed and every set of CPU features, by what was run."""
+    """The digests of every interpreter with every hash seed and as on every processor, by what was run."""
     runs = {}
     for python in pythons:
-        features = run(python, "--features")
-        disabled = [" ".join(features[n_kept:]) for n_kept in range(len(features), -1, -1)]
-        for number in range(max(len(disabled), len(hash_seeds))):
-            hash_seed, without = hash_seeds[number % len(hash_seeds)], disabled[number % len(disabled)]
-            name = f"{python}, hash seed {hash_seed}, without {without or 'nothing'}"
-            runs[name] = run(python, "--print", hash_seed, without)
+        variables = list(processors(python))
+        for number in range(max(len(variables), len(hash_seeds))):
+            chosen = variables[number % len(variables)] | {"PYTHONHASHSEED": hash_seeds[number % len(hash_seeds)]}
+            runs[f"{python}, {chosen}"] = run(python, "--print", **chosen)
     return runs
 
 

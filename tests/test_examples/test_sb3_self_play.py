@@ -6,7 +6,6 @@ pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
 from common import load_player
 
-import gymnasium as gym
 import numpy as np
 import sb3_self_play
 import torch
@@ -14,7 +13,8 @@ from sb3_contrib import MaskablePPO
 from sb3_self_play import Args, main
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from nim_env import NimRules, evaluation, wrappers
+from nim_env import EncodedPolicy, NimRules, evaluation
+from nim_env.encodings import as_encoding
 
 torch.set_num_threads(1)  # other tests run at the same time
 SMALL = {"heaps": (1, 2, 3), "num_envs": 32, "n_steps": 16, "batch_size": 128, "net_arch": (32,)}
@@ -46,9 +46,9 @@ def test_model_plays_as_evaluated(encoding):
     args = Args(**{**SMALL, "encoding": encoding, "opponent": "take-2", "total_timesteps": 512})
     table = main(args)
     model = MaskablePPO.load(args.folder / "model.zip", device="cpu")
-    encode = getattr(wrappers, encoding)(gym.make("Nim-v0", heaps=RULES.heaps)).encode
-    play = lambda o, m: int(model.predict(encode(o), action_masks=m, deterministic=True)[0])  # noqa: E731
-    assert table["expert"].iloc[-1] == evaluation.mastery(RULES, play).expert
+    play = lambda o, m: int(model.predict(o, action_masks=m, deterministic=True)[0])  # noqa: E731
+    player = EncodedPolicy(play, as_encoding(encoding, RULES))
+    assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
 
 
 def test_seeds(tmp_path):
