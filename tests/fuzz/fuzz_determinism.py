@@ -3,8 +3,9 @@
     python tests/fuzz/fuzz_determinism.py --python .venv/bin/python lowest/.venv/bin/python
 
 --python names the interpreters to compare, such as those of virtual environments with the lowest and the newest
-versions of NumPy and Gymnasium. Each runs with fewer and fewer of the CPU features that its NumPy can disable, then
-with glibc's mathematical functions for old processors, and with every hash seed in turn. To compare machines, compare the digest of all results, which is printed last.
+versions of NumPy and Gymnasium. Each runs with fewer and fewer of the CPU features that its NumPy can disable,
+with the functions of glibc for old processors, and with every hash seed in turn. To compare machines, compare the
+digest of all results, which is printed last.
 """
 
 import argparse
@@ -89,6 +90,18 @@ def cpu_features():
     return [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
 
 
+def updated():
+    """The value of a pair after it occurs ten times in a batch, for 5,000 learning rates."""
+    env = gym_env.NimEnv(opponent=None)
+    position, values = env.reset()[0], []
+    repeated, rewards = np.tile(position, (10, 1)), np.random.default_rng(0).uniform(-1, 1, 10)
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, learning_rate=lambda progress: progress)
+    for agent.progress_remaining in np.random.default_rng(1).uniform(0, 1, 5000).tolist():
+        agent.update(repeated, np.zeros(10, dtype=int), rewards, repeated, np.ones(10, dtype=bool))
+        values.append(agent.q_values(position)[0])
+    return digest(values)
+
+
 def all_digests():
     """The name and digest of each computation."""
     found = {}
@@ -109,6 +122,7 @@ def all_digests():
                 env = vector_env.NimVectorEnv(num_envs, heaps=(3, 4, 5), opponent=None)
                 name = f"{kind.__name__} {num_envs} {'schedule' if callable(rate) else rate}"
                 found[name] = trained(kind, env, episodes, learning_rate=rate)
+    found["updates"] = updated()
     rules = NimRules()
     found["evaluation"] = evaluated(rules)
     large = NimRules((300, 301), max_take=3)  # how NumPy adds so many numbers depends on its version
