@@ -11,10 +11,9 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from agents import saving
+from agents import _agent_file
 from agents._array_file import ArrayHeader
-from agents._checks import as_integer
-from agents._conventions import agent_observation_space
+from agents._hyperparameters import as_integer
 
 
 class Agent(ABC):
@@ -115,6 +114,9 @@ class Agent(ABC):
     supports_self_play: ClassVar[bool] = True
     """Whether the agent can be trained where it controls every player."""
 
+    classes: ClassVar[dict[str, type[Agent]]] = {}
+    """Every subclass by name, for :func:`agents.load`."""
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.bootstraps_from not in ("own turn", "opponent turn"):
@@ -124,7 +126,7 @@ class Agent(ABC):
             )
         if cls.episodic and cls.bootstraps_from == "opponent turn":
             raise TypeError(f'{cls.__name__}: an episodic agent needs bootstraps_from = "own turn"')
-        saving.registry[cls.__name__] = cls
+        Agent.classes[cls.__name__] = cls
 
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], *, seed: int | None = None
@@ -282,4 +284,11 @@ class Agent(ABC):
             ValueError: The constructor refuses the current value of an argument, such as that of a schedule; or
                 the spaces and arguments take more than 64 KiB as JSON; or there are more than 255 arrays.
         """
-        saving.save(self, path)
+        _agent_file.save(self, path)
+
+
+def agent_observation_space(space: Space[Any]) -> Space[Any]:
+    """The ``"observation"`` part of a dictionary that also has ``"action_mask"``; else the space itself."""
+    if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
+        return space["observation"]
+    return space

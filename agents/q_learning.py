@@ -8,20 +8,21 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._batches import ILLEGAL_PENALTY, argmax_and_max, masked_values, row_counts, td_update, uniform_sample
-from agents._checks import (
-    Batch,
-    Schedule,
+from agents._actions import (
+    LOWEST,
     action_index,
     as_reward,
-    as_schedule,
     batch_legal_actions,
-    checked_batch,
-    current_value,
+    checked_transitions,
     legal_actions,
-    mask_to_actions,
+    legal_indices,
+    penalties,
+    row_max,
+    uniform_choice,
 )
-from agents.tables import TableKind, TabularAgent
+from agents._hyperparameters import Schedule, as_schedule, current_value
+from agents.tables import TableKind
+from agents.tabular_agent import TabularAgent
 
 Ties: TypeAlias = Literal["random", "first"]
 
@@ -90,7 +91,14 @@ class QLearningAgent(TabularAgent):
             ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
         """
         if self.is_batch(observation):
-            return self._act_on_batch(np.asarray(observation), action_mask, explore)
+            rows = self.table.rows(np.asarray(observation))
+            legal_batch = batch_legal_actions(action_mask, rows.shape, self.n_actions)
+            illegal = None if action_mask is None else penalties(legal_batch)
+            if explore:
+                actions = QLearningAgent.act_encoded(self, rows.reshape(-1), illegal)
+            else:
+                actions = row_max(self._values(rows.reshape(-1), illegal))[0] + self.first_action
+            return actions.reshape(rows.shape)
         legal = legal_actions(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
@@ -103,27 +111,50 @@ class QLearningAgent(TabularAgent):
             return ties[0] + self.first_action
         return ties[int(self.generator.random() * len(ties))] + self.first_action
 
-    def _act_on_batch(self, observations: NDArray[Any], action_mask: Any, explore: bool) -> NDArray[np.int64]:
-        leading = observations.shape[: observations.ndim - len(self.observation_space.shape or ())]
-        legal, counts = batch_legal_actions(action_mask, leading, self.n_actions)
-        n, random = len(legal), self.generator.random
-        epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
-        if epsilon == 1.0:
-            return (uniform_sample(legal, counts, random(n)) + self.first_action).reshape(leading)
-        is_random = random(n) < epsilon if explore else np.zeros(n, dtype=np.bool_)
-        indices = np.empty(n, dtype=np.int64)
-        if (explorers := is_random.nonzero()[0]).size:
-            indices[explorers] = uniform_sample(
-                legal.take(explorers, axis=0), counts[explorers], random(explorers.size)
-            )
-        if (greedy := (~is_random).nonzero()[0]).size:
-            greedy_observations = observations.reshape(n, *observations.shape[len(leading) :]).take(greedy, axis=0)
-            values = masked_values(self.table.get_batch(greedy_observations), legal.take(greedy, axis=0))
-            indices[greedy], best = argmax_and_max(values)
-            if explore and self.ties == "random":
-                ties = values == best[:, None]
-                indices[greedy] = uniform_sample(ties, row_counts(ties), random(greedy.size))
-        return (indices + self.first_action).reshape(leading)
+    def encode(
+        self, observations: NDArray[Any], action_masks: NDArray[Any] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+        """Encodes what vector environments show, once for all that :func:`agents.train` does with it.
+
+        Args:
+            observations: Shape ``(n, *observation_space.shape)``.
+            action_masks: Shape ``(n, n_actions)``, or None.
+
+        Returns:
+            The rows of the table, and what to add to the values: 0 for legal actions, -1e308 for others.
+        """
+        rows = self.table.rows(observations, add=True)
+        return rows, None if action_masks is None else penalties(action_masks)
+
+    def act_encoded(
+        self, rows: NDArray[np.int64], illegal: NDArray[np.float64] | None, ids: NDArray[np.intp] | None = None
+    ) -> NDArray[np.int64]:
+        """:meth:`act` while exploring, on what :meth:`encode` has returned.
+
+        Args:
+            rows: Shape ``(n,)``.
+            illegal: Shape ``(n, n_actions)``, or None.
+            ids: The indices that count, None: all. Other actions have no meaning, and take no random number.
+
+        Returns:
+            The actions, shape ``(n,)``.
+        """
+        epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
+        n = len(rows) if ids is None else len(ids)
+        is_random = np.ones(n, np.bool_) if epsilon == 1.0 else self.generator.random(n) < epsilon
+        explorers = is_random.nonzero()[0] if ids is None else ids[is_random]
+        values = self._values(rows, illegal)
+        indices, lowest = row_max(values)
+        if self.ties == "first":
+            uniforms = self.generator.random(len(explorers))
+            indices[explorers] = uniform_choice(values.take(explorers, axis=0) > LOWEST, uniforms)
+            return indices + self.first_action
+        lowest[explorers] = LOWEST  # all legal actions are above
+        uniforms = np.zeros(len(rows))
+        draws = self.generator.random(n)
+        greedy = (~is_random).nonzero()[0] if ids is None else ids[~is_random]
+        uniforms[explorers], uniforms[greedy] = draws[: len(explorers)], draws[len(explorers) :]
+        return uniform_choice(values >= lowest[:, None], uniforms) + self.first_action
 
     def update(
         self,
@@ -156,11 +187,18 @@ class QLearningAgent(TabularAgent):
                 finite, or the arrays of a batch differ in their leading dimensions. The table is unchanged then.
         """
         if self.is_batch(observation):
-            self._update_batch(
-                checked_batch(self, observation, action, reward, next_observation, terminated, next_action_mask)
+            observations, indices, rewards, next_observations, is_terminated, next_legal = checked_transitions(
+                self.observation_space.shape or (),
+                self.action_space,
+                *(observation, action, reward, next_observation, terminated, next_action_mask),
             )
+            next_rows = self.table.rows(next_observations)
+            rows = self.table.rows(observations, add=True)
+            illegal = None if next_action_mask is None else penalties(next_legal)
+            actions = indices + self.first_action
+            QLearningAgent.update_encoded(self, rows, actions, rewards, next_rows, is_terminated, illegal)
             return
-        index, reward = action_index(self, action), as_reward(reward)
+        index, reward = action_index(self.action_space, action), as_reward(reward)
         next_value = 0.0 if terminated else self._next_value(next_observation, next_action_mask)
         target = reward + current_value("gamma", self.gamma, self.progress_remaining) * next_value
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
@@ -171,25 +209,79 @@ class QLearningAgent(TabularAgent):
         """V(s′), with the sign of :attr:`next_value_sign`; 0 where no action is legal."""
         values = self.table.get(observation)
         if action_mask is not None:
-            legal = mask_to_actions(action_mask, self.n_actions, "next_action_mask")
+            legal = legal_indices(action_mask, self.n_actions, "next_action_mask")
             values = [values[index] for index in legal]
         return self.next_value_sign * max(values, default=0.0)
 
-    def _update_batch(self, batch: Batch) -> None:
+    def update_encoded(
+        self,
+        rows: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        next_rows: NDArray[np.int64],
+        terminated: NDArray[np.bool_],
+        next_illegal: NDArray[np.float64] | None,
+        ids: NDArray[np.intp] | None = None,
+    ) -> None:
+        """:meth:`update` for a batch of n transitions, on what :meth:`encode` has returned.
+
+        Args:
+            rows: Shape ``(n,)``, as all but ``next_illegal``.
+            actions: Actions of the action space.
+            rewards: Finite rewards.
+            next_rows: The rows of the next observations.
+            terminated: Whether the episode has ended for good.
+            next_illegal: Shape ``(n, n_actions)``, or None.
+            ids: The indices of the transitions that count, None: all.
+        """
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         gamma = current_value("gamma", self.gamma, self.progress_remaining)
-        alive = (~batch.terminated).nonzero()[0]
-        legal = None if batch.next_legal is None else batch.next_legal.take(alive, axis=0)
-        next_values = np.zeros(len(batch.rewards))
-        next_values[alive] = self._next_values(batch.next_observations.take(alive, axis=0), legal)
-        targets = batch.rewards + gamma * next_values
-        rows = self.table.rows(batch.observations, add=True)
-        indices = rows * self.n_actions + batch.action_indices
-        td_update(self.table.values.reshape(-1), indices, targets, learning_rate)
+        _, best = row_max(self._values(next_rows, next_illegal))
+        best[terminated | (best < LOWEST)] = 0.0  # there is no future, or no legal action
+        targets = rewards + gamma * self.next_value_sign * best
+        pairs = rows * self.n_actions + (actions - self.first_action)
+        if ids is not None:
+            pairs, targets = pairs.take(ids), targets.take(ids)
+        td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
-    def _next_values(self, observations: NDArray[Any], legal: NDArray[np.bool_] | None) -> NDArray[np.float64]:
-        """:meth:`_next_value` of a batch."""
-        values = self.table.get_batch(observations)
-        _, best = argmax_and_max(values if legal is None else masked_values(values, legal))
-        best[best <= -ILLEGAL_PENALTY / 2] = 0.0  # no action is legal there
-        return self.next_value_sign * best
+    def _values(self, rows: NDArray[np.int64], illegal: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        values = self.table.values.take(rows, axis=0)
+        if illegal is not None:
+            values += illegal
+        return values
+
+
+def td_update(
+    values: NDArray[np.float64], indices: NDArray[np.int64], targets: NDArray[np.float64], learning_rate: float
+) -> None:
+    """Applies v ← v + α (t − v) for each index and target, one after another.
+
+    Where an index occurs k times, with targets t₁ … t_k, the k updates give
+    (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ, which is computed in one step.
+
+    Args:
+        values: A flat array, changed in place.
+        indices: Indices into ``values``, in the order of the updates.
+        targets: The target of each update.
+        learning_rate: α, 0 to 1.
+    """
+    if learning_rate == 1.0 or not indices.size:
+        values[indices] = targets  # of several assignments to one index the last one stays
+        return
+    n = len(indices)
+    order = indices.argsort(kind="stable")
+    indices = indices.take(order)
+    is_first = np.ones(n + 1, np.bool_)
+    np.not_equal(indices[1:], indices[:-1], out=is_first[1:-1])
+    edges = is_first.nonzero()[0]
+    first, end = edges[:-1], edges[1:]
+    counts = end - first
+    n_later = end.repeat(counts)  # updates after each one
+    n_later -= np.arange(1, n + 1)
+    powers = np.full(counts.max() + 1, 1.0 - learning_rate)
+    powers[0] = 1.0
+    powers = powers.cumprod()  # products, unlike **, are the same on every processor
+    new = learning_rate * powers.take(n_later)
+    new *= targets.take(order)
+    where = indices.take(first)
+    values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)

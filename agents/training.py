@@ -12,8 +12,8 @@ import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
-from agents._checks import as_integer, checked_action
-from agents._conventions import TO_PLAY, check_setting, check_spaces, split_observation
+from agents._environments import TO_PLAY, check_setting, check_spaces, checked_action, split_observation
+from agents._hyperparameters import as_integer
 from agents.agent import Agent
 from agents.vector_training import vector_episodes
 

@@ -2,232 +2,257 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, checked_actions
-from agents._conventions import TO_PLAY, check_setting, split_observation
+from agents._actions import batch_legal_actions
+from agents._environments import TO_PLAY, check_setting, checked_action, checked_actions, split_observation
 from agents.agent import Agent
 
+Indices: TypeAlias = NDArray[np.intp]
 
-class _State(NamedTuple):
-    """Observations, action masks (or None) and players to move (or None) of n environments."""
 
-    observations: NDArray[Any]
-    masks: NDArray[Any] | None
+class Learner(Protocol):
+    """What the loop needs: an agent that encodes observations, or :class:`ObservationLearner` for any other."""
+
+    def encode(self, observations: NDArray[Any], action_masks: NDArray[Any] | None) -> tuple[Any, Any]:
+        """Observations ``(n, ...)`` and masks as the arguments of the other two methods, copies at least."""
+        ...
+
+    def act_encoded(self, observations: Any, action_masks: Any, ids: Indices) -> NDArray[np.int64]:
+        """Actions ``(n,)`` while exploring, of which those of ``ids`` count."""
+        ...
+
+    def update_encoded(
+        self,
+        observations: Any,
+        actions: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        next_observations: Any,
+        terminated: NDArray[np.bool_],
+        next_action_masks: Any,
+        ids: Indices | None = None,
+    ) -> None:
+        """Learns from the transitions ``ids`` of n, from all if None."""
+        ...
+
+
+class ObservationLearner:
+    """Calls :meth:`Agent.act` and :meth:`Agent.update` with observations, in batches or one by one."""
+
+    def __init__(self, agent: Agent) -> None:
+        self._agent = agent
+
+    def encode(self, observations: NDArray[Any], action_masks: NDArray[Any] | None) -> tuple[Any, Any]:
+        """Copies, since an environment may overwrite what it returned."""
+        return observations.copy(), None if action_masks is None else action_masks.copy()
+
+    def act_encoded(self, observations: Any, action_masks: Any, ids: Indices) -> NDArray[np.int64]:
+        """The actions of the agent, checked."""
+        agent, n = self._agent, len(ids)
+        actions = np.full(len(observations), agent.first_action)
+        observations, action_masks = rows_of(observations, ids), rows_of(action_masks, ids)
+        if agent.batched:
+            actions[ids] = checked_actions(agent, agent.act(observations, action_masks, explore=True), n)
+        else:
+            masks = [None] * n if action_masks is None else action_masks
+            chosen = [agent.act(*each, explore=True) for each in zip(observations, masks, strict=True)]
+            actions[ids] = [checked_action(agent, action) for action in chosen]
+        return actions
+
+    def update_encoded(
+        self,
+        observations: Any,
+        actions: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        next_observations: Any,
+        terminated: NDArray[np.bool_],
+        next_action_masks: Any,
+        ids: Indices | None = None,
+    ) -> None:
+        """Updates the agent."""
+        columns = observations, actions, rewards, next_observations, terminated, next_action_masks
+        if ids is not None and len(ids) < len(actions):
+            columns = tuple(rows_of(column, ids) for column in columns)
+        if self._agent.batched:
+            self._agent.update(*columns)
+            return
+        observations, actions, rewards, next_observations, terminated, masks = columns
+        lists = observations, actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
+        for transition in zip(*lists, [None] * len(actions) if masks is None else masks, strict=True):
+            self._agent.update(*transition)
+
+
+def rows_of(array: Any, indices: Indices) -> Any:
+    """A copy of some rows; None of None."""
+    return None if array is None else array.take(indices, axis=0)
+
+
+def learner_of(agent: Agent) -> Learner:
+    """The agent itself if the class that defines ``encode`` also defines its ``act`` and ``update``."""
+    definers = {
+        next((each for each in (agent, *type(agent).__mro__) if name in vars(each)), None)
+        for name in ("act", "update", "encode")
+    }
+    return agent if len(definers) == 1 and agent.batched else ObservationLearner(agent)  # type: ignore[return-value]
+
+
+class State(NamedTuple):
+    """Encoded observations and action masks, and players to move (or None), of all environments."""
+
+    observations: Any
+    masks: Any
     to_play: NDArray[np.int64] | None
 
-    def take(self, indices: NDArray[np.intp]) -> _State:
-        """A copy of some rows."""
-        return _State(*(None if part is None else part.take(indices, axis=0) for part in self))  # type: ignore[arg-type]
-
-    def replace_rows(self, indices: NDArray[np.intp], rows: _State) -> _State:
+    def replaced(self, ids: Indices, rows: State) -> State:
         """A copy with some rows replaced; a part that ``rows`` lacks keeps its values."""
         parts = []
-        for part, replacement in zip(self, rows, strict=True):
-            if part is not None and replacement is not None:
+        for part, new in zip(self, rows, strict=True):
+            if part is not None and new is not None:
                 part = part.copy()
-                part[indices] = replacement
+                part[ids] = new
             parts.append(part)
-        return _State(*parts)  # type: ignore[arg-type]
+        return State(*parts)
 
 
-class _Steps(NamedTuple):
-    """One step in each of n environments, ``env_ids``. The rewards are those of the players who acted."""
+class Steps(NamedTuple):
+    """One step of all environments, of which those of ``ids`` count. Rewards are of the players who acted."""
 
-    env_ids: NDArray[np.intp]
-    state: _State
+    ids: Indices
+    state: State
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]
-    next_state: _State
+    next_state: State  # before any reset
     terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-
-    def take(self, indices: NDArray[np.intp]) -> _Steps:
-        """Some of the steps."""
-        return _Steps(*(part.take(indices) for part in self))  # type: ignore[arg-type]
+    is_over: NDArray[np.bool_]
 
 
-class _Transitions(NamedTuple):
-    """n transitions. Each belongs to a slot, whose transitions form an episode.
+class Environments:
+    """Steps a vector environment and hides its autoreset mode."""
 
-    The slot is ``player * num_envs + env_id`` for own-turn transitions, and ``env_id`` for one-step transitions.
-    """
+    def __init__(self, agent: Agent, learner: Learner, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
+        self._learner, self._env = learner, env
+        self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        observations, infos = env.reset(seed=seed)
+        _, masks = split_observation(observations, infos)
+        if masks is not None:  # the first ones are checked
+            batch_legal_actions(masks, (env.num_envs,), agent.n_actions)
+        self.state = self._read(observations, infos)
+        self._everywhere = self._ids = np.arange(env.num_envs)
 
-    slots: NDArray[np.intp]
-    observations: NDArray[Any]
-    actions: NDArray[np.int64]
-    rewards: NDArray[np.float64]
-    next_observations: NDArray[Any]
-    terminated: NDArray[np.bool_]
-    next_masks: NDArray[Any] | None
-
-
-class _EnvStepper:
-    """Steps a vector environment and hides its autoreset mode: ``next_state`` is the state before any reset."""
-
-    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
-        self._env, self.num_envs = env, env.num_envs
-        self._autoreset_mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-        self.state = self._to_state(*env.reset(seed=seed))
-        self._ignored_actions = np.full(self.num_envs, env.single_action_space.start)  # type: ignore[attr-defined]
-        self._is_resetting = np.zeros(self.num_envs, dtype=np.bool_)  # where the next step only resets
-
-    def _to_state(self, observations: Any, infos: dict[str, Any]) -> _State:
-        return _State(*split_observation(observations, infos), infos.get(TO_PLAY))
-
-    def step(self, agent: Agent) -> _Steps:
-        """Steps all environments once; returns the steps of those that were not resetting."""
-        env_ids = (~self._is_resetting).nonzero()[0]
-        state = self.state.take(env_ids)  # a copy, since an environment may overwrite what it returned
-        actions = self._ignored_actions.copy()
-        actions[env_ids] = _act(agent, state)
+    def step(self) -> Steps:
+        """Acts in all environments; those that are only reset do not count."""
+        ids, state = self._ids, self.state
+        actions = self._learner.act_encoded(state.observations, state.masks, ids)
         observations, rewards, terminated, truncated, infos = self._env.step(actions)
         is_over = terminated | truncated
-        next_state = self.state = self._to_state(observations, infos)
-        if self._autoreset_mode is AutoresetMode.NEXT_STEP:
-            self._is_resetting = is_over
-        elif is_over.any():
-            ended = is_over.nonzero()[0]
-            if self._autoreset_mode is AutoresetMode.SAME_STEP:
-                next_state = next_state.replace_rows(ended, self._final_state(ended, infos))
+        next_state = self.state = self._read(observations, infos)
+        self._ids, ended = self._everywhere, is_over.nonzero()[0]
+        if ended.size:
+            if self._mode is AutoresetMode.NEXT_STEP:
+                self._ids = (~is_over).nonzero()[0]
+            elif self._mode is AutoresetMode.SAME_STEP:
+                next_state = next_state.replaced(ended, self._final_state(ended, infos))
             else:  # autoreset is disabled
-                next_state = next_state.take(np.arange(self.num_envs))  # a copy, since reset may overwrite it
-                reset_state = self._to_state(*self._env.reset(options={"reset_mask": is_over}))
-                self.state = next_state.replace_rows(ended, reset_state.take(ended))
-        return _Steps(
-            env_ids,
-            state,
-            actions.take(env_ids),
-            rewards.take(env_ids),
-            next_state.take(env_ids),
-            terminated.take(env_ids),
-            truncated.take(env_ids),
-        )
+                observations, infos = self._env.reset(options={"reset_mask": is_over})
+                parts = *split_observation(observations, infos), infos.get(TO_PLAY)
+                self.state = next_state.replaced(ended, self._encoded(*(rows_of(part, ended) for part in parts)))
+        return Steps(ids, state, actions, rewards, next_state, terminated, is_over)
 
-    def _final_state(self, ended: NDArray[np.intp], infos: dict[str, Any]) -> _State:
+    def _read(self, observations: Any, infos: dict[str, Any]) -> State:
+        return self._encoded(*split_observation(observations, infos), infos.get(TO_PLAY))
+
+    def _encoded(self, observations: Any, masks: Any, to_play: Any) -> State:
+        return State(*self._learner.encode(observations, masks), None if to_play is None else to_play.copy())
+
+    def _final_state(self, ended: Indices, infos: dict[str, Any]) -> State:
         """In same-step mode, the last state of each ended episode, before its environment was reset."""
         final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
         observations, masks = zip(*final, strict=True)
-        info = {key: infos.get("final_info", {}).get(key) for key in ("action_mask", TO_PLAY)}
-        mask, to_play = (None if part is None else part.take(ended, axis=0) for part in info.values())
-        return _State(np.array(observations), mask if masks[0] is None else np.array(masks), to_play)
+        mask, to_play = (rows_of(infos.get("final_info", {}).get(key), ended) for key in ("action_mask", TO_PLAY))
+        return self._encoded(np.array(observations), mask if masks[0] is None else np.array(masks), to_play)
 
 
-def _act(agent: Agent, state: _State) -> NDArray[np.int64]:
-    n = len(state.observations)
-    if agent.batched:
-        return checked_actions(agent, agent.act(state.observations, state.masks, explore=True), n)
-    masks = [None] * n if state.masks is None else state.masks
-    actions = [agent.act(*each, explore=True) for each in zip(state.observations, masks, strict=True)]
-    return np.array([checked_action(agent, action) for action in actions], dtype=np.int64)
+Columns: TypeAlias = tuple[Any, Any, Any, Any, Any, Any]
+"""Of transitions: the first six arguments of :meth:`Learner.update_encoded`."""
 
 
-def _update(agent: Agent, transitions: _Transitions) -> None:
-    _, observations, actions, rewards, next_observations, terminated, masks = transitions
-    if agent.batched:
-        agent.update(observations, actions, rewards, next_observations, terminated, masks)
-        return
-    columns = observations, actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
-    for transition in zip(*columns, [None] * len(actions) if masks is None else masks, strict=True):
-        agent.update(*transition)
+def one_step_transitions(steps: Steps) -> tuple[Indices, Columns]:
+    """The indices of the environments that count, and columns with a transition of every environment."""
+    ids, state, actions, rewards, next_state, terminated, _ = steps
+    return ids, (state.observations, actions, rewards, next_state.observations, terminated, next_state.masks)
 
 
-def _one_step_transitions(steps: _Steps) -> _Transitions:
-    """One transition for each step, with what the step returned."""
-    return _Transitions(
-        steps.env_ids,
-        steps.state.observations,
-        steps.actions,
-        steps.rewards,
-        steps.next_state.observations,
-        steps.terminated,
-        steps.next_state.masks,
-    )
-
-
-class _OwnTurnTransitions:
+class OwnTurnTransitions:
     """In self-play, a player's action is pending until the player is to move again or the episode ends."""
 
     def __init__(self, num_envs: int, observations: NDArray[Any]) -> None:
-        n_slots = 2 * num_envs
-        self._num_envs = num_envs
+        self._num_envs, n_slots = num_envs, 2 * num_envs  # a player's slot is player * num_envs + environment
         self._is_pending = np.zeros(n_slots, dtype=np.bool_)
         self._observations = np.empty((n_slots, *observations.shape[1:]), dtype=observations.dtype)
         self._actions, self._rewards = np.zeros(n_slots, dtype=np.int64), np.zeros(n_slots)
 
-    def __call__(self, steps: _Steps) -> _Transitions:
-        """The transitions that these steps complete."""
+    def __call__(self, steps: Steps) -> tuple[Indices, Columns]:
+        """The slots and the columns of the transitions that these steps complete."""
+        ids, n = steps.ids, self._num_envs
         assert steps.state.to_play is not None
         assert steps.next_state.to_play is not None
-        mover = steps.state.to_play * self._num_envs + steps.env_ids
-        opponent = (1 - steps.state.to_play) * self._num_envs + steps.env_ids
+        to_play, next_to_play = steps.state.to_play.take(ids) * n, steps.next_state.to_play.take(ids) * n
+        rewards, is_over = steps.rewards.take(ids), steps.is_over.take(ids)
+        mover, opponent = ids + to_play, ids + (n - to_play)
+        to_move, not_to_move = ids + next_to_play, ids + (n - next_to_play)
         self._is_pending[mover] = True
-        self._observations[mover] = steps.state.observations
-        self._actions[mover], self._rewards[mover] = steps.actions, steps.rewards
-        self._rewards[opponent] -= steps.rewards
-        to_move = steps.next_state.to_play * self._num_envs + steps.env_ids
-        not_to_move = (1 - steps.next_state.to_play) * self._num_envs + steps.env_ids
-        moves_next = np.flatnonzero(self._is_pending[to_move])
+        self._observations[mover] = steps.state.observations.take(ids, axis=0)
+        self._actions[mover], self._rewards[mover] = steps.actions.take(ids), rewards
+        self._rewards[opponent] -= rewards
+        moves_next = self._is_pending.take(to_move).nonzero()[0]
         # after truncation there is no observation for the player who is not to move
-        observes_end = np.flatnonzero(self._is_pending[not_to_move] & steps.terminated)
-        indices = np.concatenate([moves_next, observes_end])
-        slots = np.concatenate([to_move[moves_next], not_to_move[observes_end]])
-        next_state = steps.next_state.take(indices)
-        is_over = steps.terminated | steps.truncated
+        observes_end = (self._is_pending.take(not_to_move) & steps.terminated.take(ids)).nonzero()[0]
+        slots = np.concatenate([to_move.take(moves_next), not_to_move.take(observes_end)])
+        observers = slots % n
         self._is_pending[to_move[is_over]] = self._is_pending[not_to_move[is_over]] = False
-        return _Transitions(
-            slots,
-            self._observations[slots],
-            self._actions[slots],
-            self._rewards[slots],
-            next_state.observations,
-            steps.terminated.take(indices),
-            next_state.masks,
+        return slots, (
+            self._observations.take(slots, axis=0),
+            self._actions.take(slots),
+            self._rewards.take(slots),
+            steps.next_state.observations.take(observers, axis=0),
+            steps.terminated.take(observers),
+            rows_of(steps.next_state.masks, observers),
         )
 
 
-class _EpisodeBuffer:
+class EpisodeBuffer:
     """Stores the transitions of each slot until its episode has ended."""
 
     def __init__(self, n_slots: int) -> None:
-        # one array for each field of the transitions, shape (capacity, n_slots, ...)
-        self._buffers: list[NDArray[Any] | None] = []
-        self._lengths = np.zeros(n_slots, dtype=np.int64)
+        self._buffers: list[NDArray[Any] | None] = []  # one for each column, shape (capacity, n_slots, ...)
+        self._lengths, self._capacity = np.zeros(n_slots, dtype=np.int64), 0
 
-    def add(self, transitions: _Transitions) -> None:
+    def add(self, slots: Indices, columns: Columns) -> None:
         """Appends each transition to its slot."""
-        slots = transitions.slots
-        times = self._lengths[slots]
-        if not self._buffers or (times.size and times.max() == self._capacity):
-            self._grow(transitions)
-        for buffer, field in zip(self._buffers, transitions, strict=True):
+        times = self._lengths.take(slots)
+        if times.max(initial=-1) >= self._capacity - 1:
+            self._grow(columns)
+        for buffer, column in zip(self._buffers, columns, strict=True):
             if buffer is not None:
-                buffer[times, slots] = field
+                buffer[times, slots] = column
         self._lengths[slots] += 1
 
-    @property
-    def _capacity(self) -> int:
-        assert self._buffers[0] is not None
-        return len(self._buffers[0])
+    def _grow(self, columns: Columns) -> None:
+        old, self._capacity = self._buffers or [None] * len(columns), max(16, 2 * self._capacity)
+        self._buffers = []
+        for buffer, column in zip(old, columns, strict=True):
+            shape = self._capacity, len(self._lengths), *np.shape(column)[1:]
+            self._buffers.append(None if column is None else np.empty(shape, column.dtype))
+            if buffer is not None:
+                self._buffers[-1][: len(buffer)] = buffer  # type: ignore[index]
 
-    def _grow(self, transitions: _Transitions) -> None:
-        if not self._buffers:
-            self._buffers = [
-                None if field is None else np.empty((16, len(self._lengths), *field.shape[1:]), field.dtype)
-                for field in transitions
-            ]
-        else:
-            self._buffers = [
-                None if buffer is None else np.concatenate([buffer, np.empty_like(buffer)])
-                for buffer in self._buffers
-            ]
-
-    def pop(self, slots: NDArray[np.intp]) -> _Transitions | None:
+    def pop(self, slots: Indices) -> Columns | None:
         """Removes the episodes of some slots and returns them end to end; None if no slot holds a transition."""
         lengths = self._lengths[slots]
         self._lengths[slots] = 0
@@ -235,52 +260,24 @@ class _EpisodeBuffer:
             return None
         slot = np.repeat(slots, lengths)
         times = np.arange(len(slot)) - np.repeat(lengths.cumsum() - lengths, lengths)  # 0, 1, ... in each episode
-        return _Transitions(*(None if buffer is None else buffer[times, slot] for buffer in self._buffers))  # type: ignore[arg-type]
+        return tuple(None if buffer is None else buffer[times, slot] for buffer in self._buffers)  # type: ignore[return-value]
 
 
-class _Learner:
-    """Turns steps into transitions and delivers them to the agent, at once or as whole episodes."""
+def learn_episodes(agent: Agent, learner: Learner, buffer: EpisodeBuffer, steps: Steps, n_players: int) -> None:
+    """Delivers the episodes that have ended, and calls ``end_episode`` after each batch.
 
-    def __init__(self, agent: Agent, stepper: _EnvStepper) -> None:
-        self._agent, self._num_envs = agent, stepper.num_envs
-        self._n_players = 1 if stepper.state.to_play is None else 2
-        check_setting(agent, self._n_players)
-        # stage 1: in self-play minimax-Q learns from the opponent's next turn, Q-learning from the player's own
-        own_turns = self._n_players == 2 and agent.bootstraps_from == "own turn"
-        self._make_transitions = (
-            _OwnTurnTransitions(self._num_envs, stepper.state.observations) if own_turns else _one_step_transitions
-        )
-        # stage 2: win counting and other Monte-Carlo methods learn from whole episodes
-        self._buffer = _EpisodeBuffer(self._n_players * self._num_envs) if agent.episodic else None
-        self._calls_end_episode = type(agent).end_episode is not Agent.end_episode
-
-    def learn(self, steps: _Steps) -> None:
-        """Learns from everything that these steps complete."""
-        transitions = self._make_transitions(steps)
-        if self._buffer is not None:
-            self._buffer.add(transitions)
-            self._learn_episodes(self._buffer, steps)
-            return
-        _update(self._agent, transitions)
-        if self._calls_end_episode:
-            for _ in range(np.count_nonzero(steps.terminated | steps.truncated)):
-                self._agent.end_episode()
-
-    def _learn_episodes(self, buffer: _EpisodeBuffer, steps: _Steps) -> None:
-        """Delivers the episodes that have ended, and calls ``end_episode`` after each batch.
-
-        For a batched agent all terminated episodes form one batch, in which ``terminated`` marks the end of each.
-        Otherwise, and after truncation, each episode is a batch of its own.
-        """
-        players = np.arange(self._n_players)[:, None] * self._num_envs
-        terminated = (players + steps.env_ids[steps.terminated]).ravel()
-        truncated = (players + steps.env_ids[steps.truncated & ~steps.terminated]).ravel()
-        together = [terminated] if self._agent.batched else terminated[:, None]
-        for slots in [*together, *truncated[:, None]]:
-            episodes = buffer.pop(slots)
-            if episodes is not None:
-                _update(self._agent, episodes)
-                self._agent.end_episode()
+    For a batched agent all terminated episodes form one batch, in which ``terminated`` marks the end of each.
+    Otherwise, and after truncation, each episode is a batch of its own.
+    """
+    ended = steps.ids[steps.is_over.take(steps.ids)]
+    is_terminated = steps.terminated.take(ended)
+    players = np.arange(n_players)[:, None] * len(steps.actions)
+    terminated, truncated = ((players + each).ravel() for each in (ended[is_terminated], ended[~is_terminated]))
+    for slots in [*([terminated] if agent.batched else terminated[:, None]), *truncated[:, None]]:
+        columns = buffer.pop(slots)
+        if columns is not None:
+            learner.update_encoded(*columns)
+            agent.end_episode()
 
 
 def vector_episodes(
@@ -310,25 +307,47 @@ def vector_episodes(
         raise ValueError(
             f"observations of {agent.observation_space} do not come in batches; train on one environment"
         )
-    stepper = _EnvStepper(env, seed)
-    learner = _Learner(agent, stepper)
-    num_envs = stepper.num_envs
+    learner = learner_of(agent)
+    environments, num_envs = Environments(agent, learner, env, seed), env.num_envs
+    n_players = 1 if environments.state.to_play is None else 2
+    check_setting(agent, n_players)
+    # in self-play minimax-Q learns from the opponent's next turn, Q-learning from the player's own
+    own_turns = None
+    if n_players == 2 and agent.bootstraps_from == "own turn":
+        own_turns = OwnTurnTransitions(num_envs, environments.state.observations)
+    # win counting and other Monte-Carlo methods learn from whole episodes
+    buffer = EpisodeBuffer(n_players * num_envs) if agent.episodic else None
+    calls_end_episode = buffer is None and type(agent).end_episode is not Agent.end_episode
     n_begun = min(num_envs, episodes)
     is_counted = np.arange(num_envs) < n_begun
     returns, lengths = np.zeros(num_envs), np.zeros(num_envs, dtype=np.int64)
     while is_counted.any():
-        steps = stepper.step(agent)
-        if not is_counted.all():
-            steps = steps.take(is_counted[steps.env_ids].nonzero()[0])
-        if not steps.env_ids.size:
+        steps = environments.step()
+        if n_begun == episodes:
+            steps = steps._replace(ids=steps.ids[is_counted.take(steps.ids)])
+        ids = steps.ids
+        if not ids.size:
             continue
-        learner.learn(steps)
         rewarded = steps.rewards.nonzero()[0]  # few, in a game that is rewarded at its end
-        player = 0 if steps.state.to_play is None else steps.state.to_play[rewarded]
-        returns[steps.env_ids[rewarded]] += steps.rewards[rewarded] * (1 - 2 * player)  # zero-sum
-        lengths[steps.env_ids] += 1
-        ended = steps.env_ids[steps.terminated | steps.truncated]
+        if rewarded.size:
+            rewards = steps.rewards.take(rewarded)
+            if not math.isfinite(rewards.sum()):
+                raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
+            player = 0 if steps.state.to_play is None else steps.state.to_play.take(rewarded)
+            returns[rewarded] += rewards * (1 - 2 * player)  # zero-sum
+        slots, columns = one_step_transitions(steps) if own_turns is None else own_turns(steps)
+        if buffer is None:
+            learner.update_encoded(*columns, None if own_turns else slots)
+        else:
+            if own_turns is None:
+                columns = tuple(rows_of(column, slots) for column in columns)
+            buffer.add(slots, columns)
+            learn_episodes(agent, learner, buffer, steps, n_players)
+        lengths[ids] += 1
+        ended = ids[steps.is_over.take(ids)]
         if ended.size:
+            for _ in range(ended.size if calls_end_episode else 0):
+                agent.end_episode()
             n_begun_next = min(n_begun + ended.size, episodes)
             is_counted[ended[n_begun_next - n_begun :]] = False  # the others begin another episode that counts
             n_begun = n_begun_next

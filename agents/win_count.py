@@ -9,16 +9,17 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import (
+from agents._actions import (
     action_index,
-    as_integer,
     as_reward,
     batch_legal_actions,
-    checked_batch,
+    checked_transitions,
     legal_actions,
     nonzero_bytes,
 )
-from agents.tables import TableKind, TabularAgent
+from agents._hyperparameters import as_integer
+from agents.tables import TableKind
+from agents.tabular_agent import TabularAgent
 
 
 class WinCountAgent(TabularAgent):
@@ -90,7 +91,10 @@ class WinCountAgent(TabularAgent):
             ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
         """
         if self.is_batch(observation):
-            return self._act_on_batch(np.asarray(observation), action_mask)
+            rows = self.table.rows(np.asarray(observation), add=True)
+            legal_batch = batch_legal_actions(action_mask, rows.shape, self.n_actions)
+            actions = WinCountAgent.act_encoded(self, rows.reshape(-1), legal_batch, np.arange(rows.size))
+            return actions.reshape(rows.shape)
         legal = legal_actions(action_mask, self.n_actions)
         row = self.table.row(observation)
         self._legal[row] = legal
@@ -102,17 +106,43 @@ class WinCountAgent(TabularAgent):
                 return index + self.first_action
         return legal[-1] + self.first_action  # after a rounding error
 
-    def _act_on_batch(self, observations: NDArray[Any], action_mask: Any) -> NDArray[np.int64]:
-        leading = observations.shape[: observations.ndim - len(self.observation_space.shape or ())]
-        legal, _ = batch_legal_actions(action_mask, leading, self.n_actions)
-        rows = self.table.rows(observations, add=True).ravel()
+    def encode(
+        self, observations: NDArray[Any], action_masks: NDArray[Any] | None
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Encodes what vector environments show, once for all that :func:`agents.train` does with it.
+
+        Args:
+            observations: Shape ``(n, *observation_space.shape)``.
+            action_masks: Shape ``(n, n_actions)``, or None.
+
+        Returns:
+            The rows of the table, and the legal actions.
+        """
+        rows = self.table.rows(observations, add=True)
+        return rows, np.ones((len(rows), self.n_actions), np.bool_) if action_masks is None else action_masks != 0
+
+    def act_encoded(
+        self, rows: NDArray[np.int64], legal: NDArray[np.bool_], ids: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        """:meth:`act` on what :meth:`encode` has returned.
+
+        Args:
+            rows: Shape ``(n,)``.
+            legal: Shape ``(n, n_actions)``.
+            ids: The indices that count. Other actions have no meaning, and take no random number.
+
+        Returns:
+            The actions, shape ``(n,)``.
+        """
+        actions = np.full(len(rows), self.first_action)
+        rows, legal = rows.take(ids), legal.take(ids, axis=0)
         masks = legal.tobytes()
         for row, start in zip(rows.tolist(), range(0, len(masks), self.n_actions), strict=True):
             self._legal[row] = nonzero_bytes(masks[start : start + self.n_actions])
-        cumulative = ((self.table.values[rows] + 1) * legal).cumsum(axis=1)
+        cumulative = ((self.table.values.take(rows, axis=0) + 1) * legal).cumsum(axis=1)
         drawn = self.generator.random(len(rows)) * cumulative[:, -1]
-        actions: NDArray[np.int64] = (cumulative <= drawn[:, None]).sum(axis=1) + self.first_action
-        return actions.reshape(leading)
+        actions[ids] += (cumulative <= drawn[:, None]).sum(axis=1)
+        return actions
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The counts of the legal actions divided by their sum.
@@ -128,7 +158,7 @@ class WinCountAgent(TabularAgent):
             TypeError, ValueError: As :meth:`act`.
         """
         counts = self.counts(observation)
-        legal, _ = batch_legal_actions(action_mask, counts.shape[:-1], self.n_actions)
+        legal = batch_legal_actions(action_mask, counts.shape[:-1], self.n_actions)
         counts *= legal.reshape(counts.shape)
         probabilities: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
         return probabilities
@@ -161,16 +191,42 @@ class WinCountAgent(TabularAgent):
                 batch differ in their leading dimensions.
         """
         if self.is_batch(observation):
-            batch = checked_batch(
-                self, observation, action, reward, next_observation, terminated, next_action_mask
+            observations, indices, rewards, _, is_terminated, _ = checked_transitions(
+                self.observation_space.shape or (),
+                self.action_space,
+                *(observation, action, reward, next_observation, terminated, next_action_mask),
             )
-            rows = self.table.rows(batch.observations, add=True)
-            columns = rows, batch.action_indices, batch.rewards, batch.terminated
-            for step in zip(*(column.tolist() for column in columns), strict=True):
+            rows = self.table.rows(observations, add=True)
+            for step in zip(*(each.tolist() for each in (rows, indices, rewards, is_terminated)), strict=True):
                 self._add(*step)
         else:
-            index, reward = action_index(self, action), as_reward(reward)
+            index, reward = action_index(self.action_space, action), as_reward(reward)
             self._add(self.table.row(observation), index, reward, terminated)
+
+    def update_encoded(
+        self,
+        rows: NDArray[np.int64],
+        actions: NDArray[np.int64],
+        rewards: NDArray[np.float64],
+        next_rows: NDArray[np.int64],  # noqa: ARG002
+        terminated: NDArray[np.bool_],
+        next_legal: NDArray[np.bool_],  # noqa: ARG002
+        ids: NDArray[np.intp] | None = None,  # noqa: ARG002
+    ) -> None:
+        """:meth:`update` for a batch of n transitions, on what :meth:`encode` has returned.
+
+        Args:
+            rows: Shape ``(n,)``, as all but ``next_legal``.
+            actions: Actions of the action space.
+            rewards: Finite rewards.
+            next_rows: Ignored.
+            terminated: Whether the episode has ended for good.
+            next_legal: Ignored.
+            ids: None, since whole episodes are delivered.
+        """
+        columns = rows, actions - self.first_action, rewards, terminated
+        for step in zip(*(column.tolist() for column in columns), strict=True):
+            self._add(*step)
 
     def _add(self, row: int, index: int, reward: float, terminated: bool) -> None:
         self._episode.append((row, index))
@@ -200,6 +256,7 @@ class WinCountAgent(TabularAgent):
         if self.cutoff is not None and sum(counts) + len(legal) > self.cutoff:  # illegal ones included: no less
             legal_counts = [counts[each] for each in legal]
             if sum(legal_counts) + len(legal) > self.cutoff:
+                least = min(legal_counts)
                 for each in legal:
-                    counts[each] -= min(legal_counts)
+                    counts[each] -= least
         self.table.values[row] = counts

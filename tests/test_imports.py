@@ -1,6 +1,7 @@
 """What imports what, what importing costs, and that no module uses another's private names."""
 
 import ast
+import graphlib
 import importlib
 import subprocess
 import sys
@@ -97,6 +98,20 @@ def test_rules_stand_alone():
 def test_imports_run_one_way(layer):
     ours = {name.split(".")[1] for name in imports_of(NIM_ENV / f"{layer}.py") if name.startswith("nim_env.")}
     assert ours <= set(LAYERS[: LAYERS.index(layer)])
+
+
+def test_agents_import_without_circles():
+    """Not even for types: agent before tables, these before Q-learning, minimax-Q last."""
+    graph = {
+        file.stem: {name.split(".")[1] for name in imports_of(file) if name.startswith("agents.")}
+        for file in AGENTS.glob("*.py")
+        if file.stem != "__init__"
+    }
+    order = list(graphlib.TopologicalSorter(graph).static_order())  # an error if there is a circle
+    assert set(order) == set(graph)
+    assert graph["minimax_q"] == {"q_learning"}
+    assert {"tables", "tabular_agent"} <= graph["q_learning"]
+    assert {"tables", "agent"} <= graph["tabular_agent"]
 
 
 @pytest.mark.parametrize(

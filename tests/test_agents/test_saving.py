@@ -499,9 +499,12 @@ def test_spaces_of_many_components(tmp_path):
     assert agents.load(tmp_path / "agent").q_values(observation).tolist() == [0.0, 0.5]
 
 
-@pytest.mark.parametrize("n", [2, 999, 1001, 1002, 2047])
+@pytest.mark.parametrize("n", [2, 40, 999, 1001])
 def test_keys_are_indices(n):
-    """The format of the keys: the row-major index of the observation, the highest byte first."""
+    """The format of the keys: the row-major index of the observation, the highest byte first.
+
+    Observations of more than 1,000 components are their own keys.
+    """
     generator = np.random.default_rng(n)
     nvec = generator.integers(1, 9, size=n)
     agent = QLearningAgent(spaces.MultiDiscrete(nvec), spaces.Discrete(2), table="hash")
@@ -510,7 +513,8 @@ def test_keys_are_indices(n):
     index, n_observations = 0, 1
     for digit, size in zip(observation.tolist(), nvec.tolist(), strict=True):
         index, n_observations = index * size + digit, n_observations * size
-    assert agent.state_dict()["keys"].tobytes() == index.to_bytes((n_observations.bit_length() + 7) // 8, "big")
+    key = index.to_bytes((n_observations.bit_length() + 7) // 8, "big") if n <= 1000 else observation.tobytes()
+    assert agent.state_dict()["keys"].tobytes() == key
 
 
 def test_a_save_removes_what_a_killed_one_has_left(tmp_path):

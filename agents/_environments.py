@@ -1,23 +1,17 @@
-"""How the training loops read an environment: observations, masks, whose turn it is, which spaces fit."""
+"""How training reads an environment: observations, masks, whose turn it is, and whether an agent suits it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gymnasium import Space, spaces
+import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from agents.agent import Agent
+from agents._actions import action_index, action_indices
+from agents.agent import Agent, agent_observation_space
 
 TO_PLAY = "to_play"
 """The info key of a Gymnasium environment in which the agent plays both sides: the player to move, 0 or 1."""
-
-
-def agent_observation_space(space: Space[Any]) -> Space[Any]:
-    """The ``"observation"`` part of a dictionary that also has ``"action_mask"``; else the space itself."""
-    if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
-        return space["observation"]
-    return space
 
 
 def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
@@ -48,3 +42,27 @@ def check_setting(agent: Agent, n_players: int) -> None:
         problem = f"learns games of two players; the environment has {n_players}"
     if problem:
         raise ValueError(f"{type(agent).__name__} {problem}")
+
+
+def checked_action(agent: Agent, action: Any) -> int:
+    """What :meth:`Agent.act` returned for one observation, as an int; an error if it is not an action."""
+    try:
+        return action_index(agent.action_space, action) + agent.first_action
+    except (TypeError, ValueError) as error:
+        message = f"{type(agent).__name__}.act must return an action of {agent.action_space}; got {action!r}"
+        raise type(error)(message) from None
+
+
+def checked_actions(agent: Agent, actions: Any, n: int) -> NDArray[np.int64]:
+    """What it returned for n observations; errors as :func:`checked_action`, also for the shape."""
+    array = np.asarray(actions)
+    if array.shape != (n,):
+        raise ValueError(
+            f"{type(agent).__name__}.act must return an array of shape ({n},) for a batch of {n} observations; "
+            f"got {actions!r} (an agent with batched = False is queried on one observation at a time)"
+        )
+    try:
+        return action_indices(agent.action_space, array) + agent.first_action
+    except (TypeError, ValueError) as error:
+        message = f"{type(agent).__name__}.act must return actions of {agent.action_space}; {error}"
+        raise type(error)(message) from None

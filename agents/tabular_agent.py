@@ -1,0 +1,95 @@
+"""The base class of agents that learn in a table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium import Space
+from numpy.typing import NDArray
+
+from agents._array_file import ArrayHeader
+from agents.agent import Agent
+from agents.tables import TableKind, make_table
+
+
+class TabularAgent(Agent):
+    """An agent that learns in a table with a row for each observation and a column for each action.
+
+    A subclass defines :meth:`Agent.act` and :meth:`Agent.update`; the table is saved and loaded.
+
+    Args:
+        observation_space: The space of the observations, see :class:`Agent`.
+        action_space: A ``Discrete`` space.
+        seed: Seeds the agent's own generator.
+        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.make_table`.
+
+    Attributes:
+        table: The :class:`agents.tables.Table`.
+
+    Raises:
+        TypeError: A space is of a kind that a table cannot hold, or ``seed`` is not an integer.
+        ValueError: ``table`` does not suit the space, or ``seed`` is below 0.
+    """
+
+    def __init__(
+        self,
+        observation_space: Space[Any],
+        action_space: Space[Any],
+        *,
+        seed: int | None = None,
+        table: TableKind = "auto",
+    ) -> None:
+        super().__init__(observation_space, action_space, seed=seed)
+        self.table = make_table(self.observation_space, self.n_actions, table)
+
+    def q_values(self, observation: Any) -> NDArray[np.float64]:
+        """The values of all actions, 0 for pairs never updated.
+
+        Args:
+            observation: One observation, or a batch with any number of leading dimensions.
+
+        Returns:
+            A copy, float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            ValueError: An observation is not in the observation space.
+        """
+        if self.is_batch(observation):
+            return self.table.get_batch(np.asarray(observation))
+        return np.array(self.table.get(observation))
+
+    def state_dict(self) -> dict[str, NDArray[Any]]:
+        """The arrays of the table, see :meth:`agents.tables.Table.state_dict`."""
+        return self.table.state_dict()
+
+    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
+        """Checks the arrays of the table, see :meth:`Agent.check_headers`.
+
+        Args:
+            headers: The shape and dtype of each array of the file, by name.
+
+        Raises:
+            KeyError: An array is missing.
+            ValueError: An array does not fit the spaces, or is not one of the table; a class that has others
+                overrides :meth:`state_dict`.
+        """
+        self.table.check_headers(headers)
+        unknown = set(headers) - {"values", "keys"}
+        if unknown and type(self).state_dict is TabularAgent.state_dict:
+            raise ValueError(f"the file holds unknown arrays: {', '.join(sorted(unknown))}")
+
+    def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
+        """Restores what :meth:`state_dict` returned.
+
+        Args:
+            arrays: The arrays of the table by name.
+
+        Raises:
+            KeyError: An array is missing.
+            ValueError: An array does not fit the spaces.
+        """
+        kind: TableKind = "hash" if "keys" in arrays else "dense"
+        table = make_table(self.observation_space, self.n_actions, kind)
+        table.load_state_dict(arrays)
+        self.table = table
