@@ -51,53 +51,25 @@ def as_reward(reward: Any) -> float:
 
 
 def checked_transitions(
-    shape: tuple[int, ...],
-    action_space: spaces.Discrete,
-    observation: Any,
-    action: Any,
-    reward: Any,
-    next_observation: Any,
-    terminated: Any,
-    next_action_mask: Any,
+    shape: tuple[int, ...], action_space: spaces.Discrete, *arguments: Any
 ) -> tuple[NDArray[Any], ...]:
-    """The arguments of :meth:`Agent.update` for a batch as arrays with one leading dimension.
+    """The arguments of :meth:`Agent.update` for a batch, as arrays with one leading dimension.
 
-    Args:
-        shape: That of one observation.
-        action_space: The actions.
-        observation: The arguments of ``update``, with leading dimensions; as the others.
-        action: Integers of the action space.
-        reward: Finite.
-        next_observation: As ``observation``.
-        terminated: Booleans.
-        next_action_mask: Or None.
-
-    Returns:
-        Observations, indices of actions, rewards, next observations, ``terminated`` and the legal next actions.
-
-    Raises:
-        TypeError: An array is of the wrong kind.
-        ValueError: An array is of the wrong shape, an action is not in the space, or a reward is not finite.
+    ``shape`` is that of an observation. The last array holds the legal next actions. A wrong kind of
+    argument is a TypeError, a wrong shape or value a ValueError.
     """
-    actions = _as_array("action", action, None, "iu")
-    leading = actions.shape
-    observations = _as_array("observation", observation, leading + shape)
-    rewards = _as_array("reward", reward, leading).astype(np.float64, copy=False)
-    next_observations = _as_array("next_observation", next_observation, leading + shape)
-    is_terminated = _as_array("terminated", terminated, leading) != 0
+    observation, action, reward, next_observation, terminated, next_action_mask = arguments
+    action = _as_array("action", action, None, "iu")
+    leading, n = action.shape, action.size
+    observation = _as_array("observation", observation, leading + shape).reshape(n, *shape)
+    rewards = _as_array("reward", reward, leading).reshape(n).astype(np.float64, copy=False)
+    next_observation = _as_array("next_observation", next_observation, leading + shape).reshape(n, *shape)
+    is_terminated = _as_array("terminated", terminated, leading).reshape(n) != 0
     legal = batch_mask(next_action_mask, leading, int(action_space.n), "next_action_mask")
-    indices = action_indices(action_space, actions.reshape(-1))
+    action = action_indices(action_space, action.reshape(n)) + int(action_space.start)
     if not (np.abs(rewards) <= MAX_REWARD).all():
         raise ValueError(f"reward must be finite, {MAX_REWARD:g} at most; got {reward!r}")
-    flat = (len(indices), *shape)
-    return (
-        observations.reshape(flat),
-        indices,
-        rewards.reshape(-1),
-        next_observations.reshape(flat),
-        is_terminated.reshape(-1),
-        legal,
-    )
+    return observation, action, rewards, next_observation, is_terminated, legal
 
 
 def _as_array(name: str, value: Any, shape: tuple[int, ...] | None, kinds: str = "biuf") -> NDArray[Any]:

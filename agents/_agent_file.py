@@ -30,7 +30,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
         "kind": kind,
         "observation_space": space_to_json(agent.observation_space),
         "action_space": space_to_json(agent.action_space),
-        "hyperparameters": {name: _argument(agent, name) for name in _constructor_arguments(type(agent))},
+        "hyperparameters": {name: _argument(agent, name) for name in constructor_arguments(type(agent))},
         "generator": agent.generator.bit_generator.state,
     }
     try:
@@ -79,7 +79,7 @@ def _new_agent(agent_class: type[Any], about: dict[str, Any]) -> Any:
             f"its action space has {action_space.n:,} actions; at most {MAX_COMPONENTS:,} can be loaded"
         )
     arguments = about["hyperparameters"]
-    if unknown := sorted(arguments.keys() - set(_constructor_arguments(agent_class))):
+    if unknown := sorted(arguments.keys() - set(constructor_arguments(agent_class))):
         raise ValueError(f"unknown arguments: {', '.join(unknown)}")
     return agent_class(observation_space, action_space, **arguments)
 
@@ -91,7 +91,7 @@ def _line(message: object) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
-def _constructor_arguments(agent_class: type[Any]) -> list[str]:
+def constructor_arguments(agent_class: type[Any]) -> list[str]:
     """The arguments of ``__init__``, and through ``**kwargs`` those of the parent's."""
     names: list[str] = []
     for each in agent_class.__mro__:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -15,45 +15,15 @@ from agents import _agent_file
 from agents._array_file import ArrayHeader
 from agents._hyperparameters import as_integer
 
+Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
+"""An action, or for a batch an array of actions."""
+
 
 class Agent(ABC):
     """A learner that :func:`agents.train` can train and :func:`agents.load` can load.
 
-    **Your own agent** is a subclass with :meth:`act` and :meth:`update`. For example, Monte-Carlo control
-    (Sutton and Barto 2018, section 5.4) with a dictionary of Q-values::
-
-        from collections import defaultdict
-
-        import agents
-        import numpy as np
-
-        class MonteCarloAgent(agents.Agent):
-            episodic = True
-
-            def __init__(self, observation_space, action_space, *, epsilon=0.1, seed=None):
-                super().__init__(observation_space, action_space, seed=seed)
-                self.epsilon = epsilon
-                self.q = defaultdict(lambda: np.zeros(self.n_actions))
-                self.visits = defaultdict(lambda: np.zeros(self.n_actions))
-                self.episode = []
-
-            def act(self, observation, action_mask=None, explore=False):
-                legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
-                if explore and self.generator.random() < self.epsilon:
-                    return int(self.generator.choice(legal)) + self.first_action
-                q = self.q[np.asarray(observation).tobytes()]
-                return int(legal[q[legal].argmax()]) + self.first_action
-
-            def update(self, observation, action, reward, next_observation, terminated, next_action_mask=None):
-                self.episode.append((np.asarray(observation).tobytes(), action - self.first_action, reward))
-
-            def end_episode(self):
-                episode_return = 0.0
-                for key, index, reward in reversed(self.episode):
-                    episode_return += reward
-                    self.visits[key][index] += 1
-                    self.q[key][index] += (episode_return - self.q[key][index]) / self.visits[key][index]
-                self.episode.clear()
+    **Your own agent** is a subclass with :meth:`act` and :meth:`update`; its page in the documentation has two
+    examples.
 
     **Shapes.** One observation has the shape of ``observation_space``, its mask is an int8 or bool array of
     shape ``(n_actions,)``, nonzero where an action is legal, or None where all actions are legal. A batch has
@@ -146,8 +116,14 @@ class Agent(ABC):
         shape = self.observation_space.shape
         self._observation_ndim = math.inf if shape is None else len(shape)  # tuples and dictionaries: no batches
 
+    def __repr__(self) -> str:
+        names = [name for name in _agent_file.constructor_arguments(type(self)) if hasattr(self, name)]
+        arguments = [str(self.observation_space), str(self.action_space)]
+        arguments += [f"{name}={getattr(self, name)!r}" for name in names]
+        return f"{type(self).__name__}({', '.join(arguments)})"
+
     @abstractmethod
-    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Action:
         """Chooses an action.
 
         Args:

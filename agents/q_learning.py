@@ -74,30 +74,15 @@ class QLearningAgent(TabularAgent):
         self.ties = ties
         super().__init__(observation_space, action_space, seed=seed, table=table)
 
-    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:
-        """The best legal action, or while exploring sometimes a random one.
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | NDArray[np.int64]:
+        """The best legal action; while exploring, with probability ``epsilon`` a uniformly random one.
 
-        Args:
-            observation: One observation, or a batch with any number of leading dimensions.
-            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
-            explore: Whether to explore: with probability ``epsilon`` a uniformly random legal action, else the
-                best, one of them at random where several are (``ties="random"``).
-
-        Returns:
-            An int, or for a batch an int64 array of shape ``(...)``.
-
-        Raises:
-            TypeError: The mask of a batch does not hold numbers.
-            ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
+        Of several best actions it is the first, while exploring a random one (``ties="random"``).
         """
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation))
-            legal_batch = batch_legal_actions(action_mask, rows.shape, self.n_actions)
-            illegal = None if action_mask is None else penalties(legal_batch)
-            if explore:
-                actions = QLearningAgent.act_encoded(self, rows.reshape(-1), illegal)
-            else:
-                actions = row_max(self._values(rows.reshape(-1), illegal))[0] + self.first_action
+            codes = rows.reshape(-1), penalties(batch_legal_actions(action_mask, rows.shape, self.n_actions))
+            actions = self.act_encoded(*codes) if explore else row_max(self._values(*codes))[0] + self.first_action
             return actions.reshape(rows.shape)
         legal = legal_actions(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
@@ -114,31 +99,13 @@ class QLearningAgent(TabularAgent):
     def encode(
         self, observations: NDArray[Any], action_masks: NDArray[Any] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-        """Encodes what vector environments show, once for all that :func:`agents.train` does with it.
-
-        Args:
-            observations: Shape ``(n, *observation_space.shape)``.
-            action_masks: Shape ``(n, n_actions)``, or None.
-
-        Returns:
-            The rows of the table, and what to add to the values: 0 for legal actions, -1e308 for others.
-        """
+        """The rows of the table, and what to add to the values: 0, or -1e308 for illegal actions."""
         rows = self.table.rows(observations, add=True)
         return rows, None if action_masks is None else penalties(action_masks)
 
     def act_encoded(
         self, rows: NDArray[np.int64], illegal: NDArray[np.float64] | None, ids: NDArray[np.intp] | None = None
     ) -> NDArray[np.int64]:
-        """:meth:`act` while exploring, on what :meth:`encode` has returned.
-
-        Args:
-            rows: Shape ``(n,)``.
-            illegal: Shape ``(n, n_actions)``, or None.
-            ids: The indices that count, None: all. Other actions have no meaning, and take no random number.
-
-        Returns:
-            The actions, shape ``(n,)``.
-        """
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
         n = len(rows) if ids is None else len(ids)
         is_random = np.ones(n, np.bool_) if epsilon == 1.0 else self.generator.random(n) < epsilon
@@ -171,32 +138,15 @@ class QLearningAgent(TabularAgent):
         next observation, 0 if it is terminal (Sutton and Barto 2018, equation 6.8). After truncation V(s′) counts.
 
         In a batch every V(s′) is computed before any update; then the updates are applied one after another, so
-        that a pair that occurs several times is updated each time.
-
-        Args:
-            observation: What the player observed, one observation or a batch.
-            action: What it did, an integer of the action space for each observation.
-            reward: Its reward.
-            next_observation: What it observes when it is to act again, or the last observation.
-            terminated: Whether the episode has ended for good.
-            next_action_mask: Nonzero where an action is legal next, shape ``(..., n_actions)``; None: all are.
-
-        Raises:
-            TypeError: An action is not an integer, or an array of a batch does not hold numbers.
-            ValueError: An observation or action is not in its space, a mask has the wrong shape, a reward is not
-                finite, or the arrays of a batch differ in their leading dimensions. The table is unchanged then.
+        that a pair that occurs several times is updated each time. After an error the table is unchanged.
         """
         if self.is_batch(observation):
-            observations, indices, rewards, next_observations, is_terminated, next_legal = checked_transitions(
-                self.observation_space.shape or (),
-                self.action_space,
-                *(observation, action, reward, next_observation, terminated, next_action_mask),
-            )
-            next_rows = self.table.rows(next_observations)
-            rows = self.table.rows(observations, add=True)
-            illegal = None if next_action_mask is None else penalties(next_legal)
-            actions = indices + self.first_action
-            QLearningAgent.update_encoded(self, rows, actions, rewards, next_rows, is_terminated, illegal)
+            batch = observation, action, reward, next_observation, terminated, next_action_mask
+            checked = checked_transitions(self.observation_space.shape or (), self.action_space, *batch)
+            observation, action, reward, next_observation, terminated, legal = checked
+            next_rows = self.table.rows(next_observation)
+            rows = self.table.rows(observation, add=True)
+            self.update_encoded(rows, action, reward, next_rows, terminated, penalties(legal))
             return
         index, reward = action_index(self.action_space, action), as_reward(reward)
         next_value = 0.0 if terminated else self._next_value(next_observation, next_action_mask)
@@ -223,17 +173,6 @@ class QLearningAgent(TabularAgent):
         next_illegal: NDArray[np.float64] | None,
         ids: NDArray[np.intp] | None = None,
     ) -> None:
-        """:meth:`update` for a batch of n transitions, on what :meth:`encode` has returned.
-
-        Args:
-            rows: Shape ``(n,)``, as all but ``next_illegal``.
-            actions: Actions of the action space.
-            rewards: Finite rewards.
-            next_rows: The rows of the next observations.
-            terminated: Whether the episode has ended for good.
-            next_illegal: Shape ``(n, n_actions)``, or None.
-            ids: The indices of the transitions that count, None: all.
-        """
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         gamma = current_value("gamma", self.gamma, self.progress_remaining)
         _, best = row_max(self._values(next_rows, next_illegal))

@@ -18,7 +18,7 @@ MAX_DENSE_VALUES = 2**31
 INITIAL_VALUES = 2**12  # of a hash table, which doubles when full
 CACHE_SIZE = 2**14  # observations whose index is kept
 MAX_FLATTENED = 10**6  # numbers of a flattened tuple or dictionary, which is one-hot where it is discrete
-MAX_INDEXED = 1000  # components of an observation with an index
+MAX_INDEXED = 1000  # components of an observation that has an index
 
 
 def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> Table:
@@ -45,30 +45,16 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
         raise ValueError(f"observations of {space} flatten to over {MAX_FLATTENED:,} numbers; use smaller spaces")
     if table not in ("auto", "dense", "hash"):
         raise ValueError(f'table must be "auto", "dense" or "hash"; got {table!r}')
-    n_values = n_observations(space) * n_actions
-    if table == "dense" and n_values > MAX_DENSE_VALUES:
-        raise ValueError(
-            f'table="dense" needs a discrete observation space and at most 2**31 values, not {space}; '
-            f'use table="hash"'
-        )
-    if table == "dense" or (table == "auto" and n_values <= AUTO_DENSE_VALUES):
-        return DenseTable(space, n_actions)
-    return HashTable(space, n_actions)
-
-
-def n_observations(space: Space[Any]) -> int | float:
-    """The number of observations of a discrete space of up to 1,000 components; else infinity."""
     is_discrete = isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
-    if not is_discrete or math.prod(space.shape or ()) > MAX_INDEXED:
-        return math.inf
-    return math.prod(_sizes(space).ravel().tolist())
-
-
-def _sizes(space: Any) -> NDArray[np.int64]:
-    """The number of values of each component of a discrete space."""
-    if isinstance(space, spaces.MultiDiscrete):
-        return space.nvec
-    return np.full(space.shape, space.n if isinstance(space, spaces.Discrete) else 2)
+    has_index = is_discrete and math.prod(space.shape or ()) <= MAX_INDEXED
+    index = _ObservationIndex(space) if has_index else None
+    n_values = math.inf if index is None else index.n_observations * n_actions
+    if table == "dense" and n_values > MAX_DENSE_VALUES:
+        needed = "a discrete observation space and at most 2**31 values"
+        raise ValueError(f'table="dense" needs {needed}, not {space}; use table="hash"')
+    if index is not None and (table == "dense" or (table == "auto" and n_values <= AUTO_DENSE_VALUES)):
+        return DenseTable(space, n_actions, index)
+    return HashTable(space, n_actions, index)
 
 
 class Table(ABC):
@@ -77,6 +63,7 @@ class Table(ABC):
     Args:
         space: The observation space.
         n_actions: The number of actions, the length of a row.
+        index: The index of the observations of a discrete space.
 
     Attributes:
         values: The values, float64 of shape ``(at least n_rows, n_actions)``, to be changed in place. A hash table
@@ -85,12 +72,11 @@ class Table(ABC):
 
     values: NDArray[np.float64]
 
-    def __init__(self, space: Space[Any], n_actions: int) -> None:
-        self._space, self._n_actions = space, n_actions
-        self._index = _ObservationIndex(space) if n_observations(space) < math.inf else None
+    def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex | None) -> None:
+        self._space, self._n_actions, self._index = space, n_actions, index
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._space}, n_actions={self._n_actions}, n_rows={self.n_rows})"
+        return f"<{type(self).__name__} of {self._space}, {self._n_actions} actions, {self.n_rows} rows>"
 
     @property
     @abstractmethod
@@ -98,12 +84,19 @@ class Table(ABC):
         """The number of rows in use."""
 
     @abstractmethod
-    def find(self, observation: Any) -> int:
-        """The row of one observation, -1 if it has none; a ValueError if it is not in the space."""
+    def row(self, observation: Any, add: bool = True) -> int:
+        """The row of one observation.
 
-    @abstractmethod
-    def row(self, observation: Any) -> int:
-        """The row of one observation, added if it has none; a ValueError if it is not in the space."""
+        Args:
+            observation: The observation.
+            add: Whether to add a missing row.
+
+        Returns:
+            The row; -1, a row of zeros, if it is missing and not added.
+
+        Raises:
+            ValueError: The observation is not in the space.
+        """
 
     @abstractmethod
     def rows(self, observations: NDArray[Any], add: bool = False) -> NDArray[np.int64]:
@@ -114,7 +107,7 @@ class Table(ABC):
             add: Whether to add missing rows.
 
         Returns:
-            int64 of shape ``(...)``, the leading dimensions; -1, a row of zeros, for observations without a row.
+            As :meth:`row`, int64 of shape ``(...)``, the leading dimensions.
 
         Raises:
             ValueError: An observation is not in the space, or the space is one of tuples or dictionaries, which
@@ -123,7 +116,7 @@ class Table(ABC):
 
     def get(self, observation: Any) -> list[float]:
         """The ``n_actions`` values of one observation; a ValueError if it is not in the space."""
-        values: list[float] = self.values[self.find(observation)].tolist()
+        values: list[float] = self.values[self.row(observation, add=False)].tolist()
         return values
 
     def get_batch(self, observations: NDArray[Any]) -> NDArray[np.float64]:
@@ -149,7 +142,7 @@ class Table(ABC):
             KeyError: An array is missing.
             ValueError: An array does not fit the spaces.
         """
-        n_rows = most = n_observations(self._space)
+        n_rows = most = math.inf if self._index is None else self._index.n_observations
         if "keys" in headers or most * self._n_actions > MAX_DENSE_VALUES:
             keys, n_bytes = headers["keys"], self._n_key_bytes()
             if keys.dtype != np.uint8 or len(keys.shape) != 2 or (keys.shape[0] and keys.shape[1] != n_bytes):
@@ -157,13 +150,19 @@ class Table(ABC):
             n_rows = keys.shape[0]
             if n_rows > most:
                 raise ValueError(f"keys must be {most} at most, one for each observation; got {n_rows}")
-        values, expected = headers["values"], (n_rows, self._n_actions)
-        if values.shape != expected or values.dtype != np.float64:
-            raise ValueError(f"values must be float64 of shape {expected}; got {values.dtype} of {values.shape}")
+        values, shape = headers["values"], (n_rows, self._n_actions)
+        if values.shape != shape or values.dtype != np.float64:
+            raise ValueError(f"values must be float64 of shape {shape}; got {values.dtype} of {values.shape}")
 
-    @abstractmethod
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned; a KeyError or ValueError if it does not fit this table."""
+        self.values = self._loaded_values(arrays)
+
+    def _loaded_values(self, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
+        self.check_headers({name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()})
+        if not np.isfinite(arrays["values"]).all():
+            raise ValueError("values must be finite")
+        return np.ascontiguousarray(arrays["values"])
 
     def _flattened(self, observations: NDArray[Any]) -> tuple[NDArray[Any], tuple[int, ...]]:
         """A batch with one leading dimension, and the leading dimensions that it had."""
@@ -180,13 +179,8 @@ class Table(ABC):
         if self._index is not None:
             return self._index.n_bytes
         space = spaces.flatten_space(self._space) if self._space.shape is None else self._space
-        return math.prod(space.shape or ()) * np.dtype(space.dtype).itemsize
-
-    def _loaded_values(self, arrays: dict[str, NDArray[Any]]) -> NDArray[np.float64]:
-        self.check_headers({name: ArrayHeader(array.shape, array.dtype) for name, array in arrays.items()})
-        if not np.isfinite(arrays["values"]).all():
-            raise ValueError("values must be finite")
-        return np.ascontiguousarray(arrays["values"])
+        n_numbers: int = math.prod(space.shape or ())
+        return n_numbers * np.dtype(space.dtype).itemsize
 
 
 class DenseTable(Table):
@@ -194,36 +188,28 @@ class DenseTable(Table):
 
     _index: _ObservationIndex
 
-    def __init__(self, space: Space[Any], n_actions: int) -> None:
-        super().__init__(space, n_actions)
-        self.values = np.zeros((int(n_observations(space)), n_actions))
+    def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex) -> None:
+        super().__init__(space, n_actions, index)
+        self.values = np.zeros((index.n_observations, n_actions))
 
     @property
     def n_rows(self) -> int:
         """The number of observations of the space."""
         return len(self.values)
 
-    def find(self, observation: Any) -> int:
-        """See :meth:`Table.find`; every observation has a row."""
+    def row(self, observation: Any, add: bool = True) -> int:  # noqa: ARG002
         return self._index.of(observation)
 
-    row = find
-
     def rows(self, observations: NDArray[Any], add: bool = False) -> NDArray[np.int64]:  # noqa: ARG002
-        """See :meth:`Table.rows`."""
         flat, leading = self._flattened(observations)
         return self._index.of_batch(flat).reshape(leading)
-
-    def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """See :meth:`Table.load_state_dict`."""
-        self.values = self._loaded_values(arrays)
 
 
 class HashTable(Table):
     """A table that finds rows by hashing and adds them as observations occur; see :func:`make_table`."""
 
-    def __init__(self, space: Space[Any], n_actions: int) -> None:
-        super().__init__(space, n_actions)
+    def __init__(self, space: Space[Any], n_actions: int, index: _ObservationIndex | None) -> None:
+        super().__init__(space, n_actions, index)
         self._rows: dict[bytes, int] = {}
         self.values = self._new_rows()
 
@@ -232,49 +218,40 @@ class HashTable(Table):
         """The number of observations that have a row."""
         return len(self._rows)
 
-    def find(self, observation: Any) -> int:
-        """See :meth:`Table.find`."""
-        return self._rows.get(self._key(observation), -1)
-
-    def row(self, observation: Any) -> int:
-        """See :meth:`Table.row`."""
-        return self._add(self._key(observation))
+    def row(self, observation: Any, add: bool = True) -> int:
+        key = self._key(observation)
+        return self._add(key) if add else self._rows.get(key, -1)
 
     def rows(self, observations: NDArray[Any], add: bool = False) -> NDArray[np.int64]:
-        """See :meth:`Table.rows`."""
         flat, leading = self._flattened(observations)
-        if self._index is not None and self._index.has_batches:
+        if self._index is None:
+            keys = [self._key(observation) for observation in flat]
+        else:
             n_bytes = self._index.n_bytes
             keys = [index.to_bytes(n_bytes, "big") for index in self._index.of_batch(flat).tolist()]
-        else:
-            keys = [self._key(observation) for observation in flat]
         rows = [self._add(key) for key in keys] if add else [self._rows.get(key, -1) for key in keys]
         return np.array(rows, dtype=np.int64).reshape(leading)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """See :meth:`Table.state_dict`."""
         keys = np.frombuffer(b"".join(self._rows), dtype=np.uint8).reshape(self.n_rows, -1 if self.n_rows else 0)
         return {**super().state_dict(), "keys": keys}
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """See :meth:`Table.load_state_dict`."""
         values = self._loaded_values(arrays)
-        rows: dict[bytes, int] = {}
-        for row, key in enumerate(arrays["keys"]):
-            if rows.setdefault(key.tobytes(), row) != row:
-                raise ValueError(f"keys must be different from each other; that of row {row} is repeated")
+        rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
+        if len(rows) < len(values):
+            raise ValueError(f"keys must be different from each other; {len(values) - len(rows)} are repeated")
         self._rows, self.values = rows, np.concatenate([values, self._new_rows()])
 
     def _new_rows(self) -> NDArray[np.float64]:
-        return np.zeros((INITIAL_VALUES // self._n_actions + 2, self._n_actions))  # the last is never used
+        return np.zeros((INITIAL_VALUES // self._n_actions + 2, self._n_actions))
 
     def _add(self, key: bytes) -> int:
         row = self._rows.get(key)
         if row is None:
-            row = len(self._rows)
-            if row + 1 == len(self.values):
+            row = self._rows[key] = len(self._rows)
+            if row + 1 == len(self.values):  # the last row is -1, the zeros of all missing rows
                 self.values = np.concatenate([self.values, np.zeros_like(self.values)])
-            self._rows[key] = row
         return row
 
     def _key(self, observation: Any) -> bytes:
@@ -283,38 +260,41 @@ class HashTable(Table):
         space = self._space
         if space.shape is None:
             if not space.contains(observation):
-                raise not_in_space(observation, space)
+                raise _not_in_space(observation, space)
             array = np.asarray(spaces.flatten(space, observation))
         else:
             array, dtype = np.asarray(observation), np.dtype(space.dtype)
             if array.shape != space.shape or not np.can_cast(array.dtype, dtype, "same_kind"):
-                raise not_in_space(observation, space)
+                raise _not_in_space(observation, space)
             array = array.astype(dtype, copy=False)
             if not isinstance(space, spaces.Box) and not space.contains(array):
-                raise not_in_space(observation, space)
+                raise _not_in_space(observation, space)
         return (array + 0.0 if array.dtype.kind == "f" else array).tobytes()  # turns -0.0 into 0.0
 
 
 class _ObservationIndex:
     """The row-major index of each observation of a discrete space."""
 
+    n_bytes: int  # of the key of an index in a hash table
+
     def __init__(self, space: Any) -> None:
         self._space, self._shape, self._dtype = space, space.shape, np.dtype(space.dtype)
-        self._sizes = tuple(_sizes(space).ravel().tolist())
+        sizes = 2 if isinstance(space, spaces.MultiBinary) else getattr(space, "nvec", None)
+        sizes = space.n if sizes is None else sizes
+        self._sizes = tuple(np.broadcast_to(sizes, space.shape).ravel().tolist())
         start = np.broadcast_to(getattr(space, "start", 0), space.shape).ravel()
         self._start = start.astype(np.int64) if start.any() else None
         self._cache: dict[bytes, int] = {}  # a look-up is faster than the arithmetic
         self._is_cached = len(self._sizes) <= 64  # long observations would take too much memory
-        n_observations = math.prod(self._sizes)
-        self.n_bytes = (n_observations.bit_length() + 7) // 8  # of the key of an index
-        self.has_batches = n_observations < 2**63 and len(self._sizes) <= 32  # what NumPy can do
+        self.n_observations = math.prod(self._sizes)
+        self.n_bytes = (self.n_observations.bit_length() + 7) // 8
 
     def of(self, observation: Any) -> int:
         """The index of one observation; a ValueError if it is not in the space."""
         if not self._is_cached or type(observation) is not np.ndarray or observation.dtype != self._dtype:
             return self._compute(observation)
         if observation.shape != self._shape:
-            raise not_in_space(observation, self._space)
+            raise _not_in_space(observation, self._space)
         key = observation.tobytes()
         index = self._cache.get(key)
         if index is None:
@@ -326,29 +306,27 @@ class _ObservationIndex:
     def _compute(self, observation: Any) -> int:
         array = np.asarray(observation)
         if array.shape != self._shape or array.dtype.kind not in "iub":
-            raise not_in_space(observation, self._space)
+            raise _not_in_space(observation, self._space)
         digits = array.reshape(-1) if self._start is None else array.reshape(-1).astype(np.int64) - self._start
         index = 0
         for digit, size in zip(digits.tolist(), self._sizes):  # noqa: B905  their lengths are equal
             if not 0 <= digit < size:
-                raise not_in_space(observation, self._space)
+                raise _not_in_space(observation, self._space)
             index = index * size + digit
         return index
 
     def of_batch(self, observations: NDArray[Any]) -> NDArray[np.int64]:
-        """The indices of ``(n, *shape)`` observations if they have batches; a ValueError as for :meth:`of`."""
+        """The indices of ``(n, *shape)`` observations; a ValueError as for :meth:`of`."""
         digits = observations.reshape(len(observations), len(self._sizes))
         try:
             if self._start is not None:
                 digits = digits.astype(np.int64, casting="same_kind") - self._start
             indices: NDArray[np.int64] = np.ravel_multi_index(tuple(digits.T), self._sizes)
-        except (TypeError, ValueError):
-            for observation in observations:
-                self._compute(observation)  # names the first that is not in the space
-            raise
+        except (TypeError, ValueError):  # an observation is not in the space, or the space is too large for NumPy
+            dtype = np.int64 if self.n_bytes < 8 else object
+            indices = np.array([self._compute(observation) for observation in observations], dtype)
         return indices
 
 
-def not_in_space(observation: Any, space: Space[Any]) -> ValueError:
-    """The error for an observation that is not in its space, or for a batch with one."""
+def _not_in_space(observation: Any, space: Space[Any]) -> ValueError:
     return ValueError(f"observation {observation!r} is not in {space}")

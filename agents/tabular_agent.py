@@ -43,52 +43,24 @@ class TabularAgent(Agent):
         super().__init__(observation_space, action_space, seed=seed)
         self.table = make_table(self.observation_space, self.n_actions, table)
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, table={self.table!r})"
+
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """The values of all actions, 0 for pairs never updated.
-
-        Args:
-            observation: One observation, or a batch with any number of leading dimensions.
-
-        Returns:
-            A copy, float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            ValueError: An observation is not in the observation space.
-        """
         if self.is_batch(observation):
             return self.table.get_batch(np.asarray(observation))
         return np.array(self.table.get(observation))
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """The arrays of the table, see :meth:`agents.tables.Table.state_dict`."""
         return self.table.state_dict()
 
     def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        """Checks the arrays of the table, see :meth:`Agent.check_headers`.
-
-        Args:
-            headers: The shape and dtype of each array of the file, by name.
-
-        Raises:
-            KeyError: An array is missing.
-            ValueError: An array does not fit the spaces, or is not one of the table; a class that has others
-                overrides :meth:`state_dict`.
-        """
         self.table.check_headers(headers)
         unknown = set(headers) - {"values", "keys"}
         if unknown and type(self).state_dict is TabularAgent.state_dict:
             raise ValueError(f"the file holds unknown arrays: {', '.join(sorted(unknown))}")
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restores what :meth:`state_dict` returned.
-
-        Args:
-            arrays: The arrays of the table by name.
-
-        Raises:
-            KeyError: An array is missing.
-            ValueError: An array does not fit the spaces.
-        """
         kind: TableKind = "hash" if "keys" in arrays else "dense"
         table = make_table(self.observation_space, self.n_actions, kind)
         table.load_state_dict(arrays)

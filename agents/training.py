@@ -1,4 +1,18 @@
-"""Training: :func:`train` and the loop over single environments."""
+"""Training: :func:`train` and the loop over single environments.
+
+There are two loops, since a vector environment of one environment trains several times slower than a single one.
+Both deliver the same transitions:
+
+================  ================================================================  ==========================
+agent             the next observation of a transition in self-play                 delivered
+================  ================================================================  ==========================
+Q-learning        the player's own, when it is to move again or the game is over    at once
+minimax-Q         the opponent's, one ply later                                     at once
+episodic          the player's own                                                  when the episode has ended
+================  ================================================================  ==========================
+
+Where the agent is one player, the next observation is what the step returned.
+"""
 
 from __future__ import annotations
 
@@ -212,9 +226,9 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
             if terminated or truncated:
                 turn = next(turns)
                 continue
-            action = agent.act(observation, mask, explore=True)
-            if type(action) is not int or not first_action <= action < end_action:
-                action = checked_action(agent, action)
+            chosen: Any = agent.act(observation, mask, explore=True)
+            is_plain = type(chosen) is int and first_action <= chosen < end_action
+            action = chosen if is_plain else checked_action(agent, chosen)
             pending[key] = observation, action
             length += 1
             turn = turns.send(action)

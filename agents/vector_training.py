@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
@@ -17,43 +17,22 @@ from agents.agent import Agent
 Indices: TypeAlias = NDArray[np.intp]
 
 
-class Learner(Protocol):
-    """What the loop needs: an agent that encodes observations, or :class:`ObservationLearner` for any other."""
-
-    def encode(self, observations: NDArray[Any], action_masks: NDArray[Any] | None) -> tuple[Any, Any]:
-        """Observations ``(n, ...)`` and masks as the arguments of the other two methods, copies at least."""
-        ...
-
-    def act_encoded(self, observations: Any, action_masks: Any, ids: Indices) -> NDArray[np.int64]:
-        """Actions ``(n,)`` while exploring, of which those of ``ids`` count."""
-        ...
-
-    def update_encoded(
-        self,
-        observations: Any,
-        actions: NDArray[np.int64],
-        rewards: NDArray[np.float64],
-        next_observations: Any,
-        terminated: NDArray[np.bool_],
-        next_action_masks: Any,
-        ids: Indices | None = None,
-    ) -> None:
-        """Learns from the transitions ``ids`` of n, from all if None."""
-        ...
-
-
 class ObservationLearner:
-    """Calls :meth:`Agent.act` and :meth:`Agent.update` with observations, in batches or one by one."""
+    """Calls :meth:`Agent.act` and :meth:`Agent.update` with observations, in batches or one by one.
+
+    A batched agent may define these three methods itself, to encode each observation once for all that training
+    does with it; tabular agents find its row. A subclass that overrides ``act`` or ``update`` gets observations.
+    """
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
 
     def encode(self, observations: NDArray[Any], action_masks: NDArray[Any] | None) -> tuple[Any, Any]:
-        """Copies, since an environment may overwrite what it returned."""
+        """The codes of n observations and their masks; never the arrays, which an environment may overwrite."""
         return observations.copy(), None if action_masks is None else action_masks.copy()
 
     def act_encoded(self, observations: Any, action_masks: Any, ids: Indices) -> NDArray[np.int64]:
-        """The actions of the agent, checked."""
+        """While exploring, n actions for n codes, of which the indices ``ids`` count."""
         agent, n = self._agent, len(ids)
         actions = np.full(len(observations), agent.first_action)
         observations, action_masks = rows_of(observations, ids), rows_of(action_masks, ids)
@@ -75,9 +54,9 @@ class ObservationLearner:
         next_action_masks: Any,
         ids: Indices | None = None,
     ) -> None:
-        """Updates the agent."""
+        """Learns from n transitions, of which the indices ``ids`` count, all if None."""
         columns = observations, actions, rewards, next_observations, terminated, next_action_masks
-        if ids is not None and len(ids) < len(actions):
+        if ids is not None:
             columns = tuple(rows_of(column, ids) for column in columns)
         if self._agent.batched:
             self._agent.update(*columns)
@@ -93,13 +72,13 @@ def rows_of(array: Any, indices: Indices) -> Any:
     return None if array is None else array.take(indices, axis=0)
 
 
-def learner_of(agent: Agent) -> Learner:
+def learner_of(agent: Agent) -> Any:
     """The agent itself if the class that defines ``encode`` also defines its ``act`` and ``update``."""
     definers = {
         next((each for each in (agent, *type(agent).__mro__) if name in vars(each)), None)
         for name in ("act", "update", "encode")
     }
-    return agent if len(definers) == 1 and agent.batched else ObservationLearner(agent)  # type: ignore[return-value]
+    return agent if len(definers) == 1 and agent.batched else ObservationLearner(agent)
 
 
 class State(NamedTuple):
@@ -117,7 +96,7 @@ class State(NamedTuple):
                 part = part.copy()
                 part[ids] = new
             parts.append(part)
-        return State(*parts)
+        return State(parts[0], parts[1], parts[2])
 
 
 class Steps(NamedTuple):
@@ -135,7 +114,7 @@ class Steps(NamedTuple):
 class Environments:
     """Steps a vector environment and hides its autoreset mode."""
 
-    def __init__(self, agent: Agent, learner: Learner, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
+    def __init__(self, agent: Agent, learner: Any, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
         self._learner, self._env = learner, env
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         observations, infos = env.reset(seed=seed)
@@ -168,7 +147,8 @@ class Environments:
         return self._encoded(*split_observation(observations, infos), infos.get(TO_PLAY))
 
     def _encoded(self, observations: Any, masks: Any, to_play: Any) -> State:
-        return State(*self._learner.encode(observations, masks), None if to_play is None else to_play.copy())
+        observations, masks = self._learner.encode(observations, masks)
+        return State(observations, masks, None if to_play is None else to_play.copy())
 
     def _final_state(self, ended: Indices, infos: dict[str, Any]) -> State:
         """In same-step mode, the last state of each ended episode, before its environment was reset."""
@@ -179,7 +159,7 @@ class Environments:
 
 
 Columns: TypeAlias = tuple[Any, Any, Any, Any, Any, Any]
-"""Of transitions: the first six arguments of :meth:`Learner.update_encoded`."""
+"""Of transitions: the first six arguments of :meth:`ObservationLearner.update_encoded`."""
 
 
 def one_step_transitions(steps: Steps) -> tuple[Indices, Columns]:
@@ -263,7 +243,7 @@ class EpisodeBuffer:
         return tuple(None if buffer is None else buffer[times, slot] for buffer in self._buffers)  # type: ignore[return-value]
 
 
-def learn_episodes(agent: Agent, learner: Learner, buffer: EpisodeBuffer, steps: Steps, n_players: int) -> None:
+def learn_episodes(agent: Agent, learner: Any, buffer: EpisodeBuffer, steps: Steps, n_players: int) -> None:
     """Delivers the episodes that have ended, and calls ``end_episode`` after each batch.
 
     For a batched agent all terminated episodes form one batch, in which ``terminated`` marks the end of each.
@@ -287,21 +267,6 @@ def vector_episodes(
 
     The episodes that count are the first to begin. An environment with no such episode left is stepped on, but the
     agent does not learn from it. In self-play the returns are those of player 0, who moves first.
-
-    Args:
-        agent: The learner.
-        env: The vector environment, in any autoreset mode.
-        episodes: The number of episodes, 0 or more.
-        seed: Seeds the environment at its first reset; ``None``: does not.
-
-    Yields:
-        The number n of episodes that have ended, their returns, float64 of shape ``(n,)``, and their numbers of
-        actions, int64 of shape ``(n,)``.
-
-    Raises:
-        TypeError: The agent's actions are not integers.
-        ValueError: The observations do not come in batches, or the agent cannot be trained in this setting or
-            returns actions outside their space.
     """
     if agent.observation_space.shape is None:
         raise ValueError(

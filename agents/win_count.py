@@ -75,25 +75,12 @@ class WinCountAgent(TabularAgent):
         """
         return self.q_values(observation) + 1
 
-    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Any:  # noqa: ARG002
-        """A legal action, drawn in proportion to the counts, with or without exploration.
-
-        Args:
-            observation: One observation, or a batch with any number of leading dimensions.
-            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
-            explore: Without effect, as the draw itself explores.
-
-        Returns:
-            An int, or for a batch an int64 array of shape ``(...)``.
-
-        Raises:
-            TypeError: The mask of a batch does not hold numbers.
-            ValueError: An observation is not in the space, or a mask has the wrong shape or no legal action.
-        """
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | NDArray[np.int64]:  # noqa: ARG002
+        """A legal action, drawn in proportion to the counts, with or without exploration."""
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation), add=True)
             legal_batch = batch_legal_actions(action_mask, rows.shape, self.n_actions)
-            actions = WinCountAgent.act_encoded(self, rows.reshape(-1), legal_batch, np.arange(rows.size))
+            actions = self.act_encoded(rows.reshape(-1), legal_batch, np.arange(rows.size))
             return actions.reshape(rows.shape)
         legal = legal_actions(action_mask, self.n_actions)
         row = self.table.row(observation)
@@ -109,31 +96,13 @@ class WinCountAgent(TabularAgent):
     def encode(
         self, observations: NDArray[Any], action_masks: NDArray[Any] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Encodes what vector environments show, once for all that :func:`agents.train` does with it.
-
-        Args:
-            observations: Shape ``(n, *observation_space.shape)``.
-            action_masks: Shape ``(n, n_actions)``, or None.
-
-        Returns:
-            The rows of the table, and the legal actions.
-        """
+        """The rows of the table, and the legal actions."""
         rows = self.table.rows(observations, add=True)
         return rows, np.ones((len(rows), self.n_actions), np.bool_) if action_masks is None else action_masks != 0
 
     def act_encoded(
         self, rows: NDArray[np.int64], legal: NDArray[np.bool_], ids: NDArray[np.intp]
     ) -> NDArray[np.int64]:
-        """:meth:`act` on what :meth:`encode` has returned.
-
-        Args:
-            rows: Shape ``(n,)``.
-            legal: Shape ``(n, n_actions)``.
-            ids: The indices that count. Other actions have no meaning, and take no random number.
-
-        Returns:
-            The actions, shape ``(n,)``.
-        """
         actions = np.full(len(rows), self.first_action)
         rows, legal = rows.take(ids), legal.take(ids, axis=0)
         masks = legal.tobytes()
@@ -145,18 +114,7 @@ class WinCountAgent(TabularAgent):
         return actions
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        """The counts of the legal actions divided by their sum.
-
-        Args:
-            observation: One observation, or a batch with any number of leading dimensions.
-            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            TypeError, ValueError: As :meth:`act`.
-        """
+        """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
         legal = batch_legal_actions(action_mask, counts.shape[:-1], self.n_actions)
         counts *= legal.reshape(counts.shape)
@@ -176,29 +134,12 @@ class WinCountAgent(TabularAgent):
 
         In a batch the transitions are in order, those of one episode before another's. The legal alternatives to
         an action are those of the mask that :meth:`act` got last at the observation; all actions without one.
-
-        Args:
-            observation: What the player observed, one observation or a batch.
-            action: What it did, an integer of the action space for each observation.
-            reward: Its reward; at the end, above 0 is a win and below 0 a loss.
-            next_observation: Without effect.
-            terminated: Whether the episode has ended for good.
-            next_action_mask: Without effect.
-
-        Raises:
-            TypeError: An action is not an integer, or an array of a batch does not hold numbers.
-            ValueError: An observation or action is not in its space, a reward is not finite, or the arrays of a
-                batch differ in their leading dimensions.
         """
         if self.is_batch(observation):
-            observations, indices, rewards, _, is_terminated, _ = checked_transitions(
-                self.observation_space.shape or (),
-                self.action_space,
-                *(observation, action, reward, next_observation, terminated, next_action_mask),
-            )
-            rows = self.table.rows(observations, add=True)
-            for step in zip(*(each.tolist() for each in (rows, indices, rewards, is_terminated)), strict=True):
-                self._add(*step)
+            batch = observation, action, reward, next_observation, terminated, next_action_mask
+            checked = checked_transitions(self.observation_space.shape or (), self.action_space, *batch)
+            observation, action, reward, next_observation, terminated, legal = checked
+            self.update_encoded(self.table.rows(observation, add=True), action, reward, None, terminated, legal)
         else:
             index, reward = action_index(self.action_space, action), as_reward(reward)
             self._add(self.table.row(observation), index, reward, terminated)
@@ -208,22 +149,11 @@ class WinCountAgent(TabularAgent):
         rows: NDArray[np.int64],
         actions: NDArray[np.int64],
         rewards: NDArray[np.float64],
-        next_rows: NDArray[np.int64],  # noqa: ARG002
+        next_rows: Any,  # noqa: ARG002
         terminated: NDArray[np.bool_],
         next_legal: NDArray[np.bool_],  # noqa: ARG002
         ids: NDArray[np.intp] | None = None,  # noqa: ARG002
     ) -> None:
-        """:meth:`update` for a batch of n transitions, on what :meth:`encode` has returned.
-
-        Args:
-            rows: Shape ``(n,)``, as all but ``next_legal``.
-            actions: Actions of the action space.
-            rewards: Finite rewards.
-            next_rows: Ignored.
-            terminated: Whether the episode has ended for good.
-            next_legal: Ignored.
-            ids: None, since whole episodes are delivered.
-        """
         columns = rows, actions - self.first_action, rewards, terminated
         for step in zip(*(column.tolist() for column in columns), strict=True):
             self._add(*step)

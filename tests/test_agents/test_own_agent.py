@@ -1,7 +1,7 @@
-"""Agents of one's own, written from the docstrings alone, and the errors for likely mistakes."""
+"""Agents of one's own, written from the documentation alone, and the errors for likely mistakes."""
 
-import inspect
-import textwrap
+import re
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -50,12 +50,16 @@ class Sarsa(TabularAgent):
         self.previous = None
 
 
-EXAMPLE = {"Agent": Agent, "np": np}
-exec(textwrap.dedent(inspect.getdoc(Agent).split("::\n", 1)[1].split("\n**Shapes.**")[0]), EXAMPLE)
+PAGE = Path(__file__).parents[2] / "docs" / "agents" / "own_agent.md"
+CODE = re.search(
+    r"```python\n(from collections import defaultdict\n.*?)\n\n\nenv = ", PAGE.read_text("utf-8"), re.DOTALL
+)
+EXAMPLE = {}
+exec(CODE[1], EXAMPLE)
 
 
 class MonteCarlo(EXAMPLE["MonteCarloAgent"]):
-    """The example of the docstring, with Q-values, and to be saved."""
+    """The example of the documentation, with Q-values, and to be saved."""
 
     def q_values(self, observation):
         return self.q[np.asarray(observation).tobytes()]

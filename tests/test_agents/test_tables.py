@@ -189,3 +189,13 @@ def test_agents_play_blackjack():
     history = agents.train(agent, env, 200, seed=0)
     assert len(history.returns) == 200
     assert agent.table.n_rows > 20
+
+
+def test_agents_and_tables_say_what_they_are():
+    agent = agent_of(learning_rate=0.25, table="hash")
+    agent.update([0, 1], 1, 1.0, [0, 0], True)
+    for part in ("QLearningAgent", str(SMALL), "Discrete(3)", "learning_rate=0.25", "ties='random'", "1 rows"):
+        assert part in repr(agent)
+    for part in ("HashTable", str(SMALL), "3 actions", "1 rows"):
+        assert part in repr(agent.table)
+    assert "12 rows" in repr(agent_of().table)

@@ -335,3 +335,48 @@ def test_real_observations_are_hashed():
     agent = agent_for(env)
     history = agents.train(agent, env, 20, seed=0)
     assert agent.table.n_rows > history.lengths.sum() - 4 * 20
+
+
+class LastAction(QLearningAgent):
+    """Overrides one of the two methods, which then gets observations."""
+
+    def act(self, observation, action_mask=None, explore=False):
+        assert explore
+        assert np.shape(observation)[1:] == self.observation_space.shape
+        return self.n_actions - 1 - np.argmax(action_mask[:, ::-1], axis=1)
+
+
+def test_a_subclass_may_override_one_method():
+    env = make(10, heaps=(3,), first_player="agent")
+    agent = agent_for(env, LastAction)
+    assert agents.train(agent, env, 30, seed=0).lengths.tolist() == [1] * 30  # it takes all
+    assert agent.q_values([3]).tolist()[:2] == [0, 0]
+
+
+class Careless(Corridor):
+    """A reward or a mask that cannot be right."""
+
+    reward, mask = 1.0, 1
+
+    def reset(self, **arguments):
+        return super().reset(**arguments)[0], {"action_mask": np.array([self.mask])}
+
+    def step(self, action):
+        observation, _, terminated, truncated, _ = super().step(action)
+        return observation, self.reward, terminated, truncated, {"action_mask": np.array([1])}
+
+
+@pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
+def test_wrong_rewards_and_masks_of_an_environment(kind, monkeypatch):
+    for name, value, message in (
+        ("reward", np.nan, "rewards .*nan"),
+        ("reward", -np.inf, "rewards .*-inf"),
+        ("mask", 0, "action_mask leaves an observation without a legal action"),
+    ):
+        with monkeypatch.context() as patch:
+            patch.setattr(Careless, name, value)
+            env = SyncVectorEnv([Careless] * 3)
+            agent = agent_for(env, kind)
+            with pytest.raises(ValueError, match=message):
+                agents.train(agent, env, 5, seed=0)
+            assert not agent.table.values.any()
