@@ -17,28 +17,26 @@ LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any i
 MAX_REWARD = 1e300  # so that sums of rewards stay finite
 
 
-def action_index(action_space: spaces.Discrete, action: Any) -> int:
-    """The index of an action, 0 for the first; a TypeError or ValueError if it is not in the space."""
+def action_index(action: Any, first_action: int, n_actions: int) -> int:
+    """The index of an action, 0 for the first; a TypeError or ValueError if it is not an action."""
     if type(action) is not int:
         if isinstance(action, np.ndarray) and action.ndim == 0:
             action = action[()]
         if isinstance(action, bool) or not isinstance(action, int | np.integer):
-            raise TypeError(f"action must be an integer of {action_space}; got {action!r}")
-    index = operator.index(action) - int(action_space.start)
-    if not 0 <= index < action_space.n:
-        raise ValueError(f"action {action!r} is not in {action_space}")
+            space = spaces.Discrete(n_actions, start=first_action)
+            raise TypeError(f"action must be an integer of {space}; got {action!r}")
+    index = operator.index(action) - first_action
+    if not 0 <= index < n_actions:
+        raise ValueError(f"action {action!r} is not in {spaces.Discrete(n_actions, start=first_action)}")
     return index
 
 
-def action_indices(action_space: spaces.Discrete, actions: NDArray[Any]) -> NDArray[np.int64]:
+def action_indices(actions: NDArray[Any], first_action: int, n_actions: int) -> NDArray[np.int64]:
     """The indices of actions ``(n,)``; a TypeError or ValueError, as of :func:`action_index`, if one is wrong."""
     try:  # NumPy checks the actions
-        offsets = actions - int(action_space.start) if action_space.start else actions
-        indices: NDArray[np.int64] = np.ravel_multi_index((offsets,), (int(action_space.n),))
+        indices: NDArray[np.int64] = np.ravel_multi_index((actions - first_action,), (n_actions,))
     except (TypeError, ValueError):
-        indices = np.array(
-            [action_index(action_space, action) for action in actions.tolist()]
-        )  # names the wrong one
+        indices = np.array([action_index(each, first_action, n_actions) for each in actions.tolist()], np.int64)
     return indices
 
 
@@ -51,7 +49,7 @@ def as_reward(reward: Any) -> float:
 
 
 def checked_transitions(
-    shape: tuple[int, ...], action_space: spaces.Discrete, *arguments: Any
+    shape: tuple[int, ...], first_action: int, n_actions: int, *arguments: Any
 ) -> tuple[NDArray[Any], ...]:
     """The arguments of :meth:`Agent.update` for a batch, as arrays with one leading dimension.
 
@@ -65,8 +63,8 @@ def checked_transitions(
     rewards = _as_array("reward", reward, leading).reshape(n).astype(np.float64, copy=False)
     next_observation = _as_array("next_observation", next_observation, leading + shape).reshape(n, *shape)
     is_terminated = _as_array("terminated", terminated, leading).reshape(n) != 0
-    legal = batch_mask(next_action_mask, leading, int(action_space.n), "next_action_mask")
-    action = action_indices(action_space, action.reshape(n)) + int(action_space.start)
+    legal = batch_mask(next_action_mask, leading, n_actions, "next_action_mask")
+    action = action_indices(action.reshape(n), first_action, n_actions) + first_action
     if not (np.abs(rewards) <= MAX_REWARD).all():
         raise ValueError(f"reward must be finite, {MAX_REWARD:g} at most; got {reward!r}")
     return observation, action, rewards, next_observation, is_terminated, legal

@@ -47,7 +47,7 @@ def check_setting(agent: Agent, n_players: int) -> None:
 def checked_action(agent: Agent, action: Any) -> int:
     """What :meth:`Agent.act` returned for one observation, as an int; an error if it is not an action."""
     try:
-        return action_index(agent.action_space, action) + agent.first_action
+        return action_index(action, agent.first_action, agent.n_actions) + agent.first_action
     except (TypeError, ValueError) as error:
         message = f"{type(agent).__name__}.act must return an action of {agent.action_space}; got {action!r}"
         raise type(error)(message) from None
@@ -62,7 +62,7 @@ def checked_actions(agent: Agent, actions: Any, n: int) -> NDArray[np.int64]:
             f"got {actions!r} (an agent with batched = False is queried on one observation at a time)"
         )
     try:
-        return action_indices(agent.action_space, array) + agent.first_action
+        return action_indices(array, agent.first_action, agent.n_actions) + agent.first_action
     except (TypeError, ValueError) as error:
         message = f"{type(agent).__name__}.act must return actions of {agent.action_space}; {error}"
         raise type(error)(message) from None

@@ -142,13 +142,15 @@ class QLearningAgent(TabularAgent):
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask
-            checked = checked_transitions(self.observation_space.shape or (), self.action_space, *batch)
+            checked = checked_transitions(
+                self.observation_space.shape or (), self.first_action, self.n_actions, *batch
+            )
             observation, action, reward, next_observation, terminated, legal = checked
             next_rows = self.table.rows(next_observation)
             rows = self.table.rows(observation, add=True)
             self.update_encoded(rows, action, reward, next_rows, terminated, penalties(legal))
             return
-        index, reward = action_index(self.action_space, action), as_reward(reward)
+        index, reward = action_index(action, self.first_action, self.n_actions), as_reward(reward)
         next_value = 0.0 if terminated else self._next_value(next_observation, next_action_mask)
         target = reward + current_value("gamma", self.gamma, self.progress_remaining) * next_value
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)

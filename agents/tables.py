@@ -116,7 +116,7 @@ class Table(ABC):
 
     def get(self, observation: Any) -> list[float]:
         """The ``n_actions`` values of one observation; a ValueError if it is not in the space."""
-        values: list[float] = self.values[self.row(observation, add=False)].tolist()
+        values: list[float] = self.values[self.row(observation, False)].tolist()
         return values
 
     def get_batch(self, observations: NDArray[Any]) -> NDArray[np.float64]:
@@ -278,20 +278,21 @@ class _ObservationIndex:
     n_bytes: int  # of the key of an index in a hash table
 
     def __init__(self, space: Any) -> None:
-        self._space, self._shape, self._dtype = space, space.shape, np.dtype(space.dtype)
+        self._space, self._shape = space, space.shape
         sizes = 2 if isinstance(space, spaces.MultiBinary) else getattr(space, "nvec", None)
         sizes = space.n if sizes is None else sizes
         self._sizes = tuple(np.broadcast_to(sizes, space.shape).ravel().tolist())
         start = np.broadcast_to(getattr(space, "start", 0), space.shape).ravel()
         self._start = start.astype(np.int64) if start.any() else None
         self._cache: dict[bytes, int] = {}  # a look-up is faster than the arithmetic
-        self._is_cached = len(self._sizes) <= 64  # long observations would take too much memory
+        is_short = len(self._sizes) <= 64  # long observations would take too much memory
+        self._cached_dtype = np.dtype(space.dtype) if is_short else None
         self.n_observations = math.prod(self._sizes)
         self.n_bytes = (self.n_observations.bit_length() + 7) // 8
 
     def of(self, observation: Any) -> int:
         """The index of one observation; a ValueError if it is not in the space."""
-        if not self._is_cached or type(observation) is not np.ndarray or observation.dtype != self._dtype:
+        if type(observation) is not np.ndarray or observation.dtype is not self._cached_dtype:
             return self._compute(observation)
         if observation.shape != self._shape:
             raise _not_in_space(observation, self._space)

@@ -227,11 +227,11 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
                 turn = next(turns)
                 continue
             chosen: Any = agent.act(observation, mask, explore=True)
-            is_plain = type(chosen) is int and first_action <= chosen < end_action
-            action = chosen if is_plain else checked_action(agent, chosen)
-            pending[key] = observation, action
+            if type(chosen) is not int or not first_action <= chosen < end_action:
+                chosen = checked_action(agent, chosen)
+            pending[key] = observation, chosen
             length += 1
-            turn = turns.send(action)
+            turn = turns.send(chosen)
         for transitions in episodes.values():
             for transition in transitions:
                 agent.update(*transition)

@@ -137,11 +137,13 @@ class WinCountAgent(TabularAgent):
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask
-            checked = checked_transitions(self.observation_space.shape or (), self.action_space, *batch)
+            checked = checked_transitions(
+                self.observation_space.shape or (), self.first_action, self.n_actions, *batch
+            )
             observation, action, reward, next_observation, terminated, legal = checked
             self.update_encoded(self.table.rows(observation, add=True), action, reward, None, terminated, legal)
         else:
-            index, reward = action_index(self.action_space, action), as_reward(reward)
+            index, reward = action_index(action, self.first_action, self.n_actions), as_reward(reward)
             self._add(self.table.row(observation), index, reward, terminated)
 
     def update_encoded(
