@@ -82,8 +82,9 @@ class QLearningAgent(TabularAgent):
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation))
             codes = rows.reshape(-1), penalties(batch_legal_actions(action_mask, rows.shape, self.n_actions))
-            actions = self.act_encoded(*codes) if explore else row_max(self._values(*codes))[0] + self.first_action
-            return actions.reshape(rows.shape)
+            if explore:
+                return self.act_encoded(*codes, np.arange(rows.size)).reshape(rows.shape)
+            return (row_max(self._values(*codes))[0] + self.first_action).reshape(rows.shape)
         legal = legal_actions(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
@@ -104,23 +105,26 @@ class QLearningAgent(TabularAgent):
         return rows, None if action_masks is None else penalties(action_masks)
 
     def act_encoded(
-        self, rows: NDArray[np.int64], illegal: NDArray[np.float64] | None, ids: NDArray[np.intp] | None = None
+        self, rows: NDArray[np.int64], illegal: NDArray[np.float64] | None, ids: NDArray[np.intp]
     ) -> NDArray[np.int64]:
+        n, random = len(ids), self.generator.random
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
-        n = len(rows) if ids is None else len(ids)
-        is_random = np.ones(n, np.bool_) if epsilon == 1.0 else self.generator.random(n) < epsilon
-        explorers = is_random.nonzero()[0] if ids is None else ids[is_random]
+        if epsilon == 1.0:
+            legal = np.ones((len(rows), self.n_actions), np.bool_) if illegal is None else illegal == 0
+            indices = np.zeros(len(rows), np.int64)
+            indices[ids] = uniform_choice(legal.take(ids, axis=0), random(n))
+            return indices + self.first_action
+        is_random = random(n) < epsilon
+        explorers, greedy = ids[is_random], ids[~is_random]
         values = self._values(rows, illegal)
         indices, lowest = row_max(values)
         if self.ties == "first":
-            uniforms = self.generator.random(len(explorers))
-            indices[explorers] = uniform_choice(values.take(explorers, axis=0) > LOWEST, uniforms)
+            choices = values.take(explorers, axis=0) > LOWEST
+            indices[explorers] = uniform_choice(choices, random(len(explorers)))
             return indices + self.first_action
         lowest[explorers] = LOWEST  # all legal actions are above
         uniforms = np.zeros(len(rows))
-        draws = self.generator.random(n)
-        greedy = (~is_random).nonzero()[0] if ids is None else ids[~is_random]
-        uniforms[explorers], uniforms[greedy] = draws[: len(explorers)], draws[len(explorers) :]
+        uniforms[explorers], uniforms[greedy] = random(len(explorers)), random(len(greedy))
         return uniform_choice(values >= lowest[:, None], uniforms) + self.first_action
 
     def update(
@@ -178,7 +182,7 @@ class QLearningAgent(TabularAgent):
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         gamma = current_value("gamma", self.gamma, self.progress_remaining)
         _, best = row_max(self._values(next_rows, next_illegal))
-        best[terminated | (best < LOWEST)] = 0.0  # there is no future, or no legal action
+        np.copyto(best, 0.0, where=terminated | (best < LOWEST))  # there is no future, or no legal action
         targets = rewards + gamma * self.next_value_sign * best
         pairs = rows * self.n_actions + (actions - self.first_action)
         if ids is not None:

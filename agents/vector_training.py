@@ -108,7 +108,7 @@ class Steps(NamedTuple):
     rewards: NDArray[np.float64]
     next_state: State  # before any reset
     terminated: NDArray[np.bool_]
-    is_over: NDArray[np.bool_]
+    ended: Indices  # those of ids whose episode has terminated or been truncated
 
 
 class Environments:
@@ -117,6 +117,7 @@ class Environments:
     def __init__(self, agent: Agent, learner: Any, env: VectorEnv[Any, Any, Any], seed: int | None) -> None:
         self._learner, self._env = learner, env
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+        self.n_reset_steps = int(self._mode is AutoresetMode.NEXT_STEP)
         observations, infos = env.reset(seed=seed)
         _, masks = split_observation(observations, infos)
         if masks is not None:  # the first ones are checked
@@ -141,7 +142,7 @@ class Environments:
                 observations, infos = self._env.reset(options={"reset_mask": is_over})
                 parts = *split_observation(observations, infos), infos.get(TO_PLAY)
                 self.state = next_state.replaced(ended, self._encoded(*(rows_of(part, ended) for part in parts)))
-        return Steps(ids, state, actions, rewards, next_state, terminated, is_over)
+        return Steps(ids, state, actions, rewards, next_state, terminated, ended)
 
     def _read(self, observations: Any, infos: dict[str, Any]) -> State:
         return self._encoded(*split_observation(observations, infos), infos.get(TO_PLAY))
@@ -183,7 +184,7 @@ class OwnTurnTransitions:
         assert steps.state.to_play is not None
         assert steps.next_state.to_play is not None
         to_play, next_to_play = steps.state.to_play.take(ids) * n, steps.next_state.to_play.take(ids) * n
-        rewards, is_over = steps.rewards.take(ids), steps.is_over.take(ids)
+        rewards = steps.rewards.take(ids)
         mover, opponent = ids + to_play, ids + (n - to_play)
         to_move, not_to_move = ids + next_to_play, ids + (n - next_to_play)
         self._is_pending[mover] = True
@@ -195,7 +196,7 @@ class OwnTurnTransitions:
         observes_end = (self._is_pending.take(not_to_move) & steps.terminated.take(ids)).nonzero()[0]
         slots = np.concatenate([to_move.take(moves_next), not_to_move.take(observes_end)])
         observers = slots % n
-        self._is_pending[to_move[is_over]] = self._is_pending[not_to_move[is_over]] = False
+        self._is_pending[steps.ended] = self._is_pending[steps.ended + n] = False
         return slots, (
             self._observations.take(slots, axis=0),
             self._actions.take(slots),
@@ -249,8 +250,7 @@ def learn_episodes(agent: Agent, learner: Any, buffer: EpisodeBuffer, steps: Ste
     For a batched agent all terminated episodes form one batch, in which ``terminated`` marks the end of each.
     Otherwise, and after truncation, each episode is a batch of its own.
     """
-    ended = steps.ids[steps.is_over.take(steps.ids)]
-    is_terminated = steps.terminated.take(ended)
+    ended, is_terminated = steps.ended, steps.terminated.take(steps.ended)
     players = np.arange(n_players)[:, None] * len(steps.actions)
     terminated, truncated = ((players + each).ravel() for each in (ended[is_terminated], ended[~is_terminated]))
     for slots in [*([terminated] if agent.batched else terminated[:, None]), *truncated[:, None]]:
@@ -285,12 +285,15 @@ def vector_episodes(
     calls_end_episode = buffer is None and type(agent).end_episode is not Agent.end_episode
     n_begun = min(num_envs, episodes)
     is_counted = np.arange(num_envs) < n_begun
-    returns, lengths = np.zeros(num_envs), np.zeros(num_envs, dtype=np.int64)
-    while is_counted.any():
+    returns, began = np.zeros(num_envs), np.zeros(num_envs, dtype=np.int64)  # at which step each episode began
+    n_steps = n_ended = 0
+    while n_ended < episodes:
         steps = environments.step()
+        n_steps += 1
         if n_begun == episodes:
-            steps = steps._replace(ids=steps.ids[is_counted.take(steps.ids)])
-        ids = steps.ids
+            ids, ended = (each[is_counted.take(each)] for each in (steps.ids, steps.ended))
+            steps = steps._replace(ids=ids, ended=ended)
+        ids, ended = steps.ids, steps.ended
         if not ids.size:
             continue
         rewarded = steps.rewards.nonzero()[0]  # few, in a game that is rewarded at its end
@@ -308,13 +311,11 @@ def vector_episodes(
                 columns = tuple(rows_of(column, slots) for column in columns)
             buffer.add(slots, columns)
             learn_episodes(agent, learner, buffer, steps, n_players)
-        lengths[ids] += 1
-        ended = ids[steps.is_over.take(ids)]
         if ended.size:
             for _ in range(ended.size if calls_end_episode else 0):
                 agent.end_episode()
             n_begun_next = min(n_begun + ended.size, episodes)
             is_counted[ended[n_begun_next - n_begun :]] = False  # the others begin another episode that counts
-            n_begun = n_begun_next
-            yield ended.size, returns[ended], lengths[ended]
-            returns[ended], lengths[ended] = 0.0, 0
+            n_begun, n_ended = n_begun_next, n_ended + ended.size
+            yield ended.size, returns[ended], n_steps - began[ended]
+            returns[ended], began[ended] = 0.0, n_steps + environments.n_reset_steps
