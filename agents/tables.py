@@ -28,8 +28,8 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
         space: The observation space.
         n_actions: The number of actions, the length of a row.
         table: ``"dense"``: a row for every observation, for a ``Discrete``, ``MultiDiscrete`` or ``MultiBinary``
-            space. ``"hash"``: rows are added as observations occur. ``"auto"``: dense if the space is discrete
-            and the table has at most 2²⁵ values (256 MB), else hash.
+            space of up to 1,000 components. ``"hash"``: rows are added as observations occur. ``"auto"``: dense if
+            such a table has at most 2²⁵ values (256 MB), else hash.
 
     Returns:
         A :class:`DenseTable` or :class:`HashTable`.
@@ -50,7 +50,7 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
     index = _ObservationIndex(space) if has_index else None
     n_values = math.inf if index is None else index.n_observations * n_actions
     if table == "dense" and n_values > MAX_DENSE_VALUES:
-        needed = "a discrete observation space and at most 2**31 values"
+        needed = "a discrete observation space of up to 1,000 components and at most 2**31 values"
         raise ValueError(f'table="dense" needs {needed}, not {space}; use table="hash"')
     if index is not None and (table == "dense" or (table == "auto" and n_values <= AUTO_DENSE_VALUES)):
         return DenseTable(space, n_actions, index)
@@ -275,20 +275,18 @@ class HashTable(Table):
 class _ObservationIndex:
     """The row-major index of each observation of a discrete space."""
 
-    n_bytes: int  # of the key of an index in a hash table
-
     def __init__(self, space: Any) -> None:
         self._space, self._shape = space, space.shape
-        sizes = 2 if isinstance(space, spaces.MultiBinary) else getattr(space, "nvec", None)
-        sizes = space.n if sizes is None else sizes
+        n = space.n if isinstance(space, spaces.Discrete) else 2
+        sizes = space.nvec if isinstance(space, spaces.MultiDiscrete) else n
         self._sizes = tuple(np.broadcast_to(sizes, space.shape).ravel().tolist())
         start = np.broadcast_to(getattr(space, "start", 0), space.shape).ravel()
         self._start = start.astype(np.int64) if start.any() else None
         self._cache: dict[bytes, int] = {}  # a look-up is faster than the arithmetic
         is_short = len(self._sizes) <= 64  # long observations would take too much memory
         self._cached_dtype = np.dtype(space.dtype) if is_short else None
-        self.n_observations = math.prod(self._sizes)
-        self.n_bytes = (self.n_observations.bit_length() + 7) // 8
+        self.n_observations: int = math.prod(self._sizes)
+        self.n_bytes = (self.n_observations.bit_length() + 7) // 8  # of the key of an index
 
     def of(self, observation: Any) -> int:
         """The index of one observation; a ValueError if it is not in the space."""

@@ -1,6 +1,6 @@
 """Training: :func:`train` and the loop over single environments.
 
-There are two loops, since a vector environment of one environment trains several times slower than a single one.
+There are two loops, since a vector environment of one environment trains about ten times slower than a single one.
 Both deliver the same transitions:
 
 ================  ================================================================  ==========================
