@@ -136,7 +136,13 @@ def test_importing_is_light(modules, unwanted):
 def test_everything_public_is_there_after_the_import():
     modules = [file.stem for file in NIM_ENV.glob("*.py") if not file.stem.startswith("_") and file.stem != "sb3"]
     assert set(modules) <= set(nim_env.__all__)
-    names = [*nim_env.__all__, "encodings.as_encoding", "rllib.masked_dict", "policies.batched", "evaluation.report"]
+    names = [
+        *nim_env.__all__,
+        "encodings.as_encoding",
+        "rllib.masked_dict",
+        "policies.batched",
+        "evaluation.report",
+    ]
     code = "import nim_env; " + "; ".join(f"nim_env.{name}" for name in names)
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -252,8 +252,16 @@ class Weighted:
         (lambda *_: 9, InvalidPolicyOutput, "environment 1: opponent.*action 9"),
         (lambda *_: 1.0, InvalidPolicyOutput, "environment 1: opponent.*1.0"),
         (lambda *_: np.array([1, 1]), InvalidPolicyOutput, "environment 1: opponent.*batched"),
-        (batched(lambda _, masks: masks.argmax(axis=1)[:-1]), InvalidPolicyOutput, r"environment 1: opponent.*\(2,\)"),
-        (batched(lambda _, masks: masks.argmax(axis=1) * 1.0), InvalidPolicyOutput, "environment 1: opponent.*integer"),
+        (
+            batched(lambda _, masks: masks.argmax(axis=1)[:-1]),
+            InvalidPolicyOutput,
+            r"environment 1: opponent.*\(2,\)",
+        ),
+        (
+            batched(lambda _, masks: masks.argmax(axis=1) * 1.0),
+            InvalidPolicyOutput,
+            "environment 1: opponent.*integer",
+        ),
         (Weighted(0.0, 0.4, 0.0), InvalidPolicyOutput, "environment 1: opponent.*sum"),
         (Weighted(-1.0, 1.0, 1.0), InvalidPolicyOutput, "environment 1: opponent.*negative"),
         (Weighted(1.0, 0.0, 0.0), InvalidPolicyOutput, r"environment 2: opponent.*illegal.*\[0, 2\]"),
