@@ -71,7 +71,7 @@ class Encoding:
         Raises:
             TypeError, ValueError: For a named encoding, as :meth:`NimRules.positions`.
         """
-        return np.asarray(self.function(np.array(heaps)), dtype=self.space.dtype)
+        return np.array(self.function(np.array(heaps)), dtype=self.space.dtype)
 
     def __deepcopy__(self, memo: Any) -> Encoding:
         return self  # a copied environment shares what is kept for each encoding
