@@ -66,12 +66,13 @@ class Encoding:
             heaps: One position or a batch, shape ``(..., n_heaps)``.
 
         Returns:
-            New observations of the dtype of the space, shape ``(..., *space.shape)``.
+            New observations of the dtype of the space, shape ``(..., *space.shape)``; a NumPy number where that is
+            ``()``, as Gymnasium asks of observations from ``Discrete``.
 
         Raises:
             TypeError, ValueError: For a named encoding, as :meth:`NimRules.positions`.
         """
-        return np.array(self.function(np.array(heaps)), dtype=self.space.dtype)
+        return np.array(self.function(np.array(heaps)), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
         return self  # a copied environment shares what is kept for each encoding
