@@ -15,9 +15,12 @@ from strategies import rules as any_rules
 from table_policies import random_table
 
 from nim_env import (
+    EncodedPolicy,
     ExpertPolicy,
     MixturePolicy,
+    NimEnv,
     NimRules,
+    NimVectorEnv,
     RandomPolicy,
     TabularPolicy,
     TakePolicy,
@@ -25,6 +28,7 @@ from nim_env import (
     policies,
     theory,
 )
+from nim_env.encodings import as_encoding
 from nim_env.policies import (
     InvalidPolicyOutput,
     as_policy,
@@ -339,7 +343,7 @@ def test_the_first_invalid_row_is_named(rows):
         assert caught.value.index == rows[0]
 
 
-@pytest.mark.parametrize("error", [RuntimeError, ValueError, TypeError, IndexError])
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError])
 def test_exceptions_of_a_policy_propagate_unchanged(error):
     failure = error("mine")
 
@@ -351,17 +355,49 @@ def test_exceptions_of_a_policy_propagate_unchanged(error):
 
     rules = NimRules((1, 2))
     functions = tabulate, evaluation.mastery, evaluation.exploitability, evaluation.report
-    for policy in (fail, batched(fail), Failing(), MixturePolicy(rules, ["random", fail])):
+    encoded = EncodedPolicy(fail, as_encoding("bits", rules))
+    for policy in (fail, batched(fail), Failing(), encoded, MixturePolicy(rules, ["random", fail])):
         for call in (
             *functions,
             lambda rules, policy: as_policy(policy, rules).action_probabilities((1, 2), (1, 1, 1)),
             lambda rules, policy: evaluation.win_probability(rules, "random", policy),
             lambda rules, policy: evaluation.play_match(rules, policy, "random", 3, seed=0),
+            step_against,
+            step_batch_against,
         ):
             with pytest.raises(error) as caught:
                 call(rules, policy)
             assert caught.value is failure
             assert failure.__cause__ is None
+
+
+def step_against(rules, opponent):
+    env = NimEnv(rules.heaps, opponent=opponent, first_player="agent")
+    env.reset()
+    env.step(0)
+
+
+def step_batch_against(rules, opponent):
+    env = NimVectorEnv(3, rules.heaps, opponent=opponent, first_player="agent")
+    env.reset()
+    env.step([0, 0, 0])
+
+
+def test_the_output_of_a_policy_that_an_opponent_queries():
+    """The error of the inner query arrives, whatever batch it was about."""
+
+    def looks_ahead(observation, action_mask):
+        shapes = (9, *observation.shape), (9, *action_mask.shape)
+        return query_policy(Returns(None), np.broadcast_to(observation, shapes[0]), np.ones(shapes[1]))[8].argmax()
+
+    def repeats(observation, action_mask):
+        return query_policy(Returns(action_mask * 0.0), observation, action_mask).argmax()
+
+    rules = NimRules((1, 2))
+    for opponent, message in ((looks_ahead, r"opponent: .*\(9, 3\)"), (repeats, "opponent: .*sum")):
+        for step in (step_against, step_batch_against):
+            with pytest.raises(InvalidPolicyOutput, match=message):
+                step(rules, opponent)
 
 
 # --- Sampling -------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormali
 
 from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.encodings import as_encoding  # noqa: E402
-from nim_env.policies import EncodedPolicy, MixturePolicy, TabularPolicy  # noqa: E402
+from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
 from nim_env.sb3 import EvaluationCallback, ModelPolicy, NimVecEnv, SelfPlayCallback  # noqa: E402
 
 torch.set_num_threads(1)  # other tests run at the same time
