@@ -230,29 +230,34 @@ def test_checkers(observation):
 
 @EVERY_ENCODING
 def test_returned_arrays_are_copies(observation):
-    for make in (
-        lambda: gym.make("Nim-v0", opponent=None, observation=observation),
-        lambda: gym.make_vec("Nim-v0", num_envs=1, opponent=None, observation=observation),
-    ):
-        env, other = make(), make()
-        results = env.reset(seed=0), other.reset(seed=0)
-        for action in (0, 1, 4, 9):
-            np.testing.assert_equal(*results)
-            if isinstance(results[0][0], np.ndarray):  # else a number
-                results[0][0][...] = 0
-            results[0][-1]["action_mask"][...] = 0
-            results = [
-                each.step([action] if each.unwrapped.metadata.get("autoreset_mode") else action)
-                for each in (env, other)
-            ]
+    env = gym.make("Nim-v0", opponent=None, observation=observation)
+    envs = gym.make_vec("Nim-v0", num_envs=1, opponent=None, observation=observation)
     board = pettingzoo.make("aec", "nim-v0", observation=observation)
-    for _ in range(2):
+
+    def play(overwrites):
+        for each, batch in ((env, int), (envs, lambda action: [action])):
+            found, info = each.reset()
+            for action in (0, 1, 4, 9):
+                yield copy.deepcopy((found, info))
+                if overwrites:
+                    overwrite(found, info["action_mask"])
+                found, *_, info = each.step(batch(action))
         board.reset()
-        for part in board.last()[0].values():
-            if isinstance(part, np.ndarray):
-                part[...] = 0
-        np.testing.assert_array_equal(board.last()[0]["observation"], board.encoding((1, 3, 5, 7)))
-        assert board.last()[0]["action_mask"].all()
+        for action in (0, 1, 4, 9):
+            found = board.last()[0]
+            yield copy.deepcopy(found)
+            if overwrites:
+                overwrite(*found.values())
+            board.step(action)
+
+    def overwrite(*arrays):
+        for array in arrays:
+            if isinstance(array, np.ndarray):  # else a number
+                array[...] = 0
+
+    expected = list(play(False))
+    np.testing.assert_equal(list(play(True)), expected)
+    np.testing.assert_equal(list(play(False)), expected)
 
 
 # --- Copies and specifications --------------------------------------------------------------------

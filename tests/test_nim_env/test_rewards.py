@@ -60,7 +60,9 @@ def test_gymnasium(opponent, without_and_with_terminal_rewards):
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
-@pytest.mark.parametrize("game", [{}, SIMPLE, {"heaps": (1,) * 21}, {"heaps": (2, 2), "max_episode_steps": 3}], ids=str)
+@pytest.mark.parametrize(
+    "game", [{}, SIMPLE, {"heaps": (1,) * 21}, {"heaps": (2, 2), "max_episode_steps": 3}], ids=str
+)
 @EVERY_OPPONENT
 def test_vector_environment(opponent, game, mode, without_and_with_terminal_rewards):
     def play():
