@@ -128,7 +128,7 @@ class Dynamics(ABC):
             env_ids: The index of each environment, for error messages.
 
         Raises:
-            TypeError, ValueError: The opponent returned anything but a legal action, or has no opening action.
+            ValueError: The opponent returned anything but a legal action, or has no opening action.
         """
 
     @abstractmethod

@@ -59,7 +59,7 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
         The figures and the mistakes.
 
     Raises:
-        TypeError: An argument, or what the policy returns, has the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: The game has too many positions, or the policy is unknown, was made for another game, or
             returns anything but a distribution over legal actions.
     """
@@ -172,7 +172,7 @@ def win_probability(
         A float for the full heaps, else float64 of shape ``(...)``.
 
     Raises:
-        TypeError: An argument, or what a policy returns, has the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: The game has too many positions, ``heaps`` are not positions of it, a policy is unknown or
             was made for another game, or a policy returns anything but a distribution over legal actions.
     """
@@ -330,7 +330,7 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
         The figures; ``value_accuracy`` is None if ``values`` is.
 
     Raises:
-        TypeError: An argument, or what ``policy`` or ``values`` returns, has the wrong type.
+        TypeError: An argument, or what ``values`` returns, has the wrong type.
         ValueError: The game has too many positions, the policy is unknown or was made for another game, or it or
             ``values`` returns something invalid.
     """
@@ -419,7 +419,7 @@ def play_match(
         The number of games that ``policy`` won, and of all games.
 
     Raises:
-        TypeError: An argument, or what a policy returns, has the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: ``games`` is below 1, ``seed`` below 0, a policy is unknown or was made for another game,
             or a policy returns anything but a distribution over legal actions.
     """

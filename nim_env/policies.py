@@ -242,7 +242,7 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
         The table, whose ``probabilities`` are float32 of shape ``(n_positions, n_actions)``.
 
     Raises:
-        TypeError: ``policy`` is not a policy, or returns something of the wrong type.
+        TypeError: ``policy`` is not a policy.
         ValueError: The table would have more than 100 million entries, ``policy`` is unknown or was made for
             another game, or it returns anything but a distribution over legal actions.
     """

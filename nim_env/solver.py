@@ -150,7 +150,7 @@ def best_response(rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_r
         The values of the response. As a policy it is the response.
 
     Raises:
-        TypeError: An argument, or what the policy returns, has the wrong type.
+        TypeError: An argument has the wrong type.
         ValueError: As :func:`solve`; or the policy is unknown, was made for another game, or returns
             anything but a distribution over legal actions.
     """
