@@ -288,7 +288,9 @@ def _as_array(output: Any) -> NDArray[Any]:
 
 def _hint(function: Any, output: Any) -> str:
     """What to do about a function on batches that was given where a function on one position was expected."""
-    is_batched = isinstance(function, _ByPosition) and any(isinstance(each, list | np.ndarray) for each in output)
+    is_batched = isinstance(function, _ByPosition) and any(
+        isinstance(each, list | tuple | np.ndarray) for each in output
+    )
     return "; wrap a function on batches with nim_env.policies.batched" if is_batched else ""
 
 

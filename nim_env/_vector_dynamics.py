@@ -128,7 +128,7 @@ class Dynamics(ABC):
             env_ids: The index of each environment, for error messages.
 
         Raises:
-            TypeError, ValueError: The opponent returned anything but a legal action, or has no opening action.
+            ValueError: The opponent returned anything but a legal action, or has no opening action.
         """
 
     @abstractmethod
@@ -361,6 +361,8 @@ class DirectDynamics(Dynamics):
         try:
             weights = query_opponent(policy, heaps, masks) * playable
         except InvalidPolicyOutput as error:
+            if len(error.index) != 1 or error.index[0] >= len(env_ids):
+                raise  # of another policy, which the opponent queried on other positions
             env = env_ids[error.index[0]]
             raise InvalidPolicyOutput(f"environment {env}: {error}", (int(env),)) from None
         can_move = weights.any(axis=1)

@@ -68,7 +68,8 @@ class Encoding:
             heaps: One position or a batch, shape ``(..., n_heaps)``.
 
         Returns:
-            New observations of the dtype of the space, shape ``(..., *space.shape)``.
+            New observations of the dtype of the space, shape ``(..., *space.shape)``; a NumPy number where that is
+            ``()``, as Gymnasium asks of observations from ``Discrete``.
 
         Raises:
             TypeError, ValueError: For a named encoding, as :meth:`NimRules.positions`.
@@ -76,15 +77,15 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """As calling the encoding, but without any check; the result may share the memory of ``positions``.
+        """As calling the encoding, but without a check.
 
         Args:
             positions: Positions of the game, shape ``(..., n_heaps)``.
 
         Returns:
-            Observations of the dtype of the space, shape ``(..., *space.shape)``.
+            New observations of the dtype of the space, shape ``(..., *space.shape)``.
         """
-        return np.asarray(self.function(positions), dtype=self.space.dtype)
+        return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
         return self  # a copied environment shares what is kept for each encoding

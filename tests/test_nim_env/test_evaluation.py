@@ -415,19 +415,19 @@ CALLS = [*SWEEPS.values(), lambda rules, policy: evaluation.play_match(rules, po
 
 
 @pytest.mark.parametrize(
-    ("change", "error", "message"),
+    ("change", "message"),
     [
-        (lambda p: p * (1 + 3e-5), InvalidPolicyOutput, r"sum.*\[\d, \d, \d, \d\]"),
-        (lambda p: p * np.nan, InvalidPolicyOutput, r"\[\d, \d, \d, \d\].*nan"),
-        (lambda p: np.eye(16)[[0] * len(p)], InvalidPolicyOutput, r"illegal.*\[0, \d, \d, \d\]"),
-        (lambda p: p[:, :-1], InvalidPolicyOutput, r"\(\d+, 16\).*\(\d+, 15\)"),
-        (lambda p: None, TypeError, "None"),  # noqa: ARG005
+        (lambda p: p * (1 + 3e-5), r"sum.*\[\d, \d, \d, \d\]"),
+        (lambda p: p * np.nan, r"\[\d, \d, \d, \d\].*nan"),
+        (lambda p: np.eye(16)[[0] * len(p)], r"illegal.*\[0, \d, \d, \d\]"),
+        (lambda p: p[:, :-1], r"\(\d+, 16\).*\(\d+, 15\)"),
+        (lambda p: None, "None"),  # noqa: ARG005
     ],
     ids=["sum", "nan", "illegal", "shape", "None"],
 )
-def test_a_policy_that_returns_no_distribution_is_named(change, error, message):
+def test_a_policy_that_returns_no_distribution_is_named(change, message):
     for call in CALLS:
-        with pytest.raises(error, match=f"(policy|opponent).*({message})"):
+        with pytest.raises(InvalidPolicyOutput, match=f"Changed.*({message})"):
             call(STANDARD, Changed(change))
 
 

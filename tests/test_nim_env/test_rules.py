@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from strategies import few_examples
 from strategies import rules as any_rules
 
-import nim_env.policies
 import nim_env.rules
-from nim_env import NimRules
+from nim_env import NimRules, _queries
 
 HUGE = NimRules((2**62, 2**62, 5), max_take=3)
 
 
 def test_the_examples_in_the_docstrings():
-    for module in (nim_env.rules, nim_env.policies):
+    for module in (nim_env.rules, _queries):
         results = doctest.testmod(module)
         assert results.attempted > results.failed == 0
 
