@@ -68,11 +68,11 @@ class Args:
     """The options of this script."""
 
     n_heaps: int = 5
-    """The most heaps of a training board; there is a board for each number of heaps up to it."""
+    """The maximum number of heaps of a training board; there is a board for each number of heaps up to it."""
     max_heap: int = 7
-    """The most objects in a heap of a training board."""
+    """The maximum number of objects in a heap of a training board."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     updates: int = 1500

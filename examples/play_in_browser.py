@@ -54,7 +54,7 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes of the first game; the page can change these three."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether taking the last object loses."""
     agents: tuple[str, ...] = ()

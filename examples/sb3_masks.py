@@ -60,7 +60,7 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     opponent: str = "expert"

@@ -56,7 +56,7 @@ class Args:
     n_heaps: tuple[int, ...] = (3, 4, 5, 6, 7)
     """The boards: each consists of so many of the first heaps."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     opponent: str = SELF_PLAY

@@ -37,7 +37,7 @@ class Args:
     heap: int = 21
     """Size of the heap."""
     max_take: int = 3
-    """The most objects that one move may take."""
+    """The maximum number of objects that one move may take."""
     cutoff: int | None = 1000
     """Sum of counts beyond which they are normalized; None for never."""
     seed: int = 0

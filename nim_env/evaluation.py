@@ -123,8 +123,9 @@ def exploitability(rules: NimRules, policy: PolicyLike) -> float:
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
     unified game-theoretic approach to multiagent reinforcement learning"), with reward 1 for the winner and -1 for
     the loser, from the full heaps. The values of perfect play in both orders cancel, so it is the mean of the
-    response's values going first and going second. A deterministic policy has exploitability 0 or 1: 0 exactly for
-    champions.
+    response's values going first and going second. A policy has exploitability 0 exactly if it is a champion
+    (:class:`Mastery`), but for mistakes of a probability below 1e-16, which rounding hides from the exploitability
+    alone. A deterministic policy has exploitability 0 or 1.
 
     Args:
         rules: The game.

@@ -1,4 +1,4 @@
-"""Agents of one's own, written from the docstrings alone, and the errors for likely mistakes."""
+"""Custom agents, written from the docstrings alone, and the errors for likely mistakes."""
 
 import inspect
 import textwrap

@@ -213,7 +213,7 @@ def test_illegal_actions_raise():
     message = r"environment 1: action 1.*\[1, 1\].*\[0, 2\]"
     check_unchanged(env, lambda: env.step(np.array([1, 1, 1])), InvalidAction, message)
     env.step(np.array([1, 0, 0]))
-    env.step(np.array([2, 2, 4]))  # environment 2 is over, and its action without effect
+    env.step(np.array([2, 2, 4]))  # environment 2 is over, and its action is ignored
 
 
 def test_steps_need_games():
