@@ -16,9 +16,7 @@ from nim_env.encodings import Encoding
 from nim_env.policies import UniformPolicy
 from nim_env.rules import NimRules
 
-_MAX_BYTES = (
-    120_000_000  # about, of what is kept for a game; a game that needs more starts again with nothing kept
-)
+_MAX_BYTES = 120_000_000  # of what is kept for a game, about; when it is reached, all of it is dropped
 
 
 class Position:

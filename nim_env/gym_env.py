@@ -97,7 +97,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
       ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
       for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
     - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
-      episode after a seed, then the loser of the last game). Not allowed in self-play, ignored with ``random_start``.
+      episode after a seed, then the loser of the last game). Not allowed in self-play; ignored with
+      ``random_start``.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
       empty one ("exploring starts").
     - ``observation`` = ``"heaps"``: or ``"one_hot"``, ``"bits"``, ``"unary"``, or an

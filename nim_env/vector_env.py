@@ -252,12 +252,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 to_play, elapsed_steps = to_play * ~is_over, elapsed_steps * ~is_over
         if self.render_mode is not None:
             self._last_positions = self._positions_of_step(after_agent, actions, states, is_autoreset)
-        self._states, self._agent_won, self._to_play, self._elapsed_steps = (
-            states,
-            agent_won,
-            to_play,
-            elapsed_steps,
-        )
+        self._states, self._agent_won = states, agent_won
+        self._to_play, self._elapsed_steps = to_play, elapsed_steps
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             self._is_over = is_over
         infos |= self._get_infos(states, np.ones(self.num_envs, dtype=np.bool_))
