@@ -176,6 +176,7 @@ class TabularDynamics(Dynamics):
         )  # saves memory in large games
         self._heaps = np.tile(rules.all_positions().astype(dtype), (2, 1))
         self._observations: NDArray[Any] | None = None  # None where they are computed
+        self._observation_dtype = config.encoding.space.dtype
         if config.encoding is as_encoding("heaps", rules):
             self._observations = self._heaps
         elif n * math.prod(config.encoding.space.shape or ()) <= _MAX_OBSERVATION_ENTRIES:
@@ -272,8 +273,7 @@ class TabularDynamics(Dynamics):
     def observations(self, states: States) -> NDArray[Any]:
         if self._observations is None:
             return super().observations(states)
-        dtype = self.config.encoding.space.dtype
-        return self._observations.take(states, axis=0).astype(dtype, copy=False)
+        return self._observations.take(states, axis=0).astype(self._observation_dtype, copy=False)
 
     def status(self, states: States) -> NDArray[np.int64]:
         status: NDArray[np.int64] = self._status.take(states)
