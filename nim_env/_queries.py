@@ -90,9 +90,10 @@ class FunctionPolicy:
         is_legal = (chosen & (flat_masks != 0)).any(axis=-1)
         if not is_legal.all():
             first = int(is_legal.argmin())
-            shown, legal = flat_observations[first].tolist(), np.flatnonzero(flat_masks[first]).tolist()
+            shown = _shortened(flat_observations[first].tolist())
+            legal = np.flatnonzero(flat_masks[first]).tolist()
             raise InvalidPolicyOutput(
-                f"{self!r} returned action {actions[first]} for observation {_shortened(shown)}; legal are {legal}",
+                f"{self!r} returned action {actions[first]} for observation {shown}; legal are {legal}",
                 tuple(map(int, np.unravel_index(first, leading))),
             )
         probabilities: NDArray[np.float64] = chosen.reshape(masks.shape).astype(np.float64)
