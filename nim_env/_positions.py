@@ -54,10 +54,8 @@ class _After(dict[int, Position]):
         self._positions, self._heaps = positions, heaps
 
     def __missing__(self, action: int) -> Position:
-        heap, count = self._positions.rules.moves[action]
-        heaps = list(self._heaps)
-        heaps[heap] -= count
-        position = self[action] = self._positions[tuple(heaps)]
+        heaps = self._positions.rules.apply_one(self._heaps, action)
+        position = self[action] = self._positions[heaps]
         self._positions.used_bytes += 40
         return position
 
