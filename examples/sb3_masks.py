@@ -1,4 +1,4 @@
-"""What an action mask is worth: DQN and PPO without masks beside MaskablePPO with them, on one game at one budget.
+"""What an action mask is worth: DQN and PPO without masks compared with MaskablePPO, on one game at one budget.
 
 All train from random starts against the same opponent, with the same network; PPO and MaskablePPO differ in the
 mask alone. Without a mask an illegal move loses the game at once, so which moves are legal has to be learned as

@@ -36,8 +36,8 @@ class Position:
     def __init__(self, positions: Positions, heaps: tuple[int, ...]) -> None:
         self._positions, self.heaps, self.is_empty = positions, heaps, not any(heaps)
         sizes = np.array(heaps)
-        self.observation = positions.encoding.encode(sizes)
         self.is_legal = positions.rules.action_mask(sizes).tobytes()
+        self.observation = positions.encoding.encode(sizes)
         self.action_mask: NDArray[np.int8] = np.frombuffer(self.is_legal, dtype=np.int8)
         self.after = _After(positions, heaps)
 

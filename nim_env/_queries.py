@@ -172,8 +172,11 @@ class EncodedPolicy:
     def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
         if not isinstance(encoding, Encoding):
             raise TypeError(f"encoding must be an Encoding, such as env.unwrapped.encoding; got {encoding!r}")
-        if not isinstance(policy, Policy) and not callable(policy):
-            raise TypeError(f"policy must have action_probabilities or be a callable; got {policy!r}")
+        if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
+            raise TypeError(
+                "policy must have action_probabilities or be a callable (a Stable-Baselines3 model needs "
+                f"nim_env.sb3.ModelPolicy); got {policy!r}"
+            )
         space = getattr(policy, "observation_space", encoding.space)
         if space != encoding.space:
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")

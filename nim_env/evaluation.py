@@ -90,7 +90,7 @@ class _MasterySweep:
         self._always_wins[:, 0] = rules.misere, not rules.misere
 
     def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
-        """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` are ignored in lost positions."""
+        """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` are ignored in losing positions."""
         is_right = theory.winning_action_mask(self._rules, batch.heaps) != 0
         is_winning = is_right.any(axis=1)
         played = probabilities[is_winning]
@@ -223,7 +223,7 @@ class ValueAccuracy:
 
     Attributes:
         won: The fraction of won positions with a value above 0; 1.0 where there are none.
-        lost: The fraction of lost positions with a value below 0; 1.0 where there are none.
+        lost: The fraction of losing positions with a value below 0; 1.0 where there are none.
         overall: The fraction of all positions. Most positions are won (94 % on seven heaps), so a constant has a
             high overall accuracy.
     """

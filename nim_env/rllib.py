@@ -33,7 +33,8 @@ def masked_dict(env: AnyEnv) -> AnyEnv:
     if (
         not isinstance(env, gymnasium.Env | AECEnv)
         or not isinstance(getattr(env.unwrapped, "rules", None), NimRules)
-        or isinstance(env, MaskedDictEnv | MaskedDictAECEnv)
+        or isinstance(env, MaskedDictAECEnv)
+        or isinstance(getattr(env, "observation_space", None), Dict)
     ):
         raise TypeError(f"env must be a Gymnasium or PettingZoo environment of Nim, not masked yet; got {env!r}")
     wrapped: Any = MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)

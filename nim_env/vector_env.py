@@ -157,7 +157,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._opponent = changed
         before, self._dynamics = self._dynamics, self._make_dynamics()
         if self._states is not None:
-            self._states = self._dynamics.encode(before.heaps(self._states), before.status(self._states))
+            self._states = self._dynamics.states_of(before.heaps(self._states), before.status(self._states))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -190,7 +190,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         drawn = self._dynamics.opponent_step(self._dynamics.reset_states(starts), generator, envs[is_drawn])
         states = drawn
         if not is_drawn.all():
-            states = self._dynamics.encode(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
+            states = self._dynamics.states_of(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
             states[is_drawn] = drawn
         self._agent_won = agent_won
         if self._states is None:
@@ -325,8 +325,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         ]
         is_opened = given.reset_mask & ~given.has_heaps
         if is_opened.any() and not self.random_start:
-            concerned = players if len(players) == 1 else np.array(players, dtype=object)[is_opened]
-            for player in set(concerned):
+            opening = players if len(players) == 1 else np.array(players, dtype=object)[is_opened]
+            for player in set(opening):
                 check_opening(player, self._opponent, self.rules, name)
         return given._replace(first_players=players)
 

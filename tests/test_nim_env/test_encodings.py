@@ -394,6 +394,32 @@ def test_opponents_get_heap_sizes(mode):
 # --- Bad input ------------------------------------------------------------------------------------
 
 
+FRACTIONS = Encoding(Box(0, 1, (4,)), lambda heaps: heaps / np.array([1, 3, 5, 7]))  # of the shape of the heaps
+
+
+def halved(heaps):
+    heaps //= 2  # in place
+    return heaps
+
+
+def test_a_function_that_works_in_place_changes_nothing_else():
+    encoding = Encoding(Box(0, 3, (4,)), halved)
+    env, envs = gym.make("Nim-v0", observation=encoding), gym.make_vec("Nim-v0", 2, observation=encoding)
+    for reset in (env.reset, envs.reset):
+        observation, info = reset(options={"heaps": (1, 2, 4, 7)})
+        np.testing.assert_array_equal(np.atleast_2d(observation)[0], [0, 1, 2, 3])
+        np.testing.assert_array_equal(np.atleast_2d(info["action_mask"])[0], NimRules().action_mask((1, 2, 4, 7)))
+
+
+def test_named_encodings_stay_equal_however_many_games_there_are():
+    rules = NimRules((2, 3))
+    env = gym.make("Nim-v0", heaps=rules.heaps, observation="bits")
+    for heap in range(1, 100):
+        as_encoding("bits", NimRules((heap,)))
+    assert env.unwrapped.encoding == as_encoding("bits", rules)
+    assert env.unwrapped.encoding != as_encoding("bits", NimRules((2, 3), misere=False))
+
+
 def agent_on(observation, **arguments):
     return agent_for(gym.make("Nim-v0", observation=observation, **arguments))
 
@@ -411,6 +437,11 @@ def agent_on(observation, **arguments):
         (Encoding(Discrete(17), lambda heaps: heaps.sum()), ValueError, r"observation.*\(2,\).*\(2, 4\).*\(\)"),
         (Encoding(Box(0, 7, (4,)), lambda heaps: sorted(heaps.ravel())), ValueError, r"observation.*\(2, 4\)"),
         (Encoding(Box(0, 1, (4,)), sorted_heaps), ValueError, r"observation.*\(1, 3, 5, 7\)"),
+        (Encoding(Box(0, 7, (4,)), lambda heaps: [heaps[heap] for heap in range(4)]), ValueError, "observation"),
+        (Encoding(Box(0, 14, (4,)), lambda heaps: heaps + heaps.max()), ValueError, "observation.*batch"),
+        (Encoding(MultiDiscrete([2] * 4), lambda heaps: heaps / 10), ValueError, r"observation.*int64.*0\.7"),
+        (Encoding(Box(0, 255, (4,), np.uint8), lambda heaps: heaps * 100), ValueError, "observation.*uint8.*700"),
+        (Encoding(Box(0, 7, (4,)), lambda heaps: heaps.astype(str)), ValueError, "observation.*float32.*'7'"),
         (Encoding(Discrete(16), lambda heaps: heaps.sum(axis=-1)), ValueError, r"observation.*Discrete\(16\).*16"),
     ],
 )
@@ -447,6 +478,8 @@ def test_wrong_observations(observation, error, message):
         (lambda: evaluation.mastery(NimRules(), agent_on("bits")), ValueError, "policy.*EncodedPolicy"),
         (lambda: gym.make("Nim-v0", opponent=agent_on("unary")), ValueError, "opponent.*EncodedPolicy"),
         (lambda: gym.make("Nim-v0", opponent=agent_on(OWN["number"])), ValueError, "opponent.*EncodedPolicy"),
+        (lambda: gym.make("Nim-v0", opponent=agent_on(FRACTIONS)), ValueError, "opponent.*EncodedPolicy"),
+        (lambda: EncodedPolicy(agents.QLearningAgent, OWN["sorted"]), TypeError, "policy.*QLearningAgent"),
         (lambda: as_encoding("bits", NimRules())((1, 3, 5, 8)), ValueError, "heaps.*8"),
     ],
 )
