@@ -43,11 +43,13 @@ def space_from_json(about: dict[str, Any]) -> Space[Any]:
 
 def _n_components(about: dict[str, Any]) -> int:
     """The number of components of the parts that are short in JSON for any number of components."""
-    if "spaces" in about:
+    if about["kind"] in ("Tuple", "Dict"):
         parts = about["spaces"]
         return sum(_n_components(part) for part in (parts.values() if isinstance(parts, dict) else parts))
     shape: Any = about["n"] if about["kind"] == "MultiBinary" else about.get("shape", [])
     sizes: list[int] = [operator.index(n) for n in (shape if isinstance(shape, list) else [shape])]
+    if min(sizes, default=0) < 0:
+        raise ValueError(f"a space has the negative size {min(sizes)}")
     return math.prod(sizes)
 
 

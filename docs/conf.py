@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import re
 
 import gymnasium as gym
 import pettingzoo
@@ -101,7 +102,8 @@ def skip_fields(app, what, name, documented, skip, options):  # noqa: ARG001
 def resolve_short_name(app, env, node, contnode):
     """``NimRules.positions`` refers to ``nim_env.rules.NimRules.positions`` in every docstring."""
     domain = env.get_domain("py")
-    names = [name for name in domain.objects if name.endswith(f".{node['reftarget']}")]
+    target = re.sub(r".*\._\w+\.", "", node["reftarget"])  # a public name that is defined in a private module
+    names = [name for name in domain.objects if name.endswith(f".{target}")]
     if len({domain.objects[name].node_id for name in names}) != 1:
         return None
     entry = domain.objects[names[0]]

@@ -1,4 +1,4 @@
-"""Measures the speed of the project beside that of other libraries.
+"""Measures the speed of the project compared with other libraries.
 
 All that is compared runs in turns in one process, so the ratios mean more than the rates. The parts:
 

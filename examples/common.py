@@ -21,7 +21,7 @@ import tyro
 
 import agents
 from nim_env import NimRules
-from nim_env.policies import PolicyLike, TabularPolicy, as_policy, sample
+from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy, sample
 from nim_env.rendering import bars
 
 if TYPE_CHECKING:
@@ -50,7 +50,8 @@ def run(main: Callable[[Args], Any], args_type: type[Args]) -> None:
         try:
             main(tyro.cli(args_type, description=sys.modules[main.__module__].__doc__))
         finally:
-            sys.stdout.flush()
+            if sys.stdout is not None:  # it is closed where a shell says >&-
+                sys.stdout.flush()
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         sys.exit(130)
@@ -102,7 +103,7 @@ def check_output(option: str, path: Path | None, suffixes: Sequence[str] = ()) -
         fail(f"--{option} must be a file; got {path}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=path.resolve().parent) as file:
+        with tempfile.TemporaryFile(dir=os.path.dirname(os.path.realpath(path))) as file:
             file.write(bytes(2**16))  # also fails where the disk is full
     except OSError as error:
         fail(f"--{option} {path} cannot be written: {error.strerror}")
@@ -122,7 +123,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
     If it cannot be written, the script exits with an error, and ``path`` is as it was before.
     """
-    target = path.resolve()  # a link is kept
+    target = Path(os.path.realpath(path))  # a link is kept
     temporary = target.with_name(f".{os.getpid()}{path.suffix}")
     try:
         yield temporary
@@ -189,12 +190,21 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
 
 
 def _for_game(player: PolicyLike, name: str, rules: NimRules) -> PolicyLike:
-    """The player; a ValueError if it is an agent of another game."""
-    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, max_take=rules.max_take, opponent=None)
-    spaces = env.observation_space, env.action_space
-    if isinstance(player, agents.Agent) and (player.observation_space, player.action_space) != spaces:
-        raise ValueError(f"{name} holds an agent of another game than {rules}")
-    return player
+    """The player of heap sizes; a ValueError if it is an agent of another game."""
+    if not isinstance(player, agents.Agent):
+        return player
+    encoding = _env_of(player, name, rules).unwrapped.encoding
+    is_plain = isinstance(encoding.space, gym.spaces.MultiDiscrete)  # heap sizes; such an agent has q_values
+    return player if is_plain else EncodedPolicy(player, encoding)
+
+
+def _env_of(learner: Any, name: str, rules: NimRules) -> Any:
+    """The environment with the encoding that an agent or model has learned on; a ValueError if there is none."""
+    for observation in ("heaps", "one_hot", "bits", "unary"):
+        env: Any = gym.make("nim_env:Nim-v0", **asdict(rules), observation=observation, opponent=None)
+        if (env.observation_space, env.action_space) == (learner.observation_space, learner.action_space):
+            return env
+    raise ValueError(f"{name} learned another game than {rules}, or on a custom encoding")
 
 
 def _load_from_module(path: Path, name: str) -> PolicyLike:
@@ -222,11 +232,7 @@ def _load_model(path: Path, rules: NimRules) -> PolicyLike:
         model = MaskablePPO.load(path, device="cpu")
     except Exception as error:  # torch and pickle raise many kinds
         raise ValueError(f"{path} is damaged or not a MaskablePPO model: {error}") from error
-    for observation in ("heaps", "one_hot", "bits", "unary"):
-        env = gym.make("nim_env:Nim-v0", **asdict(rules), observation=observation)
-        if (env.observation_space, env.action_space) == (model.observation_space, model.action_space):
-            return ModelPolicy(model, env, deterministic=True)
-    raise ValueError(f"{path} holds a model of another game than {rules}")
+    return ModelPolicy(model, _env_of(model, str(path), rules), deterministic=True)
 
 
 def _load_network(path: Path, rules: NimRules) -> PolicyLike:
@@ -328,12 +334,12 @@ def play_game(env: AECEnv, machine: Any, human: int, generator: np.random.Genera
     Args:
         env: A PettingZoo environment of Nim.
         machine: The other player: an agent or a policy.
-        human: 0 if the person moves first, else 1.
+        human: 0 if the human moves first, else 1.
         generator: Draws the machine's actions.
-        show: Called with the heaps and whether it is the person's turn, at every position.
+        show: Called with the heaps and whether it is the human's turn, at every position.
 
     Returns:
-        Whether the person won.
+        Whether the human won.
     """
     env.reset()
     rules = env.unwrapped.rules

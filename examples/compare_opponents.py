@@ -56,7 +56,7 @@ class Args:
     heaps: tuple[int, ...] = (21,)
     """Starting heap sizes."""
     max_take: int | None = 3
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     episodes: int = 10_000

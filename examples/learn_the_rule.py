@@ -68,11 +68,11 @@ class Args:
     """The options of this script."""
 
     n_heaps: int = 5
-    """The most heaps of a training board; there is a board for each number of heaps up to it."""
+    """The maximum number of heaps of a training board; there is a board for each number of heaps up to it."""
     max_heap: int = 7
-    """The most objects in a heap of a training board."""
+    """The maximum number of objects in a heap of a training board."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     updates: int = 1500
@@ -89,11 +89,11 @@ class Args:
     """The number of lowest digits that the network can tell from the others, from 1 to 8. Games with takes up to
     1, 3 or 7 objects need 1, 2 or 3."""
     n_positions: int = 10_000
-    """The number of won and of lost positions sampled from each test board."""
+    """The number of won and of losing positions sampled from each test board."""
     eval_interval: int = 100
     """The number of updates between two evaluations for the learning curves, each with a checkpoint."""
     resume: bool = False
-    """Continue from the checkpoint in the folder, with new games; other options have no effect."""
+    """Continue from the checkpoint in the folder, with new games; other options are ignored."""
     seed: int = 0
     """The random seed."""
     folder: Path = Path("results/learn_the_rule")
@@ -386,7 +386,7 @@ def train_with_curves(
 
 
 def sample_positions(rules: NimRules, n: int, won: bool, generator: np.random.Generator) -> np.ndarray:
-    """Draws won or lost positions, each with the same probability: int64 of shape ``(n, n_heaps)``."""
+    """Draws won or losing positions, each with the same probability: int64 of shape ``(n, n_heaps)``."""
     found, missing = [], n
     while missing > 0:
         heaps = generator.integers(np.array(rules.heaps) + 1, size=(100_000, rules.n_heaps))
@@ -425,7 +425,7 @@ def evaluate_sample(network: nn.Module, rules: NimRules, heaps: np.ndarray) -> d
     Returns:
         ``expert``: the fraction of the won positions in which one-ply greedy play makes a winning move, with its
         95 % Wilson interval ``low`` to ``high``. ``value_accuracy_won`` and ``_lost``: the fractions of won and of
-        lost positions in which the sign of the value is right. ``won`` and ``lost``: their numbers.
+        losing positions in which the sign of the value is right. ``won`` and ``lost``: their numbers.
     """
     is_won = theory.is_winning(rules, heaps)
     values = predict(network, heaps)

@@ -57,7 +57,7 @@ class Args:
 
 
 def main(args: Args) -> agents.MinimaxQAgent | None:
-    """Returns the trained agent, or None if the person leaves before."""
+    """Returns the trained agent, or None if the human leaves before."""
     check_at_least(0, games=args.games, seed=args.seed)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     if args.heaps is not None and not all(0 <= size <= 9 for size in args.heaps):
@@ -144,7 +144,7 @@ def plot(values: pd.DataFrame, rules: NimRules, games: int) -> plt.Figure:
 
 
 def play(agent: agents.MinimaxQAgent, rules: NimRules, seed: int) -> None:
-    """Plays games in the terminal until the person leaves."""
+    """Plays games in the terminal until the human leaves."""
     env = pettingzoo.make("aec", "nim-v0", heaps=rules.heaps)
     generator = np.random.default_rng(seed)
     while True:

@@ -52,7 +52,7 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """The most objects that one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     first: Literal["human", "ai"] | None = None

@@ -54,7 +54,7 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes of the first game; the page can change these three."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether taking the last object loses."""
     agents: tuple[str, ...] = ()
@@ -133,7 +133,7 @@ class Game:
         return "you" if you_moved_last != self.rules.misere else "opponent"
 
     def move(self, heap: int, count: int) -> None:
-        """Makes the person's move and the opponent's reply."""
+        """Makes the human's move and the opponent's reply."""
         if self.winner:
             raise ValueError("The game is over")
         action = self.rules.action(heap, count)
@@ -144,7 +144,7 @@ class Game:
             self._record("opponent", reply)
 
     def undo(self) -> None:
-        """Takes back the person's last move, and what followed."""
+        """Takes back the human's last move, and what followed."""
         if not (turns := self._your_turns()):
             raise ValueError("There is no move of yours to undo")
         if self.winner:
@@ -152,7 +152,7 @@ class Game:
         del self.moves[turns[-1] :], self.positions[turns[-1] + 1 :]
 
     def hints(self) -> dict[str, Any]:
-        """The value of each legal move of the person's turn, after the end of the last turn, and whether it wins.
+        """The value of each legal move of the human's turn, after the end of the last turn, and whether it wins.
 
         The value is the opponent's Q-value if it has any, else the probability that it would make the move.
         """

@@ -1,4 +1,4 @@
-"""Draws what a player of two heaps does and believes in every position, beside the exact solution.
+"""Draws the policy and values of a player of two heaps in every position, next to the exact solution.
 
 The figure has four panels: the player's values and moves, with its mistakes framed; the exact values and winning
 moves; its win probability from every position; and the mastery and exploitability of an agent in training. All
@@ -55,7 +55,7 @@ class Args:
     heaps: tuple[int, int] = (9, 9)
     """Two starting heap sizes."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     learner: Literal["q-learning", "minimax-q", "win-counting"] = "q-learning"

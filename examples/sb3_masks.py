@@ -1,4 +1,4 @@
-"""What an action mask is worth: DQN and PPO without masks beside MaskablePPO with them, on one game at one budget.
+"""What an action mask is worth: DQN and PPO without masks compared with MaskablePPO, on one game at one budget.
 
 All train from random starts against the same opponent, with the same network; PPO and MaskablePPO differ in the
 mask alone. Without a mask an illegal move loses the game at once, so which moves are legal has to be learned as
@@ -60,7 +60,7 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     opponent: str = "expert"

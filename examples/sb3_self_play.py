@@ -7,7 +7,7 @@ During training the model is evaluated exactly, over all positions: expert maste
 positions in which its greedy move (the most probable one) wins, champion mastery whether it wins every game that
 can be won (both after Zhou and Riis 2022, arXiv:2205.12787); value accuracy is the fraction of positions in which
 the sign of its value predicts the winner; exploitability is what a best response gains over perfect play, from 0
-(perfect) to 1 (a best response wins every game). TensorBoard shows them beside the losses.
+(perfect) to 1 (a best response wins every game). TensorBoard shows them with the losses.
 
 --resume continues an interrupted run from its newest checkpoint, with the options that it was started with.
 Checkpoints are pickles: resume only your own.
@@ -62,7 +62,7 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """The full heaps; training episodes start from random positions."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     opponent: str = SELF_PLAY
@@ -96,7 +96,7 @@ class Args:
     checkpoint_interval: int = 160_000
     """The number of timesteps between two checkpoints, each of the model and its opponent pool."""
     resume: bool = False
-    """Continue the run in the folder from its newest checkpoint; other options have no effect."""
+    """Continue the run in the folder from its newest checkpoint; other options are ignored."""
     seed: int = 0
     """The random seed."""
     folder: Path = Path("results/sb3_self_play")

@@ -2,7 +2,7 @@
 
 MaskablePPO trains by self-play from random starts, with one recipe and each of three encodings of the heap sizes:
 one-hot, binary digits, and a token for each object, as Zhou and Riis (2022, arXiv:2205.12787) showed Nim to
-AlphaZero. What it has learned is evaluated exactly, beside the value accuracy that they published and beside the
+AlphaZero. What it has learned is evaluated exactly, next to the value accuracy that they published and beside the
 fraction of positions that it visited: where that is 1, a network that falls short did not even memorize them.
 
 With several boards the figure shows the trained networks against the number of heaps; with one board it shows the
@@ -54,9 +54,9 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
     """Starting heap sizes of the largest board."""
     n_heaps: tuple[int, ...] = (3, 4, 5, 6, 7)
-    """The boards: each consists of so many of the first heaps."""
+    """The boards: each consists of this many of the first heaps."""
     max_take: int | None = None
-    """The most objects one move may take; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     opponent: str = SELF_PLAY

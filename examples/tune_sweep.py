@@ -94,7 +94,7 @@ class Args:
     address: str = "local"
     """Address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
-    """Continue the sweep in --folder; other options than --address have no effect."""
+    """Continue the sweep in --folder; other options than --address are ignored."""
     folder: Path = Path("results/tune_sweep")
     """Folder of the trials, the table (.csv) and the figure (.png); on a cluster one that all machines share."""
 

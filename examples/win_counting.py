@@ -2,7 +2,7 @@
 
 Two players take 1 to 3 of 21 objects; the player who takes the last object wins. The learner moves first in the
 first game, after that the loser of the last game does. For each heap size the learner counts how often each move
-was part of a won game, and draws its moves in proportion to the counts. An opponent of your own is a function
+was part of a won game, and draws its moves in proportion to the counts. Your own opponent is a function
 (observation, action_mask) -> action in a Python file: --opponent my_file.py:my_function.
 
 Needs: pip install -e ".[examples]". Source: system 5 of docs/experiments/five_systems.md.
@@ -37,7 +37,7 @@ class Args:
     heap: int = 21
     """Size of the heap."""
     max_take: int = 3
-    """The most objects that one move may take."""
+    """The maximum number of objects that one move may take."""
     cutoff: int | None = 1000
     """Sum of counts beyond which they are normalized; None for never."""
     seed: int = 0

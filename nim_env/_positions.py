@@ -16,11 +16,11 @@ from nim_env.encodings import Encoding
 from nim_env.policies import UniformPolicy
 from nim_env.rules import NimRules
 
-_MAX_BYTES = 120_000_000  # of what is kept for a game, about; beyond that all of it is made anew
+_MAX_BYTES = 120_000_000  # of what is kept for a game, about; when it is reached, all of it is dropped
 
 
 class Position:
-    """A position. Its arrays are shared and read-only, so an environment returns copies.
+    """A position. Its arrays are shared, so an environment returns copies.
 
     Attributes:
         heaps: The heap sizes.
@@ -36,8 +36,8 @@ class Position:
     def __init__(self, positions: Positions, heaps: tuple[int, ...]) -> None:
         self._positions, self.heaps, self.is_empty = positions, heaps, not any(heaps)
         sizes = np.array(heaps)
-        self.observation = positions.encoding.encode(sizes)
         self.is_legal = positions.rules.action_mask(sizes).tobytes()
+        self.observation = positions.encoding.encode(sizes)
         self.action_mask: NDArray[np.int8] = np.frombuffer(self.is_legal, dtype=np.int8)
         self.after = _After(positions, heaps)
 
@@ -54,11 +54,9 @@ class _After(dict[int, Position]):
         self._positions, self._heaps = positions, heaps
 
     def __missing__(self, action: int) -> Position:
-        heap, count = self._positions.rules.moves[action]
-        heaps = list(self._heaps)
-        heaps[heap] -= count
-        position = self[action] = self._positions[tuple(heaps)]
-        self._positions.used_bytes += 40  # measured, as the other numbers
+        heaps = self._positions.rules.apply_one(self._heaps, action)
+        position = self[action] = self._positions[heaps]
+        self._positions.used_bytes += 40
         return position
 
 
@@ -68,7 +66,7 @@ class Positions(dict[tuple[int, ...], Position]):
     Attributes:
         rules: The game.
         encoding: The encoding of the observations.
-        used_bytes: The memory in use, about.
+        used_bytes: The memory in use, about: the sum of measured averages.
     """
 
     def __init__(self, rules: NimRules, encoding: Encoding) -> None:
@@ -93,7 +91,9 @@ class Positions(dict[tuple[int, ...], Position]):
 
     def replies_of(self, policy: UniformPolicy) -> Replies:
         """The replies of a built-in policy, shared by all environments that it plays in."""
-        return self._replies.setdefault(policy, Replies(self, policy))
+        if policy not in self._replies:
+            self._replies[policy] = Replies(self, policy)
+        return self._replies[policy]
 
     def __reduce__(self) -> Any:
         return positions_of, (self.rules, self.encoding)  # a copied or unpickled environment shares them
@@ -108,7 +108,7 @@ class Replies(dict[Position, "array[int]"]):
 
     def __missing__(self, position: Position) -> array[int]:
         support = self._policy.support(position.heaps, position.action_mask)
-        actions = self[position] = array("i", support.nonzero()[0].astype(np.int32).tobytes())
+        actions = self[position] = array("i", support.nonzero()[0].tolist())
         self._positions.used_bytes += 200 + 4 * len(actions)
         return actions
 
@@ -120,7 +120,7 @@ _all_positions: WeakValueDictionary[tuple[NimRules, Encoding], Positions] = Weak
 
 
 def positions_of(rules: NimRules, encoding: Encoding) -> Positions:
-    """The positions of a game, shared by all its environments and freed after the last of them."""
+    """The positions of a game, shared by all its environments and freed some time after the last of them."""
     positions = _all_positions.get((rules, encoding))
     if positions is None:
         positions = _all_positions[rules, encoding] = Positions(rules, encoding)

@@ -90,9 +90,10 @@ class FunctionPolicy:
         is_legal = (chosen & (flat_masks != 0)).any(axis=-1)
         if not is_legal.all():
             first = int(is_legal.argmin())
+            shown = _shortened(flat_observations[first].tolist())
+            legal = np.flatnonzero(flat_masks[first]).tolist()
             raise InvalidPolicyOutput(
-                f"{self!r} returned action {actions[first]} at {_formatted(flat_observations[first])}; legal are "
-                f"{np.flatnonzero(flat_masks[first]).tolist()}",
+                f"{self!r} returned action {actions[first]} for observation {shown}; legal are {legal}",
                 tuple(map(int, np.unravel_index(first, leading))),
             )
         probabilities: NDArray[np.float64] = chosen.reshape(masks.shape).astype(np.float64)
@@ -171,8 +172,11 @@ class EncodedPolicy:
     def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
         if not isinstance(encoding, Encoding):
             raise TypeError(f"encoding must be an Encoding, such as env.unwrapped.encoding; got {encoding!r}")
-        if not isinstance(policy, Policy) and not callable(policy):
-            raise TypeError(f"policy must have action_probabilities or be a callable; got {policy!r}")
+        if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
+            raise TypeError(
+                "policy must have action_probabilities or be a callable (a Stable-Baselines3 model needs "
+                f"nim_env.sb3.ModelPolicy); got {policy!r}"
+            )
         space = getattr(policy, "observation_space", encoding.space)
         if space != encoding.space:
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
@@ -288,7 +292,9 @@ def _as_array(output: Any) -> NDArray[Any]:
 
 def _hint(function: Any, output: Any) -> str:
     """What to do about a function on batches that was given where a function on one position was expected."""
-    is_batched = isinstance(function, _ByPosition) and any(isinstance(each, list | np.ndarray) for each in output)
+    is_batched = isinstance(function, _ByPosition) and any(
+        isinstance(each, list | tuple | np.ndarray) for each in output
+    )
     return "; wrap a function on batches with nim_env.policies.batched" if is_batched else ""
 
 

@@ -107,7 +107,7 @@ class Dynamics(ABC):
         self.is_stochastic = config.opponent is not None or config.random_start
 
     @abstractmethod
-    def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
+    def states_of(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
         """The states with the given heaps, shape ``(n, n_heaps)``, and status, shape ``(n,)``."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class Dynamics(ABC):
             env_ids: The index of each environment, for error messages.
 
         Raises:
-            TypeError, ValueError: The opponent returned anything but a legal action, or has no opening action.
+            ValueError: The opponent returned anything but a legal action, or has no opening action.
         """
 
     @abstractmethod
@@ -176,10 +176,12 @@ class TabularDynamics(Dynamics):
         )  # saves memory in large games
         self._heaps = np.tile(rules.all_positions().astype(dtype), (2, 1))
         self._observations: NDArray[Any] | None = None  # None where they are computed
-        if config.encoding is as_encoding("heaps", rules):
+        self._observation_dtype = config.encoding.space.dtype
+        if config.encoding == as_encoding("heaps", rules):
             self._observations = self._heaps
         elif n * math.prod(config.encoding.space.shape or ()) <= _MAX_OBSERVATION_ENTRIES:
-            self._observations = config.encoding.encode(self._heaps.astype(np.int64))
+            encoded = config.encoding.encode(rules.all_positions())
+            self._observations = np.concatenate([encoded, encoded])
         self._masks = np.tile(finished_mask(rules), (2 * n, 1))
         for rows in chunks(rules, n - 1, start=1):
             self._masks[rows] = rules.action_mask(self._heaps[rows])
@@ -234,7 +236,7 @@ class TabularDynamics(Dynamics):
     def __reduce__(self) -> Any:
         return make_dynamics, (self.config,)  # a copied or unpickled environment shares the tables
 
-    def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
+    def states_of(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
         index = np.asarray(self.rules.index(heaps))
         cases = [status == AGENT_TOOK_LAST, status == OPPONENT_TOOK_LAST, status == ILLEGAL_ACTION]
         choices = [np.zeros_like(index), np.full_like(index, self._n), self._n + index]
@@ -272,8 +274,7 @@ class TabularDynamics(Dynamics):
     def observations(self, states: States) -> NDArray[Any]:
         if self._observations is None:
             return super().observations(states)
-        dtype = self.config.encoding.space.dtype
-        return self._observations.take(states, axis=0).astype(dtype, copy=False)
+        return self._observations.take(states, axis=0).astype(self._observation_dtype, copy=False)
 
     def status(self, states: States) -> NDArray[np.int64]:
         status: NDArray[np.int64] = self._status.take(states)
@@ -305,7 +306,7 @@ class DirectDynamics(Dynamics):
         if config.opponent is not None:
             self._opening_mask[list(config.opponent.openings)] = 1
 
-    def encode(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
+    def states_of(self, heaps: NDArray[np.int64], status: NDArray[np.int64]) -> States:
         return np.column_stack([heaps, status])
 
     def reset_states(self, starts: NDArray[np.int64]) -> States:
@@ -361,6 +362,8 @@ class DirectDynamics(Dynamics):
         try:
             weights = query_opponent(policy, heaps, masks) * playable
         except InvalidPolicyOutput as error:
+            if len(error.index) != 1 or error.index[0] >= len(env_ids):
+                raise  # of another policy, which the opponent queried on other positions
             env = env_ids[error.index[0]]
             raise InvalidPolicyOutput(f"environment {env}: {error}", (int(env),)) from None
         can_move = weights.any(axis=1)

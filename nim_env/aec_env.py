@@ -154,7 +154,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self.action_spaces = {player: Discrete(self._n_actions) for player in _PLAYERS}
         self.state_space = MultiDiscrete(np.append(rules.shape, 2))
         self._np_random: np.random.Generator | None = None
-        self._plies = 0
+        self._to_play = 0  # 0 or 1
         self._calls = 0  # resets and steps so far; agent_iter checks that one was made
 
     def __getattr__(self, name: str) -> Any:
@@ -210,7 +210,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         if heaps is None:
             heaps = random_heaps(self.rules, self._np_random) if self.random_start else self.rules.heaps
         self._position = self._last_position = self._positions[heaps]
-        self._is_over, self._plies = False, 0
+        self._is_over, self._to_play = False, 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
         self.rewards = dict.fromkeys(_PLAYERS, 0.0)
@@ -258,7 +258,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
                 reward = self.rules.terminal_reward
                 self._end({mover: reward, other: -reward}, winner=mover if reward > 0 else other)
         self._last_position = position
-        self._plies += 1
+        self._to_play ^= 1
         self._calls += 1
         self.agent_selection = other
         if self.render_mode == "human":
@@ -266,8 +266,8 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
     def _end(self, rewards: dict[str, float], winner: str) -> None:
         self._is_over, self._winner = True, winner
-        self.rewards = {player: rewards[player] for player in _PLAYERS}
-        self._cumulative_rewards = self.rewards.copy()
+        self.rewards = rewards
+        self._cumulative_rewards = rewards.copy()  # all rewards before were 0
         self.terminations = dict.fromkeys(_PLAYERS, True)
 
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
@@ -357,7 +357,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         """
         if self._position is None:
             raise ResetNeeded("there is no state before reset(); call reset() first")
-        return np.append(self._position.heaps, self._plies % 2)
+        return np.append(self._position.heaps, self._to_play)
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """The position in the form of ``render_mode``; a warning and None without one.
@@ -382,7 +382,6 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     def _view(self) -> View:
         assert self._position is not None
         heaps, before = self._position.heaps, self._last_position.heaps
-        to_play = self._plies % 2
-        player = _PLAYERS.index(self._winner) if self._is_over else to_play
-        moves = [Move(1 - to_play, before, heaps)] if before != heaps else []
+        player = _PLAYERS.index(self._winner) if self._is_over else self._to_play
+        moves = [Move(1 - self._to_play, before, heaps)] if before != heaps else []
         return View(heaps, self.rules.heaps, _PLAYERS, player, self._is_over, moves)

@@ -39,8 +39,8 @@ from nim_env.rules import NimRules
 class Encoding:
     """A function from positions to observations, with the space of an observation.
 
-    Encodings compare by identity, and a copy of an environment has the same one. A pickle stores the function by
-    its name, so only cloudpickle can store an environment whose function is a lambda.
+    A custom encoding is equal to itself alone, and a copy of an environment has the same one. A pickle stores the
+    function by its name, so only cloudpickle can store an environment whose function is a lambda.
 
     Args:
         space: The space of one observation, a space of arrays such as ``Box`` or ``MultiDiscrete``.
@@ -68,7 +68,8 @@ class Encoding:
             heaps: One position or a batch, shape ``(..., n_heaps)``.
 
         Returns:
-            New observations of the dtype of the space, shape ``(..., *space.shape)``.
+            New observations of the dtype of the space, shape ``(..., *space.shape)``; a NumPy number where that is
+            ``()``, as Gymnasium asks of observations from ``Discrete``.
 
         Raises:
             TypeError, ValueError: For a named encoding, as :meth:`NimRules.positions`.
@@ -76,15 +77,15 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """As calling the encoding, but without any check; the result may share the memory of ``positions``.
+        """As calling the encoding, but without a check.
 
         Args:
             positions: Positions of the game, shape ``(..., n_heaps)``.
 
         Returns:
-            Observations of the dtype of the space, shape ``(..., *space.shape)``.
+            New observations of the dtype of the space, shape ``(..., *space.shape)``.
         """
-        return np.asarray(self.function(positions), dtype=self.space.dtype)
+        return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
         return self  # a copied environment shares what is kept for each encoding
@@ -98,15 +99,15 @@ def as_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
     """The encoding that ``observation`` names or is.
 
     Args:
-        observation: A name, or an encoding, which is tried on the starting position.
+        observation: A name, or an encoding, which is tried on the full and the empty heaps.
         rules: The game.
 
     Returns:
-        The encoding; for a name always the same object.
+        The encoding.
 
     Raises:
-        ValueError: There is no encoding of that name, or the encoding returns anything but observations of its
-            space.
+        ValueError: There is no encoding of that name, or the encoding fails or returns anything but observations
+            of its space.
         TypeError: ``observation`` is neither a name nor an encoding.
     """
     if isinstance(observation, str):
@@ -115,18 +116,40 @@ def as_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
         return _named_encoding(observation, rules)
     if not isinstance(observation, Encoding):
         raise TypeError(f"observation must be one of {tuple(_ENCODINGS)} or an Encoding; got {observation!r}")
-    space = observation.space
-    for heaps in (rules.heaps, (rules.heaps,) * 2):  # a position and a batch
-        encoded = observation(heaps)
-        expected = (*np.shape(heaps)[:-1], *(space.shape or ()))
-        if encoded.shape != expected:
-            raise ValueError(
-                f"observation must return shape {expected} for heaps of shape {np.shape(heaps)}, since its space "
-                f"is {space}; got shape {encoded.shape}"
-            )
-    if (encoded := observation(rules.heaps)) not in space:
-        raise ValueError(f"observation must return elements of {space}; for heaps {rules.heaps} got {encoded!r}")
+    _try(observation, rules)
     return observation
+
+
+def _try(encoding: Encoding, rules: NimRules) -> None:
+    """Encodes two positions, each alone and both as a batch; a ValueError if that shows a mistake."""
+    space, positions = encoding.space, np.array([rules.heaps, (0,) * rules.n_heaps])
+    for heaps in (*positions, positions):
+        try:
+            output = np.asarray(encoding.function(heaps.copy()))
+        except Exception as error:
+            raise ValueError(f"observation fails for heaps {heaps.tolist()}: {error}") from error
+        expected = (*heaps.shape[:-1], *(space.shape or ()))
+        if output.shape != expected:
+            raise ValueError(
+                f"observation must return shape {expected} for heaps of shape {heaps.shape}, since its space is "
+                f"{space}; got shape {output.shape}"
+            )
+        is_number = output.dtype.kind in "biuf"
+        if not is_number or not np.allclose(output.astype(space.dtype), output, equal_nan=True):
+            raise ValueError(
+                f"observation must return numbers of dtype {space.dtype}, as its space has; for heaps "
+                f"{heaps.tolist()} got {output!r}"
+            )
+    singles = [encoding(heaps) for heaps in positions]
+    if not np.allclose(encoding(positions), singles, equal_nan=True):
+        raise ValueError(
+            f"observation must encode each position of a batch as it encodes the position alone; for heaps "
+            f"{positions.tolist()} got {encoding(positions)!r}, not {singles!r}"
+        )
+    if singles[0] not in space:
+        raise ValueError(
+            f"observation must return elements of {space}; for heaps {rules.heaps} got {singles[0]!r}"
+        )
 
 
 class _NamedEncoding(Encoding):
@@ -138,6 +161,12 @@ class _NamedEncoding(Encoding):
 
     def __call__(self, heaps: ArrayLike) -> NDArray[Any]:
         return self.encode(self.rules.positions(heaps))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _NamedEncoding) and (self.name, self.rules) == (other.name, other.rules)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.rules))
 
     def __reduce__(self) -> Any:
         return _named_encoding, (self.name, self.rules)

@@ -90,7 +90,7 @@ class _MasterySweep:
         self._always_wins[:, 0] = rules.misere, not rules.misere
 
     def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
-        """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` are ignored in lost positions."""
+        """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` are ignored in losing positions."""
         is_right = theory.winning_action_mask(self._rules, batch.heaps) != 0
         is_winning = is_right.any(axis=1)
         played = probabilities[is_winning]
@@ -123,8 +123,9 @@ def exploitability(rules: NimRules, policy: PolicyLike) -> float:
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
     unified game-theoretic approach to multiagent reinforcement learning"), with reward 1 for the winner and -1 for
     the loser, from the full heaps. The values of perfect play in both orders cancel, so it is the mean of the
-    response's values going first and going second. A deterministic policy has exploitability 0 or 1: 0 exactly for
-    champions.
+    response's values going first and going second. A policy has exploitability 0 exactly if it is a champion
+    (:class:`Mastery`), but for mistakes of a probability below 1e-16, which rounding hides from the exploitability
+    alone. A deterministic policy has exploitability 0 or 1.
 
     Args:
         rules: The game.
@@ -222,7 +223,7 @@ class ValueAccuracy:
 
     Attributes:
         won: The fraction of won positions with a value above 0; 1.0 where there are none.
-        lost: The fraction of lost positions with a value below 0; 1.0 where there are none.
+        lost: The fraction of losing positions with a value below 0; 1.0 where there are none.
         overall: The fraction of all positions. Most positions are won (94 % on seven heaps), so a constant has a
             high overall accuracy.
     """

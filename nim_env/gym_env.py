@@ -97,7 +97,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
       ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
       for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
     - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
-      episode after a seed, then the loser of the last game). Not allowed in self-play.
+      episode after a seed, then the loser of the last game). Not allowed in self-play; ignored with
+      ``random_start``.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
       empty one ("exploring starts").
     - ``observation`` = ``"heaps"``: or ``"one_hot"``, ``"bits"``, ``"unary"``, or an
@@ -151,10 +152,10 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._positions = positions_of(rules, self.encoding)
         self._find_replies()
         self._position: Position | None = None  # None before the first reset
-        self._last_positions: tuple[Position, Position]  # that the agent moved from, and that its move led to
+        self._last_positions: tuple[Position, Position]  # before and after the agent's last move
         self._is_over = False
         self._to_play = 0
-        self._agent_won = False  # the last finished game
+        self._agent_won = False  # the last finished game; in self-play whether the player who moved last won it
 
     def _find_replies(self) -> None:
         policy = None if self._opponent is None else self._opponent.policy
@@ -207,7 +208,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         heaps, first_player = self._checked_options(options)
         self._display.open()
         super().reset(seed=seed)
-        generator = self.np_random  # created here at the latest, so that copies draw the same numbers
+        generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         agent_won = self._agent_won and seed is None
         if heaps is None and self.random_start:
             heaps = random_heaps(self.rules, generator)
@@ -238,7 +239,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         position = self._position
         if position is None or self._is_over:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
-        if type(action) is not int or not 0 <= action < self._n_actions:
+        if type(action) is not int or not 0 <= action < self._n_actions:  # False in the usual case, and fast
             action = checked_action(action, self._n_actions)
         before = between = position
         reward, illegal = 0.0, not position.is_legal[action]

@@ -347,9 +347,9 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
     if n_actions != rules.n_actions:
         raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
     space = getattr(policy, "observation_space", None)  # of an agent
-    if isinstance(space, Space) and space.shape != (rules.n_heaps,):
+    if isinstance(space, Space) and not _holds_heaps(space, rules):
         raise ValueError(
-            f"{name} must observe the heap sizes, shape {(rules.n_heaps,)}, but it observes {space}; pass "
+            f"{name} must observe heap sizes such as {rules.heaps}, but it observes {space}; pass "
             "EncodedPolicy(policy, encoding) with the encoding it was trained on, env.unwrapped.encoding"
         )
     if isinstance(policy, Policy):
@@ -360,6 +360,10 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         f"{name} must be a name, an object with action_probabilities, or a callable "
         f"(observation, action_mask) -> action; got {policy!r}"
     )
+
+
+def _holds_heaps(space: Space[Any], rules: NimRules) -> bool:
+    return space.shape == (rules.n_heaps,) and space.contains(np.array(rules.heaps).astype(space.dtype))
 
 
 def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:

@@ -30,10 +30,13 @@ def masked_dict(env: AnyEnv) -> AnyEnv:
     Raises:
         TypeError: ``env`` is neither.
     """
-    if not isinstance(getattr(getattr(env, "unwrapped", None), "rules", None), NimRules) or not isinstance(
-        env, gymnasium.Env | AECEnv
+    if (
+        not isinstance(env, gymnasium.Env | AECEnv)
+        or not isinstance(getattr(env.unwrapped, "rules", None), NimRules)
+        or isinstance(env, MaskedDictAECEnv)
+        or isinstance(getattr(env, "observation_space", None), Dict)
     ):
-        raise TypeError(f"env must be a Gymnasium or PettingZoo environment of Nim; got {env!r}")
+        raise TypeError(f"env must be a Gymnasium or PettingZoo environment of Nim, not masked yet; got {env!r}")
     wrapped: Any = MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)
     checked: AnyEnv = wrapped
     return checked
@@ -81,10 +84,18 @@ class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no 
 
 
 def _masked_space(space: Space[Any], rules: NimRules) -> Dict:
-    if isinstance(space, MultiDiscrete):
-        space = Box(0.0, (space.nvec - 1).astype(np.float32), dtype=np.float32)
-    return Dict({"observations": space, "action_mask": Box(0.0, 1.0, (rules.n_actions,), np.float32)})
+    low, high = np.array(-np.inf), np.array(np.inf)
+    if isinstance(space, Box):
+        low, high = space.low, space.high
+    elif isinstance(space, MultiDiscrete):
+        low, high = space.start, space.start + space.nvec - 1
+    low, high = (np.broadcast_to(bound.astype(np.float32), space.shape or ()) for bound in (low, high))
+    observations = Box(low, high, dtype=np.float32)
+    return Dict({"observations": observations, "action_mask": Box(0.0, 1.0, (rules.n_actions,), np.float32)})
 
 
 def _masked(observation: NDArray[Any], action_mask: NDArray[np.int8]) -> dict[str, NDArray[np.float32]]:
-    return {"observations": observation.astype(np.float32), "action_mask": action_mask.astype(np.float32)}
+    return {
+        "observations": np.asarray(observation, dtype=np.float32),
+        "action_mask": action_mask.astype(np.float32),
+    }

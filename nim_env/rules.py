@@ -345,6 +345,19 @@ class NimRules:
             )
         return after
 
+    def apply_one(self, heaps: tuple[int, ...], action: int) -> tuple[int, ...]:
+        """As :meth:`apply`, for one position as plain integers: faster, and without a check.
+
+        Args:
+            heaps: The heap sizes.
+            action: A legal action.
+
+        Returns:
+            The heap sizes after it.
+        """
+        heap, count = self.moves[action]
+        return *heaps[:heap], heaps[heap] - count, *heaps[heap + 1 :]
+
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
         """Whether all heaps are empty.
 

@@ -70,7 +70,7 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
 
 
 def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
-    """The actions that leave the opponent a lost position.
+    """The actions that leave the opponent a losing position.
 
     The sources are those of :func:`is_winning`.
 

@@ -157,7 +157,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._opponent = changed
         before, self._dynamics = self._dynamics, self._make_dynamics()
         if self._states is not None:
-            self._states = self._dynamics.encode(before.heaps(self._states), before.status(self._states))
+            self._states = self._dynamics.states_of(before.heaps(self._states), before.status(self._states))
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -190,7 +190,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         drawn = self._dynamics.opponent_step(self._dynamics.reset_states(starts), generator, envs[is_drawn])
         states = drawn
         if not is_drawn.all():
-            states = self._dynamics.encode(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
+            states = self._dynamics.states_of(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
             states[is_drawn] = drawn
         self._agent_won = agent_won
         if self._states is None:
@@ -205,7 +205,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.render_mode is not None:
             starts = np.where(checked.has_heaps[:, None], checked.heaps, self._start_positions(self._states))
             self._last_positions = np.where(reset_mask[:, None], starts, self._last_positions)
-        return self._dynamics.observations(self._states), self._get_infos(self._states, reset_mask)
+        infos = self._get_infos(self._states, self._dynamics.status(self._states), reset_mask)
+        return self._dynamics.observations(self._states), infos
 
     def step(self, actions: Any) -> Step:
         """Plays an action in every environment and, unless the game is over or in self-play, the opponent's reply.
@@ -241,7 +242,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self._opponent is None:
             to_play = (to_play ^ 1) * ~self._is_over
         else:
-            agent_won = np.where(terminated, rewards > 0, agent_won)
+            agent_won = (terminated & (rewards > 0)) | (agent_won & ~terminated)  # faster than np.where
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP:
             is_autoreset = is_over
@@ -249,18 +250,15 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 infos = self._final_infos(ended, states[ended], to_play[ended])
                 states = states.copy()
                 states[ended] = self._next_episodes(ended, agent_won[ended])
+                status = self._dynamics.status(states)
                 to_play, elapsed_steps = to_play * ~is_over, elapsed_steps * ~is_over
         if self.render_mode is not None:
             self._last_positions = self._positions_of_step(after_agent, actions, states, is_autoreset)
-        self._states, self._agent_won, self._to_play, self._elapsed_steps = (
-            states,
-            agent_won,
-            to_play,
-            elapsed_steps,
-        )
+        self._states, self._agent_won = states, agent_won
+        self._to_play, self._elapsed_steps = to_play, elapsed_steps
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             self._is_over = is_over
-        infos |= self._get_infos(states, np.ones(self.num_envs, dtype=np.bool_))
+        infos |= self._get_infos(states, status, np.ones(self.num_envs, dtype=np.bool_))
         return self._dynamics.observations(states), rewards, terminated, truncated, infos
 
     def action_masks(self) -> NDArray[np.int8]:
@@ -327,8 +325,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         ]
         is_opened = given.reset_mask & ~given.has_heaps
         if is_opened.any() and not self.random_start:
-            concerned = players if len(players) == 1 else np.array(players, dtype=object)[is_opened]
-            for player in set(concerned):
+            opening = players if len(players) == 1 else np.array(players, dtype=object)[is_opened]
+            for player in set(opening):
                 check_opening(player, self._opponent, self.rules, name)
         return given._replace(first_players=players)
 
@@ -386,11 +384,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         heaps = self._dynamics.heaps(states)
         return heaps if self.random_start else np.broadcast_to(np.array(self.rules.heaps), heaps.shape)
 
-    def _get_infos(self, states: States, is_new: NDArray[np.bool_]) -> dict[str, Any]:
+    def _get_infos(self, states: States, status: NDArray[np.int64], is_new: NDArray[np.bool_]) -> dict[str, Any]:
         infos = {
             "action_mask": self._dynamics.masks(states),
             "_action_mask": is_new.copy(),
-            "illegal_action": self._dynamics.status(states) == ILLEGAL_ACTION,
+            "illegal_action": status == ILLEGAL_ACTION,
             "_illegal_action": is_new.copy(),
         }
         if self._opponent is None:

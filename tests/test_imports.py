@@ -15,14 +15,27 @@ import nim_env
 
 NIM_ENV, AGENTS = Path(nim_env.__file__).parent, Path(agents.__file__).parent
 FILES = sorted([*NIM_ENV.rglob("*.py"), *AGENTS.rglob("*.py")])
-LAYERS = [
+LAYERS = [  # each module imports from those before it only
     "rules",
     "theory",
     "_chunks",
+    "encodings",
+    "_queries",
     "policies",
     "solver",
     "evaluation",
-]  # each imports from those before it only
+    "rendering",
+    "_arguments",
+    "_positions",
+    "gym_env",
+    "aec_env",
+    "_vector_arguments",
+    "_vector_dynamics",
+    "vector_env",
+    "rllib",
+    "_sb3_vec_env",
+    "sb3",
+]
 EVERY_FILE = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 
 
@@ -114,10 +127,14 @@ def test_agents_import_without_circles():
     assert {"tables", "agent"} <= graph["tabular_agent"]
 
 
+def test_every_module_has_a_layer():
+    assert {file.stem for file in NIM_ENV.glob("*.py")} == {"__init__", *LAYERS}
+
+
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        ("nim_env", "agents nim_env.sb3"),
+        ("nim_env", "agents nim_env.sb3 nim_env._sb3_vec_env"),
         ("agents", "nim_env"),
         (
             "nim_env, agents",
@@ -134,7 +151,13 @@ def test_importing_is_light(modules, unwanted):
 def test_everything_public_is_there_after_the_import():
     modules = [file.stem for file in NIM_ENV.glob("*.py") if not file.stem.startswith("_") and file.stem != "sb3"]
     assert set(modules) <= set(nim_env.__all__)
-    names = [*nim_env.__all__, "wrappers.one_hot", "policies.batched", "policies.tabulate", "evaluation.report"]
+    names = [
+        *nim_env.__all__,
+        "encodings.as_encoding",
+        "rllib.masked_dict",
+        "policies.batched",
+        "evaluation.report",
+    ]
     code = "import nim_env; " + "; ".join(f"nim_env.{name}" for name in names)
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -77,7 +77,7 @@ const nameOf = (heap) => String.fromCharCode(65 + heap);
 const opponentName = () => form.opponent.querySelector(`[value="${CSS.escape(state.settings.opponent)}"]`).text;
 const hasMoved = () => state.moves.some((move) => move.player === "you");
 
-/** The heap sizes after so many moves. */
+/** The heap sizes after this many moves. */
 function heapsAfter(ply) {
   const left = [...state.heaps];
   for (const { heap, count } of state.moves.slice(0, ply)) left[heap] -= count;
@@ -155,7 +155,7 @@ function drawLegend() {
   $("at-end").hidden = !state.winner;
 }
 
-/** Draws the heaps after so many moves; the hints belong to the last position. */
+/** Draws the heaps after this many moves; the hints belong to the last position. */
 function drawBoard(ply) {
   const focused = document.activeElement.closest(".heap");
   const focusedHeap = focused && [...board.children].indexOf(focused);

@@ -59,7 +59,7 @@ class Soak:
 
 
 def soak(plies):
-    """Runs for about so many plies; returns them and the growth of memory after the first tenth, in bytes."""
+    """Runs for about this many plies; returns them and the growth of memory after the first tenth, in bytes."""
     played, soaked, before = 0, Soak(), None
     while played < plies:
         played += soaked.run()

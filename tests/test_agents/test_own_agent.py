@@ -1,4 +1,4 @@
-"""Agents of one's own, written from the documentation alone, and the errors for likely mistakes."""
+"""Custom agents, written from the documentation alone, and the errors for likely mistakes."""
 
 import re
 from pathlib import Path

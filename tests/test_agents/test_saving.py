@@ -202,6 +202,26 @@ CRAFTED = {
         {"observation_space": {"kind": "Dict", "spaces": {str(number): TWO for number in range(100_000)}}},
         {},
     ),
+    "a box of 300 million components that says it has parts": (
+        {"observation_space": {**BOX_ABOUT, "low": "0.0", "high": "1.0", "shape": [300_000_000], "spaces": []}},
+        {},
+    ),
+    "300 million bits that say they have parts": (
+        {"observation_space": {"kind": "MultiBinary", "n": 300_000_000, "spaces": {}}},
+        {},
+    ),
+    "a negative size that hides a large one": (
+        {
+            "observation_space": {
+                "kind": "Tuple",
+                "spaces": [
+                    {**BOX_ABOUT, "low": "0.0", "high": "1.0", "shape": [number]}
+                    for number in (300_000_000, -300_000_000)
+                ],
+            }
+        },
+        {},
+    ),
     "a billion actions": (
         {"action_space": {"kind": "Discrete", "n": 2**30, "start": 0}},
         {"keys.npy": member((0, 0), "|u1"), "values.npy": member((0, 2**30))},

@@ -51,7 +51,7 @@ def test_bare_loops_learn_what_the_systems_learn():
         return max(legal, key=lambda action: values.get((position, rules.moves[action]), 0.0))
 
     assert evaluation.mastery(rules, best).expert > 0.97
-    assert np.mean(bare_win_counting(30_000)[20_000:]) < 0.10  # as system 5 after so many games
+    assert np.mean(bare_win_counting(30_000)[20_000:]) < 0.10  # as system 5 after this many games
 
 
 @pytest.mark.parametrize("option", [{"rounds": 0}, {"seconds": 0.0}, {"seconds": float("nan")}])

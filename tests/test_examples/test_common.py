@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import agents
-from nim_env import ExpertPolicy, NimRules, RandomPolicy, TakePolicy, policies
+from nim_env import EncodedPolicy, ExpertPolicy, NimRules, RandomPolicy, TakePolicy, policies
 from nim_env.aec_env import env as make_env
 from nim_env.gym_env import NimEnv
 
@@ -232,6 +232,15 @@ def agent():
     agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
     agents.train(agent, env, 100, seed=0)
     return agent
+
+
+def test_a_saved_agent_of_an_encoding(tmp_path):
+    env = NimEnv(RULES.heaps, opponent=None, observation="bits")
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+    agents.train(agent, env, 100, seed=0)
+    agent.save(tmp_path / "agent.npz")
+    expected = probabilities(EncodedPolicy(agent, env.encoding))
+    np.testing.assert_array_equal(probabilities(load_player("agent.npz", RULES)), expected)
 
 
 def test_a_saved_agent(agent, tmp_path):

@@ -112,7 +112,7 @@ def test_the_heat_map_ranks_by_the_mean_over_both_orders():
         ({"enter": ("grandmaster",)}, ["grandmaster"]),
         ({"enter": ("nowhere.py:f",)}, ["nowhere.py"]),
         ({"enter": ("broken.agent",)}, ["broken.agent"]),
-        ({"enter": ("bad.py:bad",)}, ["action", "heaps"]),
+        ({"enter": ("bad.py:bad",)}, ["action", "observation"]),
         ({"picture": Path("p.txt")}, ["--picture", "p.txt"]),
         ({"tournament_picture": Path("broken.agent/p.png")}, ["--tournament-picture", "broken.agent"]),
     ],

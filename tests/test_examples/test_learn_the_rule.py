@@ -54,7 +54,7 @@ def test_flags_tell_the_lowest_digits_apart():
 
 
 class PerfectValues(nn.Module):
-    """1 for won positions and -1 for lost positions."""
+    """1 for won positions and -1 for losing positions."""
 
     def __init__(self, misere):
         super().__init__()
@@ -377,7 +377,7 @@ def test_a_trained_network_is_proven(trained, capsys, tmp_path):
     # and the values of positions of boards that are much larger than those of training have the right sign
     for n_heaps, size in ((30, 1000), (2, 2**40), (100, 3)):
         heaps = generator.integers(1, size, size=(200, n_heaps))
-        heaps[:100, 0] = np.bitwise_xor.reduce(heaps[:100, 1:], axis=1)  # lost positions
+        heaps[:100, 0] = np.bitwise_xor.reduce(heaps[:100, 1:], axis=1)  # losing positions
         is_won = np.bitwise_xor.reduce(heaps, axis=1) != 0
         np.testing.assert_array_equal(predict(network, heaps) > 0, is_won)
 
@@ -390,7 +390,7 @@ def test_a_network_that_errs_is_not_proven(trained, capsys, tmp_path):
     positions = rules.all_positions()[1:]
     is_won = theory.is_winning(rules, positions)
     largest_lost = np.arctanh(predict(perturbed, positions[~is_won]).astype(float)).max()
-    with torch.no_grad():  # one weight, by just so much that some lost positions get a positive value
+    with torch.no_grad():  # one weight, by just so much that some losing positions get a positive value
         perturbed.value_layers[2].bias += 0.01 - largest_lost
     errs = (predict(perturbed, positions) > 0) != is_won
     assert 0 < errs.sum() < len(positions) / 2

@@ -140,7 +140,7 @@ def test_hints_are_the_values_and_the_theory():
         heaps = game.positions[-1]
         check()
         game.move(*game.rules.legal_moves(heaps)[0])
-    check()  # at the end, of the person's last turn
+    check()  # at the end, of the human's last turn
 
 
 def test_moves_are_rated_and_policies_show_probabilities():

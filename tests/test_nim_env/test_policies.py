@@ -15,9 +15,12 @@ from strategies import rules as any_rules
 from table_policies import random_table
 
 from nim_env import (
+    EncodedPolicy,
     ExpertPolicy,
     MixturePolicy,
+    NimEnv,
     NimRules,
+    NimVectorEnv,
     RandomPolicy,
     TabularPolicy,
     TakePolicy,
@@ -25,7 +28,16 @@ from nim_env import (
     policies,
     theory,
 )
-from nim_env.policies import InvalidPolicyOutput, as_policy, batched, query_policy, tabulate, uniform_sample
+from nim_env.encodings import as_encoding
+from nim_env.policies import (
+    InvalidPolicyOutput,
+    as_policy,
+    batched,
+    query_opponent,
+    query_policy,
+    tabulate,
+    uniform_sample,
+)
 
 SIMPLE = NimRules(**SIMPLE)
 
@@ -160,19 +172,18 @@ def test_callables_on_one_position_and_on_batches():
 
 def test_a_function_that_returns_a_bad_action_is_named():
     for answer in (1.0, None, "x", True, 2, -1, 3):
-        error = InvalidPolicyOutput if type(answer) is int else TypeError
-        one_position = as_policy(lambda *_, answer=answer: answer, SIMPLE, "opponent")
-        for name, policy in (("opponent", one_position), ("policy", batched(lambda *_, answer=answer: [answer]))):
-            with pytest.raises(error, match=f"{name}.*{answer}"):
+        one_position = as_policy(lambda *_, answer=answer: answer, SIMPLE)
+        for policy in (one_position, batched(lambda *_, answer=answer: [answer])):
+            with pytest.raises(InvalidPolicyOutput, match=f"lambda.*{answer}"):
                 policy.action_probabilities(np.array([2]), np.array([1, 1, 0]))
 
 
 def test_a_batch_needs_one_action_for_each_position():
     for answer in (0, [0], [[0]] * 21, [0] * 20):
-        with pytest.raises(InvalidPolicyOutput, match=r"policy.*\(21,\)"):
+        with pytest.raises(InvalidPolicyOutput, match=r"lambda.*\(21,\)"):
             batched(lambda *_, answer=answer: answer).action_probabilities(*unfinished(SIMPLE))
     for answer in ([0] * 21, np.zeros(21, int), (0, None)):  # a function on batches that is passed as it is
-        with pytest.raises(TypeError, match=r"policy.*0.*batched"):
+        with pytest.raises(InvalidPolicyOutput, match=r"lambda.*0.*batched"):
             as_policy(lambda *_, answer=answer: answer, SIMPLE).action_probabilities(*unfinished(SIMPLE))
 
 
@@ -272,7 +283,7 @@ def test_a_member_cannot_spoil_a_mixture():
     """A row of the wrong shape is not broadcast, and arrays that a member changes are its own."""
     rules = NimRules((2, 2))
     positions, mask = unfinished(rules)
-    with pytest.raises(InvalidPolicyOutput, match=r"policy.*\(8, 4\).*\(4,\)"):
+    with pytest.raises(InvalidPolicyOutput, match=r"Returns.*\(8, 4\).*\(4,\)"):
         MixturePolicy(rules, ["random", Returns(mask[-1] / 4)]).action_probabilities(positions, mask)
 
     class Vandal:
@@ -291,25 +302,26 @@ def test_a_member_cannot_spoil_a_mixture():
 
 
 @pytest.mark.parametrize(
-    ("output", "error", "message"),
+    ("output", "message"),
     [
-        ([1.5, -0.5, 0], InvalidPolicyOutput, r"\[2\].*1\.5 -0\.5"),
-        ([float("nan"), 1, 0], InvalidPolicyOutput, "nan"),
-        ([float("inf"), 0, 0], InvalidPolicyOutput, "inf"),
-        ([1 - 1e-7, 1e-7, 1e-6], InvalidPolicyOutput, r"illegal.*\[2\]"),
-        ([0.5, 0.5 + 1.2e-5, 0], InvalidPolicyOutput, "sum"),
-        ([0.5, 0.5 - 1.2e-5, 0], InvalidPolicyOutput, "sum"),
-        ([1, 0], InvalidPolicyOutput, r"\(3,\).*\(2,\).*\[2\]"),
-        ([[0.5], [0.5, 0]], TypeError, r"\[\[0.5\], \[0.5, 0\]\]"),
-        (["a", "b", "c"], TypeError, "'a'"),
-        (None, TypeError, "None"),
+        ([1.5, -0.5, 0], r"\[2\].*1\.5 -0\.5"),
+        ([float("nan"), 1, 0], "nan"),
+        ([float("inf"), 0, 0], "inf"),
+        ([1 - 1e-7, 1e-7, 1e-6], r"illegal.*\[2\]"),
+        ([0.5, 0.5 + 1.2e-5, 0], "sum"),
+        ([0.5, 0.5 - 1.2e-5, 0], "sum"),
+        ([1, 0], r"\(3,\).*\(2,\).*\[2\]"),
+        ([[0.5], [0.5, 0]], r"\[\[0.5\], \[0.5, 0\]\]"),
+        (["a", "b", "c"], "'a'"),
+        (None, "None"),
     ],
 )
-def test_other_outputs_are_refused(output, error, message):
+def test_other_outputs_are_refused(output, message):
     position = np.array([2]), np.array([1, 1, 0], np.int8)
-    with pytest.raises(error, match=f"opponent.*{message}") as caught:
-        query_policy(Returns(output), *position, "opponent")
-    assert getattr(caught.value, "index", ()) == ()
+    for query, name in ((query_policy, "Returns"), (query_opponent, "opponent: .*Returns")):
+        with pytest.raises(InvalidPolicyOutput, match=f"{name}.*{message}") as caught:
+            query(Returns(output), *position)
+        assert caught.value.index == ()
     for accepted in ([1, 0, 0], np.array([False, True, False]), np.array([0.5 + 4e-6, 0.5 + 4e-6, 0], np.float32)):
         found = query_policy(Returns(accepted), *position)
         assert found.dtype == np.float64
@@ -331,7 +343,7 @@ def test_the_first_invalid_row_is_named(rows):
         assert caught.value.index == rows[0]
 
 
-@pytest.mark.parametrize("error", [RuntimeError, ValueError, TypeError, IndexError])
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, TypeError, IndexError, ZeroDivisionError])
 def test_exceptions_of_a_policy_propagate_unchanged(error):
     failure = error("mine")
 
@@ -343,17 +355,49 @@ def test_exceptions_of_a_policy_propagate_unchanged(error):
 
     rules = NimRules((1, 2))
     functions = tabulate, evaluation.mastery, evaluation.exploitability, evaluation.report
-    for policy in (fail, batched(fail), Failing(), MixturePolicy(rules, ["random", fail])):
+    encoded = EncodedPolicy(fail, as_encoding("bits", rules))
+    for policy in (fail, batched(fail), Failing(), encoded, MixturePolicy(rules, ["random", fail])):
         for call in (
             *functions,
             lambda rules, policy: as_policy(policy, rules).action_probabilities((1, 2), (1, 1, 1)),
             lambda rules, policy: evaluation.win_probability(rules, "random", policy),
             lambda rules, policy: evaluation.play_match(rules, policy, "random", 3, seed=0),
+            step_against,
+            step_batch_against,
         ):
             with pytest.raises(error) as caught:
                 call(rules, policy)
             assert caught.value is failure
             assert failure.__cause__ is None
+
+
+def step_against(rules, opponent):
+    env = NimEnv(rules.heaps, opponent=opponent, first_player="agent")
+    env.reset()
+    env.step(0)
+
+
+def step_batch_against(rules, opponent):
+    env = NimVectorEnv(3, rules.heaps, opponent=opponent, first_player="agent")
+    env.reset()
+    env.step([0, 0, 0])
+
+
+def test_the_output_of_a_policy_that_an_opponent_queries():
+    """The error of the inner query arrives, whatever batch it was about."""
+
+    def looks_ahead(observation, action_mask):
+        shapes = (9, *observation.shape), (9, *action_mask.shape)
+        return query_policy(Returns(None), np.broadcast_to(observation, shapes[0]), np.ones(shapes[1]))[8].argmax()
+
+    def repeats(observation, action_mask):
+        return query_policy(Returns(action_mask * 0.0), observation, action_mask).argmax()
+
+    rules = NimRules((1, 2))
+    for opponent, message in ((looks_ahead, r"opponent: .*\(9, 3\)"), (repeats, "opponent: .*sum")):
+        for step in (step_against, step_batch_against):
+            with pytest.raises(InvalidPolicyOutput, match=message):
+                step(rules, opponent)
 
 
 # --- Sampling -------------------------------------------------------------------------------------

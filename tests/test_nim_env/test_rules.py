@@ -12,15 +12,14 @@ from hypothesis import strategies as st
 from strategies import few_examples
 from strategies import rules as any_rules
 
-import nim_env.policies
 import nim_env.rules
-from nim_env import NimRules
+from nim_env import NimRules, _queries
 
 HUGE = NimRules((2**62, 2**62, 5), max_take=3)
 
 
 def test_the_examples_in_the_docstrings():
-    for module in (nim_env.rules, nim_env.policies):
+    for module in (nim_env.rules, _queries):
         results = doctest.testmod(module)
         assert results.attempted > results.failed == 0
 
@@ -45,6 +44,8 @@ def test_masks_and_transitions_are_the_rules(rules, data):
     rows, actions, after = map(np.array, zip(*expected, strict=True))
     np.testing.assert_array_equal(np.argwhere(mask), np.stack([rows, actions], axis=1))
     np.testing.assert_array_equal(rules.apply(positions[rows], actions), after)
+    played = zip(positions[rows].tolist(), actions.tolist(), strict=True)
+    assert [rules.apply_one(tuple(heaps), action) for heaps, action in played] == [*map(tuple, after)]
     np.testing.assert_array_equal(rules.index(after), rows - np.array(rules.offsets)[actions])
     assert rules.is_over(positions).tolist() == [not any(heaps) for heaps in positions.tolist()]
     row, action = data.draw(st.sampled_from(np.argwhere(mask == 0).tolist()))

@@ -26,15 +26,16 @@ from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
-from nim_env import NimRules, evaluation, wrappers  # noqa: E402
+from nim_env import NimRules, evaluation  # noqa: E402
+from nim_env.encodings import as_encoding  # noqa: E402
 from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
 from nim_env.sb3 import EvaluationCallback, ModelPolicy, NimVecEnv, SelfPlayCallback  # noqa: E402
 
 torch.set_num_threads(1)  # other tests run at the same time
 
 
-def make(num_envs=5, wrap=lambda envs: envs, **arguments):
-    return NimVecEnv(wrap(gym.make_vec("Nim-v0", num_envs=num_envs, autoreset_mode="SameStep", **arguments)))
+def make(num_envs=5, **arguments):
+    return NimVecEnv(gym.make_vec("Nim-v0", num_envs=num_envs, autoreset_mode="SameStep", **arguments))
 
 
 def last_legal(observation, action_mask):  # noqa: ARG001
@@ -101,11 +102,7 @@ DETERMINISTIC = {
     "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # or ended in that step
     "truncated": {"opponent": first_legal, "first_player": "loser", **SIMPLE, "max_episode_steps": 3},
 }
-ENCODINGS = {
-    "raw": lambda env: env,
-    "one-hot": wrappers.one_hot,
-    "masked-dict": lambda env: wrappers.masked_dict(wrappers.bits(env)),
-}
+EVERY_ENCODING = pytest.mark.parametrize("encoding", ["heaps", "one_hot", "bits"])
 
 
 def typed(value):
@@ -116,12 +113,12 @@ def typed(value):
     return (value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else (type(value), value)
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@EVERY_ENCODING
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_equal_to_dummy_vec_env(name, encoding):
-    number, arguments, wrap = 6, DETERMINISTIC[name], ENCODINGS[encoding]
-    ours = make(number, wrap, **arguments)
-    theirs = DummyVecEnv([lambda: wrap(gym.make("Nim-v0", **arguments))] * number)
+    number, arguments = 6, {**DETERMINISTIC[name], "observation": encoding}
+    ours = make(number, **arguments)
+    theirs = DummyVecEnv([lambda: gym.make("Nim-v0", **arguments)] * number)
     for attribute in ("observation_space", "action_space", "num_envs", "render_mode"):
         assert getattr(ours, attribute) == getattr(theirs, attribute)
     generator, episodes, n_truncated = np.random.default_rng(0), 0, 0
@@ -140,6 +137,21 @@ def test_equal_to_dummy_vec_env(name, encoding):
         n_truncated += sum(info["TimeLimit.truncated"] for info in results[0][3])
     assert episodes > 40
     assert (n_truncated > 20) == ("max_episode_steps" in arguments)
+
+
+def test_wrapped_vector_environment():
+    envs = gym.make_vec("Nim-v0", 3, heaps=(1, 1), opponent=None, autoreset_mode="SameStep", observation="bits")
+    env = NimVecEnv(gym.wrappers.vector.TransformReward(envs, lambda reward: 10 * reward))
+    env.reset()
+    env.step(np.array([0, 0, 1]))
+    observations, rewards, dones, infos = env.step(np.array([1, 0, 0]))
+    assert rewards.tolist() == [-10, -10, -10]
+    assert dones.all()
+    assert observations.tolist() == [[1, 1]] * 3
+    assert [info["terminal_observation"].tolist() for info in infos] == [[0, 0], [0, 1], [0, 0]]
+    assert [info["illegal_action"] for info in infos] == [False, True, False]
+    assert env.get_attr("encoding") == [envs.unwrapped.encoding] * 3
+    assert is_masking_supported(env)
 
 
 def test_results_do_not_change_later():
@@ -187,14 +199,14 @@ def test_set_options():
 
 
 def test_methods_and_attributes():
-    env = make(4, wrappers.bits, opponent=None, render_mode="ansi")
+    env = make(4, observation="bits", opponent=None, render_mode="ansi")
     env.reset()
     env.step(np.array([0, 1, 2, 3]))
     masks = get_action_masks(env)
     for indices, rows in (([3, 1], [3, 1]), (2, [2]), (-1, [3]), (None, [0, 1, 2, 3])):
         np.testing.assert_array_equal(env.env_method("action_masks", indices=indices), masks[rows])
         assert env.get_attr("rules", indices=indices) == [NimRules()] * len(rows)
-    np.testing.assert_array_equal(env.get_attr("encode")[1]((1, 0, 0, 1)), [1, 0, 0, 0, 0, 0, 1, 0, 0])
+    np.testing.assert_array_equal(env.get_attr("encoding")[1]((1, 0, 0, 1)), [1, 0, 0, 0, 0, 0, 1, 0, 0])
     assert env.env_is_wrapped(Monitor, indices=0) == [False]
     assert is_masking_supported(env)
     env.set_attr("note", "here")
@@ -299,22 +311,25 @@ ALGORITHMS = {
     MaskablePPO: {"n_steps": 16, "batch_size": 16, "n_epochs": 2, "learning_rate": 0.05},
 }
 ENVIRONMENTS = {
-    "gym": lambda wrap: wrap(gym.make("Nim-v0", heaps=RULES.heaps)),
-    "DummyVecEnv": lambda wrap: DummyVecEnv([lambda: wrap(gym.make("Nim-v0", heaps=RULES.heaps))] * 2),
-    "NimVecEnv": lambda wrap: VecMonitor(make(2, wrap, heaps=RULES.heaps)),
+    "gym": lambda **arguments: gym.make("Nim-v0", **arguments),
+    "DummyVecEnv": lambda **arguments: DummyVecEnv([lambda: gym.make("Nim-v0", **arguments)] * 2),
+    "NimVecEnv": lambda **arguments: VecMonitor(make(2, **arguments)),
 }
 EVERY_ALGORITHM = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda algorithm: algorithm.__name__)
 
 
-def make_model(algorithm, env, **arguments):
-    policy = "MultiInputPolicy" if hasattr(env.observation_space, "spaces") else "MlpPolicy"
-    return algorithm(policy, env, **SMALL, **{**ALGORITHMS[algorithm], **arguments})
+def make_small(observation="bits", environment="gym", **arguments):
+    """An environment of the small game."""
+    return ENVIRONMENTS[environment](observation=observation, **{"heaps": RULES.heaps, **arguments})
+
+
+def make_model(algorithm, env):
+    return algorithm("MlpPolicy", env, **SMALL, **ALGORITHMS[algorithm])
 
 
 def own_probabilities(model, encoding):
     """The model's own probabilities or Q-values and its values, in all positions, through Stable-Baselines3."""
-    encoded = getattr(ENCODINGS[encoding](gym.make("Nim-v0", heaps=RULES.heaps)), "encode", np.asarray)(POSITIONS)
-    observations = model.policy.obs_to_tensor(encoded)[0]
+    observations = model.policy.obs_to_tensor(as_encoding(encoding, RULES)(POSITIONS))[0]
     with torch.no_grad():
         if isinstance(model, DQN):
             q_values = np.where(MASKS, model.q_net(observations).numpy(), -np.inf)
@@ -327,10 +342,10 @@ def own_probabilities(model, encoding):
 
 
 @EVERY_ALGORITHM
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@EVERY_ENCODING
 def test_models_are_players(algorithm, encoding):
-    for environment in ENVIRONMENTS.values():
-        check_player(algorithm, encoding, environment(ENCODINGS[encoding]))
+    for environment in ENVIRONMENTS:
+        check_player(algorithm, encoding, make_small(encoding, environment))
 
 
 def check_player(algorithm, encoding, env):
@@ -353,7 +368,7 @@ def check_player(algorithm, encoding, env):
 
 @EVERY_ALGORITHM
 def test_models_are_opponents(algorithm):
-    spaces = wrappers.bits(gym.make("Nim-v0", heaps=RULES.heaps))
+    spaces = make_small()
     policy = ModelPolicy(make_model(algorithm, spaces), spaces)
     envs = gym.make_vec("Nim-v0", 400, heaps=RULES.heaps, opponent=policy, first_player="agent")
     envs.reset(seed=0)
@@ -370,7 +385,7 @@ def test_models_are_opponents(algorithm):
 @EVERY_ALGORITHM
 @pytest.mark.parametrize("heaps", [RULES.heaps, (9,) * 6], ids=["table", "network"])
 def test_snapshots_do_not_change(algorithm, heaps):
-    env = wrappers.bits(gym.make("Nim-v0", heaps=heaps))
+    env = make_small(heaps=heaps)
     model = make_model(algorithm, env)
     policy = ModelPolicy(model, env)
     snapshot = policy.snapshot()
@@ -387,13 +402,13 @@ def test_snapshots_do_not_change(algorithm, heaps):
 
 
 def test_wrong_models_and_environments():
-    env = wrappers.bits(gym.make("Nim-v0"))
+    env = make_small()
     model = make_model(PPO, env)
     for wrong, error in (
-        (gym.make("Nim-v0"), ValueError),  # not encoded
-        (wrappers.unary(gym.make("Nim-v0")), ValueError),
-        (wrappers.bits(gym.make("Nim-v0", heaps=(1, 3, 5, 7, 1))), ValueError),
-        (wrappers.bits(gym.make("Nim-v0", max_take=2)), ValueError),
+        (make_small("heaps"), ValueError),
+        (make_small("unary"), ValueError),
+        (make_small(heaps=(1, 2, 3, 1)), ValueError),
+        (make_small(max_take=2), ValueError),
         (gym.make("CartPole-v1"), TypeError),
         (make_vec_env("CartPole-v1"), TypeError),
         (None, TypeError),
@@ -403,7 +418,7 @@ def test_wrong_models_and_environments():
     for wrong in (None, model.policy, RecurrentPPO("MlpLstmPolicy", env, device="cpu")):
         with pytest.raises(TypeError, match="model"):
             ModelPolicy(wrong, env)
-    normalized = VecNormalize(ENVIRONMENTS["NimVecEnv"](wrappers.one_hot))
+    normalized = VecNormalize(make_small("one_hot", "NimVecEnv"))
     with pytest.raises(ValueError, match="norm_obs=False"):
         ModelPolicy(make_model(PPO, normalized), normalized)
 
@@ -428,7 +443,7 @@ def test_evaluations_are_those_of_the_report(algorithm):
 
 
 def check_evaluations(algorithm, deterministic):
-    env = ENVIRONMENTS["NimVecEnv"](wrappers.one_hot)
+    env = make_small("one_hot", "NimVecEnv")
     model, recorder = make_model(algorithm, env), Recorder()
     model.set_logger(Logger(None, [recorder]))
 
@@ -452,7 +467,7 @@ def check_evaluations(algorithm, deterministic):
 
 
 def test_evaluation_of_single_environments():
-    env = wrappers.bits(gym.make("Nim-v0", heaps=RULES.heaps))
+    env = make_small()
     callback = EvaluationCallback(32)
     make_model(PPO, env).learn(70, callback=callback)  # it ends with the rollout, at 80
     assert [row["timesteps"] for row in callback.evaluations] == [0, 32, 64, 80]
@@ -461,7 +476,7 @@ def test_evaluation_of_single_environments():
 
 
 def test_evaluations_under_two_names(capsys):
-    env = ENVIRONMENTS["NimVecEnv"](wrappers.one_hot)
+    env = make_small("one_hot", "NimVecEnv")
     model, recorder = make_model(MaskablePPO, env), Recorder()
     model.set_logger(Logger(None, [recorder]))
     sampled = EvaluationCallback(32, deterministic=False, name="sampled")
@@ -482,7 +497,7 @@ def pool_probabilities(pool):
 
 @pytest.mark.parametrize("environment", ENVIRONMENTS)
 def test_pool_of_snapshots(environment):
-    env = ENVIRONMENTS[environment](wrappers.bits)
+    env = make_small("bits", environment)
     model = make_model(MaskablePPO, env)
     rollout = 16 * model.get_env().num_envs
     first = ModelPolicy(model, env).snapshot()
@@ -500,7 +515,7 @@ def test_pool_of_snapshots(environment):
 
 
 def test_checkpoints_hold_the_pool(tmp_path):
-    env = ENVIRONMENTS["NimVecEnv"](wrappers.one_hot)
+    env = make_small("one_hot", "NimVecEnv")
     model, callback = make_model(MaskablePPO, env), SelfPlayCallback(1, pool_size=3)
     model.learn(96, callback=[callback, CheckpointCallback(32, str(tmp_path))])
     checkpoint = tmp_path / "rl_model_64_steps"
@@ -517,10 +532,10 @@ def test_wrong_self_play():
     for arguments, message in (((0,), "snapshot_interval.*0"), ((1, 0), "pool_size.*0")):
         with pytest.raises(ValueError, match=message):
             SelfPlayCallback(*arguments)
-    env = make(2, wrappers.bits, heaps=RULES.heaps, opponent=None)
+    env = make_small("bits", "NimVecEnv", opponent=None)
     with pytest.raises(ValueError, match="opponent=None"):
         make_model(MaskablePPO, env).learn(32, callback=SelfPlayCallback(1))
-    env = ENVIRONMENTS["NimVecEnv"](wrappers.bits)
+    env = make_small("bits", "NimVecEnv")
     model = make_model(MaskablePPO, env)
     model.opponent_pool = MixturePolicy(NimRules((1, 2, 3), misere=False), ["expert"])
     with pytest.raises(ValueError, match="misère"):
