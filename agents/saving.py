@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 
 from agents import _agent_file
+from agents._array_file import ArrayHeader
 from agents.agent import Agent
+
+__all__ = ["ArrayHeader", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> Agent:
