@@ -54,7 +54,7 @@ def load(path: str | os.PathLike[str], classes: Mapping[str, type[Any]]) -> Any:
             raise ValueError(
                 f"{file_name} holds a {_line(repr(kind))} in format {_line(version)}; "
                 f"known are {sorted(classes)} in formats 1 and {FORMAT} "
-                f"(a class of your own is known once the module that defines it is imported)"
+                f"(your own class is known once the module that defines it is imported)"
             )
         try:
             agent = _new_agent(classes[kind], about)
@@ -126,10 +126,10 @@ def _argument(agent: Any, name: str) -> Any:
 
 def _checked_array(agent: Any, name: Any, array: Any) -> NDArray[Any]:
     checked, longest = np.asarray(array), _array_file.MAX_NAME_LENGTH
-    is_name = isinstance(name, str) and len(name) <= longest and name != "about"
+    is_name = isinstance(name, str) and name.isprintable() and len(name) <= longest and name != "about"
     if not is_name or not _array_file.is_plain(checked.dtype):
         raise TypeError(
-            f"{type(agent).__name__}.state_dict must hold arrays of numbers or text under names of at most "
+            f"{type(agent).__name__}.state_dict must hold arrays of numbers or text under printable names of at most "
             f"{longest} characters, none of them 'about'; got {name!r}: {array!r}"
         )
     return checked

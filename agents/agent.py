@@ -167,7 +167,7 @@ class Agent(ABC):
         """Called by :func:`agents.train` after each episode, see :attr:`episodic`.
 
         An agent that is not episodic gets one call for each episode (in self-play for each game) that has
-        terminated or been truncated; in a vector environment the other environments are amid theirs.
+        terminated or been truncated; in a vector environment the episodes of the others go on.
         """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
