@@ -129,7 +129,7 @@ def _checked_array(agent: Any, name: Any, array: Any) -> NDArray[Any]:
     is_name = isinstance(name, str) and name.isprintable() and len(name) <= longest and name != "about"
     if not is_name or not _array_file.is_plain(checked.dtype):
         raise TypeError(
-            f"{type(agent).__name__}.state_dict must hold arrays of numbers or text under printable names of at most "
-            f"{longest} characters, none of them 'about'; got {name!r}: {array!r}"
+            f"{type(agent).__name__}.state_dict must hold arrays of numbers or text under printable names of at "
+            f"most {longest} characters, none of them 'about'; got {name!r}: {array!r}"
         )
     return checked
