@@ -408,7 +408,7 @@ def test_keys_that_repeat_are_refused(tmp_path):
     assert "keys must be different" in refused(path)
 
 
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes and devices have names on POSIX systems only")
+@pytest.mark.posix
 def test_only_regular_files_are_loaded_and_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("pipe")
@@ -424,7 +424,7 @@ def test_only_regular_files_are_loaded_and_replaced(tmp_path):
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
 
 
-@pytest.mark.skipif(os.name == "nt", reason="not every user of Windows may make symbolic links")
+@pytest.mark.posix
 def test_a_save_through_links_replaces_their_target(tmp_path):
     folder = tmp_path / "folder"
     folder.mkdir()

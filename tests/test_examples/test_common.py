@@ -101,7 +101,7 @@ def test_what_the_input_cannot_decode_is_replaced(run, monkeypatch):
     assert answers == ["yes"]
 
 
-@pytest.mark.skipif(os.name == "nt", reason="Windows reports a closed pipe as an invalid argument")
+@pytest.mark.posix
 @pytest.mark.parametrize("n_lines", [1, 10_000])
 def test_a_closed_pipe_ends_the_script_quietly(n_lines, run, monkeypatch, capsys):
     reader, writer = os.pipe()
