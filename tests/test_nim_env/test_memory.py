@@ -31,10 +31,23 @@ def test_a_game_of_many_actions_stays_below_150_megabytes(arguments, episodes, p
         env.reset(seed=seed)
         env.step(int(env.action_masks().sum()) // 2)
         assert not env.action_masks()[-1]
-    assert peak_since() < 165  # with the list of the moves
+    assert peak_since() < 150  # with the list of the moves
     del env
     gc.collect()
     assert tracemalloc.get_traced_memory()[0] < 30e6  # all environments of the game are gone
+
+
+def test_a_position_in_use_does_not_keep_those_after_it(peak_since):
+    """Each environment waits at a start whose next positions, 120 MB, the others have replaced."""
+    waiting = []
+    for _ in range(3):
+        env = NimEnv(heaps=(100_000,), misere=False, opponent=None)
+        for action in range(1300):
+            env.reset()
+            env.step(action)
+        env.reset()
+        waiting.append(env)
+    assert peak_since() < 200  # with 10 for the moves of each environment; it would be 300
 
 
 def test_only_what_is_played_is_kept(peak_since):
