@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
@@ -72,7 +71,7 @@ class GameConfig:
     first_player: FirstPlayer | None
     random_start: bool
 
-    @cached_property
+    @property
     def rewards(self) -> NDArray[np.float64]:
         """The agent's reward by status; in self-play that of the player who has just moved."""
         last = self.rules.terminal_reward
