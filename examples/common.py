@@ -88,6 +88,7 @@ def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.Pri
 PositiveInt = Annotated[int, _number(int, 1, float("inf"))]
 Seed = Annotated[int, _number(int, 0, 2**31 - 1)]
 Fraction = Annotated[float, _number(float, 0, 1)]
+NonNegative = Annotated[float, _number(float, 0, float("inf"))]
 
 
 def fail(message: str) -> NoReturn:
@@ -97,12 +98,12 @@ def fail(message: str) -> NoReturn:
 
 
 @contextlib.contextmanager
-def checking_args() -> Iterator[None]:
+def checking_args(errors: Any = (ValueError, TypeError, OSError), start: str = "") -> Iterator[None]:
     """Around the lines that use the arguments first: an error there is a wrong value, reported by :func:`fail`."""
     try:
         yield
-    except (ValueError, TypeError, OSError) as error:
-        fail(str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
+    except errors as error:
+        fail(start + str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
 
 
 def check_at_least(minimum: int, **numbers: int | None) -> None:

@@ -33,6 +33,7 @@ from typing import Literal
 
 from common import (
     Fraction,
+    NonNegative,
     PositiveInt,
     check_output,
     check_resume,
@@ -92,9 +93,9 @@ class Args:
     """In PPO, the number of passes over each rollout."""
     net_arch: tuple[PositiveInt, ...] = (256, 256)
     """The sizes of the hidden layers."""
-    learning_rate: float = 1e-3
+    learning_rate: NonNegative = 1e-3
     """The learning rate at the start; it falls to 0."""
-    ent_coef: float = 0.5
+    ent_coef: NonNegative = 0.5
     """In PPO, the entropy coefficient at the start; it falls to 0."""
     gae_lambda: Fraction = 0.5
     """In PPO, the λ of generalized advantage estimation."""

@@ -2,7 +2,7 @@
 
 Each run trains one learner on one board with one seed from random starts, and evaluates it exactly: expert
 mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
-arXiv:2205.12787), exploitability what a best response gains over perfect play. A timestep is a move of the learner.
+arXiv:2205.12787), exploitability what a best response gains over perfect play. A timestep is one of its moves.
 q-learning, minimax-q and win-counting are tables of this project; MaskablePPO, PPO and DQN are networks, as in
 sb3_self_play.py. They train by self-play, unless --opponent names an opponent; win-counting trains against random
 play instead.
@@ -26,6 +26,7 @@ from typing import Any, Literal
 
 from common import (
     COLORS,
+    NonNegative,
     PositiveInt,
     Seed,
     check_output,
@@ -90,7 +91,7 @@ class Args:
     """In PPO, the size of a minibatch."""
     net_arch: tuple[PositiveInt, ...] = (256, 256)
     """The sizes of the hidden layers of networks."""
-    ent_coef: float = 0.5
+    ent_coef: NonNegative = 0.5
     """In PPO, the entropy coefficient at the start; it falls to 0."""
     eval_interval: PositiveInt | None = None
     """The number of timesteps between two evaluations; None for networks at the start and the end only, and for

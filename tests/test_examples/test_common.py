@@ -64,6 +64,7 @@ class Numbers:
     maybe: common.PositiveInt | None = None
     seed: common.Seed = 0
     share: common.Fraction = 0.5
+    rate: common.NonNegative = 0.5
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,8 @@ class Numbers:
         ("--seed 2147483648", "--seed", None),
         ("--share 1.5", "--share", None),
         ("--share nan", "--share", None),
+        ("--rate 1e9", "rate", 1e9),
+        ("--rate -0.1", "--rate", None),
         ("--count 2.5", "--count", None),
     ],
 )
