@@ -22,7 +22,6 @@ from common import (
     check_output,
     checking_args,
     fail,
-    label_lines,
     run,
     save_figure,
 )
@@ -149,7 +148,10 @@ def plot(args: Args, curves: pd.DataFrame) -> Figure:
     figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
     for heaps, curve in curves.groupby("heaps", sort=False):
         label = f"{heaps}\n{curve.positions.iloc[-1]:,} positions"
-        axes.plot(curve.moves, curve.mastery, marker=".", label=label)
+        (line,) = axes.plot(curve.moves, curve.mastery, marker=".")
+        middle = curve.iloc[(curve.mastery - 0.3).abs().argmin()]
+        place = {"textcoords": "offset points", "va": "top", "color": line.get_color()}
+        axes.annotate(label, (middle.moves, middle.mastery), (8, 0), **place)
     axes.set(
         title=f"Minimax-Q by self-play from random positions, {'misère' if args.misere else 'normal'} play",
         xlabel="training moves",
@@ -158,7 +160,6 @@ def plot(args: Args, curves: pd.DataFrame) -> Figure:
         ylim=(0, 1.02),
     )
     axes.yaxis.set_major_formatter("{x:.0%}")
-    label_lines(axes)
     return figure
 
 
