@@ -169,6 +169,7 @@ COLORS = {
     "player_1": "#1659c7",
     "player_2": "#ad1f6b",
     "block": "#f2b744",
+    "edge": "#a3660c",
     "good": "#12694a",
     "flag": "#b0330f",
     "ink": "#1f1c1a",
@@ -181,11 +182,7 @@ matplotlib.use("agg")  # figures go to files
 matplotlib.rcParams.update(
     {
         "axes.prop_cycle": cycler(
-            color=[
-                *(COLORS[name] for name in ("player_1", "player_2", "good", "flag")),
-                "#a3660c",
-                COLORS["muted"],
-            ]
+            color=[COLORS[n] for n in ("player_1", "player_2", "good", "flag", "edge", "muted")]
         ),
         "axes.grid": True,
         "axes.axisbelow": True,
