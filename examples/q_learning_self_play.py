@@ -2,10 +2,10 @@
 
 The player who takes the last object loses. Both players share one table of Q-learning (Watkins 1989). A player's
 action is updated at that player's next turn, from the best value there; at the end of the game the last action of
-the winner is updated with +1 and that of the loser with -1. An untrained agent (--games 0) is easily beaten; after
-10,000 games it is hard to beat.
+the winner is updated with +1 and that of the loser with -1. An untrained agent (--episodes 0) is easily beaten;
+after 10,000 games it is hard to beat. Source: systems 1 and 2 of docs/experiments/five_systems.md.
 
-Needs: pip install -e ".[examples]". Source: systems 1 and 2 of docs/experiments/five_systems.md.
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common import FIGURE_SUFFIXES, Leave, check_at_least, check_output, checking_args, play_game, run, save_figure
+from common import COLORS, FIGURE_SUFFIXES, check_at_least, check_output, checking_args, run, save_figure
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -24,6 +24,8 @@ import agents
 import nim_env
 from nim_env import evaluation
 
+from terminal_game import Leave, play_game
+
 RULES = nim_env.NimRules((1, 3, 5, 7), misere=True)
 N_EVALS = 60
 
@@ -32,9 +34,9 @@ N_EVALS = 60
 class Args:
     """The options of this script."""
 
-    games: int = 10_000
-    """Number of training games; 0 for an untrained agent."""
-    first: Literal["human", "ai"] | None = None
+    episodes: int = 10_000
+    """Training episodes (games); 0 for an untrained agent."""
+    first: Literal["human", "opponent"] | None = None
     """Who moves first in the game against you; random if not given."""
     learning_rate: float = 0.5
     """Step size of the updates, 0 to 1."""
@@ -48,7 +50,7 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, dict[int, int]]:
     """Returns the agent, and the number of correctly played positions after numbers of training games."""
-    check_at_least(0, games=args.games, seed=args.seed)
+    check_at_least(0, episodes=args.episodes, seed=args.seed)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
     with checking_args():
@@ -60,12 +62,12 @@ def main(args: Args) -> tuple[agents.QLearningAgent, dict[int, int]]:
             epsilon=args.epsilon,
             seed=args.seed,
         )
-    evaluations = train(agent, env, args.games, args.seed)
+    evaluations = train(agent, env, args.episodes, args.seed)
     n_winning = evaluation.mastery(RULES, agent).winning_positions
-    print(f"The agent plays correctly in {evaluations[args.games]} of {n_winning} winning positions.")
+    print(f"The agent plays correctly in {evaluations[args.episodes]} of {n_winning} winning positions.")
     if args.picture is not None:
         save_figure(plot(evaluations, n_winning), args.picture)
-    play(agent, {"human": 0, "ai": 1, None: None}[args.first], args.seed)
+    play(agent, {"human": 0, "opponent": 1, None: None}[args.first], args.seed)
     return agent, evaluations
 
 
@@ -110,18 +112,26 @@ def correctly_played(agent: agents.Agent) -> int:
 def plot(evaluations: dict[int, int], n_winning: int) -> plt.Figure:
     """The number of correctly played positions against the number of training games."""
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot([*evaluations], [*evaluations.values()], marker=".", label="played correctly by the agent")
-    axes.axhline(n_winning, color="gray", linestyle=":", label=f"all {n_winning} winning positions")
+    axes.plot([*evaluations], [*evaluations.values()], marker=".", color=COLORS["player_1"])
+    axes.axhline(n_winning, color=COLORS["muted"], linestyle=":")
+    axes.annotate(
+        f"all {n_winning} winning positions",
+        (0.01, n_winning),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        xytext=(0, -4),
+        va="top",
+        color=COLORS["muted"],
+    )
     axes.set(
         title="Q-learning by self-play on 1-3-5-7, misère",
         xlabel="training episodes (games)",
-        ylabel="winning positions",
+        ylabel="winning positions played correctly",
         xscale="symlog",
         xlim=(0, None),
         ylim=(0, None),
     )
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
+    axes.grid(color=COLORS["line"])
     return figure
 
 

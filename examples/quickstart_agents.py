@@ -1,4 +1,4 @@
-"""The program of quickstart.py with the package agents: an agent holds the table, and agents.train plays the games.
+"""The program of quickstart.py with the package agents: an agent holds the table, agents.train plays the games.
 
 Four heaps hold 1, 3, 5 and 7 objects. Two players take turns; each takes one object or more from a single heap.
 The player who takes the last object loses.

@@ -3,21 +3,20 @@
 Two players take 1 to 3 of 10 sticks; the player who takes the last stick loses. The learner moves first. It uses
 tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no exploration; of several best actions it
 takes the first. It loses some of its first games and soon wins every game. It also learns from its games against
-you (--opponent human); -1 leaves.
+you (--opponent human); -1 leaves. Source: system 3 of docs/experiments/five_systems.md.
 
-Needs: pip install -e ".[examples]". Source: system 3 of docs/experiments/five_systems.md.
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from common import (
+    COLORS,
     FIGURE_SUFFIXES,
-    Leave,
-    ask_move,
     check_at_least,
     check_output,
     checking_args,
@@ -34,6 +33,8 @@ import pandas as pd
 import agents
 from nim_env import NimRules
 
+from terminal_game import PUBLISHED, Leave, ask_move
+
 
 @dataclass
 class Args:
@@ -42,14 +43,14 @@ class Args:
     sticks: int = 10
     """Number of sticks."""
     max_take: int = 3
-    """The most sticks that one move may take."""
-    games: int = 2_000
-    """Number of games."""
+    """The maximum number of sticks that one move may take."""
+    episodes: int = 2_000
+    """Training episodes (games)."""
     opponent: str = "random"
     """random, take-N, expert, human, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
     MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     practice: int = 0
-    """Games against a random opponent before the others."""
+    """Training episodes against a random opponent before the others."""
     verbose: bool = False
     """Whether to print every game move by move."""
     window: int = 5
@@ -70,7 +71,7 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent and whether it won each game."""
-    check_at_least(0, games=args.games, practice=args.practice, seed=args.seed)
+    check_at_least(0, episodes=args.episodes, practice=args.practice, seed=args.seed)
     check_at_least(1, sticks=args.sticks, window=args.window)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
@@ -96,7 +97,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
         agents.train(
             agent,
             env,
-            args.games,
+            args.episodes,
             seed=args.seed,
             progress=not is_printed,
             callback=lambda _, history: won.append(bool(history.returns[-1] > 0)),
@@ -121,20 +122,20 @@ def make_env(args: Args, opponent: str) -> gym.Env:
     return gym.make(
         "nim_env:Nim-v0",
         **asdict(rules),
-        opponent=Person(rules) if opponent == "human" else load_player(opponent, rules),
+        opponent=Human(rules) if opponent == "human" else load_player(opponent, rules),
         first_player="agent",
     )
 
 
 @dataclass
-class Person:
+class Human:
     """You, as the opponent."""
 
     rules: NimRules
 
     def __call__(self, observation: np.ndarray, action_mask: np.ndarray) -> int:  # noqa: ARG002
         print(f"{observation[0]} stick(s) left. Your turn.")
-        return ask_move(self.rules, observation.tolist())
+        return ask_move(self.rules, observation.tolist(), replace(PUBLISHED, block="stick"))
 
 
 class PrintMoves(gym.Wrapper):
@@ -171,15 +172,15 @@ def plot(won: list[bool], args: Args) -> plt.Figure:
     """The proportion of wins over a rolling window."""
     proportion = pd.Series(won, dtype=float).rolling(args.window, min_periods=1).mean()
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(proportion.index + 1, proportion, marker="." if len(won) <= 100 else None, linewidth=1)
+    axes.plot(proportion.index + 1, proportion, color=COLORS["player_1"], marker="." if len(won) <= 100 else None)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(
-        title=f"Q-learning, {args.sticks} sticks, opponent: {args.opponent}",
-        xlabel="episodes (games played)",
-        ylabel=f"proportion of wins, last {args.window} games",
+        title=f"Q-learning on {args.sticks} sticks, misère, against {args.opponent}",
+        xlabel="training episodes (games)",
+        ylabel=f"proportion of the last {args.window} games won",
         ylim=(-0.02, 1.02),
     )
-    axes.grid(alpha=0.3)
+    axes.grid(color=COLORS["line"])
     return figure
 
 
