@@ -22,7 +22,7 @@ def test_every_game_from_300_to_2000_is_won(seed, monkeypatch):
 
 
 def test_the_table_and_the_seed(capsys, tmp_path):
-    args = sticks.Args(games=300, table=True)
+    args = sticks.Args(episodes=300, table=True)
     agent, won = sticks.main(args)
     table = sticks.q_table(agent, RULES)
     assert table.index.tolist() == list(range(10, 0, -1))
@@ -43,14 +43,14 @@ def test_the_table_and_the_seed(capsys, tmp_path):
 def test_hyperparameters_change_what_is_learned(monkeypatch):
     monkeypatch.setattr(sticks, "save_figure", lambda *_: None)
     tables = [
-        sticks.main(sticks.Args(games=50, **changed))[0].table.values.tolist()
+        sticks.main(sticks.Args(episodes=50, **changed))[0].table.values.tolist()
         for changed in ({}, {"learning_rate": 0.5}, {"gamma": 0.5}, {"epsilon": 1.0})
     ]
     assert all(tables.count(table) == 1 for table in tables)
 
 
 def test_games_are_printed_move_by_move(capsys):
-    _, won = sticks.main(sticks.Args(games=3, sticks=7, verbose=True))
+    _, won = sticks.main(sticks.Args(episodes=3, sticks=7, verbose=True))
     games = capsys.readouterr().out.split("New game: 7 sticks.")[1:]
     assert len(games) == 3
     for game, is_won in zip(games, won, strict=True):
@@ -90,7 +90,7 @@ def test_the_graph_rolls_over_its_window():
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("games", -1), ("practice", -1), ("sticks", 0), ("window", 0), ("seed", -1), ("picture", "figure.txt")],
+    [("episodes", -1), ("practice", -1), ("sticks", 0), ("window", 0), ("seed", -1), ("picture", "figure.txt")],
 )
 def test_wrong_values(name, value, refused):
     value = sticks.Path(value) if name == "picture" else value
