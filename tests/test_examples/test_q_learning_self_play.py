@@ -16,7 +16,9 @@ def games_printed(text):
 
 def test_training_and_evaluation(person, capsys, tmp_path):
     person()
-    agent, evaluations = script.main(script.Args(episodes=2000, first="opponent", seed=0, picture=Path("new/figure.png")))
+    agent, evaluations = script.main(
+        script.Args(episodes=2000, first="opponent", seed=0, picture=Path("new/figure.png"))
+    )
     shown = capsys.readouterr().out
     assert games_printed(shown) == [*range(1, 11), *range(1991, 2001)]
     assert "Playing training game 10\n...\nPlaying training game 1991\n" in shown

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from terminal_game import OURS, PUBLISHED, Leave, ask_choice, ask_move, ask_number, play_game
 
 from nim_env import NimRules
 from nim_env.aec_env import env as make_env
+
+from terminal_game import OURS, PUBLISHED, Leave, ask_choice, ask_move, ask_number, play_game
 
 RULES = NimRules((2, 3))
 EVERY_VOCABULARY = pytest.mark.parametrize("words", [PUBLISHED, OURS], ids=["published", "ours"])
