@@ -13,22 +13,23 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import gymnasium as gym
+import matplotlib
 import numpy as np
 import tyro
+from cycler import cycler
 
 import agents
 from nim_env import NimRules
 from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 Args = TypeVar("Args")
-
-os.environ["MPLBACKEND"] = "agg"  # figures go to files; the scripts import this module before matplotlib
 
 
 # --- Command line ---------------------------------------------------------------------------------
@@ -61,6 +62,30 @@ def run(main: Callable[[Args], Any], args_type: type[Args]) -> None:
         if isinstance(error, BrokenPipeError):
             sys.exit(128 + 13)  # as a shell reports SIGPIPE
         fail(str(error))
+
+
+def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.PrimitiveConstructorSpec[Any]:
+    """Numbers from ``minimum`` to ``maximum``; another one on the command line is an error of tyro's."""
+    range_ = f"{minimum} or more" if maximum == float("inf") else f"from {minimum} to {maximum}"
+
+    def parse(strings: list[str]) -> Any:
+        number = kind(strings[0])
+        if not minimum <= number <= maximum:
+            raise ValueError(f"must be {range_}; got {number}")
+        return number
+
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=kind.__name__.upper(),
+        instance_from_str=parse,
+        is_instance=lambda value: isinstance(value, kind),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+PositiveInt = Annotated[int, _number(int, 1, float("inf"))]
+Seed = Annotated[int, _number(int, 0, 2**31 - 1)]
+Fraction = Annotated[float, _number(float, 0, 1)]
 
 
 def fail(message: str) -> NoReturn:
@@ -147,6 +172,47 @@ COLORS = {
     "line": "#e0dacd",
 }
 """The palette of all figures, as on the page."""
+
+matplotlib.use("agg")  # figures go to files
+matplotlib.rcParams.update(
+    {
+        "axes.prop_cycle": cycler(
+            color=[COLORS[n] for n in ("player_1", "player_2", "good", "flag", "block", "muted")]
+        ),
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": "medium",
+        "axes.titlelocation": "left",
+        "figure.titlesize": "large",
+        "grid.color": COLORS["line"],
+        "legend.frameon": False,
+        **dict.fromkeys(("text.color", "axes.titlecolor"), COLORS["ink"]),
+        **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), COLORS["muted"]),
+    }
+)
+
+
+def label_lines(axis: Axes) -> None:
+    """Writes the label of each line at its right end, in its color, instead of a legend."""
+    from scipy.optimize import isotonic_regression  # here, since its import takes half a second
+
+    lines = [line for line in axis.lines if not line.get_label().startswith("_")]
+    to_axes = axis.transData + axis.transAxes.inverted()
+    ends = np.array([to_axes.transform(line.get_xydata()[-1])[1] for line in lines])
+    order = ends.argsort(kind="stable")
+    steps = (
+        np.arange(len(lines)) * 12 / 72 / (axis.get_position().height * axis.figure.get_figheight())
+    )  # 12 points
+    # the nearest heights without overlaps, within the axes
+    heights = isotonic_regression(ends[order] - steps).x.clip(max=1 - steps[-1]) + steps
+    for line, height in zip(np.array(lines)[order], heights, strict=True):
+        place = {"xycoords": axis.get_xaxis_transform(), "textcoords": "offset points", "va": "center"}
+        x = line.get_xdata()[-1]
+        axis.annotate(
+            line.get_label(), (x, height), (6, 0), color=line.get_color(), annotation_clip=False, **place
+        )
 
 
 def save_figure(figure: Figure, path: Path) -> None:

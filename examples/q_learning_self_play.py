@@ -112,7 +112,7 @@ def correctly_played(agent: agents.Agent) -> int:
 def plot(evaluations: dict[int, int], n_winning: int) -> plt.Figure:
     """The number of correctly played positions against the number of training games."""
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot([*evaluations], [*evaluations.values()], marker=".", color=COLORS["player_1"])
+    axes.plot([*evaluations], [*evaluations.values()], marker=".")
     axes.axhline(n_winning, color=COLORS["muted"], linestyle=":")
     axes.annotate(
         f"all {n_winning} winning positions",
@@ -131,7 +131,6 @@ def plot(evaluations: dict[int, int], n_winning: int) -> plt.Figure:
         xlim=(0, None),
         ylim=(0, None),
     )
-    axes.grid(color=COLORS["line"])
     return figure
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from common import (
-    COLORS,
     FIGURE_SUFFIXES,
     check_at_least,
     check_output,
@@ -172,7 +171,7 @@ def plot(won: list[bool], args: Args) -> plt.Figure:
     """The proportion of wins over a rolling window."""
     proportion = pd.Series(won, dtype=float).rolling(args.window, min_periods=1).mean()
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(proportion.index + 1, proportion, color=COLORS["player_1"], marker="." if len(won) <= 100 else None)
+    axes.plot(proportion.index + 1, proportion, marker="." if len(won) <= 100 else None)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(
         title=f"Q-learning on {args.sticks} sticks, misère, against {args.opponent}",
@@ -180,7 +179,6 @@ def plot(won: list[bool], args: Args) -> plt.Figure:
         ylabel=f"proportion of the last {args.window} games won",
         ylim=(-0.02, 1.02),
     )
-    axes.grid(color=COLORS["line"])
     return figure
 
 

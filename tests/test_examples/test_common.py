@@ -2,6 +2,7 @@
 
 import errno
 import io
+import itertools
 import os
 import sys
 import tracemalloc
@@ -12,6 +13,7 @@ from pathlib import Path
 import common
 from common import load_player
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -50,6 +52,50 @@ def test_run_parses_the_command_line(monkeypatch, capsys):
         common.run(main, Args)
     assert stop.value.code == 2
     assert "--nonsense" in capsys.readouterr().err
+
+
+@dataclass
+class Numbers:
+    """Options with a range."""
+
+    count: common.PositiveInt = 3
+    counts: tuple[common.PositiveInt, ...] = (1, 2)
+    maybe: common.PositiveInt | None = None
+    seed: common.Seed = 0
+    share: common.Fraction = 0.5
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("--count 1 --counts 4 5", "counts", (4, 5)),
+        ("--maybe 7 --seed 2147483647", "seed", 2**31 - 1),
+        ("--share 0 --maybe None", "share", 0.0),
+        ("--count 0", "--count", None),
+        ("--counts 3 0", "--counts", None),
+        ("--maybe -1", "--maybe", None),
+        ("--seed -1", "--seed", None),
+        ("--seed 2147483648", "--seed", None),
+        ("--share 1.5", "--share", None),
+        ("--share nan", "--share", None),
+        ("--count 2.5", "--count", None),
+    ],
+)
+def test_numbers_have_a_range(line, name, value, monkeypatch, capsys):
+    results = []
+
+    def main(args):
+        results.append(args)
+
+    monkeypatch.setattr(sys, "argv", ["script.py", *line.split()])
+    if value is not None:
+        common.run(main, Numbers)
+        assert getattr(results[0], name) == value
+        return
+    with pytest.raises(SystemExit) as stop:
+        common.run(main, Numbers)
+    assert stop.value.code == 2
+    assert name in capsys.readouterr().err
 
 
 def test_ctrl_c_exits_with_one_line(monkeypatch, capsys):
@@ -162,6 +208,25 @@ def test_a_picture_is_replaced_whole_or_not_at_all(refused, tmp_path, monkeypatc
     assert (tmp_path / "link.png").is_symlink()
     assert target.read_bytes() != old
     assert len(list(tmp_path.iterdir())) == 2  # nothing is left behind
+
+
+@pytest.mark.parametrize("ends", [(0.2, 0.2, 0.2), (1.0, 0.99, 0.5), (0.0, 0.9), (0.3,)])
+def test_labels_of_lines_do_not_overlap(ends):
+    figure, axis = plt.subplots(figsize=(4, 3))
+    axis.set_ylim(0, 1)
+    for number, end in enumerate(ends):
+        axis.plot([0, 1], [0.5, end], label=f"line {number}")
+    axis.axvline(0.5)  # no label
+    common.label_lines(axis)
+    figure.draw_without_rendering()
+    boxes = {text.get_text(): text.get_window_extent() for text in axis.texts}
+    assert len(boxes) == len(ends)
+    heights = sorted((box.y0, box.y1) for box in boxes.values())
+    assert all(above[0] >= below[1] - 3 for below, above in itertools.pairwise(heights))  # in pixels
+    for text, line in zip(sorted(axis.texts, key=lambda text: text.get_text()), axis.lines, strict=False):
+        assert text.get_color() == line.get_color()
+    highest, lowest = (f"line {place}" for place in (np.argmax(ends), np.argmin(ends)))
+    assert boxes[highest].y1 >= boxes[lowest].y1
 
 
 def test_a_full_disk_is_noticed_before_the_training(refused, monkeypatch):
