@@ -84,6 +84,7 @@ def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.Pri
 
 
 PositiveInt = Annotated[int, _number(int, 1, float("inf"))]
+NonNegativeInt = Annotated[int, _number(int, 0, float("inf"))]
 Seed = Annotated[int, _number(int, 0, 2**31 - 1)]
 Fraction = Annotated[float, _number(float, 0, 1)]
 

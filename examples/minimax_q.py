@@ -13,7 +13,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import COLORS, FIGURE_SUFFIXES, check_at_least, check_output, checking_args, fail, run, save_figure
+from common import (
+    COLORS,
+    FIGURE_SUFFIXES,
+    Fraction,
+    Seed,
+    check_at_least,
+    check_output,
+    checking_args,
+    fail,
+    run,
+    save_figure,
+)
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -39,10 +50,10 @@ class Args:
     heaps: tuple[int, int, int] | None = None
     """Three starting heap sizes from 0 to 9; the script asks if not given."""
     episodes: int | None = None
-    """Training episodes (games); the script asks if not given."""
-    epsilon: float = 1.0
-    """Probability of a random action in training, 0 to 1."""
-    seed: int = 0
+    """The number of training games; the script asks if not given."""
+    epsilon: Fraction = 1.0
+    """The probability of a random action in training."""
+    seed: Seed = 0
     """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the values of all first moves."""
@@ -50,7 +61,7 @@ class Args:
 
 def main(args: Args) -> agents.MinimaxQAgent | None:
     """Returns the trained agent, or None if the human leaves before."""
-    check_at_least(0, episodes=args.episodes, seed=args.seed)
+    check_at_least(0, episodes=args.episodes)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     if args.heaps is not None and not all(0 <= size <= 9 for size in args.heaps):
         fail(f"--heaps must each be 0 to 9; got {args.heaps}")
@@ -58,7 +69,7 @@ def main(args: Args) -> agents.MinimaxQAgent | None:
     try:
         with checking_args():
             rules = NimRules(args.heaps or ask_heaps())
-            agent = make_agent(rules, args)
+        agent = make_agent(rules, args)
         episodes = args.episodes
         if episodes is None:
             episodes = ask_number("How many games shall I simulate? ", 0, MAX_EPISODES)

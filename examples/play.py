@@ -12,7 +12,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from common import check_at_least, check_output, checking_args, fail, load_player, replacing, run
+from common import (
+    NonNegativeInt,
+    check_at_least,
+    check_output,
+    checking_args,
+    fail,
+    load_player,
+    replacing,
+    run,
+)
 
 import gymnasium as gym
 import numpy as np
@@ -42,8 +51,8 @@ class Args:
     """Whether the player who takes the last object loses."""
     first: Literal["human", "opponent"] | None = None
     """Who moves first; random in every game if not given."""
-    episodes: int = 10_000
-    """Training episodes of an agent trained on the spot."""
+    episodes: NonNegativeInt = 10_000
+    """The number of training games of an agent trained on the spot."""
     save: Path | None = None
     """Where to save an agent trained on the spot."""
     hints: bool = False
@@ -56,7 +65,7 @@ class Args:
 
 def main(args: Args) -> Any:
     """Returns the opponent."""
-    check_at_least(0, episodes=args.episodes, seed=args.seed)
+    check_at_least(0, seed=args.seed)
     check_output("save", args.save)
     check_output("picture", args.picture, [".gif"])
     if args.save is not None and args.opponent not in agents.ALGORITHMS:

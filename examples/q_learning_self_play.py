@@ -14,7 +14,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common import COLORS, FIGURE_SUFFIXES, check_at_least, check_output, checking_args, run, save_figure
+from common import (
+    COLORS,
+    FIGURE_SUFFIXES,
+    Fraction,
+    NonNegativeInt,
+    check_at_least,
+    check_output,
+    run,
+    save_figure,
+)
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,14 +43,14 @@ N_EVALS = 60
 class Args:
     """The options of this script."""
 
-    episodes: int = 10_000
-    """Training episodes (games); 0 for an untrained agent."""
+    episodes: NonNegativeInt = 10_000
+    """The number of training games; 0 for an untrained agent."""
     first: Literal["human", "opponent"] | None = None
     """Who moves first in the game against you; random if not given."""
-    learning_rate: float = 0.5
-    """Step size of the updates, 0 to 1."""
-    epsilon: float = 0.1
-    """Probability of a random action in training, 0 to 1."""
+    learning_rate: Fraction = 0.5
+    """The learning rate."""
+    epsilon: Fraction = 0.1
+    """The probability of a random action in training."""
     seed: int | None = None
     """Random seed."""
     picture: Path | None = None
@@ -50,18 +59,17 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, dict[int, int]]:
     """Returns the agent, and the number of correctly played positions after numbers of training games."""
-    check_at_least(0, episodes=args.episodes, seed=args.seed)
+    check_at_least(0, seed=args.seed)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
-    with checking_args():
-        agent = agents.QLearningAgent(
-            env.observation_space("player_0"),
-            env.action_space("player_0"),
-            learning_rate=args.learning_rate,
-            gamma=1.0,
-            epsilon=args.epsilon,
-            seed=args.seed,
-        )
+    agent = agents.QLearningAgent(
+        env.observation_space("player_0"),
+        env.action_space("player_0"),
+        learning_rate=args.learning_rate,
+        gamma=1.0,
+        epsilon=args.epsilon,
+        seed=args.seed,
+    )
     evaluations = train(agent, env, args.episodes, args.seed)
     n_winning = evaluation.mastery(RULES, agent).winning_positions
     print(f"The agent plays correctly in {evaluations[args.episodes]} of {n_winning} winning positions.")

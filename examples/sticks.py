@@ -16,7 +16,10 @@ from typing import Any
 
 from common import (
     FIGURE_SUFFIXES,
-    check_at_least,
+    Fraction,
+    NonNegativeInt,
+    PositiveInt,
+    Seed,
     check_output,
     checking_args,
     load_player,
@@ -39,30 +42,30 @@ from terminal_game import PUBLISHED, Leave, ask_move
 class Args:
     """The options of this script."""
 
-    sticks: int = 10
-    """Number of sticks."""
-    max_take: int = 3
+    sticks: PositiveInt = 10
+    """The number of sticks."""
+    max_take: PositiveInt = 3
     """The maximum number of sticks that one move may take."""
-    episodes: int = 2_000
-    """Training episodes (games)."""
+    episodes: NonNegativeInt = 2_000
+    """The number of training games."""
     opponent: str = "random"
     """random, take-N, expert, human, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
     MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
-    practice: int = 0
-    """Training episodes against a random opponent before the others."""
+    practice: NonNegativeInt = 0
+    """The number of training games against random play before the others."""
     verbose: bool = False
     """Whether to print every game move by move."""
-    window: int = 5
-    """Number of games in the rolling window of the graph."""
+    window: PositiveInt = 5
+    """The number of games in the rolling window of the graph."""
     table: bool = False
     """Whether to print the Q-table."""
-    learning_rate: float = 1.0
-    """Step size of the updates, 0 to 1."""
-    gamma: float = 1.0
-    """Discount factor, 0 to 1."""
-    epsilon: float = 0.0
-    """Probability of a random action in the first game, 0 to 1; it falls linearly to 0."""
-    seed: int = 0
+    learning_rate: Fraction = 1.0
+    """The learning rate."""
+    gamma: Fraction = 1.0
+    """The discount factor."""
+    epsilon: Fraction = 0.0
+    """The probability of a random action in the first game; it falls linearly to 0."""
+    seed: Seed = 0
     """Random seed."""
     picture: Path = Path("results/sticks.png")
     """Where to save the graph."""
@@ -70,8 +73,6 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent and whether it won each game."""
-    check_at_least(0, episodes=args.episodes, practice=args.practice, seed=args.seed)
-    check_at_least(1, sticks=args.sticks, window=args.window)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
         env = make_env(args, args.opponent)
@@ -80,12 +81,10 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
             env.action_space,
             learning_rate=args.learning_rate,
             gamma=args.gamma,
-            epsilon=args.epsilon,
+            epsilon=lambda progress_remaining: args.epsilon * progress_remaining,
             ties="first",
             seed=args.seed,
         )
-    # Set here, so that a wrong --epsilon is refused above.
-    agent.epsilon = lambda progress_remaining: args.epsilon * progress_remaining
 
     won: list[bool] = []
     is_printed = args.verbose or args.opponent == "human"

@@ -17,7 +17,9 @@ from pathlib import Path
 from common import (
     COLORS,
     FIGURE_SUFFIXES,
-    check_at_least,
+    NonNegativeInt,
+    PositiveInt,
+    Seed,
     check_output,
     checking_args,
     load_player,
@@ -41,17 +43,17 @@ class Args:
     opponent: str = "expert"
     """expert, random, take-N, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
     MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
-    episodes: int = 100_000
-    """Training episodes (games)."""
-    log_interval: int = 10_000
-    """Number of episodes after which the proportion won is printed."""
-    heap: int = 21
-    """Size of the heap."""
-    max_take: int = 3
+    episodes: NonNegativeInt = 100_000
+    """The number of training games."""
+    log_interval: PositiveInt = 10_000
+    """The number of games after which the proportion won is printed."""
+    heap: PositiveInt = 21
+    """Starting heap size."""
+    max_take: PositiveInt = 3
     """The maximum number of objects that one move may take."""
     cutoff: int | None = 1000
-    """Sum of counts beyond which they are normalized; None for never."""
-    seed: int = 0
+    """The sum of counts beyond which they are normalized; None for never."""
+    seed: Seed = 0
     """Random seed."""
     picture: Path = Path("results/win_counting.png")
     """Where to save the chart of the learned strategy."""
@@ -59,9 +61,6 @@ class Args:
 
 def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     """Returns the agent, and the proportion won in each interval by the number of games played until then."""
-    check_at_least(0, episodes=args.episodes, seed=args.seed)
-    check_at_least(1, log_interval=args.log_interval)
-    check_at_least(2, heap=args.heap)  # from 1 the opponent has no first move that does not end the game
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
         rules = NimRules((args.heap,), args.max_take, misere=False)

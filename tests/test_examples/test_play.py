@@ -110,7 +110,6 @@ def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
         ("heaps", (0, 0)),
         ("heaps", (-1,)),
         ("max_take", 0),
-        ("episodes", -1),
         ("seed", -1),
         ("picture", Path("game.png")),
         ("save", Path("broken.npz/agent.npz")),
@@ -127,3 +126,7 @@ def test_wrong_values(name, value, refused, tmp_path):
 def test_only_a_trained_agent_is_saved(refused):
     with refused("--save", "expert"):
         play.main(play.Args(opponent="expert", save=Path("agent.npz")))
+
+
+def test_a_wrong_number_of_episodes(refused_option):
+    refused_option(play.Args, "--episodes", "-1")

@@ -89,19 +89,24 @@ def test_the_graph_rolls_over_its_window():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("episodes", -1), ("practice", -1), ("sticks", 0), ("window", 0), ("seed", -1), ("picture", "figure.txt")],
+    ("option", "value"),
+    [
+        ("--episodes", "-1"),
+        ("--practice", "-1"),
+        ("--sticks", "0"),
+        ("--max-take", "0"),
+        ("--window", "0"),
+        ("--learning-rate", "2.0"),
+        ("--gamma", "2.0"),
+        ("--epsilon", "-1.0"),
+        ("--seed", "-1"),
+    ],
 )
+def test_wrong_numbers(option, value, refused_option):
+    refused_option(sticks.Args, option, value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("picture", sticks.Path("figure.txt")), ("opponent", "take-0")])
 def test_wrong_values(name, value, refused):
-    value = sticks.Path(value) if name == "picture" else value
-    with refused(f"--{name}", str(value)):
-        sticks.main(sticks.Args(**{name: value}))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("max_take", 0), ("opponent", "take-0"), ("epsilon", -1.0), ("learning_rate", 2.0), ("gamma", 2.0)],
-)
-def test_wrong_values_of_the_game_and_the_agent(name, value, refused):
     with refused(str(value)):
         sticks.main(sticks.Args(**{name: value}))

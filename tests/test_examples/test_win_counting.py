@@ -84,17 +84,20 @@ def test_ctrl_c_exits_with_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("option", "value"), [("--episodes", "-1"), ("--log-interval", "0"), ("--heap", "0"), ("--seed", "-1")]
+)
+def test_wrong_numbers(option, value, refused_option):
+    refused_option(win_counting.Args, option, value)
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("episodes", -1),
-        ("log_interval", 0),
         ("heap", 1),
-        ("seed", -1),
         ("picture", Path("figure.txt")),
         ("opponent", "grandmaster"),
         ("opponent", "nowhere.py:f"),
         ("cutoff", 0),
-        ("max_take", 0),
     ],
 )
 def test_wrong_values(name, value, refused):
