@@ -61,7 +61,7 @@ class Args:
     browser: bool = True
     """Whether to open the page in your browser."""
     seed: int | None = None
-    """Seeds the opponent's moves, its training and the draw of who moves first."""
+    """Random seed."""
 
 
 def main(args: Args) -> None:

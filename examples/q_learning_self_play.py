@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Literal
 
 from common import (
-    COLORS,
     FIGURE_SUFFIXES,
     Fraction,
     NonNegativeInt,
@@ -27,6 +26,7 @@ from common import (
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pettingzoo
 
 import agents
@@ -36,7 +36,6 @@ from nim_env import evaluation
 from terminal_game import Leave, play_game
 
 RULES = nim_env.NimRules((1, 3, 5, 7), misere=True)
-N_EVALS = 60
 
 
 @dataclass
@@ -57,8 +56,8 @@ class Args:
     """Where to save a figure of the evaluations during training."""
 
 
-def main(args: Args) -> tuple[agents.QLearningAgent, dict[int, int]]:
-    """Returns the agent, and the number of correctly played positions after numbers of training games."""
+def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
+    """Returns the agent and its exact evaluations during training."""
     check_at_least(0, seed=args.seed)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
@@ -70,26 +69,26 @@ def main(args: Args) -> tuple[agents.QLearningAgent, dict[int, int]]:
         epsilon=args.epsilon,
         seed=args.seed,
     )
-    evaluations = train(agent, env, args.episodes, args.seed)
-    n_winning = evaluation.mastery(RULES, agent).winning_positions
-    print(f"The agent plays correctly in {evaluations[args.episodes]} of {n_winning} winning positions.")
+    curve = train(agent, env, args.episodes, args.seed)
+    mastery = evaluation.mastery(RULES, agent)
+    n_correct = mastery.winning_positions - len(mastery.mistakes)
+    print(f"The agent plays correctly in {n_correct} of {mastery.winning_positions} winning positions.")
     if args.picture is not None:
-        save_figure(plot(evaluations, n_winning), args.picture)
+        save_figure(plot(curve), args.picture)
     play(agent, {"human": 0, "opponent": 1, None: None}[args.first], args.seed)
-    return agent, evaluations
+    return agent, curve
 
 
 # --- Training and evaluation ----------------------------------------------------------------------
 
 
-def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> dict[int, int]:
+def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> pd.DataFrame:
     """Trains for ``n`` games; prints the number of every game up to 50 games, else of the first and last ten.
 
     Returns:
-        The number of correctly played positions, by the number of games played.
+        The exact figures of the agent at growing intervals, one row for each evaluation.
     """
-    evaluations = {0: correctly_played(agent)}
-    eval_games = set(np.geomspace(1, max(1, n), N_EVALS).round().astype(int).tolist())
+    curve = evaluation.LearningCurve(RULES, max(1, n), n_evals=60)
 
     def print_game(number: int) -> None:
         if n <= 50 or number <= 10 or number > n - 10:
@@ -97,47 +96,28 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
         elif number == 11:
             print("...")
 
-    def after_game(_: agents.Agent, history: agents.History) -> None:
-        played = len(history.returns)
-        if played < n:
+    def after_game(agent: agents.Agent, history: agents.History) -> None:
+        curve(agent, history)
+        if (played := len(history.returns)) < n:
             print_game(played + 1)
-        if played in eval_games:
-            evaluations[played] = correctly_played(agent)
 
     if n > 0:
         print_game(1)
     agents.train(agent, env, n, seed=seed, callback=after_game)
     print("Done training")
-    return evaluations
+    return pd.DataFrame(curve.rows, columns=["episodes", "expert"])
 
 
-def correctly_played(agent: agents.Agent) -> int:
-    """The number of winning positions in which the agent plays a winning move."""
-    mastery = evaluation.mastery(RULES, agent)
-    return mastery.winning_positions - len(mastery.mistakes)
-
-
-def plot(evaluations: dict[int, int], n_winning: int) -> plt.Figure:
-    """The number of correctly played positions against the number of training games."""
+def plot(curve: pd.DataFrame) -> plt.Figure:
+    """The fraction of winning positions that the agent plays correctly, against the number of training games."""
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot([*evaluations], [*evaluations.values()], marker=".")
-    axes.axhline(n_winning, color=COLORS["muted"], linestyle=":")
-    axes.annotate(
-        f"all {n_winning} winning positions",
-        (0.01, n_winning),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        xytext=(0, -4),
-        va="top",
-        color=COLORS["muted"],
-    )
+    axes.plot(curve["episodes"], 100 * curve["expert"], marker=".")
     axes.set(
         title="Q-learning by self-play on 1-3-5-7, misère",
         xlabel="training episodes (games)",
-        ylabel="winning positions played correctly",
-        xscale="symlog",
-        xlim=(0, None),
-        ylim=(0, None),
+        ylabel="winning positions played correctly (%)",
+        xscale="log",
+        ylim=(0, 102),
     )
     return figure
 
