@@ -26,11 +26,11 @@ from common import (
 import gymnasium as gym
 import numpy as np
 import pettingzoo
-from PIL import Image
 
 import agents
 from nim_env import NimRules, theory
 from nim_env.policies import as_policy
+from nim_env.rendering import save_gif
 
 from terminal_game import OURS, Leave, ask_choice, play_game
 
@@ -135,9 +135,8 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
 
 def save_film(frames: list[np.ndarray], path: Path) -> None:
     """Saves the positions of a game as an animation."""
-    first, *rest = [Image.fromarray(frame).quantize(64) for frame in frames]
     with replacing(path) as file:
-        first.save(file, save_all=True, append_images=rest, duration=1500, loop=0, optimize=True)
+        save_gif(frames, file, seconds=1.5)
     print(f"picture: {path}")
 
 
