@@ -30,7 +30,7 @@ import pettingzoo
 import agents
 from nim_env import NimRules, theory
 from nim_env.policies import as_policy
-from nim_env.rendering import save_gif
+from nim_env.rendering import heap_name, save_gif
 
 from terminal_game import OURS, Leave, ask_choice, play_game
 
@@ -122,14 +122,13 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
         print("\nHints: the opponent's probability of each move")
         numbers, form = as_policy(opponent, rules).action_probabilities(position, mask), ".2f"
     wins = theory.winning_action_mask(rules, position)
-    for heap, name in enumerate(OURS.heap_names(rules)):
+    for heap in np.flatnonzero(position):
         hints = [
             f"{count}: {numbers[action]:{form}}{'*' if wins[action] else ' '}"
             for action, (other, count) in enumerate(rules.moves)
             if other == heap and mask[action]
         ]
-        if hints:
-            print(f"Heap {name}  {' '.join(hints)}")
+        print(f"Heap {heap_name(heap)}  {' '.join(hints)}")
     print("* wins against perfect play." if wins.any() else "No move wins against perfect play.")
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from string import ascii_uppercase
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from nim_env import NimRules
 from nim_env.policies import as_policy, sample
-from nim_env.rendering import bars
+from nim_env.rendering import bars, heap_name
 
 if TYPE_CHECKING:
     from pettingzoo import AECEnv
@@ -30,24 +29,20 @@ class Words:
     opponent: str
     heap: str
     block: str
-    has_letters: bool
-    """Whether up to 26 heaps are called A, B, C; else they are called 0, 1, 2."""
+    heap_name: Callable[[int], str]
+    """The name of a heap, from its number."""
     reply: str
+    """What the opponent did: count, heap."""
     end: str
-
-    def heap_names(self, rules: NimRules) -> Sequence[str]:
-        if self.has_letters and rules.n_heaps <= len(ascii_uppercase):
-            return ascii_uppercase[: rules.n_heaps]
-        return [str(heap) for heap in range(rules.n_heaps)]
-
-    def blocks(self, count: int) -> str:
-        return f"{count} {self.block}{'' if count == 1 else 's'}"
+    """Who won: winner, last (who took the last block), goal."""
 
     def goal(self, rules: NimRules) -> str:
         return f"the player who takes the last {self.block} {'loses' if rules.misere else 'wins'}"
 
     def move_form(self, rules: NimRules) -> str:
-        return f"A move is a {self.heap} and a count, such as {self.heap_names(rules)[-1]} 1; q leaves."
+        limit = "" if rules.max_take is None else f" of {rules.max_take} at most"
+        example = self.heap_name(rules.n_heaps - 1)
+        return f"A move is a {self.heap} and a count{limit}, such as {example} 1; q leaves."
 
 
 PUBLISHED = Words(
@@ -55,7 +50,7 @@ PUBLISHED = Words(
     opponent="AI",
     heap="pile",
     block="object",
-    has_letters=False,
+    heap_name=str,
     reply="AI chose to take {count} object(s) from pile {heap}.",
     end="Winner is {winner}",
 )
@@ -66,7 +61,7 @@ OURS = Words(
     opponent="Opponent",
     heap="heap",
     block="block",
-    has_letters=True,
+    heap_name=heap_name,
     reply="Opponent takes {count} from {heap}.",
     end="{winner} won: {last} took the last block, and {goal}.",
 )
@@ -100,7 +95,7 @@ def play_game(
     env.reset()
     rules = env.unwrapped.rules
     policy = as_policy(opponent, rules)
-    names, heap_word = words.heap_names(rules), words.heap.capitalize()
+    heap_word = words.heap.capitalize()
     print(f"\nIn this game {words.goal(rules)}. {words.move_form(rules)}")
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()
@@ -110,8 +105,8 @@ def play_game(
         if terminated:
             break
         print(f"\n{heap_word}s:")
-        for name, left, size in zip(names, heaps, rules.heaps, strict=True):
-            print(f"{heap_word} {name}: {left}  {bars(left, size)}".rstrip())
+        for heap, (left, size) in enumerate(zip(heaps, rules.heaps, strict=True)):
+            print(f"{heap_word} {words.heap_name(heap)}: {left}  {bars(left, size)}".rstrip())
         print("\nYour turn" if is_human else f"\n{words.opponent}'s turn")
         if is_human:
             action = ask_move(rules, heaps, words)
@@ -119,7 +114,7 @@ def play_game(
             probabilities = policy.action_probabilities(observation["observation"], observation["action_mask"])
             action = int(sample(probabilities, generator))
             heap, count = rules.moves[action]
-            print(words.reply.format(count=count, heap=names[heap]))
+            print(words.reply.format(count=count, heap=words.heap_name(heap)))
         env.step(action)
     human_won = env.rewards[f"player_{human}"] > 0
     winner, loser = (words.human, words.opponent) if human_won else (words.opponent, words.human)
@@ -137,7 +132,7 @@ class Leave(Exception):  # noqa: N818  it is not an error
 
 def ask_move(rules: NimRules, heaps: Sequence[int], words: Words = PUBLISHED) -> int:
     """The human's move as an action; asks until it is legal. A single heap need not be chosen."""
-    names = words.heap_names(rules)
+    names = [words.heap_name(heap) for heap in range(rules.n_heaps)]
     while True:
         parts = _parts(ask(f"Choose {words.heap}: " if rules.n_heaps > 1 else "Choose count: "))
         if len(parts) == 1 and rules.n_heaps == 1:
@@ -154,15 +149,15 @@ def ask_move(rules: NimRules, heaps: Sequence[int], words: Words = PUBLISHED) ->
             heap, count = names.index(parts[0].upper()), int(parts[1])
             if (heap, count) in rules.legal_moves(heaps):
                 return rules.action(heap, count)
-            has = f"{words.heap.capitalize()} {names[heap]} has {words.blocks(heaps[heap])}"
+            left = f"{heaps[heap]} {words.block}{'' if heaps[heap] == 1 else 's'}"
             limit = "" if rules.max_take is None else f", and a move takes {rules.max_take} at most"
-            mistake = f"{has}{limit}; you asked for {count}."
+            mistake = f"{words.heap.capitalize()} {names[heap]} has {left}{limit}; you asked for {count}."
         print(f"Invalid move, try again. {mistake}")
 
 
 def _parts(answer: str) -> list[str]:
-    """The parts of a move: one or two, as C1 is C and 1."""
-    return re.sub(r"^([A-Za-z])(?=\d)", r"\1 ", answer).split()
+    """The words of an answer; C1 is C and 1."""
+    return re.sub(r"^([A-Za-z]+)(?=\d)", r"\1 ", answer).split()
 
 
 def ask_number(question: str, minimum: int, maximum: int) -> int:
