@@ -32,7 +32,6 @@ import numpy as np
 import pandas as pd
 import pettingzoo
 import seaborn as sns
-from matplotlib.colors import LinearSegmentedColormap
 
 import agents
 from nim_env import NimRules
@@ -133,19 +132,16 @@ def plot(values: pd.DataFrame, rules: NimRules, episodes: int) -> plt.Figure:
         values.pivot(index="heap", columns="count", values="value"),
         vmin=-REWARD,
         vmax=REWARD,
-        cmap=LinearSegmentedColormap.from_list("players", [COLORS["player_2"], "white", COLORS["player_1"]]),
+        cmap=sns.blend_palette([COLORS["player_2"], "white", COLORS["player_1"]], as_cmap=True),
         annot=True,
         fmt=".1f",
         annot_kws={"color": COLORS["ink"]},
-        cbar_kws={
-            "label": "Q-value (positive: player A,\nwho moves first, wins)",
-            "ticks": [-REWARD, 0, REWARD],
-        },
+        cbar_kws={"label": "positive: player A,\nwho moves first, wins", "ticks": [-REWARD, 0, REWARD]},
         yticklabels=[f"pile {heap}" for heap in values["heap"].unique()],
         ax=axes,
     )
     axes.set(
-        title=f"Minimax-Q: first moves from {'-'.join(map(str, rules.heaps))}, misère, {episodes:,} episodes",
+        title=f"Q-values of the first moves from {'-'.join(map(str, rules.heaps))}, misère, {episodes:,} episodes",
         xlabel="objects taken",
         ylabel="",
     )

@@ -30,7 +30,7 @@ from common import (
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import LinearSegmentedColormap
+import seaborn as sns
 
 import agents
 from nim_env import NimRules, theory
@@ -97,12 +97,10 @@ def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure
     sizes = np.arange(1, heap + 1)
     probabilities = agent.action_probabilities(sizes[:, None], rules.action_mask(sizes[:, None]))
     figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
-    shades = LinearSegmentedColormap.from_list("blocks", ["white", COLORS["block"], COLORS["ink"]])
+    shades = sns.blend_palette(["white", COLORS["block"], COLORS["muted"]], rules.n_actions + 2)[1:-1]
     bottom = np.zeros(heap)
-    for (_, count), heights, shade in zip(
-        rules.moves, probabilities.T, np.linspace(0.2, 0.7, rules.n_actions), strict=True
-    ):
-        bars = axes.bar(sizes, heights, bottom=bottom, color=shades(shade), width=0.85)
+    for (_, count), heights, shade in zip(rules.moves, probabilities.T, shades, strict=True):
+        bars = axes.bar(sizes, heights, bottom=bottom, color=shade, width=0.85)
         axes.bar_label(bars, [str(count) if height > 0.1 else "" for height in heights], label_type="center")
         bottom += heights
     axes.set(
