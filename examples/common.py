@@ -87,6 +87,8 @@ PositiveInt = Annotated[int, _number(int, 1, float("inf"))]
 NonNegativeInt = Annotated[int, _number(int, 0, float("inf"))]
 Seed = Annotated[int, _number(int, 0, 2**31 - 1)]
 Fraction = Annotated[float, _number(float, 0, 1)]
+NonNegative = Annotated[float, _number(float, 0, float("inf"))]
+Seconds = Annotated[float, _number(float, 0.001, 3600)]
 
 
 def fail(message: str) -> NoReturn:
@@ -96,12 +98,12 @@ def fail(message: str) -> NoReturn:
 
 
 @contextlib.contextmanager
-def checking_args() -> Iterator[None]:
+def checking_args(errors: Any = (ValueError, TypeError, OSError), start: str = "") -> Iterator[None]:
     """Around the lines that use the arguments first: an error there is a wrong value, reported by :func:`fail`."""
     try:
         yield
-    except (ValueError, TypeError, OSError) as error:
-        fail(str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
+    except errors as error:
+        fail(start + str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
 
 
 def check_at_least(minimum: int, **numbers: int | None) -> None:
@@ -178,7 +180,11 @@ matplotlib.use("agg")  # figures go to files
 matplotlib.rcParams.update(
     {
         "axes.prop_cycle": cycler(
-            color=[COLORS[n] for n in ("player_1", "player_2", "good", "flag", "block", "muted")]
+            color=[
+                *(COLORS[name] for name in ("player_1", "player_2", "good", "flag")),
+                "#a3660c",
+                COLORS["muted"],
+            ]
         ),
         "axes.grid": True,
         "axes.axisbelow": True,
@@ -196,24 +202,24 @@ matplotlib.rcParams.update(
 
 
 def label_lines(axis: Axes) -> None:
-    """Writes the label of each line at its right end, in its color, instead of a legend."""
+    """Writes each line's label at its right end, in its color, instead of a legend; of a point to its left."""
     from scipy.optimize import isotonic_regression  # here, since its import takes half a second
 
-    lines = [line for line in axis.lines if not line.get_label().startswith("_")]
     to_axes = axis.transData + axis.transAxes.inverted()
-    ends = np.array([to_axes.transform(line.get_xydata()[-1])[1] for line in lines])
-    order = ends.argsort(kind="stable")
-    steps = (
-        np.arange(len(lines)) * 12 / 72 / (axis.get_position().height * axis.figure.get_figheight())
-    )  # 12 points
-    # the nearest heights without overlaps, within the axes
-    heights = isotonic_regression(ends[order] - steps).x.clip(max=1 - steps[-1]) + steps
-    for line, height in zip(np.array(lines)[order], heights, strict=True):
-        place = {"xycoords": axis.get_xaxis_transform(), "textcoords": "offset points", "va": "center"}
-        x = line.get_xdata()[-1]
-        axis.annotate(
-            line.get_label(), (x, height), (6, 0), color=line.get_color(), annotation_clip=False, **place
-        )
+    step = 12 / 72 / (axis.get_position().height * axis.figure.get_figheight())  # 12 points
+    named = [line for line in axis.lines if not line.get_label().startswith("_")]
+    points = [line for line in named if len(line.get_xydata()) == 1]
+    for lines, offset, side in (([*set(named) - set(points)], 6, "left"), (points, -6, "right")):
+        heights = {line: to_axes.transform(line.get_xydata()[-1])[1] for line in lines}
+        lines.sort(key=lambda line: (heights[line], named.index(line)))
+        if lines:  # the nearest heights without overlaps, within the axes
+            steps = step * np.arange(len(lines))
+            fitted = isotonic_regression(np.array([heights[line] for line in lines]) - steps).x
+            heights = dict(zip(lines, fitted.clip(max=1 - steps[-1]) + steps, strict=True))
+        for line, height in heights.items():
+            place = {"xycoords": axis.get_xaxis_transform(), "textcoords": "offset points", "va": "center"}
+            place |= {"ha": side, "color": line.get_color(), "annotation_clip": False}
+            axis.annotate(line.get_label(), (line.get_xdata()[-1], height), (offset, 0), **place)
 
 
 def save_figure(figure: Figure, path: Path) -> None:

@@ -63,6 +63,7 @@ class Numbers:
     maybe: common.PositiveInt | None = None
     seed: common.Seed = 0
     share: common.Fraction = 0.5
+    rate: common.NonNegative = 0.5
 
 
 @pytest.mark.parametrize(
@@ -78,6 +79,8 @@ class Numbers:
         ("--seed 2147483648", "--seed", None),
         ("--share 1.5", "--share", None),
         ("--share nan", "--share", None),
+        ("--rate 1e9", "rate", 1e9),
+        ("--rate -0.1", "--rate", None),
         ("--count 2.5", "--count", None),
     ],
 )
@@ -217,8 +220,13 @@ def test_labels_of_lines_do_not_overlap(ends):
     for number, end in enumerate(ends):
         axis.plot([0, 1], [0.5, end], label=f"line {number}")
     axis.axvline(0.5)  # no label
+    axis.plot([0.9], [0.5], "o", label="point")
     common.label_lines(axis)
     figure.draw_without_rendering()
+    point = axis.texts[-1]
+    assert point.get_text() == "point"
+    assert point.get_window_extent().x1 < axis.transData.transform((0.9, 0.5))[0]
+    point.remove()
     boxes = {text.get_text(): text.get_window_extent() for text in axis.texts}
     assert len(boxes) == len(ends)
     heights = sorted((box.y0, box.y1) for box in boxes.values())
