@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -55,8 +55,9 @@ from nim_env import NimRules, evaluation
 
 import learn_the_rule
 import master_large_nim
-import scaling_deep
+import sb3_self_play
 
+MASKABLE_PPO_TIMESTEPS = 1_000_000
 BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
 PUBLISHED = [
@@ -103,20 +104,11 @@ def minimax_q(rules: NimRules, seed: int) -> dict[str, Any]:
 
 
 def maskable_ppo(rules: NimRules, seed: int) -> dict[str, Any]:
-    """A million timesteps of self-play with one-hot observations, by scaling_deep.py."""
-    options = scaling_deep.Args()
-    table = scaling_deep.train(
-        rules,
-        "one_hot",
-        scaling_deep.SELF_PLAY,
-        options.total_timesteps,
-        options.num_envs,
-        options.n_steps,
-        options.batch_size,
-        options.net_arch,
-        eval_interval=None,
-        seed=seed,
-    )
+    """A million timesteps of self-play, by sb3_self_play.py."""
+    torch.set_num_threads(1)
+    n = MASKABLE_PPO_TIMESTEPS
+    args = sb3_self_play.Args(**asdict(rules), total_timesteps=n, eval_interval=2 * n, seed=seed)
+    table = sb3_self_play.train(args, sb3_self_play.make_model(args, sb3_self_play.make_env(args)))
     names = evaluation.report(NimRules((1,)), "random").to_dict()
     return {name: table[name].iloc[-1] for name in names}
 
@@ -134,7 +126,7 @@ def digit_network(rules: NimRules, seed: int) -> dict[str, Any]:
 PLAYERS: dict[str, Callable[[NimRules, int], dict[str, Any]]] = {
     "random play": random_play,
     "minimax-Q, table (master_large_nim.py)": minimax_q,
-    "MaskablePPO (scaling_deep.py)": maskable_ppo,
+    "MaskablePPO (sb3_self_play.py)": maskable_ppo,
     "digit network (learn_the_rule.py)": digit_network,
 }
 

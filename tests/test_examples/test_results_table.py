@@ -11,7 +11,6 @@ from results_table import Args, main
 from nim_env import NimRules, evaluation
 
 import learn_the_rule
-import scaling_deep
 
 
 @pytest.fixture(autouse=True)
@@ -20,8 +19,7 @@ def small(monkeypatch):
     monkeypatch.setattr(results_table, "BOARDS", ((1, 2), (1, 2, 3)))
     published = [{"heaps": (1, 2, 3), "expert": 0.4, "value_accuracy_overall": 0.5, "seconds": 100}]
     monkeypatch.setattr(results_table, "PUBLISHED", published)
-    ppo = scaling_deep.Args(total_timesteps=1024, num_envs=32, n_steps=16, batch_size=128, net_arch=(32,))
-    monkeypatch.setattr(scaling_deep, "Args", lambda: ppo)
+    monkeypatch.setattr(results_table, "MASKABLE_PPO_TIMESTEPS", 1)  # a rollout
     options = learn_the_rule.Args
     monkeypatch.setattr(learn_the_rule, "Args", lambda seed: options(seed=seed, n_heaps=2, max_heap=2, updates=3))
 
