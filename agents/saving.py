@@ -1,8 +1,8 @@
 """Files of agents: JSON and arrays, written whole or not at all, read within limits, never with pickle.
 
-A file has the layout of ``numpy.savez_compressed``; its array ``about`` holds the JSON. Since a file may be crafted,
-it is read in steps, each of which bounds the next: the list of members and the headers of the arrays, the JSON, and
-the arrays, once :meth:`Agent.check_headers` accepts their headers.
+A file has the layout of ``numpy.savez_compressed``; its array ``about`` holds the JSON. Since a file may be
+crafted, it is read in steps, each of which bounds the next: the list of members and the headers of the arrays, the
+JSON, and the arrays, once :meth:`Agent.check_headers` accepts their headers.
 """
 
 from __future__ import annotations
@@ -94,9 +94,10 @@ def load(path: str | os.PathLike[str], classes: Mapping[str, type[Any]]) -> Any:
         except Exception as error:  # NumPy, zipfile, zlib and json raise a dozen kinds
             raise ValueError(f"{file_name} is damaged or is not a saved agent: {_line(error)}") from None
         if version not in (1, FORMAT) or kind not in classes:
+            known = f"known are {sorted(classes)} in formats 1 and {FORMAT}"
+            hint = "a custom class is known once the module that defines it is imported"
             raise ValueError(
-                f"{file_name} holds a {_line(repr(kind))} in format {_line(version)}; known are {sorted(classes)} in "
-                f"formats 1 and {FORMAT} (a custom class is known once the module that defines it is imported)"
+                f"{file_name} holds a {_line(repr(kind))} in format {_line(version)}; {known} ({hint})"
             )
         try:
             agent = _new_agent(classes[kind], about)
@@ -141,9 +142,7 @@ def _argument(agent: Any, name: str) -> Any:
 
 def _new_agent(agent_class: type[Any], about: dict[str, Any]) -> Any:
     """The agent of a description, which has learned nothing; any error if there is none."""
-    observation_space, action_space = (
-        _checked_space(about[f"{each}_space"]) for each in ("observation", "action")
-    )
+    observation_space, action_space = map(_checked_space, (about["observation_space"], about["action_space"]))
     if isinstance(action_space, spaces.Discrete) and action_space.n > MAX_COMPONENTS:
         raise ValueError(f"an agent in a file has at most {MAX_COMPONENTS:,} actions; got {action_space.n:,}")
     arguments = about["hyperparameters"]
@@ -268,9 +267,8 @@ def _space(about: dict[str, Any]) -> Space[Any]:
     if dtype.kind not in "biuf":
         raise ValueError(f"{dtype} is not a dtype of numbers")
     if kind in ("Discrete", "MultiDiscrete"):
-        sizes, start = (
-            np.array(about[name], np.int64) for name in ("n" if kind == "Discrete" else "nvec", "start")
-        )
+        sizes = np.array(about["n" if kind == "Discrete" else "nvec"], np.int64)
+        start = np.array(about["start"], np.int64)
         if sizes.shape != start.shape or (start + (sizes - 1) < start).any():
             raise ValueError("the sizes and starts of a space differ in shape, or their sum exceeds 64 bits")
         if kind == "Discrete":
