@@ -12,9 +12,8 @@ from agents._actions import (
     LOWEST,
     action_index,
     as_reward,
-    batch_legal_actions,
     checked_transitions,
-    legal_actions,
+    legal_batch,
     legal_indices,
     penalties,
     row_max,
@@ -81,11 +80,11 @@ class QLearningAgent(TabularAgent):
         """
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation))
-            codes = rows.reshape(-1), penalties(batch_legal_actions(action_mask, rows.shape, self.n_actions))
+            codes = rows.reshape(-1), penalties(legal_batch(action_mask, rows.shape, self.n_actions))
             if explore:
                 return self.act_encoded(*codes, np.arange(rows.size)).reshape(rows.shape)
             return (row_max(self._values(*codes))[0] + self.first_action).reshape(rows.shape)
-        legal = legal_actions(action_mask, self.n_actions)
+        legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
         if uniform < epsilon:
@@ -146,15 +145,14 @@ class QLearningAgent(TabularAgent):
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask
-            checked = checked_transitions(
-                self.observation_space.shape or (), self.first_action, self.n_actions, *batch
+            observations, actions, rewards, next_observations, is_terminated, legal = checked_transitions(
+                self, *batch
             )
-            observation, action, reward, next_observation, terminated, legal = checked
-            next_rows = self.table.rows(next_observation)
-            rows = self.table.rows(observation, add=True)
-            self.update_encoded(rows, action, reward, next_rows, terminated, penalties(legal))
+            next_rows = self.table.rows(next_observations)
+            rows = self.table.rows(observations, add=True)
+            self.update_encoded(rows, actions, rewards, next_rows, is_terminated, penalties(legal))
             return
-        index, reward = action_index(action, self.first_action, self.n_actions), as_reward(reward)
+        index, reward = action_index(self, action), as_reward(reward)
         next_value = 0.0 if terminated else self._next_value(next_observation, next_action_mask)
         target = reward + current_value("gamma", self.gamma, self.progress_remaining) * next_value
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
@@ -165,7 +163,7 @@ class QLearningAgent(TabularAgent):
         """V(s′), with the sign of :attr:`next_value_sign`; 0 where no action is legal."""
         values = self.table.get(observation)
         if action_mask is not None:
-            legal = legal_indices(action_mask, self.n_actions, "next_action_mask")
+            legal = legal_indices(action_mask, self.n_actions, is_next=True)
             values = [values[index] for index in legal]
         return self.next_value_sign * max(values, default=0.0)
 

@@ -26,7 +26,7 @@ import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
-from agents._environments import TO_PLAY, check_setting, check_spaces, checked_action, split_observation
+from agents._environments import TO_PLAY, check_setting, check_spaces, checked_actions, split_observation
 from agents._hyperparameters import as_integer
 from agents.agent import Agent
 from agents.vector_training import vector_episodes
@@ -228,7 +228,7 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
                 continue
             chosen: Any = agent.act(observation, mask, explore=True)
             if type(chosen) is not int or not first_action <= chosen < end_action:
-                chosen = checked_action(agent, chosen)
+                chosen = int(checked_actions(agent, chosen, ()))
             pending[key] = observation, chosen
             length += 1
             turn = turns.send(chosen)

@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._actions import batch_legal_actions
-from agents._environments import TO_PLAY, check_setting, checked_action, checked_actions, split_observation
+from agents._actions import legal_batch
+from agents._environments import TO_PLAY, check_setting, checked_actions, split_observation
 from agents.agent import Agent
 
 Indices: TypeAlias = NDArray[np.intp]
@@ -37,11 +37,11 @@ class ObservationLearner:
         actions = np.full(len(observations), agent.first_action)
         observations, action_masks = rows_of(observations, ids), rows_of(action_masks, ids)
         if agent.batched:
-            actions[ids] = checked_actions(agent, agent.act(observations, action_masks, explore=True), n)
+            actions[ids] = checked_actions(agent, agent.act(observations, action_masks, explore=True), (n,))
         else:
             masks = [None] * n if action_masks is None else action_masks
             chosen = [agent.act(*each, explore=True) for each in zip(observations, masks, strict=True)]
-            actions[ids] = [checked_action(agent, action) for action in chosen]
+            actions[ids] = [checked_actions(agent, action, ()) for action in chosen]
         return actions
 
     def update_encoded(
@@ -121,7 +121,7 @@ class Environments:
         observations, infos = env.reset(seed=seed)
         _, masks = split_observation(observations, infos)
         if masks is not None:  # the first ones are checked
-            batch_legal_actions(masks, (env.num_envs,), agent.n_actions)
+            legal_batch(masks, (env.num_envs,), agent.n_actions)
         self.state = self._read(observations, infos)
         self._everywhere = self._ids = np.arange(env.num_envs)
 
