@@ -82,8 +82,10 @@ class QLearningAgent(TabularAgent):
             rows = self.table.rows(np.asarray(observation))
             codes = rows.reshape(-1), penalties(legal_batch(action_mask, rows.shape, self.n_actions))
             if explore:
-                return self.act_encoded(*codes, np.arange(rows.size)).reshape(rows.shape)
-            return (row_max(self._values(*codes))[0] + self.first_action).reshape(rows.shape)
+                actions = self.act_encoded(*codes, np.arange(rows.size))
+            else:
+                actions = self._values(*codes).argmax(axis=1) + self.first_action
+            return actions.reshape(rows.shape)
         legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
@@ -110,17 +112,18 @@ class QLearningAgent(TabularAgent):
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
         if epsilon == 1.0:
             legal = np.ones((len(rows), self.n_actions), np.bool_) if illegal is None else illegal == 0
-            indices = np.zeros(len(rows), np.int64)
-            indices[ids] = uniform_choice(legal.take(ids, axis=0), random(n))
-            return indices + self.first_action
+            actions = np.full(len(rows), self.first_action)
+            actions[ids] += uniform_choice(legal.take(ids, axis=0), random(n))
+            return actions
         is_random = random(n) < epsilon
         explorers, greedy = ids[is_random], ids[~is_random]
         values = self._values(rows, illegal)
-        indices, lowest = row_max(values)
         if self.ties == "first":
+            indices: NDArray[np.int64] = values.argmax(axis=1)
             choices = values.take(explorers, axis=0) > LOWEST
             indices[explorers] = uniform_choice(choices, random(len(explorers)))
             return indices + self.first_action
+        lowest = row_max(values)
         lowest[explorers] = LOWEST  # all legal actions are above
         uniforms = np.zeros(len(rows))
         uniforms[explorers], uniforms[greedy] = random(len(explorers)), random(len(greedy))
@@ -179,7 +182,7 @@ class QLearningAgent(TabularAgent):
     ) -> None:
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         gamma = current_value("gamma", self.gamma, self.progress_remaining)
-        _, best = row_max(self._values(next_rows, next_illegal))
+        best = row_max(self._values(next_rows, next_illegal))
         np.copyto(best, 0.0, where=terminated | (best < LOWEST))  # there is no future, or no legal action
         targets = rewards + gamma * self.next_value_sign * best
         pairs = rows * self.n_actions + (actions - self.first_action)

@@ -109,7 +109,7 @@ class Table(ABC):
         return values
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """``values``, float64 ``(n_rows, n_actions)``; in a hash table also ``keys``, uint8 ``(n_rows, n_bytes)``"""
+        """``values``, float64 ``(n_rows, n_actions)``; a hash table adds ``keys``, uint8 ``(n_rows, n_bytes)``."""
         return {"values": self.values[: self.n_rows]}
 
     def check_headers(self, headers: Mapping[str, ArrayHeader | NDArray[Any]]) -> None:
