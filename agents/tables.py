@@ -48,14 +48,14 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
         raise ValueError(f'table must be "auto", "dense" or "hash"; got {table!r}')
     is_discrete = isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
     has_index = is_discrete and math.prod(space.shape or ()) <= MAX_INDEXED
-    index = _Index(space) if has_index else None
-    n_values = math.inf if index is None else index.n_observations * n_actions
+    keys = _Index(space) if has_index else _Bytes(space)
+    n_values = keys.n_observations * n_actions
     if table == "dense" and n_values > MAX_DENSE_VALUES:
         needed = "a discrete observation space of up to 1,000 components and at most 2**31 values"
         raise ValueError(f'table="dense" needs {needed}, not {space}; use table="hash"')
-    if index is not None and (table == "dense" or (table == "auto" and n_values <= AUTO_DENSE_VALUES)):
-        return DenseTable(space, n_actions, index)
-    return HashTable(space, n_actions, index or _Bytes(space))
+    if isinstance(keys, _Index) and (table == "dense" or (table == "auto" and n_values <= AUTO_DENSE_VALUES)):
+        return DenseTable(space, n_actions, keys)
+    return HashTable(space, n_actions, keys)
 
 
 class Table(ABC):
@@ -75,9 +75,9 @@ class Table(ABC):
         return f"<{type(self).__name__} of {self._space}, {self._n_actions} actions, {self.n_rows} rows>"
 
     @property
-    @abstractmethod
     def n_rows(self) -> int:
-        """The number of rows in use."""
+        """The number of rows in use: of a dense table all, of a hash table those of observations that occurred."""
+        return len(self.values)
 
     @abstractmethod
     def row(self, observation: Any, add: bool = True) -> int:
@@ -142,11 +142,6 @@ class DenseTable(Table):
         super().__init__(space, n_actions, index)
         self.values = np.zeros((index.n_observations, n_actions))
 
-    @property
-    def n_rows(self) -> int:
-        """The number of observations of the space."""
-        return len(self.values)
-
     def row(self, observation: Any, add: bool = True) -> int:  # noqa: ARG002
         return self._keys.index(observation)
 
@@ -164,7 +159,6 @@ class HashTable(Table):
 
     @property
     def n_rows(self) -> int:
-        """The number of observations that have a row."""
         return len(self._rows)
 
     def row(self, observation: Any, add: bool = True) -> int:
@@ -220,10 +214,9 @@ class _Index:
 
     def index(self, observation: Any) -> int:
         """The index of one observation; a ValueError if it is not in the space."""
-        if type(observation) is not np.ndarray or observation.dtype is not self._dtype:
+        is_array = type(observation) is np.ndarray and observation.dtype is self._dtype
+        if not is_array or observation.shape != self._shape:
             return self._compute(observation)
-        if observation.shape != self._shape:
-            raise _not_in_space(observation, self._space)
         key = observation.tobytes()
         index = self._cache.get(key)
         if index is None:
