@@ -138,13 +138,8 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
     nth -= counts
     nth += (uniforms * counts).astype(np.int64)
     indices: NDArray[np.int64] = choices.reshape(-1).nonzero()[0].take(nth)
-    indices -= _row_starts(*choices.shape)
+    indices -= np.arange(0, choices.size, choices.shape[1])
     return indices
-
-
-@lru_cache(maxsize=16)
-def _row_starts(n: int, n_actions: int) -> NDArray[np.int64]:
-    return np.arange(0, n * n_actions, n_actions)
 
 
 @lru_cache(maxsize=16)

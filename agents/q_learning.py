@@ -112,9 +112,9 @@ class QLearningAgent(TabularAgent):
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
         if epsilon == 1.0:
             legal = np.ones((len(rows), self.n_actions), np.bool_) if illegal is None else illegal == 0
-            actions = np.full(len(rows), self.first_action)
-            actions[ids] += uniform_choice(legal.take(ids, axis=0), random(n))
-            return actions
+            chosen = np.zeros(len(rows), np.int64)
+            chosen[ids] = uniform_choice(legal.take(ids, axis=0), random(n))
+            return chosen + self.first_action
         is_random = random(n) < epsilon
         explorers, greedy = ids[is_random], ids[~is_random]
         values = self._values(rows, illegal)
@@ -182,10 +182,12 @@ class QLearningAgent(TabularAgent):
     ) -> None:
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         gamma = current_value("gamma", self.gamma, self.progress_remaining)
-        best = row_max(self._values(next_rows, next_illegal))
-        np.copyto(best, 0.0, where=terminated | (best < LOWEST))  # there is no future, or no legal action
-        targets = rewards + gamma * self.next_value_sign * best
-        pairs = rows * self.n_actions + (actions - self.first_action)
+        targets = row_max(self._values(next_rows, next_illegal))
+        np.copyto(targets, 0.0, where=terminated | (targets < LOWEST))  # there is no future, or no legal action
+        targets *= gamma * self.next_value_sign
+        targets += rewards
+        pairs = rows * self.n_actions
+        pairs += actions - self.first_action
         if ids is not None:
             pairs, targets = pairs.take(ids), targets.take(ids)
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)

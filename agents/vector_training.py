@@ -14,6 +14,7 @@ from agents._actions import legal_batch
 from agents._environments import TO_PLAY, check_setting, checked_actions, split_observation
 from agents.agent import Agent
 
+SIGNS = np.array([1.0, -1.0])  # of a reward of player 0 or 1, for player 0
 Indices: TypeAlias = NDArray[np.intp]
 
 
@@ -295,7 +296,7 @@ def vector_episodes(
         rewards, to_play = steps.rewards, steps.state.to_play
         if not math.isfinite(rewards.sum()):
             raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
-        returns += rewards if to_play is None else rewards * (1 - 2 * to_play)  # zero-sum
+        returns += rewards if to_play is None else rewards * SIGNS.take(to_play)
         slots, columns = one_step_transitions(steps) if own_turns is None else own_turns(steps)
         if buffer is None:
             learner.update_encoded(*columns, None if own_turns else slots)
