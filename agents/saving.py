@@ -87,7 +87,8 @@ def load(path: str | os.PathLike[str], classes: Mapping[str, type[Any]]) -> Any:
         try:
             file = zipfile.ZipFile(stream)
             headers = _headers(file, os.stat(file_name).st_size)
-            if math.prod(headers.pop("about").shape) > MAX_JSON:
+            shape, dtype = headers.pop("about")
+            if math.prod(shape) * dtype.itemsize > MAX_JSON:
                 raise ValueError(f"its JSON has more than {MAX_JSON:,} bytes")
             about = json.loads(_array(file, "about").tobytes())
             kind, version, generator_state = str(about["kind"]), about["format"], about["generator"]

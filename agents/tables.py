@@ -61,6 +61,11 @@ def make_table(space: Space[Any], n_actions: int, table: TableKind = "auto") -> 
 class Table(ABC):
     """Action values, one row for each observation, 0 for every pair never updated; see :func:`make_table`.
 
+    Args:
+        space: The observation space.
+        n_actions: The number of actions, the length of a row.
+        keys: Finds the key of each observation.
+
     Attributes:
         values: The values, float64 of shape ``(at least n_rows, n_actions)``, to be changed in place. A hash table
             replaces the array when it grows; its last row stays 0.

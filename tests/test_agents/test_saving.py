@@ -155,6 +155,7 @@ CRAFTED = {
     "a negative shape": ({}, {"values.npy": member((-12, -3), "<f8", bytes(12 * 3 * 8))}),
     "objects": ({}, {"values.npy": member((12, 3), "|O", bytes(12 * 3 * 8))}),
     "a long description": ({"text": "x" * 2**24}, {}),
+    "a description of few long texts": ({}, {"about.npy": member((4,), "<U4000000", bytes(4 * 16_000_000))}),
     "long bounds": (
         {"observation_space": {**BOX_ABOUT, "low": ["-" + "1" * 10**6] + ["0.0"] * 10**3}},
         {},
