@@ -1,9 +1,8 @@
 """Tabular agents for any environment of the Gymnasium or PettingZoo API, and the loop that trains them."""
 
-from agents.agent import Agent
+from agents.agent import Agent, load
 from agents.minimax_q import MinimaxQAgent
 from agents.q_learning import QLearningAgent
-from agents.saving import load
 from agents.tabular_agent import TabularAgent
 from agents.training import History, train
 from agents.win_count import WinCountAgent
@@ -25,4 +24,4 @@ ALGORITHMS: dict[str, type[TabularAgent]] = {
     "minimax-q": MinimaxQAgent,
     "win-counting": WinCountAgent,
 }
-"""The algorithms by name, for command lines: ``agents.ALGORITHMS[name](observation_space, action_space)``."""
+"""The algorithms by name. ``agents.ALGORITHMS[name](observation_space, action_space)`` makes an agent."""

@@ -1,4 +1,4 @@
-"""What the example scripts share: the command line, figures, players by name, and a game in the terminal."""
+"""What the example scripts share: the command line, figures, and players by name."""
 
 from __future__ import annotations
 
@@ -23,13 +23,11 @@ from cycler import cycler
 
 import agents
 from nim_env import NimRules
-from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy, sample
-from nim_env.rendering import bars
+from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from pettingzoo import AECEnv
 
 Args = TypeVar("Args")
 
@@ -86,6 +84,7 @@ def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.Pri
 
 
 PositiveInt = Annotated[int, _number(int, 1, float("inf"))]
+NonNegativeInt = Annotated[int, _number(int, 0, float("inf"))]
 Seed = Annotated[int, _number(int, 0, 2**31 - 1)]
 Fraction = Annotated[float, _number(float, 0, 1)]
 NonNegative = Annotated[float, _number(float, 0, float("inf"))]
@@ -357,91 +356,3 @@ def _read_array(file: zipfile.ZipFile, name: str, shape: tuple[int, ...], kinds:
             raise ValueError(f"{name} must have shape {shape}; got {dtype} of shape {found}")
         member.seek(0)
         return np.lib.format.read_array(member, allow_pickle=False, max_header_size=256)
-
-
-# --- A game in the terminal -----------------------------------------------------------------------
-
-
-class Leave(Exception):  # noqa: N818  it is not an error
-    """The person has entered q, -1 or Ctrl-D."""
-
-
-def ask(question: str) -> str:
-    """The person's answer.
-
-    Raises:
-        Leave: The answer is q, -1 or Ctrl-D.
-    """
-    try:
-        answer = input(question).strip()
-    except EOFError:
-        answer = "q"
-    if answer.lower() in ("q", "-1"):
-        raise Leave
-    return answer
-
-
-def ask_number(question: str, minimum: int, maximum: int) -> int:
-    """A whole number from ``minimum`` to ``maximum``; asks until it gets one."""
-    while True:
-        answer = ask(question)
-        if answer.isdecimal() and minimum <= int(answer) <= maximum:
-            return int(answer)
-        print(f"{answer!r} is not a whole number from {minimum} to {maximum}; try again, or q to leave.")
-
-
-def ask_choice(question: str, choices: Sequence[str]) -> str:
-    """One of the choices, by its name or its beginning; asks until it gets one."""
-    while True:
-        answer = ask(question).lower()
-        found = [choice for choice in choices if answer and choice.startswith(answer)]
-        if len(found) == 1:
-            return found[0]
-        print(f"{answer!r} is not one of {', '.join(choices)}; try again, or q to leave.")
-
-
-def ask_move(rules: NimRules, heaps: Sequence[int]) -> int:
-    """The person's move as an action; asks until it is legal."""
-    while True:
-        answers = (ask("Choose pile: ") if rules.n_heaps > 1 else "0", ask("Choose count: "))
-        if all(map(str.isdecimal, answers)) and (move := tuple(map(int, answers))) in rules.legal_moves(heaps):
-            return rules.action(*move)
-        limit = "" if rules.max_take is None else f", {rules.max_take} at most"
-        print(f"Invalid move, try again. Take 1 or more objects from one pile that has as many{limit}; q leaves.")
-
-
-def play_game(env: AECEnv, machine: Any, human: int, generator: np.random.Generator, show: Any = None) -> bool:
-    """Plays one game against a person in the terminal.
-
-    Args:
-        env: A PettingZoo environment of Nim.
-        machine: The other player: an agent or a policy.
-        human: 0 if the human moves first, else 1.
-        generator: Draws the machine's actions.
-        show: Called with the heaps and whether it is the human's turn, at every position.
-
-    Returns:
-        Whether the human won.
-    """
-    env.reset()
-    rules = env.unwrapped.rules
-    policy = as_policy(machine, rules)
-    for player in env.agent_iter():
-        observation, _, terminated, *_ = env.last()
-        heaps, is_human = observation["observation"].tolist(), player == f"player_{human}"
-        if show is not None:
-            show(heaps, is_human and not terminated)
-        if terminated:
-            break
-        piles = (f"Pile {heap}: {left}  {bars(left, rules.heaps[heap])}" for heap, left in enumerate(heaps))
-        print("", "Piles:", *map(str.rstrip, piles), "", "Your turn" if is_human else "AI's turn", sep="\n")
-        if is_human:
-            action = ask_move(rules, heaps)
-        else:
-            probabilities = policy.action_probabilities(observation["observation"], observation["action_mask"])
-            action = int(sample(probabilities, generator))
-            print("AI chose to take {1} object(s) from pile {0}.".format(*rules.moves[action]))
-        env.step(action)
-    human_won = env.rewards[f"player_{human}"] > 0
-    print(f"\nGAME OVER\nWinner is {'Human' if human_won else 'AI'}")
-    return human_won
