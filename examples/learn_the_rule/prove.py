@@ -237,7 +237,7 @@ def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
         axis.margins(0.15)
     axes[0].set_ylabel("second principal component")
     handles = [plt.Line2D([], [], marker="s", linestyle="", color=color) for color in STATE_COLORS.values()]
-    figure.legend(handles, STATE_COLORS, title="ones so far", loc="outside right upper")
+    figure.legend(handles, STATE_COLORS, title="ones so far", loc="outside right upper", frameon=False)
     verdict = "not proven" if proof.margin is None else "proven for every board"
     figure.suptitle(f"Recurrent states and boxes, {'misère' if misere else 'normal'} play: {verdict}")
     return figure
