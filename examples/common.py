@@ -244,7 +244,7 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
         name: ``random``, ``take-N`` or ``expert``; ``file.py:name``, a function of observation and action mask
             that returns an action, or a policy (an object with ``action_probabilities``); or a file: a MaskablePPO
             model of ``sb3_self_play.py`` (``.zip``), which then plays its most probable actions, a network of
-            ``learn_the_rule.py`` (``.pt``), a table of :func:`save_table_policy`, or an agent saved by
+            ``learn_the_rule/train.py`` (``.pt``), a table of :func:`save_table_policy`, or an agent saved by
             ``agents``. The suffixes ``.py`` and ``.zip`` alone run code from the file.
         rules: The game.
 
@@ -317,7 +317,7 @@ def _load_model(path: Path, rules: NimRules) -> PolicyLike:
 
 
 def _load_network(path: Path, rules: NimRules) -> PolicyLike:
-    from learn_the_rule import load_policy  # here, since most scripts run without PyTorch
+    from learn_the_rule.network import load_policy  # here, since most scripts run without PyTorch
 
     return load_policy(path, rules)
 

@@ -1,11 +1,11 @@
 """Results on the boards of the literature: 1-3-5-7-9, 1-3-5-7-9-11 and 1-3-5-7-9-11-13 in normal play.
 
-The players are random play, tabular minimax-Q, MaskablePPO, the network of learn_the_rule.py, and AlphaZero as
+The players are random play, tabular minimax-Q, MaskablePPO, the digit network of train.py, and AlphaZero as
 published by Zhou and Riis (2022, arXiv:2205.12787). Each row but the published ones is an exact evaluation over
 all positions, nim_env.evaluation.report.
 
-    python examples/results_table.py
-    python examples/results_table.py --add my_player.py:choose --table results/with_mine.csv
+    python examples/learn_the_rule/literature.py
+    python examples/learn_the_rule/literature.py --add my_player.py:choose --table results/with_mine.csv
 
 --add adds a player that play.py would take as an opponent: a function, or the file of an agent, a model or a
 network. A function is called once for each position, which takes some minutes on seven heaps.
@@ -25,20 +25,24 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py and the other players
+
 from common import (
+    COLORS,
     FIGURE_SUFFIXES,
     check_output,
     check_seed,
     checking_args,
     fail,
     load_player,
-    replacing,
+    percent,
     run,
     save_figure,
 )
@@ -47,18 +51,19 @@ import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from tqdm import tqdm
 
 from nim_env import NimRules, evaluation
 
-import learn_the_rule
 import master_large_nim
 import sb3_self_play
+from learn_the_rule import train
+from learn_the_rule.network import DigitNetwork, NetworkPolicy
 
 MASKABLE_PPO_TIMESTEPS = 1_000_000
 BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
+DIGIT_NETWORK = "digit network (train.py)"
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
 PUBLISHED = [
     {"heaps": BOARDS[0], "expert": 0.415, "value_accuracy_overall": 0.930, "seconds": 186_737},
@@ -78,12 +83,36 @@ class Args:
     """The random seed of the training."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
-    table: Path = Path("results/results_table.csv")
+    table: Path = Path("results/learn_the_rule/literature.csv")
     """Where the table is saved."""
-    picture: Path = Path("results/results_table.png")
+    picture: Path = Path("results/learn_the_rule/literature.png")
     """Where the figure is saved."""
-    folder: Path = Path("results/results_table")
+    folder: Path = Path("results/learn_the_rule/literature")
     """Where finished runs are cached."""
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Makes the rows that are not cached, saves the table, and returns it."""
+    check_seed(args.seed)
+    if args.n_jobs == 0:
+        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
+    check_output("table", args.table, (".csv",))
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    with checking_args():
+        added = [evaluate_file(name, heaps) for name in args.add for heaps in BOARDS]
+    cached = joblib.Memory(args.folder, verbose=0).cache(train_and_evaluate)
+    runs = [joblib.delayed(cached)(player, heaps, args.seed) for heaps in reversed(BOARDS) for player in PLAYERS]
+    finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    rows = list(tqdm(finished, total=len(runs), desc="runs", disable=None))
+    rows += [{**row, "player": ALPHA_ZERO} for row in PUBLISHED]
+    table = pd.DataFrame(rows + added).sort_values("heaps", key=lambda heaps: heaps.map(len), kind="stable")
+    table.insert(0, "board", table.pop("heaps").map(lambda heaps: "-".join(map(str, heaps))))
+    table.to_csv(args.table, index=False, float_format="%.6g")
+    shown = ["board", "player", "expert", "champion", "exploitability", "value_accuracy_overall", "seconds"]
+    print(table[shown].to_string(index=False, na_rep="", float_format="{:.3f}".format))
+    print(f"table: {args.table}")
+    save_figure(draw(table), args.picture)
+    return table
 
 
 # --- Players: each function trains one and returns its exact figures ------------------------------
@@ -114,12 +143,12 @@ def maskable_ppo(rules: NimRules, seed: int) -> dict[str, Any]:
 
 
 def digit_network(rules: NimRules, seed: int) -> dict[str, Any]:
-    """Trained on 5 heaps of 7 and smaller boards, by learn_the_rule.py."""
+    """Trained on 5 heaps of 7 and smaller boards, by train.py."""
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    network = learn_the_rule.DigitNetwork()
-    learn_the_rule.train(network, learn_the_rule.Args(seed=seed))
-    policy = learn_the_rule.NetworkPolicy(network, rules)
+    network = DigitNetwork()
+    train.train(network, train.Args(seed=seed))
+    policy = NetworkPolicy(network, rules)
     return evaluation.report(rules, policy, policy.values).to_dict()
 
 
@@ -127,11 +156,11 @@ PLAYERS: dict[str, Callable[[NimRules, int], dict[str, Any]]] = {
     "random play": random_play,
     "minimax-Q, table (master_large_nim.py)": minimax_q,
     "MaskablePPO (sb3_self_play.py)": maskable_ppo,
-    "digit network (learn_the_rule.py)": digit_network,
+    DIGIT_NETWORK: digit_network,
 }
 
 
-# --- Table ----------------------------------------------------------------------------------------
+# --- Rows and figure --------------------------------------------------------------------
 
 
 def train_and_evaluate(player: str, heaps: tuple[int, ...], seed: int) -> dict[str, Any]:
@@ -150,39 +179,23 @@ def evaluate_file(name: str, heaps: tuple[int, ...]) -> dict[str, Any]:
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Expert mastery of the players on each board."""
-    figure, axis = plt.subplots(figsize=(10, 4.5), layout="constrained")
-    sns.barplot(table, x="board", y="expert", hue="player", ax=axis)
-    for bars in axis.containers:
-        axis.bar_label(bars, fmt="%.2f", fontsize=7)
-    axis.set(title="Expert mastery, normal play", xlabel="", ylabel="winning positions played correctly")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+    """Expert mastery of the players on each board; the digit network stands out."""
+    boards = list(table.groupby("board", sort=False))
+    figure, axes = plt.subplots(1, len(boards), figsize=(11, 3.2), layout="constrained", sharey=True)
+    for axis, (board, rows) in zip(axes, boards, strict=True):
+        is_own = rows["player"] == DIGIT_NETWORK
+        bars = axis.barh(rows["player"], rows["expert"], color=np.where(is_own, COLORS["player_1"], "#b8b2a7"))
+        labels = axis.bar_label(
+            bars, [f"{percent(share).removesuffix('.0')} %" for share in rows["expert"]], padding=3
+        )
+        for label, own in zip(labels, is_own, strict=True):
+            label.set(color=COLORS["player_1"] if own else COLORS["muted"], weight="bold" if own else "normal")
+        axis.set(title=board, xlim=(0, 1.3), xticks=[])
+        axis.tick_params(left=False)
+        axis.spines[:].set_visible(False)
+    axes[0].invert_yaxis()
+    figure.suptitle("Winning positions in which a player makes a winning move, normal play")
     return figure
-
-
-def main(args: Args) -> pd.DataFrame:
-    """Makes the rows that are not cached, saves the table, and returns it."""
-    check_seed(args.seed)
-    if args.n_jobs == 0:
-        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
-    check_output("table", args.table, (".csv",))
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    with checking_args():
-        added = [evaluate_file(name, heaps) for name in args.add for heaps in BOARDS]
-    cached = joblib.Memory(args.folder, verbose=0).cache(train_and_evaluate)
-    runs = [joblib.delayed(cached)(player, heaps, args.seed) for heaps in reversed(BOARDS) for player in PLAYERS]
-    finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
-    rows = list(tqdm(finished, total=len(runs), desc="runs", disable=None))
-    rows += [{**row, "player": ALPHA_ZERO} for row in PUBLISHED]
-    table = pd.DataFrame(rows + added).sort_values("heaps", key=lambda heaps: heaps.map(len), kind="stable")
-    table.insert(0, "board", table.pop("heaps").map(lambda heaps: "-".join(map(str, heaps))))
-    with replacing(args.table) as file:
-        table.to_csv(file, index=False, float_format="%.6g")
-    shown = ["board", "player", "expert", "champion", "exploitability", "value_accuracy_overall", "seconds"]
-    print(table[shown].to_string(index=False, na_rep="", float_format="{:.3f}".format))
-    print(f"table: {args.table}")
-    save_figure(draw(table), args.picture)
-    return table
 
 
 if __name__ == "__main__":

@@ -1,0 +1,193 @@
+"""A policy network for Nim that names the move without looking one ply ahead, for boards of any size.
+
+The network of train.py compares the values of all next positions. Here a second network, MoveNetwork of
+network.py, learns to score the moves of a position from the position alone.
+
+It trains on positions of small boards. The targets are the value network's action values (policy distillation,
+Rusu et al. 2015, arXiv:1511.06295).
+
+    python examples/learn_the_rule/train.py
+    python examples/learn_the_rule/distill.py results/learn_the_rule/network.pt
+
+Install: pip install -e ".[examples,sb3]"
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
+
+from common import (
+    COLORS,
+    FIGURE_SUFFIXES,
+    check_at_least,
+    check_output,
+    check_seed,
+    checking_args,
+    fail,
+    percent,
+    run,
+    save_figure,
+)
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import torch
+import tyro
+from torch import nn
+from tqdm import tqdm
+
+from nim_env import NimRules, evaluation, theory
+
+from learn_the_rule.evaluate import sample_endgames, sample_positions
+from learn_the_rule.network import DigitNetwork, MoveNetwork, action_values, load_network
+
+N_HEAPS, MAX_HEAP = 5, 7  # the largest training board
+TEST_BOARDS = ((5, 7), (7, 15), (20, 15), (50, 15), (10, 255))  # heaps, objects in each
+
+
+@dataclass
+class Args:
+    """The options of this script."""
+
+    network: Annotated[Path, tyro.conf.Positional]
+    """A network saved by train.py."""
+    updates: int = 3000
+    """The number of updates."""
+    batch_size: int = 64
+    """The number of positions of each training board in an update."""
+    learning_rate: float = 3e-3
+    """The learning rate of Adam."""
+    noise: float = 0.5
+    """The standard deviation of the Gaussian noise on the recurrent state in training."""
+    n_positions: int = 1000
+    """The number of won positions sampled from each test board."""
+    eval_interval: int = 250
+    """The number of updates between two evaluations."""
+    seed: int = 0
+    """Random seed."""
+    picture: Path = Path("results/learn_the_rule/distill.png")
+    """Where the learning curves are saved."""
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Trains and evaluates a policy network; returns its learning curves."""
+    check_at_least(
+        1, **{name: getattr(args, name) for name in ("updates", "batch_size", "n_positions", "eval_interval")}
+    )
+    check_seed(args.seed)
+    if not 0 <= args.noise < float("inf"):
+        fail(f"--noise must be 0 or more and finite; got {args.noise}")
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    with checking_args():
+        value_network, rules = load_network(args.network)
+        if rules["max_take"] is not None:
+            raise ValueError(
+                f"{args.network} was trained with max_take={rules['max_take']}; give one without a limit"
+            )
+        torch.optim.Adam([torch.zeros(1)], lr=args.learning_rate)
+    torch.set_num_threads(1)
+    torch.manual_seed(args.seed)
+    network = MoveNetwork(args.noise)
+    test_sets = make_test_sets(args, rules["misere"])
+    progress = tqdm(total=args.updates, desc="updates", disable=None)
+    curves = []
+
+    def callback(update: int) -> None:
+        progress.update()
+        if update % args.eval_interval == 0 or update == args.updates:
+            results = {name: evaluate(network, *test_set) for name, test_set in test_sets.items()}
+            curves.append({"update": update} | {name: result.win_rate for name, result in results.items()})
+            if update == args.updates:
+                progress.close()
+                for name, result in results.items():
+                    low, high = result.interval()
+                    print(f"{name}: {percent(result.win_rate, 2)} % ({percent(low, 2)} to {percent(high, 2)})")
+
+    train(network, value_network, args, rules["misere"], callback)
+    table = pd.DataFrame(curves)
+    save_figure(draw(table, rules["misere"], args.seed), args.picture)
+    return table
+
+
+def score_actions(network: MoveNetwork, rules: NimRules, heaps: np.ndarray, mask: np.ndarray) -> Any:
+    """The scores of the legal actions, and their positions and numbers."""
+    rows, actions = np.nonzero(mask)
+    moves = np.stack([rules.move_heaps[actions], rules.move_counts[actions]], axis=1)
+    return network(torch.from_numpy(heaps), torch.from_numpy(rows), torch.from_numpy(moves)), rows, actions
+
+
+def train(
+    network: MoveNetwork, value_network: DigitNetwork, args: Args, misere: bool, callback: Any = None
+) -> None:
+    """Trains the scores of all moves of random positions towards the value network's action values."""
+    generator = np.random.default_rng(args.seed)
+    optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
+    boards = [NimRules((MAX_HEAP,) * n_heaps, misere=misere) for n_heaps in range(1, N_HEAPS + 1)]
+    for update in range(1, args.updates + 1):
+        network.train()
+        losses = []
+        for rules in boards:
+            heaps = rules.from_index(generator.integers(1, rules.n_positions, size=args.batch_size))
+            mask = rules.action_mask(heaps)
+            scores, rows, actions = score_actions(network, rules, heaps, mask)
+            targets = action_values(value_network, rules, heaps, mask)[rows, actions]
+            losses.append(nn.functional.mse_loss(scores, torch.from_numpy(targets)))
+        loss = torch.stack(losses).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if callback is not None:
+            callback(update)
+
+
+@torch.no_grad()
+def evaluate(network: MoveNetwork, rules: NimRules, heaps: np.ndarray) -> evaluation.MatchResult:
+    """In how many of the won positions the move of the highest score wins."""
+    network.eval()
+    wins = 0
+    for part in np.array_split(heaps, len(heaps) * rules.n_actions // 2**18 + 1):
+        scores, rows, actions = score_actions(network, rules, part, rules.action_mask(part))
+        values = np.full((len(part), rules.n_actions), -np.inf)
+        values[rows, actions] = scores.numpy()
+        wins += int(theory.winning_action_mask(rules, part)[np.arange(len(part)), values.argmax(axis=1)].sum())
+    return evaluation.MatchResult(wins, len(heaps))
+
+
+def make_test_sets(args: Args, misere: bool) -> dict[str, tuple[NimRules, np.ndarray]]:
+    """Won positions of each test board, drawn at random and among the endgames."""
+    generator = np.random.default_rng(args.seed)
+    test_sets = {}
+    for n_heaps, size in TEST_BOARDS:
+        rules = NimRules((size,) * n_heaps, misere=misere)
+        test_sets[f"{n_heaps} × {size}"] = rules, sample_positions(rules, args.n_positions, True, generator)
+        endgames = sample_endgames(rules, args.n_positions, generator)
+        test_sets[f"{n_heaps} × {size}, endgames"] = rules, endgames[theory.is_winning(rules, endgames)]
+    return test_sets
+
+
+def draw(curves: pd.DataFrame, misere: bool, seed: int) -> plt.Figure:
+    """Expert mastery over the updates: a color for each board, dashes for endgames."""
+    figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
+    boards = list(dict.fromkeys(name.partition(",")[0] for name in curves.columns[1:]))
+    colors = [COLORS[name] for name in ("player_1", "player_2", "good", "flag", "block")]
+    handles = []
+    for board, color in zip(boards, colors, strict=False):
+        handles += axis.plot(curves["update"], curves[board], color=color, label=board)
+        axis.plot(curves["update"], curves[f"{board}, endgames"], "--", color=color)
+    styles = [axis.plot([], [], style, color=COLORS["muted"])[0] for style in ("-", "--")]
+    axis.set(xlabel="updates", ylabel="winning positions played correctly", ylim=(-0.03, 1.03))
+    play = "misère" if misere else "normal"
+    axis.set_title(f"The move of the highest score, without lookahead, {play} play, seed {seed}")
+    labels = [*boards, "random", "endgames"]
+    figure.legend([*handles, *styles], labels, title="heaps × objects", loc="outside right upper", frameon=False)
+    return figure
+
+
+if __name__ == "__main__":
+    run(main, Args)
