@@ -9,6 +9,7 @@ from agents.training import History, train
 from agents.win_count import WinCountAgent
 
 __all__ = [
+    "ALGORITHMS",
     "Agent",
     "History",
     "MinimaxQAgent",
@@ -18,3 +19,10 @@ __all__ = [
     "load",
     "train",
 ]
+
+ALGORITHMS: dict[str, type[TabularAgent]] = {
+    "q-learning": QLearningAgent,
+    "minimax-q": MinimaxQAgent,
+    "win-counting": WinCountAgent,
+}
+"""The algorithms by name, for command lines: ``agents.ALGORITHMS[name](observation_space, action_space)``."""
