@@ -25,4 +25,4 @@ ALGORITHMS: dict[str, type[TabularAgent]] = {
     "minimax-q": MinimaxQAgent,
     "win-counting": WinCountAgent,
 }
-"""The algorithms by name, for command lines: ``agents.ALGORITHMS[name](observation_space, action_space)``."""
+"""The algorithms by name. ``agents.ALGORITHMS[name](observation_space, action_space)`` makes an agent."""
