@@ -138,6 +138,18 @@ def replacing(path: Path) -> Iterator[Path]:
 
 FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
 
+COLORS = {
+    "player_1": "#1659c7",
+    "player_2": "#ad1f6b",
+    "block": "#f2b744",
+    "good": "#12694a",
+    "flag": "#b0330f",
+    "ink": "#1f1c1a",
+    "muted": "#5d574f",
+    "line": "#e0dacd",
+}
+"""The palette of all figures, as on the page."""
+
 
 def save_figure(figure: Figure, path: Path) -> None:
     """Saves a figure and prints where."""
@@ -163,7 +175,7 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
         name: ``random``, ``take-N`` or ``expert``; ``file.py:name``, a function of observation and action mask
             that returns an action, or a policy (an object with ``action_probabilities``); or a file: a MaskablePPO
             model of ``sb3_self_play.py`` (``.zip``), which then plays its most probable actions, a network of
-            ``learn_the_rule.py`` (``.pt``), a table of :func:`save_table_policy`, or an agent saved by
+            ``learn_the_rule/train.py`` (``.pt``), a table of :func:`save_table_policy`, or an agent saved by
             ``agents``. The suffixes ``.py`` and ``.zip`` alone run code from the file.
         rules: The game.
 
@@ -236,7 +248,7 @@ def _load_model(path: Path, rules: NimRules) -> PolicyLike:
 
 
 def _load_network(path: Path, rules: NimRules) -> PolicyLike:
-    from learn_the_rule import load_policy  # here, since most scripts run without PyTorch
+    from learn_the_rule.network import load_policy  # here, since most scripts run without PyTorch
 
     return load_policy(path, rules)
 

@@ -317,7 +317,7 @@ def test_tables_are_checked_before_they_are_read(game, table, tmp_path):
 
 def test_models_need_pytorch(monkeypatch):
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
-    monkeypatch.setitem(sys.modules, "learn_the_rule", None)
+    monkeypatch.setitem(sys.modules, "learn_the_rule.network", None)
     for name in ("model.zip", "network.pt"):
         Path(name).touch()
         with pytest.raises(ValueError, match=rf"{name} needs .*sb3"):

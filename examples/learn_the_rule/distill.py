@@ -1,24 +1,25 @@
 """A policy network for Nim that names the move without looking one ply ahead, for boards of any size.
 
-The network of learn_the_rule.py compares the values of all next positions. Here a second network learns to score
-the moves of a position from the position alone. It scans each digit of the heaps as the value network does. For
-a move, a small network reads from each digit the final state of the scan and the digit's bits in the heap before
-and after the move; the maximum over the digits gives the score.
+The network of train.py compares the values of all next positions. Here a second network, MoveNetwork of
+network.py, learns to score the moves of a position from the position alone.
 
 It trains on positions of small boards. The targets are the value network's action values (policy distillation,
 Rusu et al. 2015, arXiv:1511.06295).
 
-    python examples/learn_the_rule.py
-    python examples/distill_the_rule.py results/learn_the_rule/network.pt
+    python examples/learn_the_rule/train.py
+    python examples/learn_the_rule/distill.py results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,sb3]"
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
 from common import (
     FIGURE_SUFFIXES,
@@ -26,6 +27,7 @@ from common import (
     check_output,
     check_seed,
     checking_args,
+    fail,
     percent,
     run,
     save_figure,
@@ -41,14 +43,8 @@ from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, theory
 
-from learn_the_rule import (
-    DigitNetwork,
-    action_values,
-    check_optimizer,
-    load_network,
-    sample_endgames,
-    sample_positions,
-)
+from learn_the_rule.evaluate import sample_endgames, sample_positions
+from learn_the_rule.network import DigitNetwork, MoveNetwork, action_values, load_network
 
 N_HEAPS, MAX_HEAP = 5, 7  # the largest training board
 TEST_BOARDS = ((5, 7), (7, 15), (20, 15), (50, 15), (10, 255))  # heaps, objects in each
@@ -59,7 +55,7 @@ class Args:
     """The options of this script."""
 
     network: Annotated[Path, tyro.conf.Positional]
-    """A network saved by learn_the_rule.py."""
+    """A network saved by train.py."""
     updates: int = 3000
     """The number of updates."""
     batch_size: int = 64
@@ -73,42 +69,49 @@ class Args:
     eval_interval: int = 250
     """The number of updates between two evaluations."""
     seed: int = 0
-    """The random seed."""
-    picture: Path = Path("results/distill_the_rule.png")
+    """Random seed."""
+    picture: Path = Path("results/learn_the_rule/distill.png")
     """Where the learning curves are saved."""
 
 
-class MoveNetwork(nn.Module):
-    """Scores of the moves of a position, for any number of heaps of any size."""
+def main(args: Args) -> pd.DataFrame:
+    """Trains and evaluates a policy network; returns its learning curves."""
+    check_at_least(
+        1, **{name: getattr(args, name) for name in ("updates", "batch_size", "n_positions", "eval_interval")}
+    )
+    check_seed(args.seed)
+    if not 0 <= args.noise < float("inf"):
+        fail(f"--noise must be 0 or more and finite; got {args.noise}")
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    with checking_args():
+        value_network, rules = load_network(args.network)
+        if rules["max_take"] is not None:
+            raise ValueError(
+                f"{args.network} was trained with max_take={rules['max_take']}; give one without a limit"
+            )
+        torch.optim.Adam([torch.zeros(1)], lr=args.learning_rate)
+    torch.set_num_threads(1)
+    torch.manual_seed(args.seed)
+    network = MoveNetwork(args.noise)
+    test_sets = make_test_sets(args, rules["misere"])
+    progress = tqdm(total=args.updates, desc="updates", disable=None)
+    curves = []
 
-    def __init__(self, noise: float, hidden_size: int = 8, n_features: int = 16) -> None:
-        super().__init__()
-        self.digits = DigitNetwork(hidden_size, n_features, noise)  # its scan only
-        self.digit_layers = nn.Sequential(
-            nn.Linear(hidden_size + 3, n_features), nn.Tanh(), nn.Linear(n_features, n_features), nn.Tanh()
-        )
-        self.score_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
+    def callback(update: int) -> None:
+        progress.update()
+        if update % args.eval_interval == 0 or update == args.updates:
+            results = {name: evaluate(network, *test_set) for name, test_set in test_sets.items()}
+            curves.append({"update": update} | {name: result.win_rate for name, result in results.items()})
+            if update == args.updates:
+                progress.close()
+                for name, result in results.items():
+                    low, high = result.interval()
+                    print(f"{name}: {percent(result.win_rate, 2)} % ({percent(low, 2)} to {percent(high, 2)})")
 
-    def forward(self, heaps: torch.Tensor, rows: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
-        """The scores of moves, between -1 and 1.
-
-        Args:
-            heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
-            rows: The position of each move, an index into ``heaps``, shape ``(n_moves,)``.
-            moves: Heap and count of each move, shape ``(n_moves, 2)``.
-
-        Returns:
-            float32 of shape ``(n_moves,)``.
-        """
-        digits = torch.arange(max(1, int(heaps.max())).bit_length() + 1)
-        bits = (heaps[:, None, :] >> digits[:, None]) & 1  # (n, n_digits, n_heaps)
-        states = self.digits.scan(bits.flatten(0, 1)).unflatten(0, bits.shape[:2])
-        before = heaps[rows, moves[:, 0]]
-        after = before - moves[:, 1]
-        before_after = torch.stack([before[:, None] >> digits, after[:, None] >> digits], dim=-1) & 1
-        is_lowest = (digits == 0).expand(len(rows), -1)[..., None]
-        inputs = torch.cat([states[rows], before_after.float(), is_lowest.float()], dim=-1)
-        return torch.tanh(self.score_layers(self.digit_layers(inputs).amax(dim=1))).squeeze(-1)
+    train(network, value_network, args, rules["misere"], callback)
+    table = pd.DataFrame(curves)
+    save_figure(draw(table, rules["misere"], args.seed), args.picture)
+    return table
 
 
 def score_actions(network: MoveNetwork, rules: NimRules, heaps: np.ndarray, mask: np.ndarray) -> Any:
@@ -180,44 +183,6 @@ def draw(curves: pd.DataFrame, misere: bool, seed: int) -> plt.Figure:
     axis.grid(alpha=0.3)
     axis.legend(title="heaps × objects", ncols=2)
     return figure
-
-
-def main(args: Args) -> pd.DataFrame:
-    """Trains and evaluates a policy network; returns its learning curves."""
-    check_at_least(
-        1, **{name: getattr(args, name) for name in ("updates", "batch_size", "n_positions", "eval_interval")}
-    )
-    check_seed(args.seed)
-    check_optimizer(args.learning_rate, args.noise)
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    with checking_args():
-        value_network, rules = load_network(args.network)
-        if rules["max_take"] is not None:
-            raise ValueError(
-                f"{args.network} was trained with max_take={rules['max_take']}; give one without a limit"
-            )
-    torch.set_num_threads(1)
-    torch.manual_seed(args.seed)
-    network = MoveNetwork(args.noise)
-    test_sets = make_test_sets(args, rules["misere"])
-    progress = tqdm(total=args.updates, desc="updates", disable=None)
-    curves = []
-
-    def callback(update: int) -> None:
-        progress.update()
-        if update % args.eval_interval == 0 or update == args.updates:
-            results = {name: evaluate(network, *test_set) for name, test_set in test_sets.items()}
-            curves.append({"update": update} | {name: result.win_rate for name, result in results.items()})
-            if update == args.updates:
-                progress.close()
-                for name, result in results.items():
-                    low, high = result.interval()
-                    print(f"{name}: {percent(result.win_rate, 2)} % ({percent(low, 2)} to {percent(high, 2)})")
-
-    train(network, value_network, args, rules["misere"], callback)
-    table = pd.DataFrame(curves)
-    save_figure(draw(table, rules["misere"], args.seed), args.picture)
-    return table
 
 
 if __name__ == "__main__":

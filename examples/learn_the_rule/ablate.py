@@ -1,11 +1,11 @@
-"""Which parts of learn_the_rule.py does learning the rule of Nim need? Other networks, no noise, smaller boards.
+"""What does learning the rule of Nim need? Other networks, no noise, smaller boards.
 
 Each row of the table is a network and the boards that it trains on, with ten seeds and the same number of
 updates. The figures are expert mastery, the fraction of won positions in which one-ply greedy play makes a
 winning move, on sampled positions of larger and larger boards. Networks of a fixed input size play their
 training boards only.
 
-    python examples/ablate_the_rule.py
+    python examples/learn_the_rule/ablate.py
 
 Runs use all cores; finished runs are cached in the folder, so the same command continues after an interruption.
 After a change to a network or to the training, give another folder.
@@ -17,13 +17,16 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from common import check_at_least, check_output, check_seed, fail, replacing, run, save_figure
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
+
+from common import check_at_least, check_output, check_seed, fail, run, save_figure
 
 import joblib
 import matplotlib.pyplot as plt
@@ -34,9 +37,12 @@ import torch
 from torch import nn
 from tqdm import tqdm
 
-import learn_the_rule
-from learn_the_rule import DigitNetwork, plays_winning_moves, sample_positions
-from prove_the_rule import prove
+from nim_env import NimRules
+
+from learn_the_rule import train
+from learn_the_rule.evaluate import plays_winning_moves, sample_positions
+from learn_the_rule.network import DigitNetwork
+from learn_the_rule.prove import prove
 
 TEST_BOARDS = ((5, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
 N_HEAPS, MAX_HEAP = 5, 7  # the largest training board, and the input size of the networks of a fixed size
@@ -60,8 +66,61 @@ class Args:
     """The first seed."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
-    folder: Path = Path("results/ablate_the_rule")
+    folder: Path = Path("results/learn_the_rule/ablate")
     """Where the cached runs, the table and the figure are saved."""
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Makes all runs that are not cached, saves the table and the figure, and returns the table."""
+    check(args)
+    cached = joblib.Memory(args.folder / "cache", verbose=0).cache(train_and_evaluate)
+    runs = [
+        joblib.delayed(cached)(name, args.misere, args.updates, args.n_positions, seed)
+        for name in args.rows or ROWS
+        for seed in range(args.seed, args.seed + args.n_seeds)
+    ]
+    finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    table = pd.DataFrame(tqdm(finished, total=len(runs), desc="runs", disable=None))
+    table.to_csv(args.folder / "ablate.csv", index=False)
+    means = table.drop(columns="seed").groupby("row", sort=False).mean()
+    print(means.to_string(na_rep="", float_format="{:.3f}".format))
+    save_figure(draw(args, table), args.folder / "ablate.png")
+    return table
+
+
+def check(args: Args) -> None:
+    """Exits with an error if an option has a wrong value."""
+    for name in args.rows:
+        if name not in ROWS:
+            fail(f"--rows must name some of {', '.join(ROWS)}; got {name}")
+    check_at_least(1, updates=args.updates, n_positions=args.n_positions, n_seeds=args.n_seeds)
+    check_seed(args.seed, args.n_seeds)
+    if args.n_jobs == 0:
+        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
+    check_output("folder", args.folder / "ablate.csv")
+
+
+# --- Runs -----------------------------------------------------------------------------------------
+
+
+def train_and_evaluate(name: str, misere: bool, updates: int, n_positions: int, seed: int) -> dict[str, Any]:
+    """One run: the figures of a row for one seed."""
+    torch.set_num_threads(1)  # there is one run per core
+    torch.manual_seed(seed)
+    row = ROWS[name]
+    network = row.make()
+    args = train.Args(row.n_heaps, row.max_heap, misere=misere, updates=updates, seed=seed)
+    start = time.perf_counter()
+    train.train(network, args)
+    figures: dict[str, Any] = {"row": name, "seed": seed, "seconds": time.perf_counter() - start}
+    generator = np.random.default_rng(seed)
+    for n_heaps, size in row.test_boards:
+        rules = NimRules((size,) * n_heaps, misere=misere)
+        positions = sample_positions(rules, n_positions, True, generator)
+        figures[f"{n_heaps} × {size}"] = float(plays_winning_moves(network, rules, positions).mean())
+    if type(network) is DigitNetwork:
+        figures["proven"] = float(prove(network, misere).margin is not None)
+    return figures
 
 
 # --- Networks -------------------------------------------------------------------------------------
@@ -177,27 +236,7 @@ ROWS = {
 }
 
 
-# --- Runs -----------------------------------------------------------------------------------------
-
-
-def train_and_evaluate(name: str, misere: bool, updates: int, n_positions: int, seed: int) -> dict[str, Any]:
-    """One run: the figures of a row for one seed."""
-    torch.set_num_threads(1)  # there is one run per core
-    torch.manual_seed(seed)
-    row = ROWS[name]
-    network = row.make()
-    args = learn_the_rule.Args(row.n_heaps, row.max_heap, misere=misere, updates=updates, seed=seed)
-    start = time.perf_counter()
-    learn_the_rule.train(network, args)
-    figures: dict[str, Any] = {"row": name, "seed": seed, "seconds": time.perf_counter() - start}
-    generator = np.random.default_rng(seed)
-    for n_heaps, size in row.test_boards:
-        rules = args.rules((size,) * n_heaps)
-        positions = sample_positions(rules, n_positions, True, generator)
-        figures[f"{n_heaps} × {size}"] = float(plays_winning_moves(network, rules, positions).mean())
-    if type(network) is DigitNetwork:
-        figures["proven"] = float(prove(network, misere).is_proven)
-    return figures
+# --- Figure ---------------------------------------------------------------------------------------
 
 
 def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
@@ -215,37 +254,6 @@ def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
         f"trained on 5 × 7 unless the row names another board, {args.updates:,} updates"
     )
     return figure
-
-
-def check(args: Args) -> None:
-    """Exits with an error if an option has a wrong value."""
-    for name in args.rows:
-        if name not in ROWS:
-            fail(f"--rows must name some of {', '.join(ROWS)}; got {name}")
-    check_at_least(1, updates=args.updates, n_positions=args.n_positions, n_seeds=args.n_seeds)
-    check_seed(args.seed, args.n_seeds)
-    if args.n_jobs == 0:
-        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
-    check_output("folder", args.folder / "ablate_the_rule.csv")
-
-
-def main(args: Args) -> pd.DataFrame:
-    """Makes all runs that are not cached, saves the table and the figure, and returns the table."""
-    check(args)
-    cached = joblib.Memory(args.folder / "cache", verbose=0).cache(train_and_evaluate)
-    runs = [
-        joblib.delayed(cached)(name, args.misere, args.updates, args.n_positions, seed)
-        for name in args.rows or ROWS
-        for seed in range(args.seed, args.seed + args.n_seeds)
-    ]
-    finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
-    table = pd.DataFrame(tqdm(finished, total=len(runs), desc="runs", disable=None))
-    with replacing(args.folder / "ablate_the_rule.csv") as file:
-        table.to_csv(file, index=False)
-    means = table.drop(columns="seed").groupby("row", sort=False).mean()
-    print(means.to_string(na_rep="", float_format="{:.3f}".format))
-    save_figure(draw(args, table), args.folder / "ablate_the_rule.png")
-    return table
 
 
 if __name__ == "__main__":

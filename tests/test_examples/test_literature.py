@@ -1,29 +1,28 @@
-"""results_table.py: every player on a small board, and players that a user adds."""
+"""literature.py: every player on a small board, and players that a user adds."""
 
 import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
 import pandas as pd
-import results_table
-from results_table import Args, main
 
 from nim_env import NimRules, evaluation
 
-import learn_the_rule
 import scaling_deep
+from learn_the_rule import literature, train
+from learn_the_rule.literature import Args, main
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
     """Boards and trainings of less than a second."""
-    monkeypatch.setattr(results_table, "BOARDS", ((1, 2), (1, 2, 3)))
+    monkeypatch.setattr(literature, "BOARDS", ((1, 2), (1, 2, 3)))
     published = [{"heaps": (1, 2, 3), "expert": 0.4, "value_accuracy_overall": 0.5, "seconds": 100}]
-    monkeypatch.setattr(results_table, "PUBLISHED", published)
+    monkeypatch.setattr(literature, "PUBLISHED", published)
     ppo = scaling_deep.Args(total_timesteps=1024, num_envs=32, n_steps=16, batch_size=128, net_arch=(32,))
     monkeypatch.setattr(scaling_deep, "Args", lambda: ppo)
-    options = learn_the_rule.Args
-    monkeypatch.setattr(learn_the_rule, "Args", lambda seed: options(seed=seed, n_heaps=2, max_heap=2, updates=3))
+    options = train.Args
+    monkeypatch.setattr(train, "Args", lambda seed: options(seed=seed, n_heaps=2, max_heap=2, updates=3))
 
 
 def test_rows_are_reports(tmp_path):
@@ -31,17 +30,17 @@ def test_rows_are_reports(tmp_path):
     args = Args(add=("mine.py:last",), n_jobs=1)
     table = main(args)
     assert table["board"].tolist() == ["1-2"] * 5 + ["1-2-3"] * 6
-    assert set(table["player"]) == {*results_table.PLAYERS, results_table.ALPHA_ZERO, "mine.py:last"}
+    assert set(table["player"]) == {*literature.PLAYERS, literature.ALPHA_ZERO, "mine.py:last"}
     rules = NimRules((1, 2, 3), misere=False)
     rows = table[table["board"] == "1-2-3"].set_index("player")
     for player, policy in (("random play", "random"), ("mine.py:last", lambda _, mask: mask.nonzero()[0][-1])):
         for name, figure in evaluation.report(rules, policy).to_dict().items():
             assert rows.loc[player, name] == figure or (figure is None and pd.isna(rows.loc[player, name]))
     assert rows.loc["minimax-Q, table (master_large_nim.py)", "expert"] >= 0.999
-    assert rows.loc[results_table.ALPHA_ZERO, "expert"] == 0.4
-    saved = pd.read_csv(tmp_path / "results" / "results_table.csv")
+    assert rows.loc[literature.ALPHA_ZERO, "expert"] == 0.4
+    saved = pd.read_csv(tmp_path / "results" / "learn_the_rule" / "literature.csv")
     assert saved.shape == table.shape
-    assert (tmp_path / "results" / "results_table.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "results" / "learn_the_rule" / "literature.png").read_bytes().startswith(b"\x89PNG")
     pd.testing.assert_frame_equal(main(args), table)  # from the cache, the seconds too
 
 

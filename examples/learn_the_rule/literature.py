@@ -1,11 +1,11 @@
 """Results on the boards of the literature: 1-3-5-7-9, 1-3-5-7-9-11 and 1-3-5-7-9-11-13 in normal play.
 
-The players are random play, tabular minimax-Q, MaskablePPO, the network of learn_the_rule.py, and AlphaZero as
+The players are random play, tabular minimax-Q, MaskablePPO, the digit network of train.py, and AlphaZero as
 published by Zhou and Riis (2022, arXiv:2205.12787). Each row but the published ones is an exact evaluation over
 all positions, nim_env.evaluation.report.
 
-    python examples/results_table.py
-    python examples/results_table.py --add my_player.py:choose --table results/with_mine.csv
+    python examples/learn_the_rule/literature.py
+    python examples/learn_the_rule/literature.py --add my_player.py:choose --table results/with_mine.csv
 
 --add adds a player that play.py would take as an opponent: a function, or the file of an agent, a model or a
 network. A function is called once for each position, which takes some minutes on seven heaps.
@@ -25,11 +25,14 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py and the other players
 
 from common import (
     FIGURE_SUFFIXES,
@@ -38,7 +41,6 @@ from common import (
     checking_args,
     fail,
     load_player,
-    replacing,
     run,
     save_figure,
 )
@@ -53,9 +55,10 @@ from tqdm import tqdm
 
 from nim_env import NimRules, evaluation
 
-import learn_the_rule
 import master_large_nim
 import scaling_deep
+from learn_the_rule import train
+from learn_the_rule.network import DigitNetwork, NetworkPolicy
 
 BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
@@ -77,12 +80,36 @@ class Args:
     """The random seed of the training."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
-    table: Path = Path("results/results_table.csv")
+    table: Path = Path("results/learn_the_rule/literature.csv")
     """Where the table is saved."""
-    picture: Path = Path("results/results_table.png")
+    picture: Path = Path("results/learn_the_rule/literature.png")
     """Where the figure is saved."""
-    folder: Path = Path("results/results_table")
+    folder: Path = Path("results/learn_the_rule/literature")
     """Where finished runs are cached."""
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Makes the rows that are not cached, saves the table, and returns it."""
+    check_seed(args.seed)
+    if args.n_jobs == 0:
+        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
+    check_output("table", args.table, (".csv",))
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    with checking_args():
+        added = [evaluate_file(name, heaps) for name in args.add for heaps in BOARDS]
+    cached = joblib.Memory(args.folder, verbose=0).cache(train_and_evaluate)
+    runs = [joblib.delayed(cached)(player, heaps, args.seed) for heaps in reversed(BOARDS) for player in PLAYERS]
+    finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    rows = list(tqdm(finished, total=len(runs), desc="runs", disable=None))
+    rows += [{**row, "player": ALPHA_ZERO} for row in PUBLISHED]
+    table = pd.DataFrame(rows + added).sort_values("heaps", key=lambda heaps: heaps.map(len), kind="stable")
+    table.insert(0, "board", table.pop("heaps").map(lambda heaps: "-".join(map(str, heaps))))
+    table.to_csv(args.table, index=False, float_format="%.6g")
+    shown = ["board", "player", "expert", "champion", "exploitability", "value_accuracy_overall", "seconds"]
+    print(table[shown].to_string(index=False, na_rep="", float_format="{:.3f}".format))
+    print(f"table: {args.table}")
+    save_figure(draw(table), args.picture)
+    return table
 
 
 # --- Players: each function trains one and returns its exact figures ------------------------------
@@ -122,12 +149,12 @@ def maskable_ppo(rules: NimRules, seed: int) -> dict[str, Any]:
 
 
 def digit_network(rules: NimRules, seed: int) -> dict[str, Any]:
-    """Trained on 5 heaps of 7 and smaller boards, by learn_the_rule.py."""
+    """Trained on 5 heaps of 7 and smaller boards, by train.py."""
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    network = learn_the_rule.DigitNetwork()
-    learn_the_rule.train(network, learn_the_rule.Args(seed=seed))
-    policy = learn_the_rule.NetworkPolicy(network, rules)
+    network = DigitNetwork()
+    train.train(network, train.Args(seed=seed))
+    policy = NetworkPolicy(network, rules)
     return evaluation.report(rules, policy, policy.values).to_dict()
 
 
@@ -135,11 +162,11 @@ PLAYERS: dict[str, Callable[[NimRules, int], dict[str, Any]]] = {
     "random play": random_play,
     "minimax-Q, table (master_large_nim.py)": minimax_q,
     "MaskablePPO (scaling_deep.py)": maskable_ppo,
-    "digit network (learn_the_rule.py)": digit_network,
+    "digit network (train.py)": digit_network,
 }
 
 
-# --- Table ----------------------------------------------------------------------------------------
+# --- Rows and figure --------------------------------------------------------------------
 
 
 def train_and_evaluate(player: str, heaps: tuple[int, ...], seed: int) -> dict[str, Any]:
@@ -166,31 +193,6 @@ def draw(table: pd.DataFrame) -> plt.Figure:
     axis.set(title="Expert mastery, normal play", xlabel="", ylabel="winning positions played correctly")
     axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
     return figure
-
-
-def main(args: Args) -> pd.DataFrame:
-    """Makes the rows that are not cached, saves the table, and returns it."""
-    check_seed(args.seed)
-    if args.n_jobs == 0:
-        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
-    check_output("table", args.table, (".csv",))
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    with checking_args():
-        added = [evaluate_file(name, heaps) for name in args.add for heaps in BOARDS]
-    cached = joblib.Memory(args.folder, verbose=0).cache(train_and_evaluate)
-    runs = [joblib.delayed(cached)(player, heaps, args.seed) for heaps in reversed(BOARDS) for player in PLAYERS]
-    finished = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
-    rows = list(tqdm(finished, total=len(runs), desc="runs", disable=None))
-    rows += [{**row, "player": ALPHA_ZERO} for row in PUBLISHED]
-    table = pd.DataFrame(rows + added).sort_values("heaps", key=lambda heaps: heaps.map(len), kind="stable")
-    table.insert(0, "board", table.pop("heaps").map(lambda heaps: "-".join(map(str, heaps))))
-    with replacing(args.table) as file:
-        table.to_csv(file, index=False, float_format="%.6g")
-    shown = ["board", "player", "expert", "champion", "exploitability", "value_accuracy_overall", "seconds"]
-    print(table[shown].to_string(index=False, na_rep="", float_format="{:.3f}".format))
-    print(f"table: {args.table}")
-    save_figure(draw(table), args.picture)
-    return table
 
 
 if __name__ == "__main__":

@@ -1,0 +1,175 @@
+"""Checks a certificate that a digit network plays Nim perfectly, misère or normal, on every board.
+
+This is the part of the proof that must be trusted. It shares no code with the search (prove.py), and computes with
+Arb's balls (python-flint), which enclose the exact results. docs/experiments/learn_the_rule.md says why the
+conditions suffice. It assumes that PyTorch computes linear layers in single precision, in any order, with or
+without fused operations and denormal numbers, and tanh within 2**-20, and that heap sizes have 64 bits.
+
+A certificate is an npz file: "misere", the weights by their names in the network's state_dict, "boxes" of
+recurrent states (lower and upper ends), and for each box a state of the automaton in "states" and a number in
+"groups".
+
+    python examples/learn_the_rule/check.py examples/learn_the_rule/certificates/*.npz
+    python examples/learn_the_rule/check.py results/certificates/network.npz --network results/network.pt
+
+Install: pip install -e ".[examples]"
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from dataclasses import dataclass
+from functools import reduce
+from pathlib import Path
+from typing import Annotated
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
+
+from common import checking_args, run
+
+import numpy as np
+import tyro
+from flint import arb
+
+NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}  # ones so far: after a 0, a 1
+LARGEST = 2.0**40  # of all numbers, so that no product or sum of products overflows in single precision
+UNIT_ROUNDOFF = 2.0**-24
+UNDERFLOW = 2.0**-60  # more than what flushed operands and results can change in a linear layer
+TANH_ERROR = 2.0**-20  # at least 8 times the error of tanh in single precision
+MARGIN = 2.0**-19  # the last tanh turns no larger value into 0 or the other sign
+
+
+@dataclass
+class Args:
+    """The options of this script."""
+
+    certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
+    """Certificates written by prove.py."""
+    network: Path | None = None
+    """A network saved by train.py, to which the certificates must belong."""
+
+
+def main(args: Args) -> None:
+    """Prints a line for each certificate; exits with an error at the first that is refused."""
+    for path in args.certificates:
+        with checking_args():
+            certificate = read(path, args.network)
+            try:
+                margin = check(certificate)
+            except ValueError as error:
+                raise ValueError(f"{path} is refused: {error}") from error
+        play = "misère" if certificate["misere"] else "normal"
+        print(f"{path}: accepted, {play} play on every board, margin {margin:.3f}")
+
+
+def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
+    """The arrays of a certificate; a ValueError if it is damaged or does not belong to the network."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            certificate = dict(file)
+    except Exception as error:  # NumPy, zipfile and zlib raise many kinds
+        raise ValueError(f"{path} is damaged: {error}") from error
+    if network is not None:
+        import torch  # here, since a certificate alone needs no PyTorch
+
+        saved = torch.load(network, weights_only=True)
+        if saved["misere"] != certificate.get("misere") or saved["max_take"] is not None:
+            raise ValueError(f"{path} claims other rules than {network}")
+        for name, weight in saved["weights"].items():
+            if not np.array_equal(weight, certificate.get(name)):
+                raise ValueError(f"{path} does not belong to {network}, which has another {name}")
+    return certificate
+
+
+def check(certificate: dict[str, np.ndarray]) -> float:
+    """The smallest distance of a value from the wrong sign, before the last tanh; a ValueError without a proof."""
+    check_arrays(certificate)
+    misere, states, boxes = (certificate[name].tolist() for name in ("misere", "states", "boxes"))
+    balls = [[arb(low).union(arb(high)) for low, high in zip(*box, strict=True)] for box in boxes]
+
+    # 1. The recurrent state of a digit lies in a box of the automaton's state, for any number of heaps.
+    own = {state: [box for box, label in zip(boxes, states, strict=True) if label == state] for state in NEXT}
+    if not lies_in_one(own["none"], [arb(x) for x in certificate["initial_state"].tolist()]):
+        raise ValueError("the initial state lies in no box of none")
+    for number, (state, ball) in enumerate(zip(states, balls, strict=True)):
+        for bit, after in enumerate(NEXT[state]):
+            if not lies_in_one(own[after], tanh(linear(certificate, f"transitions.{bit}", ball))):
+                raise ValueError(f"the image of box {number} ({state}) after a {bit} lies in no box of {after}")
+
+    # 2. The features of all digits of a state and group lie in a hull, for higher digits and for the lowest.
+    hulls: tuple[dict[tuple[str, int], list[arb]], ...] = ({}, {})
+    for label, ball in zip(zip(states, certificate["groups"].tolist(), strict=True), balls, strict=True):
+        for is_lowest, hull in enumerate(hulls):
+            first = tanh(linear(certificate, "digit_layers.0", [*ball, arb(is_lowest)]))
+            features = tanh(linear(certificate, "digit_layers.2", first))
+            hull[label] = [x.union(y) for x, y in zip(features, hull.get(label, features), strict=True)]
+    if len(hulls[0]) > 16:
+        raise ValueError(f"damaged: {len(hulls[0])} groups, whose sets are too many")
+
+    # 3. For each set of hulls of the higher digits, so for any number of digits, the value has the right sign.
+    sets = [chosen for size in range(len(hulls[0])) for chosen in itertools.combinations(hulls[0], size + 1)]
+    margins = []
+    for chosen, (lowest, group) in itertools.product(sets, hulls[1]):
+        higher = {state for state, _ in chosen}
+        if "none" not in higher or higher == {lowest} == {"none"}:
+            continue  # the highest digit is a leading zero; where all are "none", the game is over
+        digits = [hulls[1][lowest, group], *(hulls[0][label] for label in chosen)]
+        largest = [reduce(arb.max, column) for column in zip(*digits, strict=True)]
+        (value,) = linear(certificate, "value_layers.2", tanh(linear(certificate, "value_layers.0", largest)))
+        ones_only = misere and higher == {"none"}  # all heaps are 0 or 1
+        is_won = lowest != "odd" if ones_only else lowest == "odd" or "odd" in higher  # Bouton 1901
+        margin = value if is_won else -value
+        if not margin > MARGIN:
+            words = f"the lowest digit {lowest}, the higher ones {', '.join(sorted(higher))}"
+            raise ValueError(f"{words}: {'won' if is_won else 'lost'}, but the value is {value.str(4)}")
+        margins.append(float(margin.lower()))
+    return min(margins)
+
+
+def check_arrays(certificate: dict[str, np.ndarray]) -> None:
+    """Raises a ValueError unless all arrays are there, with their dtypes and shapes, and nothing can overflow."""
+    n, h, f = (len(certificate.get(name, ())) for name in ("boxes", "initial_state", "value_layers.0.bias"))
+    layers = {"transitions.0": (h, h), "transitions.1": (h, h), "digit_layers.0": (f, h + 1)}
+    layers |= {"digit_layers.2": (f, f), "value_layers.0": (f, f), "value_layers.2": (1, f)}
+    shapes = {"initial_state": (h,)} | {f"{name}.weight": shape for name, shape in layers.items()}
+    shapes |= {f"{name}.bias": shape[:1] for name, shape in layers.items()} | {"boxes": (n, 2, h)}
+    forms = {name: ("float32", shape) for name, shape in shapes.items()}
+    forms |= {"misere": ("bool", ()), "states": ("<U4", (n,)), "groups": ("int64", (n,))}
+    for name in forms | certificate:
+        array = certificate.get(name, np.array(None))
+        if (str(array.dtype), array.shape) != forms.get(name):
+            raise ValueError(f"damaged: {name} is {array.dtype} of shape {array.shape}")
+        if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
+            raise ValueError(f"overflow: {name} holds a number above 2**40, or one that is not finite")
+    if unknown := set(certificate["states"].tolist()) - set(NEXT):
+        raise ValueError(f"damaged: unknown states {unknown}")
+
+
+def lies_in_one(boxes: list[list[list[float]]], point: list[arb]) -> bool:
+    """Whether a ball certainly lies in one of the boxes."""
+    return any(all(low <= x <= high for low, x, high in zip(box[0], point, box[1], strict=True)) for box in boxes)
+
+
+def linear(certificate: dict[str, np.ndarray], name: str, inputs: list[arb]) -> list[arb]:
+    """Encloses a linear layer in exact arithmetic and in single precision.
+
+    A sum of n terms, products among them, differs from the exact one by at most n u / (1 - n u), here 2 n u, times
+    the sum of the absolute values, in any order (Higham 2002, "Accuracy and Stability of Numerical Algorithms").
+    """
+    weights, biases = (certificate[f"{name}.{part}"].tolist() for part in ("weight", "bias"))
+    outputs = []
+    for row, bias in zip(weights, biases, strict=True):
+        terms = [weight * x for weight, x in zip(row, inputs, strict=True)] + [arb(bias)]
+        error = 2 * len(terms) * UNIT_ROUNDOFF * sum(map(abs, terms), arb(0)) + UNDERFLOW
+        outputs.append(sum(terms, arb(0)) + arb(0, error))
+    return outputs
+
+
+def tanh(inputs: list[arb]) -> list[arb]:
+    """Encloses tanh, which is increasing, in exact arithmetic and in single precision."""
+    return [x.lower().tanh().union(x.upper().tanh()) + arb(0, TANH_ERROR) for x in inputs]
+
+
+if __name__ == "__main__":
+    run(main, Args)

@@ -1,0 +1,217 @@
+"""The digit network: values of Nim positions from the binary digits of the heaps, for boards of any size.
+
+A recurrent cell scans the heaps, once for each binary digit of their sizes, with the same weights for each digit.
+The digit's bit in a heap selects one of two transitions. A small network maps the final state of each digit to
+features, and a second one maps the maximum of the features over the digits to the value. So much is built in:
+digits, weights that all digits share, a maximum over the digits, and a flag for the lowest digit.
+
+train.py trains it, evaluate.py evaluates it, prove.py searches for a proof that it plays every board perfectly.
+
+Source: second-order recurrent networks, Giles et al. (1992), "Learning and extracting finite state automata with
+second-order recurrent neural networks", Neural Computation 4(3), p. 393.
+
+Install: pip install -e ".[examples,sb3]"
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from nim_env import NimRules
+
+
+class DigitNetwork(nn.Module):
+    """The value of a position from the binary digits of its heaps, for any number of heaps of any size.
+
+    Args:
+        hidden_size: The size of the recurrent state.
+        n_features: The number of features of a digit.
+        noise: The standard deviation of the Gaussian noise on the recurrent state in training mode.
+        n_flags: The number of lowest digits that have a flag of their own.
+    """
+
+    def __init__(self, hidden_size: int = 8, n_features: int = 16, noise: float = 0.5, n_flags: int = 1) -> None:
+        super().__init__()
+        self.hidden_size, self.noise, self.n_flags = hidden_size, noise, n_flags
+        self.initial_state = nn.Parameter(torch.zeros(hidden_size))
+        self.transitions = nn.ModuleList(nn.Linear(hidden_size, hidden_size) for _ in (0, 1))  # one for each bit
+        for transition in self.transitions:
+            nn.init.orthogonal_(transition.weight)
+        self.digit_layers = nn.Sequential(
+            nn.Linear(hidden_size + n_flags, n_features), nn.Tanh(), nn.Linear(n_features, n_features), nn.Tanh()
+        )
+        self.value_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
+
+    def scan(self, bits: torch.Tensor) -> torch.Tensor:
+        """The recurrent states after the heaps, one after another.
+
+        Args:
+            bits: One digit of each heap, 0 or 1, shape ``(n, n_heaps)``.
+
+        Returns:
+            float32 of shape ``(n, hidden_size)``.
+        """
+        state = self.initial_state.expand(len(bits), -1)
+        for bit in bits.bool().unsqueeze(-1).unbind(1):
+            state = torch.tanh(torch.where(bit, self.transitions[1](state), self.transitions[0](state)))
+            if self.training and self.noise:
+                state = state + self.noise * torch.randn_like(state)
+        return state
+
+    def forward(self, heaps: torch.Tensor) -> torch.Tensor:
+        """The values of the player to move, between -1 and 1.
+
+        Args:
+            heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
+
+        Returns:
+            float32 of shape ``(n,)``.
+        """
+        # one leading zero at least, without a flag; more of them change nothing
+        n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
+        bits = (heaps[:, None, :] >> torch.arange(n_digits)[:, None]) & 1  # (n, n_digits, n_heaps)
+        flag = (self.n_flags - torch.arange(n_digits)).clamp(min=0).expand(len(heaps), -1)  # 0 for none
+        bits, flag = bits.flatten(0, 1), flag.flatten()
+        inverse = torch.arange(len(bits))
+        if not self.training and heaps.shape[1] < 60:  # without noise, equal digits need one scan only
+            powers = torch.arange(heaps.shape[1])
+            keys, inverse = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
+            bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
+        flags = nn.functional.one_hot(flag, self.n_flags + 1)[:, 1:].float()
+        features = self.digit_layers(torch.cat([self.scan(bits), flags], dim=-1))
+        largest = features[inverse].unflatten(0, (len(heaps), n_digits)).amax(dim=1)
+        return torch.tanh(self.value_layers(largest)).squeeze(-1)
+
+
+class MoveNetwork(nn.Module):
+    """Scores of the moves of a position, for any number of heaps of any size; distill.py trains it.
+
+    For a move, a small network reads from each digit the final state of the scan and the digit's bits in the heap
+    before and after the move; the maximum over the digits gives the score.
+    """
+
+    def __init__(self, noise: float, hidden_size: int = 8, n_features: int = 16) -> None:
+        super().__init__()
+        self.digits = DigitNetwork(hidden_size, n_features, noise)  # its scan only
+        self.digit_layers = nn.Sequential(
+            nn.Linear(hidden_size + 3, n_features), nn.Tanh(), nn.Linear(n_features, n_features), nn.Tanh()
+        )
+        self.score_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
+
+    def forward(self, heaps: torch.Tensor, rows: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
+        """The scores of moves, between -1 and 1.
+
+        Args:
+            heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
+            rows: The position of each move, an index into ``heaps``, shape ``(n_moves,)``.
+            moves: Heap and count of each move, shape ``(n_moves, 2)``.
+
+        Returns:
+            float32 of shape ``(n_moves,)``.
+        """
+        digits = torch.arange(max(1, int(heaps.max())).bit_length() + 1)
+        bits = (heaps[:, None, :] >> digits[:, None]) & 1  # (n, n_digits, n_heaps)
+        states = self.digits.scan(bits.flatten(0, 1)).unflatten(0, bits.shape[:2])
+        before = heaps[rows, moves[:, 0]]
+        after = before - moves[:, 1]
+        before_after = torch.stack([before[:, None] >> digits, after[:, None] >> digits], dim=-1) & 1
+        is_lowest = (digits == 0).expand(len(rows), -1)[..., None]
+        inputs = torch.cat([states[rows], before_after.float(), is_lowest.float()], dim=-1)
+        return torch.tanh(self.score_layers(self.digit_layers(inputs).amax(dim=1))).squeeze(-1)
+
+
+# --- One-ply play ---------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def predict(network: nn.Module, heaps: np.ndarray) -> np.ndarray:
+    """A network's values of positions, ``(n, n_heaps)``: float32 of shape ``(n,)``."""
+    network.eval()
+    return np.concatenate([network(part).numpy() for part in torch.from_numpy(heaps).split(2**15)])
+
+
+def action_values(network: nn.Module, rules: NimRules, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+    """The value of each action by one ply of lookahead.
+
+    Returns:
+        float32 of shape ``(n, n_actions)``: the reward where the action ends the game, -inf where it is illegal,
+        otherwise minus the network's value of the next position.
+    """
+    rows, actions = np.nonzero(action_mask)
+    next_heaps = rules.apply(heaps[rows], actions)
+    values = np.full(action_mask.shape, -np.inf, dtype=np.float32)
+    is_over = rules.is_over(next_heaps)
+    values[rows, actions] = np.where(is_over, rules.terminal_reward, -predict(network, next_heaps))
+    return values
+
+
+class NetworkPolicy:
+    """One-ply greedy play: the action that leads to the position of the smallest value for the opponent.
+
+    Args:
+        network: Maps heap sizes ``(n, n_heaps)`` to values ``(n,)``.
+        rules: The game.
+    """
+
+    def __init__(self, network: nn.Module, rules: NimRules) -> None:
+        self.network, self.rules = network, rules
+
+    def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """Probability 1 for the greedy action: float64 of shape ``(..., n_actions)``."""
+        heaps = np.reshape(observation, (-1, self.rules.n_heaps))
+        mask = np.reshape(action_mask, (-1, self.rules.n_actions))
+        greedy = action_values(self.network, self.rules, heaps, mask).argmax(axis=1)
+        return (np.arange(mask.shape[1]) == greedy[:, None]).astype(float).reshape(np.shape(action_mask))
+
+    def values(self, positions: np.ndarray) -> np.ndarray:
+        """The network's values of positions, ``(n, n_heaps)``: float32 of shape ``(n,)``."""
+        return predict(self.network, positions)
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: int | None = None) -> None:
+    """Saves the weights and the rules of the games of training, for :func:`load_network`."""
+    torch.save({"weights": network.state_dict(), "misere": misere, "max_take": max_take}, path)
+
+
+def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
+    """A saved network, and the ``misere`` and ``max_take`` of the games that it was trained on.
+
+    Raises:
+        ValueError: There is no such file, or it is damaged or holds something else.
+    """
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    try:
+        saved = torch.load(path, weights_only=True)
+        weights = saved["weights"]
+        hidden_size, (n_features, n_inputs) = len(weights["initial_state"]), weights["digit_layers.0.weight"].shape
+        network = DigitNetwork(hidden_size, n_features, n_flags=n_inputs - hidden_size)
+        network.load_state_dict(weights)
+        rules = {"misere": saved["misere"], "max_take": saved["max_take"]}
+        if not all(weight.isfinite().all() for weight in network.parameters()):
+            raise ValueError("a weight is not finite")
+    except Exception as error:  # torch, pickle and zipfile raise many kinds
+        reason = str(error).partition("\n")[0].partition(". ")[0]
+        raise ValueError(f"{path} is damaged or not a network of train.py: {reason}") from error
+    return network.eval(), rules
+
+
+def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
+    """A saved network as a player.
+
+    Raises:
+        ValueError: The file is damaged, or the network was trained on games with other rules.
+    """
+    network, trained_on = load_network(path)
+    if trained_on != {"misere": rules.misere, "max_take": rules.max_take}:
+        options = ", ".join(f"{name}={value}" for name, value in trained_on.items())
+        raise ValueError(f"{path} holds a network trained with {options}, not a player of {rules}")
+    return NetworkPolicy(network, rules)
