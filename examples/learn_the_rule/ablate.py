@@ -26,7 +26,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
-from common import check_at_least, check_output, check_seed, fail, run, save_figure
+from common import COLORS, check_at_least, check_output, check_seed, fail, run, save_figure
 
 import joblib
 import matplotlib.pyplot as plt
@@ -246,7 +246,8 @@ def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
     mean, low, high = groups.mean(), groups.min(), groups.max()
     texts = mean.map("{:.3f}".format) + "\n" + low.map("{:.2f}".format) + " to " + high.map("{:.2f}".format)
     figure, axis = plt.subplots(figsize=(11, 0.6 * len(mean) + 1.5), layout="constrained")
-    sns.heatmap(mean, annot=texts, fmt="", vmin=0, vmax=1, cmap="viridis", annot_kws={"size": 8}, ax=axis)
+    cmap = sns.light_palette(COLORS["player_1"], as_cmap=True)
+    sns.heatmap(mean, annot=texts, fmt="", vmin=0, vmax=1, cmap=cmap, annot_kws={"size": 8}, ax=axis)
     axis.set(ylabel="", xlabel="test board (heaps × objects); fraction of networks proven")
     play = "misère" if args.misere else "normal"
     axis.set_title(

@@ -35,8 +35,7 @@ from flint import arb
 NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}  # ones so far: after a 0, a 1
 LARGEST = 2.0**40  # of all numbers, so that no product or sum of products overflows in single precision
 UNIT_ROUNDOFF = 2.0**-24
-UNDERFLOW = 2.0**-60  # more than what flushed operands and results can change in a linear layer
-TANH_ERROR = 2.0**-20  # at least 8 times the error of tanh in single precision
+TANH_ERROR = 2.0**-20  # at least 8 times the error in single precision; the rest covers underflow before it
 MARGIN = 2.0**-19  # the last tanh turns no larger value into 0 or the other sign
 
 
@@ -66,8 +65,8 @@ def main(args: Args) -> None:
 def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
     """The arrays of a certificate; a ValueError if it is damaged or does not belong to the network."""
     try:
-        with np.load(path, allow_pickle=False) as file:
-            certificate = dict(file)
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+            certificate = dict(arrays)
     except Exception as error:  # NumPy, zipfile and zlib raise many kinds
         raise ValueError(f"{path} is damaged: {error}") from error
     if network is not None:
@@ -112,8 +111,8 @@ def check(certificate: dict[str, np.ndarray]) -> float:
     margins = []
     for chosen, (lowest, group) in itertools.product(sets, hulls[1]):
         higher = {state for state, _ in chosen}
-        if "none" not in higher or higher == {lowest} == {"none"}:
-            continue  # the highest digit is a leading zero; where all are "none", the game is over
+        if "none" not in higher or (lowest, higher) == ("none", {"none"}):
+            continue  # the highest digit is a leading zero; where all digits are, the game is over
         digits = [hulls[1][lowest, group], *(hulls[0][label] for label in chosen)]
         largest = [reduce(arb.max, column) for column in zip(*digits, strict=True)]
         (value,) = linear(certificate, "value_layers.2", tanh(linear(certificate, "value_layers.0", largest)))
@@ -129,7 +128,9 @@ def check(certificate: dict[str, np.ndarray]) -> float:
 
 def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     """Raises a ValueError unless all arrays are there, with their dtypes and shapes, and nothing can overflow."""
-    n, h, f = (len(certificate.get(name, ())) for name in ("boxes", "initial_state", "value_layers.0.bias"))
+    n, h, f = (
+        len(np.atleast_1d(certificate.get(name, ()))) for name in ("boxes", "initial_state", "value_layers.0.bias")
+    )
     layers = {"transitions.0": (h, h), "transitions.1": (h, h), "digit_layers.0": (f, h + 1)}
     layers |= {"digit_layers.2": (f, f), "value_layers.0": (f, f), "value_layers.2": (1, f)}
     shapes = {"initial_state": (h,)} | {f"{name}.weight": shape for name, shape in layers.items()}
@@ -161,7 +162,7 @@ def linear(certificate: dict[str, np.ndarray], name: str, inputs: list[arb]) -> 
     outputs = []
     for row, bias in zip(weights, biases, strict=True):
         terms = [weight * x for weight, x in zip(row, inputs, strict=True)] + [arb(bias)]
-        error = 2 * len(terms) * UNIT_ROUNDOFF * sum(map(abs, terms), arb(0)) + UNDERFLOW
+        error = 2 * len(terms) * UNIT_ROUNDOFF * sum(map(abs, terms), arb(0))
         outputs.append(sum(terms, arb(0)) + arb(0, error))
     return outputs
 

@@ -22,6 +22,7 @@ from typing import Annotated, Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
 from common import (
+    COLORS,
     FIGURE_SUFFIXES,
     check_at_least,
     check_output,
@@ -171,17 +172,20 @@ def make_test_sets(args: Args, misere: bool) -> dict[str, tuple[NimRules, np.nda
 
 
 def draw(curves: pd.DataFrame, misere: bool, seed: int) -> plt.Figure:
-    """Expert mastery over the updates."""
-    figure, axis = plt.subplots(figsize=(9, 4.5), layout="constrained")
-    for name in curves.columns[1:]:
-        style = "--" if "endgames" in name else "-"
-        axis.plot(curves["update"], curves[name], style, marker=".", label=name)
+    """Expert mastery over the updates: a color for each board, dashes for endgames."""
+    figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
+    boards = list(dict.fromkeys(name.partition(",")[0] for name in curves.columns[1:]))
+    colors = [COLORS[name] for name in ("player_1", "player_2", "good", "flag", "block")]
+    handles = []
+    for board, color in zip(boards, colors, strict=False):
+        handles += axis.plot(curves["update"], curves[board], color=color, label=board)
+        axis.plot(curves["update"], curves[f"{board}, endgames"], "--", color=color)
+    styles = [axis.plot([], [], style, color=COLORS["muted"])[0] for style in ("-", "--")]
     axis.set(xlabel="updates", ylabel="winning positions played correctly", ylim=(-0.03, 1.03))
-    axis.set_title(
-        f"The move of the highest score, without lookahead, {'misère' if misere else 'normal'} play, seed {seed}"
-    )
-    axis.grid(alpha=0.3)
-    axis.legend(title="heaps × objects", ncols=2)
+    play = "misère" if misere else "normal"
+    axis.set_title(f"The move of the highest score, without lookahead, {play} play, seed {seed}")
+    labels = [*boards, "random", "endgames"]
+    figure.legend([*handles, *styles], labels, title="heaps × objects", loc="outside right upper", frameon=False)
     return figure
 
 

@@ -35,12 +35,14 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py and the other players
 
 from common import (
+    COLORS,
     FIGURE_SUFFIXES,
     check_output,
     check_seed,
     checking_args,
     fail,
     load_player,
+    percent,
     run,
     save_figure,
 )
@@ -49,7 +51,6 @@ import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from tqdm import tqdm
 
@@ -61,6 +62,7 @@ from learn_the_rule import train
 from learn_the_rule.network import DigitNetwork, NetworkPolicy
 
 BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
+DIGIT_NETWORK = "digit network (train.py)"
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
 PUBLISHED = [
     {"heaps": BOARDS[0], "expert": 0.415, "value_accuracy_overall": 0.930, "seconds": 186_737},
@@ -162,7 +164,7 @@ PLAYERS: dict[str, Callable[[NimRules, int], dict[str, Any]]] = {
     "random play": random_play,
     "minimax-Q, table (master_large_nim.py)": minimax_q,
     "MaskablePPO (scaling_deep.py)": maskable_ppo,
-    "digit network (train.py)": digit_network,
+    DIGIT_NETWORK: digit_network,
 }
 
 
@@ -185,13 +187,22 @@ def evaluate_file(name: str, heaps: tuple[int, ...]) -> dict[str, Any]:
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Expert mastery of the players on each board."""
-    figure, axis = plt.subplots(figsize=(10, 4.5), layout="constrained")
-    sns.barplot(table, x="board", y="expert", hue="player", ax=axis)
-    for bars in axis.containers:
-        axis.bar_label(bars, fmt="%.2f", fontsize=7)
-    axis.set(title="Expert mastery, normal play", xlabel="", ylabel="winning positions played correctly")
-    axis.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=2)
+    """Expert mastery of the players on each board; the digit network stands out."""
+    boards = list(table.groupby("board", sort=False))
+    figure, axes = plt.subplots(1, len(boards), figsize=(11, 3.2), layout="constrained", sharey=True)
+    for axis, (board, rows) in zip(axes, boards, strict=True):
+        is_own = rows["player"] == DIGIT_NETWORK
+        bars = axis.barh(rows["player"], rows["expert"], color=np.where(is_own, COLORS["player_1"], "#b8b2a7"))
+        labels = axis.bar_label(
+            bars, [f"{percent(share).removesuffix('.0')} %" for share in rows["expert"]], padding=3
+        )
+        for label, own in zip(labels, is_own, strict=True):
+            label.set(color=COLORS["player_1"] if own else COLORS["muted"], weight="bold" if own else "normal")
+        axis.set(title=board, xlim=(0, 1.3), xticks=[])
+        axis.tick_params(left=False)
+        axis.spines[:].set_visible(False)
+    axes[0].invert_yaxis()
+    figure.suptitle("Winning positions in which a player makes a winning move, normal play")
     return figure
 
 

@@ -40,7 +40,7 @@ from learn_the_rule.network import DigitNetwork, load_network, predict
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
 """The next states after a 0 and after a 1; "none" is the initial state, without ones so far."""
 RADIUS = 0.1  # of the first boxes
-MAX_BOXES = 300
+MAX_BOXES = 100
 SLACK = 1e-4  # more than the rounding, which check.py bounds
 MAX_GROUPS = {"none": 1, "even": 4, "odd": 4}  # hulls of features, since the check enumerates their sets
 STATE_COLORS = {"none": COLORS["block"], "even": COLORS["player_1"], "odd": COLORS["player_2"]}
@@ -172,7 +172,7 @@ def first_boxes(points: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.
 def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
     """Lets boxes grow, in place, until the image of each lies in a box of the next state; False without an end."""
     weights, next_states = layers(network), np.array([AUTOMATON[state] for state in states])
-    for _ in range(300):
+    for _ in range(100):
         grows = False
         for bit in (0, 1):
             image_low, image_high = affine(weights, f"transitions.{bit}", low, high)
@@ -202,10 +202,10 @@ def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
     return groups
 
 
-def counterexample(network: DigitNetwork, misere: bool) -> str:
+def counterexample(network: DigitNetwork, misere: bool, max_heaps: int = 50) -> str:
     """A sampled position for which the sign of the value is wrong, in words."""
     generator = np.random.default_rng(0)
-    for n_heaps in range(1, 51):
+    for n_heaps in range(1, max_heaps + 1):
         rules = NimRules((7,) * n_heaps, misere=misere)
         samples = [sample_positions(rules, 500, won, generator) for won in (True, False) if n_heaps > 1 or won]
         positions = np.concatenate([*samples, sample_endgames(rules, 250, generator)])
@@ -216,7 +216,7 @@ def counterexample(network: DigitNetwork, misere: bool) -> str:
             first = int(is_wrong.argmax())
             heaps, outcome = "-".join(map(str, positions[first])), "won" if won[first] else "lost"
             return f"counterexample: {heaps} is {outcome}, its value is {values[first]:.3f}"
-    return "no counterexample in a sample of up to 50 heaps"
+    return f"no counterexample in a sample of up to {max_heaps} heaps"
 
 
 # --- Picture --------------------------------------------------------------------------------------
@@ -237,7 +237,7 @@ def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
         axis.margins(0.15)
     axes[0].set_ylabel("second principal component")
     handles = [plt.Line2D([], [], marker="s", linestyle="", color=color) for color in STATE_COLORS.values()]
-    figure.legend(handles, STATE_COLORS, title="ones so far", loc="outside right upper")
+    figure.legend(handles, STATE_COLORS, title="ones so far", loc="outside right upper", frameon=False)
     verdict = "not proven" if proof.margin is None else "proven for every board"
     figure.suptitle(f"Recurrent states and boxes, {'misère' if misere else 'normal'} play: {verdict}")
     return figure

@@ -196,8 +196,10 @@ def draw(args: Args, curves: pd.DataFrame) -> plt.Figure:
         axis.plot(curves["update"], curves[name], marker=".", color=COLORS[color])
         axis.annotate(name, (1.01, height), xycoords=("axes fraction", "data"), color=COLORS[color], va="center")
     axis.set(xlabel="updates", ylabel="winning positions played correctly", ylim=(-0.03, 1.03))
-    board = NimRules((args.max_heap,) * args.n_heaps, args.max_take, args.misere)
-    axis.set_title(f"One-ply play on boards of heaps × objects, trained on boards up to {board}, seed {args.seed}")
+    board, play = f"{args.n_heaps} × {args.max_heap}", "misère" if args.misere else "normal"
+    axis.set_title(
+        f"Trained by self-play on boards up to {board} (heaps × objects), {play} play, seed {args.seed}"
+    )
     return figure
 
 

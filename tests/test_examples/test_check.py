@@ -1,0 +1,362 @@
+"""check.py: networks written by hand, each right or wrong in one condition; certificates that are no proof."""
+
+import itertools
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("flint", reason='needs pip install -e ".[examples]"')
+
+import numpy as np
+
+from learn_the_rule import check
+from learn_the_rule.check import Args, main, read
+
+CERTIFICATES = Path(check.__file__).parent / "certificates"
+GAIN = 8.0  # tanh of it is almost 1
+FEATURES = ("odd", "seen", "even higher", "odd higher", "none lowest", "none higher")
+"""Of a digit: an odd number of ones; a one, and not the lowest digit; and so on. 1 for yes, -1 for no."""
+
+
+def by_hand(
+    misere=False,
+    flag=True,
+    lowest=True,
+    higher=True,
+    toggles=True,
+    leading_zero=False,
+    unless=(),
+    but_if=None,
+    drift=0.0,
+    scale=1.0,
+):
+    """A network that is right unless an argument breaks it, with a box for each state of the automaton.
+
+    Its recurrent state is the parity of the ones, 1 for odd and -1 for even, and whether there was a one. Its
+    value is ``scale`` for won positions and minus that for lost ones. With ``unless`` it is negative where all
+    these features are 1, with ``leading_zero`` where no higher digit is without ones; with ``but_if`` it is
+    positive where the first feature is 1 and the second is -1. ``drift`` moves the parity with each 0.
+    """
+    g = GAIN
+    keep = 1.0 if drift else g
+    weights = {
+        "initial_state": [-1, -1],
+        "transitions.0.weight": [[keep, 0], [0, g]],
+        "transitions.0.bias": [-drift, 0],
+        "transitions.1.weight": [[-g if toggles else g, 0], [0, 0]],
+        "transitions.1.bias": [0, g],
+        # of the parity, of whether there was a one, and of the flag of the lowest digit
+        "digit_layers.0.weight": [
+            [g, 0, (0 if lowest else -2 * g) + (0 if higher else 2 * g)],
+            [0, g, -2 * g if flag else 0],
+            [-g, g, -2 * g],
+            [g, g, -2 * g],
+            [0, -g, 2 * g],
+            [0, -g, -2 * g],
+        ],
+        "digit_layers.0.bias": [0 if higher else -2 * g, 0, -g, -g, -2 * g, 0],
+        "digit_layers.2.weight": np.eye(6) * g,
+        "digit_layers.2.bias": np.zeros(6),
+        "value_layers.2.bias": [scale],
+    }
+    hidden, bias, last = np.zeros((6, 6)), np.full(6, -g), np.zeros((1, 6))
+    odd, seen = FEATURES.index("odd"), FEATURES.index("seen")
+    last[0, :2] = scale, scale  # won: one of the first two hidden units is 1
+    if misere:  # odd and seen, or neither
+        hidden[0, [odd, seen]], hidden[1, [odd, seen]] = g, -g
+    else:
+        hidden[0, odd], bias[0] = g, 0
+        bias[1] = -g
+    if unless:
+        for feature in unless:
+            hidden[2, FEATURES.index(feature)] = g
+        bias[2] = -g * (len(unless) - 1) - g / 2
+        last[0, 2] = -3 * scale
+        weights["value_layers.2.bias"][0] -= 3 * scale
+    if but_if:
+        hidden[3, FEATURES.index(but_if[0])], hidden[3, FEATURES.index(but_if[1])] = g, -g
+        last[0, 3] = 3 * scale
+        weights["value_layers.2.bias"][0] += 3 * scale
+    if leading_zero:
+        hidden[4, FEATURES.index("none higher")], bias[4], last[0, 4] = g, 0, 3 * scale
+        weights["value_layers.2.bias"][0] -= 3 * scale
+    weights |= {"value_layers.0.weight": hidden, "value_layers.0.bias": bias, "value_layers.2.weight": last}
+    low, high = -1.1, -0.9
+    boxes = [[[low, low], [high, high]], [[low, -high], [high, -low]], [[-high, -high], [-low, -low]]]
+    if drift:
+        boxes[0][1][0] = boxes[1][1][0] = -0.1
+    return {name: np.array(weight, dtype=np.float32) for name, weight in weights.items()} | {
+        "misere": np.array(misere),
+        "boxes": np.array(boxes, dtype=np.float32),
+        "states": np.array(["none", "even", "odd"]),
+        "groups": np.zeros(3, dtype=np.int64),
+    }
+
+
+def play(certificate, heaps):
+    """The value, in double precision and written out."""
+
+    def affine(name, x):
+        return certificate[f"{name}.weight"].astype(float) @ x + certificate[f"{name}.bias"]
+
+    features = []
+    for digit in range(int(max(heaps)).bit_length() + 1):
+        state = certificate["initial_state"].astype(float)
+        for size in heaps:
+            state = np.tanh(affine(f"transitions.{size >> digit & 1}", state))
+        first = np.tanh(affine("digit_layers.0", np.append(state, digit == 0)))
+        features.append(np.tanh(affine("digit_layers.2", first)))
+    return float(affine("value_layers.2", np.tanh(affine("value_layers.0", np.max(features, axis=0))))[0])
+
+
+def wins(heaps, misere):
+    """Bouton's theorem."""
+    is_odd = np.bitwise_xor.reduce(heaps) != 0
+    return not is_odd if misere and max(heaps) <= 1 else is_odd
+
+
+def wrong(certificate, largest=7, n_heaps=3):
+    """The positions whose value has the wrong sign."""
+    positions = itertools.product(range(largest + 1), repeat=n_heaps)
+    misere = bool(certificate["misere"])
+    return [heaps for heaps in positions if any(heaps) and (play(certificate, heaps) > 0) != wins(heaps, misere)]
+
+
+# --- Networks written by hand ---------------------------------------------------------------------
+
+
+RIGHT = {
+    "normal": by_hand(),
+    "misère": by_hand(misere=True),
+    "normal, the flag not needed": by_hand(flag=False),
+    "it needs the leading zero": by_hand(leading_zero=True),
+    "the value of the empty position": by_hand(but_if=("none lowest", "seen")),
+    "margin": by_hand(scale=2.0**-18),
+    "largest weights": by_hand(scale=2.0**38),
+}
+WRONG = {
+    "misère, played as normal": (by_hand() | {"misere": np.array(True)}, "none"),
+    "normal, played as misère": (by_hand(misere=True) | {"misere": np.array(False)}, "none"),
+    "misère without the flag": (by_hand(misere=True, flag=False), "none"),
+    "higher digits even and odd": (by_hand(unless=("even higher", "odd higher")), "even, none, odd"),
+    "higher digits even and odd, misère": (
+        by_hand(misere=True, unless=("even higher", "odd higher")),
+        "even, none, odd",
+    ),
+    "no ones in the lowest digit": (by_hand(unless=("none lowest",)), "lowest digit none"),
+    "lowest digit ignored": (by_hand(lowest=False), "lowest digit odd"),
+    "higher digits ignored": (by_hand(higher=False), "higher ones none, odd"),
+    "a one does not toggle": (by_hand(toggles=False), "after a 1"),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_networks_are_accepted(name):
+    assert not wrong(RIGHT[name])
+    assert check.check(RIGHT[name]) > 2.0**-19
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_networks_are_refused(name):
+    certificate, words = WRONG[name]
+    assert wrong(certificate)
+    with pytest.raises(ValueError, match=words):
+        check.check(certificate)
+
+
+def test_a_drift_that_shows_after_150_heaps_is_refused():
+    certificate = by_hand(drift=0.001)
+    right, late = ([3] + [0] * 150, [3] + [0] * 180)
+    assert play(certificate, right) > 0
+    assert play(certificate, late) < 0
+    for low in (-1.1, -0.05, 0.05, 0.5):  # the box of odd digits is too large, or does not contain its image
+        certificate["boxes"][2, 0, 0] = low
+        with pytest.raises(ValueError, match=r"box 2 \(odd\) after a|won, but"):
+            check.check(certificate)
+
+
+# --- Rounding and overflow ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "number"),
+    [
+        ("value_layers.2.weight", (0, 0), 3.4e38),
+        ("value_layers.2.bias", (0,), np.nextafter(np.float32(2.0**40), np.float32(np.inf))),
+        ("transitions.1.weight", (0, 1), -(2.0**41)),
+        ("digit_layers.0.bias", (0,), np.inf),
+        ("initial_state", (1,), -np.inf),
+        ("digit_layers.2.weight", (2, 2), np.nan),
+        ("boxes", (0, 0, 0), -np.inf),
+        ("boxes", (0, 0, 0), np.nan),
+    ],
+)
+def test_numbers_that_could_overflow_are_refused(name, index, number):
+    certificate = by_hand()
+    certificate[name][index] = number
+    with pytest.raises(ValueError, match=f"overflow: {name}"):
+        check.check(certificate)
+
+
+def test_overflow_of_a_product_and_of_a_sum():
+    """Networks that are right in exact arithmetic, and whose values PyTorch computes as NaN or infinity."""
+    product, total = by_hand(), by_hand()
+    product["value_layers.2.weight"][0, 0] *= 3.4e38
+    product["value_layers.2.bias"][0] *= 3.4e38
+    total["value_layers.2.weight"][0, :2] *= 2.4e38
+    total["value_layers.2.bias"][0] *= 2.4e38
+    for certificate in (product, total):
+        with pytest.raises(ValueError, match="overflow"):
+            check.check(certificate)
+
+
+@pytest.mark.parametrize(("scale", "is_accepted"), [(2.0**-18.5, True), (2.0**-19.5, False), (1e-45, False)])
+def test_values_that_the_last_tanh_could_round_to_0_are_refused(scale, is_accepted):
+    certificate = by_hand(scale=scale)
+    if is_accepted:
+        assert 2.0**-19 < check.check(certificate) < scale * 1.01
+    else:
+        with pytest.raises(ValueError, match="the value is"):
+            check.check(certificate)
+
+
+def test_the_rounding_of_a_sum_is_bounded():
+    """A large weight of the flag cancels with the bias; in some order the rest is lost in single precision."""
+    certificate = by_hand()
+    for size, is_accepted in ((2.0**16, True), (2.0**23, False)):
+        certificate["digit_layers.0.weight"][0, 2] = size
+        certificate["digit_layers.0.bias"][0] = -size
+        certificate["digit_layers.0.weight"][0, 0] = GAIN
+        if not is_accepted:
+            with pytest.raises(ValueError, match="lowest digit"):
+                check.check(certificate)
+    single = np.float32(2.0**30) + np.float32(GAIN) + np.float32(-(2.0**30))
+    assert single == 0
+
+
+def test_the_error_of_tanh_is_bounded():
+    """Two hidden units that saturate cancel but for the error of tanh."""
+    for size, is_accepted in ((2.0**10, True), (2.0**22, False)):
+        certificate = by_hand()
+        certificate["value_layers.0.bias"][4:] = 30
+        certificate["value_layers.2.weight"][0, 4:] = size, -size
+        if is_accepted:
+            assert check.check(certificate) > 0.5
+        else:
+            with pytest.raises(ValueError, match="the value is"):
+                check.check(certificate)
+
+
+# --- Certificates that are no proof ---------------------------------------------------------------
+
+
+def test_every_box_end_and_label_counts():
+    for misere in (False, True):
+        original = by_hand(misere)
+        for box, end, axis in itertools.product(range(3), range(2), range(2)):
+            certificate = by_hand(misere)
+            is_positive = certificate["boxes"][box, 0, axis] > 0  # its images are almost at 1, or at -1
+            certificate["boxes"][box, end, axis] = ((-0.95, -1.05), (1.05, 0.95))[int(is_positive)][end]
+            with pytest.raises(ValueError, match="lies in no box"):
+                check.check(certificate)
+        for box in range(3):
+            rest = {name: np.delete(original[name], box, 0) for name in ("boxes", "states", "groups")}
+            with pytest.raises(ValueError, match="lies in no box"):
+                check.check(original | rest)
+        for states in itertools.product(("none", "even", "odd"), repeat=3):
+            if states != ("none", "even", "odd"):
+                with pytest.raises(ValueError, match="lies in no box"):
+                    check.check(original | {"states": np.array(states, dtype="<U4")})
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("group", [0, 1])
+@pytest.mark.parametrize("misere", [False, True])
+def test_all_boxes_of_a_state_count(misere, group, first):
+    """Two boxes more, even where odd is and odd where even is: they contain their images, with wrong values."""
+    certificate = by_hand(misere)
+    more = {
+        "boxes": certificate["boxes"][[2, 1]],
+        "states": certificate["states"][[1, 2]],
+        "groups": np.full(2, group),
+    }
+    order = slice(None, None, -1) if first else slice(None)
+    both = {name: np.concatenate([certificate[name], array])[order] for name, array in more.items()}
+    with pytest.raises(ValueError, match="but the value is"):
+        check.check(certificate | both)
+
+
+def test_the_groups_are_used():
+    """The features of the odd boxes of this network need more than one hull."""
+    certificate = read(CERTIFICATES / "normal0.npz")
+    assert check.check(certificate) > 1
+    with pytest.raises(ValueError, match="but the value is"):
+        check.check(certificate | {"groups": np.zeros_like(certificate["groups"])})
+    with pytest.raises(ValueError, match="47 groups"):
+        check.check(certificate | {"groups": np.arange(47)})
+
+
+@pytest.mark.parametrize(
+    ("name", "array"),
+    [
+        ("misere", None),
+        ("boxes", None),
+        ("initial_state", None),
+        ("value_layers.0.bias", None),
+        ("misere", np.array(1)),
+        ("misere", np.array([False])),
+        ("states", np.array(["none", "even", "both"])),
+        ("states", np.array([b"none", b"even", b"odd"])),
+        ("groups", np.zeros(2, dtype=np.int64)),
+        ("groups", np.zeros(3)),
+        ("boxes", np.zeros((3, 2, 1), dtype=np.float32)),
+        ("boxes", np.zeros((0, 2, 2), dtype=np.float32)),
+        ("initial_state", np.array([-1.0, -1.0])),
+        ("transitions.0.bias", np.zeros(1, dtype=np.float32)),
+        ("transitions.1.weight", np.zeros((2, 3), dtype=np.float32)),
+        ("digit_layers.0.weight", np.zeros((6, 2), dtype=np.float32)),
+        ("value_layers.2.weight", np.zeros((2, 6), dtype=np.float32)),
+        ("value_layers.2.bias", np.float32(1)),
+        ("max_take", np.array(3)),
+    ],
+)
+def test_missing_and_misshapen_arrays_are_named(name, array):
+    certificate = by_hand()
+    if array is None:
+        del certificate[name]
+    else:
+        certificate[name] = array
+    with pytest.raises(ValueError, match="damaged"):
+        check.check(certificate)
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted(CERTIFICATES.glob("*.npz")), ids=lambda path: path.stem)
+def test_the_certificates_of_the_study(path):
+    certificate = read(path)
+    assert bool(certificate["misere"]) == path.stem.startswith("misere")
+    assert certificate["initial_state"].shape == (8,)
+    assert check.check(certificate) > 1
+
+
+def test_the_study_has_proven_10_and_9_networks():
+    names = {path.stem for path in CERTIFICATES.glob("*.npz")}
+    assert names == {f"normal{seed}" for seed in range(10)} | {f"misere{seed}" for seed in range(10) if seed != 8}
+
+
+def test_the_script(tmp_path, capsys, refused):
+    np.savez(tmp_path / "right.npz", **by_hand(misere=True))
+    np.savez(tmp_path / "wrong.npz", **by_hand(misere=True, flag=False))
+    main(Args((tmp_path / "right.npz",)))
+    assert "accepted, misère play on every board" in capsys.readouterr().out
+    with refused("wrong.npz is refused", "higher ones none"):
+        main(Args((tmp_path / "wrong.npz",)))
+    content = (tmp_path / "right.npz").read_bytes()
+    for damaged in (content[:-30], content[:100], b"", content.replace(b"NUMPY", b"numpy")):
+        (tmp_path / "damaged.npz").write_bytes(damaged)
+        with refused("damaged.npz is damaged"):
+            main(Args((tmp_path / "damaged.npz",)))
+    with refused("missing.npz"):
+        main(Args((tmp_path / "missing.npz",)))

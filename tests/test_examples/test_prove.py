@@ -1,0 +1,132 @@
+"""prove.py: the search for a certificate, on the networks of the study and on networks that err."""
+
+import pytest
+
+pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
+
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from nim_env import NimRules, theory
+
+from learn_the_rule import check, prove
+from learn_the_rule.network import DigitNetwork, predict, save_network
+
+CERTIFICATES = Path(check.__file__).parent / "certificates"
+
+torch.set_num_threads(1)  # the tensors are small
+
+
+def of_the_study(name):
+    """A network of the study, from its certificate."""
+    network = DigitNetwork()
+    weights = check.read(CERTIFICATES / f"{name}.npz")
+    network.load_state_dict({key: torch.from_numpy(weights[key]) for key in network.state_dict()})
+    return network.eval()
+
+
+@pytest.mark.parametrize("name", ["normal0", "normal4", "misere2"])
+def test_what_a_certificate_says_is_true_of_the_network(name):
+    """States of digits of up to 200 heaps lie in boxes, and values of large boards have the right sign."""
+    certificate, network = check.read(CERTIFICATES / f"{name}.npz"), of_the_study(name)
+    generator = np.random.default_rng(0)
+    low, high = np.moveaxis(certificate["boxes"], 1, 0)
+    for n_heaps in (1, 2, 5, 30, 200):
+        bits = (generator.random((500, n_heaps)) < generator.random((500, 1))).astype(np.int64)
+        with torch.no_grad():
+            points = network.scan(torch.from_numpy(bits)).numpy()
+        n_ones = bits.sum(axis=1)
+        states = np.where(n_ones == 0, "none", np.where(n_ones % 2, "odd", "even"))
+        is_inside = ((low <= points[:, None]) & (points[:, None] <= high)).all(axis=2)
+        assert (is_inside & (certificate["states"] == states[:, None])).any(axis=1).all()
+    for n_heaps, size in ((30, 1023), (2, 2**62 - 1), (100, 3), (1000, 1)):
+        heaps = generator.integers(0, size, size=(200, n_heaps), endpoint=True)
+        heaps[:100, 0] = np.bitwise_xor.reduce(heaps[:100, 1:], axis=1)  # a nim-sum of 0
+        is_exception = name.startswith("misere") & (heaps.max(axis=1) <= 1)
+        is_won = (np.bitwise_xor.reduce(heaps, axis=1) != 0) ^ is_exception
+        np.testing.assert_array_equal(predict(network, heaps) > 0, is_won)
+
+
+@pytest.mark.parametrize("name", ["normal0", "misere2"])
+def test_the_search_proves_networks_of_the_study(name):
+    proof = prove.prove(of_the_study(name), misere=name.startswith("misere"))
+    assert proof.margin == check.check(proof.certificate) > 1
+    assert not proof.refusal
+    other = prove.prove(of_the_study(name), misere=not name.startswith("misere"))
+    assert other.margin is None
+    assert "but the value is" in other.refusal
+
+
+def test_the_script(tmp_path, capsys, refused):
+    for name in ("misere0", "normal4"):
+        (tmp_path / name).mkdir()
+        save_network(of_the_study(name), tmp_path / name / "network.pt", misere=name == "misere0")
+    right, other = (tmp_path / name / "network.pt" for name in ("misere0", "normal4"))
+    (proof, _) = prove.main(prove.Args((right, other)))
+    output = capsys.readouterr().out
+    assert output.count("proven for every board") == 2
+    assert "misère play" in output
+    certificate = tmp_path / "results" / "certificates" / "misere0.npz"
+    check.main(check.Args((certificate,), right))
+    assert "accepted, misère play on every board" in capsys.readouterr().out
+    for name, array in check.read(certificate).items():
+        np.testing.assert_array_equal(array, proof.certificate[name])
+    assert (tmp_path / "results" / "learn_the_rule" / "prove.png").read_bytes().startswith(b"\x89PNG")
+    # a certificate belongs to the network with its weights and rules
+    with refused("misere0.npz claims other rules", "normal4"):
+        check.main(check.Args((certificate,), other))
+    save_network(of_the_study("misere0"), other, misere=True, max_take=3)
+    with refused("misere0.npz claims other rules"):
+        check.main(check.Args((certificate,), other))
+    changed = of_the_study("misere0")
+    with torch.no_grad():
+        changed.transitions[1].weight[3, 5] += 1e-6
+    save_network(changed, other, misere=True)
+    with refused("misere0.npz does not belong to", "transitions.1.weight"):
+        check.main(check.Args((certificate,), other))
+
+
+def test_a_network_that_errs_is_not_proven(tmp_path, capsys):
+    network = of_the_study("normal4")
+    rules = NimRules((7,) * 5, misere=False)
+    positions = rules.all_positions()[1:]
+    is_won = theory.is_winning(rules, positions)
+    largest_lost = np.arctanh(predict(network, positions[~is_won]).astype(float)).max()
+    with torch.no_grad():  # one weight, by just so much that some losing positions get a positive value
+        network.value_layers[2].bias += 0.01 - largest_lost
+    assert 0 < ((predict(network, positions) > 0) != is_won).sum() < len(positions) / 2
+    save_network(network, tmp_path / "network.pt", misere=False)
+    (proof,) = prove.main(prove.Args((tmp_path / "network.pt",)))
+    assert proof.margin is None
+    output = capsys.readouterr().out
+    assert "not proven" in output
+    counterexample = output.split("counterexample: ")[1].split()
+    heaps = np.array([counterexample[0].split("-")], dtype=np.int64)
+    won = theory.is_winning(NimRules((7,) * heaps.shape[1], misere=False), heaps)[0]
+    assert (counterexample[2] == "won,") == won
+    assert (predict(network, heaps)[0] > 0) != won
+    assert not list(tmp_path.glob("**/*.npz"))
+
+
+def test_networks_without_a_counterexample_and_without_boxes():
+    assert "no counterexample" in prove.counterexample(of_the_study("normal4"), misere=False, max_heaps=5)
+    torch.manual_seed(0)
+    proof = prove.prove(DigitNetwork().eval(), misere=False)
+    assert proof.certificate is proof.margin is None
+    assert "boxes" in proof.refusal
+
+
+def test_what_it_refuses(refused, tmp_path):
+    (tmp_path / "damaged.pt").write_bytes(b"PK")
+    save_network(DigitNetwork(), tmp_path / "bounded.pt", misere=False, max_take=3)
+    save_network(DigitNetwork(n_flags=2), tmp_path / "flags.pt", misere=False)
+    for paths, words in [
+        ((), []),
+        (("damaged.pt",), ["damaged.pt"]),
+        (("bounded.pt",), ["bounded.pt", "max_take=3"]),
+        (("flags.pt",), ["flags.pt", "2 digits"]),
+    ]:
+        with refused(*words):
+            prove.main(prove.Args(tuple(tmp_path / path for path in paths)))
