@@ -1,10 +1,10 @@
 """Q-learning by self-play on Nim, written out: train, evaluate exactly, play a game.
 
 Four heaps hold 1, 3, 5 and 7 objects. Two players take turns; each takes one object or more from a single heap.
-The player who takes the last object loses. The update is that of Q-learning (Watkins 1989), with the sign changed
-because the other player moves next (minimax-Q, Littman 1994).
+The player who takes the last object loses. The update is that of Q-learning (Watkins 1989) for two players in turn:
+the value of the next position is the other player's, so its sign changes (minimax-Q, Littman 1994).
 
-Install: pip install -e .
+Install: pip install -e .   (in the folder of the project)
 """
 
 import gymnasium as gym
@@ -14,19 +14,19 @@ from nim_env import evaluation  # importing nim_env registers Nim-v0
 
 EPISODES, LEARNING_RATE, EPSILON, SEED = 5_000, 0.5, 0.1, 0
 
-env = gym.make("Nim-v0", heaps=(1, 3, 5, 7), opponent=None)  # no opponent: the table plays both sides
+env = gym.make("Nim-v0", heaps=(1, 3, 5, 7), misere=True, opponent=None)  # no opponent: the table plays both sides
 rules = env.unwrapped.rules
 generator = np.random.default_rng(SEED)
 q_table = np.zeros((*env.observation_space.nvec, env.action_space.n))  # a value for each position and action
 
 
 def greedy(observation, action_mask):
-    """The action of the highest value among the legal ones, where the mask is 1."""
+    """The legal action of the highest value; the mask is 1 for legal actions."""
     return np.where(action_mask, q_table[tuple(observation)], -np.inf).argmax()
 
 
 def print_mastery(n_games):
-    """Prints in how many of the positions that can be won the table plays a winning move. Nim is solved."""
+    """Prints the share of winning positions in which the table plays a winning move, exactly, as Nim is solved."""
     mastery = evaluation.mastery(rules, greedy)
     print(f"{n_games:,} games: {mastery.expert:.1%} of {mastery.winning_positions} winning positions played right")
 
@@ -41,8 +41,9 @@ for episode in range(1, EPISODES + 1):
         else:
             action = greedy(observation, info["action_mask"])
         next_observation, reward, terminated, _, info = env.step(action)
-        # The other player moves next, and what is good for that player is bad for this one: hence the minus.
-        next_value = 0 if terminated else -q_table[tuple(next_observation)][info["action_mask"] == 1].max()
+        # The reward is the mover's: 1 for a win, -1 for a loss. The next value is the other player's, hence the minus;
+        # it is 0 when the game is over, since no action is taken there.
+        next_value = -q_table[(*next_observation, greedy(next_observation, info["action_mask"]))]
         pair = (*observation, action)
         q_table[pair] += LEARNING_RATE * (reward + next_value - q_table[pair])
         observation = next_observation

@@ -3,7 +3,7 @@
 Four heaps hold 1, 3, 5 and 7 objects. Two players take turns; each takes one object or more from a single heap.
 The player who takes the last object loses.
 
-Install: pip install -e .
+Install: pip install -e .   (in the folder of the project)
 """
 
 import gymnasium as gym
@@ -13,7 +13,7 @@ from nim_env import evaluation  # importing nim_env registers Nim-v0
 
 EPISODES, LEARNING_RATE, EPSILON, SEED = 5_000, 0.5, 0.1, 0
 
-env = gym.make("Nim-v0", heaps=(1, 3, 5, 7), opponent=None)  # no opponent: the agent plays both sides
+env = gym.make("Nim-v0", heaps=(1, 3, 5, 7), misere=True, opponent=None)  # no opponent: the agent plays both sides
 rules = env.unwrapped.rules
 agent = agents.MinimaxQAgent(
     env.observation_space,
@@ -26,7 +26,7 @@ agent = agents.MinimaxQAgent(
 
 
 def print_mastery(n_games):
-    """Prints in how many of the positions that can be won the agent plays a winning move. Nim is solved."""
+    """Prints the share of winning positions in which the agent plays a winning move, exactly, as Nim is solved."""
     mastery = evaluation.mastery(rules, agent)
     print(f"{n_games:,} games: {mastery.expert:.1%} of {mastery.winning_positions} winning positions played right")
 

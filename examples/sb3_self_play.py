@@ -1,23 +1,23 @@
 """MaskablePPO learns Nim by self-play, against a pool of its own snapshots.
 
-The environment plays the opponent's moves, so the model sees a single-agent task. Each of these moves is chosen by
-a snapshot drawn from the pool. Every few rollouts a new snapshot is added, and the oldest leaves a full pool.
---opponent names a fixed opponent instead. --algorithm PPO or DQN have no action masks: an illegal action loses the
-game.
+The environment plays the opponent's moves, so the model sees a single-agent task. A snapshot drawn from the pool
+chooses each of these moves. Every few rollouts the current model joins the pool; a full pool drops its oldest
+snapshot. --opponent names a fixed opponent instead. --algorithm PPO and DQN ignore the action masks, so an illegal
+action loses the game.
 
-During training the model is evaluated exactly, over all positions: expert mastery is the fraction of winning
-positions in which its greedy move (the legal move of the highest probability or Q-value) wins, champion mastery
-whether it wins every game that can be won (both after Zhou and Riis 2022, arXiv:2205.12787); value accuracy is the
-fraction of positions in which the sign of its value predicts the winner; exploitability is what a best response
-gains over perfect play, from 0 (perfect) to 1 (a best response wins every game). TensorBoard shows them with the
-losses.
+During training the model is evaluated exactly, over all positions. Expert mastery is the fraction of winning
+positions in which its greedy move wins; that is the legal move of the highest probability or Q-value. Champion
+mastery is whether it wins every game that can be won. (Both: Zhou and Riis 2022, arXiv:2205.12787.) Value accuracy
+is the fraction of positions in which the sign of its value predicts the winner. Exploitability is what a best
+response gains over perfect play: 0 is perfect, and at 1 a best response wins every game. TensorBoard shows all of
+them, with the losses.
 
 --resume continues an interrupted run from its newest checkpoint, with the options that it was started with.
 Checkpoints are pickles: resume only your own.
 
 Sources: PPO, Schulman et al. (2017, arXiv:1707.06347), with action masks, Huang and Ontañón (2022,
-arXiv:2006.14171); DQN, Mnih et al. (2015, Nature 518); self-play against earlier strategies, Heinrich and Silver
-(2016, arXiv:1603.01121).
+arXiv:2006.14171); DQN, Mnih et al. (2015, Nature 518); opponents drawn from earlier versions, Bansal et al. (2018,
+arXiv:1710.03748).
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -47,7 +47,6 @@ from common import (
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import torch
 from sb3_contrib import MaskablePPO
@@ -130,7 +129,7 @@ def main(args: Args) -> pd.DataFrame:
     eval_freq = max(1, args.eval_interval // args.num_envs)  # in steps of the vector environment
     table = train(args, model, [CheckpointCallback(eval_freq, str(checkpoints))], verbose=1)
     with replacing(args.folder / "model.zip") as file:
-        model.save(file, exclude=["opponent_pool", "so_far"])
+        model.save(file, exclude=["opponent_pool", "evaluations"])
     print(f"expert mastery {percent(table['expert'].iloc[-1], 2)} %; model: {args.folder / 'model.zip'}")
     save_figure(draw(args, rules, table), args.folder / "sb3_self_play.png")
     return table
@@ -167,6 +166,10 @@ def make_model(args: Args, env: VecMonitor) -> BaseAlgorithm:
         "device": "cpu",
     }
     if args.algorithm == "DQN":
+        if args.opponent == "self-play":
+            raise ValueError(
+                "--opponent must be random, take-N or expert with DQN, since its rollouts are single steps"
+            )
         options |= {
             "buffer_size": 100_000,
             "learning_starts": 2_000,
@@ -183,7 +186,11 @@ def make_model(args: Args, env: VecMonitor) -> BaseAlgorithm:
                 f"--batch-size must be 2 or more and divide the rollout, {rollout}; got {args.batch_size}"
             )
         options |= {
-            name: getattr(args, name) for name in ("n_steps", "batch_size", "n_epochs", "gae_lambda", "ent_coef")
+            "n_steps": args.n_steps,
+            "batch_size": args.batch_size,
+            "n_epochs": args.n_epochs,
+            "gae_lambda": args.gae_lambda,
+            "ent_coef": args.ent_coef,
         }
     return ALGORITHMS[args.algorithm]("MlpPolicy", env, **options)
 
@@ -207,23 +214,20 @@ def train(
 
     Returns:
         One row for each evaluation with greedy moves, also those before a resumed checkpoint. The column
-        ``exploitability_sampled`` is that of moves sampled from the model's distribution; ``visited`` and
-        ``illegal`` are those of :class:`TrainingFigures`.
+        ``exploitability_sampled`` holds the exploitability of moves drawn as in training.
     """
     greedy = EvaluationCallback(args.eval_interval, verbose=verbose)
     sampled = EvaluationCallback(args.eval_interval, deterministic=False, name="nim_sampled")
-    figures = TrainingFigures(greedy)
-    if is_resumed := hasattr(model, "so_far"):
-        greedy.evaluations, sampled.evaluations, figures.visited = model.so_far
-    model.so_far = greedy.evaluations, sampled.evaluations, figures.visited  # checkpoints hold attributes
-    if args.opponent == "self-play":
-        callbacks = [SelfPlayCallback(args.snapshot_interval, args.pool_size), *callbacks]
-    if args.algorithm != "DQN":
-        callbacks = [EntropySchedule(args.ent_coef, args.total_timesteps), *callbacks]
+    is_resumed = hasattr(model, "evaluations")
+    if is_resumed:
+        greedy.evaluations, sampled.evaluations = model.evaluations
+    model.evaluations = greedy.evaluations, sampled.evaluations  # checkpoints hold the model's attributes
+    schedule = [] if args.algorithm == "DQN" else [EntropySchedule(args.ent_coef, args.total_timesteps)]
+    pool = [SelfPlayCallback(args.snapshot_interval, args.pool_size)] if args.opponent == "self-play" else []
     board = "-".join(map(str, args.heaps))
     model.learn(
         args.total_timesteps - model.num_timesteps,
-        callback=[greedy, sampled, figures, *callbacks],
+        callback=[greedy, sampled, *schedule, *pool, *callbacks],
         tb_log_name=f"{board}_{args.algorithm}_{args.opponent}_{args.observation}_seed_{args.seed}",
         reset_num_timesteps=not is_resumed,
     )
@@ -244,44 +248,6 @@ class EntropySchedule(BaseCallback):
 
     def _on_step(self) -> bool:
         return True
-
-
-class TrainingFigures(BaseCallback):
-    """Adds to each evaluation what happened in training.
-
-    ``visited`` is the fraction of positions that the model has been shown, ``illegal`` the fraction of illegal
-    actions since the last evaluation.
-    """
-
-    def __init__(self, evaluation: EvaluationCallback) -> None:
-        super().__init__()
-        self.evaluation, self.visited = evaluation, set[bytes]()
-        self.n_actions = self.n_illegal = 0
-
-    def _on_training_start(self) -> None:
-        self._see(self.model._last_obs)
-        self._add()
-
-    def _on_step(self) -> bool:
-        self.n_actions += self.training_env.num_envs
-        self.n_illegal += sum(info["illegal_action"] for info in self.locals["infos"])
-        self._see(self.locals["new_obs"])
-        self._add()
-        return True
-
-    def _on_training_end(self) -> None:
-        self._add()
-
-    def _see(self, observations: np.ndarray) -> None:
-        self.visited.update(map(bytes, observations.astype(np.int8)))
-
-    def _add(self) -> None:
-        row = self.evaluation.evaluations[-1]
-        if "visited" not in row:
-            n_unfinished = self.training_env.get_attr("rules")[0].n_positions - 1
-            row["visited"] = len(self.visited) / n_unfinished
-            row["illegal"] = self.n_illegal / self.n_actions if self.n_actions else np.nan
-            self.n_actions = self.n_illegal = 0
 
 
 # --- Figure ---------------------------------------------------------------------------------------

@@ -41,6 +41,7 @@ from common import (
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
@@ -232,10 +233,16 @@ def train_network(
     hyperparameters: dict[str, Any],
     **options: Any,
 ) -> pd.DataFrame:
-    """Trains a network with the code of sb3_self_play.py."""
-    import torch
+    """Trains a network with the code of sb3_self_play.py.
 
-    import sb3_self_play  # here, since tables need no PyTorch
+    Returns:
+        Its table, with the fraction of positions that the network has been shown so far, ``visited``, and the
+        fraction of illegal actions since the evaluation before, ``illegal``.
+    """
+    import torch  # here, since tables need no PyTorch
+    from stable_baselines3.common.callbacks import ConvertCallback
+
+    import sb3_self_play
 
     torch.set_num_threads(1)  # there is one run per core
     args = sb3_self_play.Args(
@@ -249,7 +256,27 @@ def train_network(
         **hyperparameters,
         **options,
     )
-    return sb3_self_play.train(args, sb3_self_play.make_model(args, sb3_self_play.make_env(args)))
+    first_shown: dict[bytes, int] = {}  # the timestep at which each observation first occurred
+    n_illegal = [0]  # the number of illegal actions after each step of the vector environment
+
+    def watch(step: dict[str, Any], _: Any) -> bool:
+        model = step["self"]
+        before = model.num_timesteps - args.num_envs
+        for timestep, observations in ((before, model._last_obs), (model.num_timesteps, step["new_obs"])):
+            for key in map(bytes, observations):
+                first_shown.setdefault(key, timestep)
+        n_illegal.append(n_illegal[-1] + sum(info["illegal_action"] for info in step["infos"]))
+        return True
+
+    model = sb3_self_play.make_model(args, sb3_self_play.make_env(args))
+    table = sb3_self_play.train(args, model, [ConvertCallback(watch)])
+    shown = np.sort(list(first_shown.values()))
+    n_steps = table["timesteps"] // args.num_envs
+    illegal = pd.Series(n_illegal)[n_steps].diff().to_numpy() / (n_steps.diff() * args.num_envs)
+    n_unfinished = rules.n_positions - 1
+    return table.assign(
+        visited=np.searchsorted(shown, table["timesteps"], "right") / n_unfinished, illegal=illegal
+    )
 
 
 # --- Results --------------------------------------------------------------------------------------

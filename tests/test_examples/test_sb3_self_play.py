@@ -13,7 +13,6 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 from nim_env import EncodedPolicy, NimRules, evaluation
 from nim_env.encodings import as_encoding
-from nim_env.sb3 import NimVecEnv
 
 import sb3_self_play
 from sb3_self_play import Args, main
@@ -51,34 +50,6 @@ def test_model_plays_as_evaluated(encoding):
     play = lambda o, m: int(model.predict(o, action_masks=m, deterministic=True)[0])  # noqa: E731
     player = EncodedPolicy(play, as_encoding(encoding, RULES))
     assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
-
-
-@pytest.mark.parametrize("algorithm", ["MaskablePPO", "DQN"])
-def test_figures_of_training_are_recounted(algorithm, monkeypatch):
-    shown, actions, illegal = set(), [], []
-    step, reset = NimVecEnv.step_wait, NimVecEnv.reset
-
-    def recorded_step(env):
-        observations, _, dones, infos = result = step(env)
-        shown.update(map(tuple, observations.tolist()))
-        illegal.extend(info["illegal_action"] for info in infos)
-        actions.extend(dones)
-        return result
-
-    def recorded_reset(env):
-        observations = reset(env)
-        shown.update(map(tuple, observations.tolist()))
-        return observations
-
-    monkeypatch.setattr(NimVecEnv, "step_wait", recorded_step)
-    monkeypatch.setattr(NimVecEnv, "reset", recorded_reset)
-    args = Args(
-        **{**SHORT, "heaps": (2, 3, 4), "algorithm": algorithm, "opponent": "expert", "total_timesteps": 512}
-    )
-    table = sb3_self_play.train(args, sb3_self_play.make_model(args, sb3_self_play.make_env(args)))
-    assert table["visited"].iloc[-1] == len(shown) / 59  # positions of 2-3-4 but the empty one
-    assert table["illegal"].iloc[-1] == sum(illegal) / len(actions)
-    assert (table["illegal"].iloc[-1] > 0) == (algorithm == "DQN")
 
 
 def test_seeds(tmp_path):
@@ -122,7 +93,6 @@ def test_interrupted_run_continues(capsys, monkeypatch):
     np.testing.assert_array_equal(pools[0], kept)  # it starts with the pool of the checkpoint
     assert len(pools) == 3  # of 8 rollouts
     assert table["timesteps"].tolist() == list(range(0, 4097, 512))  # also those before the interruption
-    assert table["visited"].is_monotonic_increasing
     assert MaskablePPO.load(args.folder / "model.zip").num_timesteps == 4096
     assert main(args).equals(table)  # nothing is left to do
 

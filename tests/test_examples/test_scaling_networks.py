@@ -1,11 +1,16 @@
 """scaling_study.py: networks."""
 
+import itertools
+
 import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
 import pandas as pd
-from scaling_study import Args, main
+from scaling_study import Args, main, make_runs, train
+
+from nim_env import NimRules
+from nim_env.sb3 import NimVecEnv
 
 import sb3_self_play
 
@@ -38,3 +43,35 @@ def test_action_masks_on_one_board(tmp_path):
     assert illegal.min()[["DQN", "PPO"]].min() > 0.1
     assert table[["expert", "value_accuracy_overall"]].stack().between(0, 1).all()
     assert (tmp_path / "results" / "scaling_study" / "scaling_study.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("learner", ["MaskablePPO", "DQN"])
+def test_figures_of_training_are_recounted(learner, tmp_path, monkeypatch):
+    shown, illegal = [set()], []
+    step, reset = NimVecEnv.step_wait, NimVecEnv.reset
+
+    def recorded_step(env):
+        observations, _, dones, infos = result = step(env)
+        shown.append(shown[-1] | set(map(tuple, observations.tolist())))
+        illegal.append(sum(info["illegal_action"] for info in infos) / len(dones))
+        return result
+
+    def recorded_reset(env):
+        observations = reset(env)
+        shown[-1].update(map(tuple, observations.tolist()))
+        return observations
+
+    monkeypatch.setattr(NimVecEnv, "step_wait", recorded_step)
+    monkeypatch.setattr(NimVecEnv, "reset", recorded_reset)
+    args = Args(
+        **SMALL, learners=(learner,), opponent="expert", total_timesteps=1024, eval_interval=256, n_seeds=1
+    )
+    rules = NimRules((2, 3, 4))
+    (options,) = make_runs(args, [rules])
+    table = train(**options, folder=tmp_path)
+    steps = (table["timesteps"] // 32).tolist()
+    n_positions = 59  # all of 2-3-4 but the empty one
+    assert table["visited"].tolist() == [len(shown[step]) / n_positions for step in steps]
+    means = [sum(illegal[start:end]) / (end - start) for start, end in itertools.pairwise(steps)]
+    assert table["illegal"].tolist()[1:] == pytest.approx(means)
+    assert (table["illegal"].max() > 0) == (learner == "DQN")
