@@ -1,9 +1,14 @@
-"""Trains three agents against three opponents and by self-play, and compares what they learned.
+"""Trains three algorithms against three opponents and by self-play, and compares what they learn.
 
-Q-learning (Watkins 1989) learns in all four settings, minimax-Q (Littman 1994) by self-play, and win counting
-against an opponent. Then every player meets every other one, in both orders. No games are sampled for this: win
-probabilities and mastery (Zhou and Riis 2022, arXiv:2205.12787) are computed exactly. On one heap or two a third
-figure shows the mistakes of each player. Custom players take part with --enter my.agent my_file.py:my_function.
+Q-learning (Watkins 1989) learns in all four settings; the next state of its update is the one that it faces at its
+next turn. Minimax-Q (Littman 1994) learns by self-play; the next state is the one that the other player faces, and
+its value is negated. Win counting learns against an opponent; it counts for each move the games that were won with
+it. Who moves first is drawn in each game.
+
+Then every player meets every other one, in both orders. No games are sampled for this: win probabilities and
+mastery (Zhou and Riis 2022, arXiv:2205.12787) are computed exactly. One figure shows the learning curves, one the
+tournament, and on one heap or two a third one the mistakes of each player. Custom players take part with --enter
+my.agent my_file.py:my_function.
 
 Install: pip install -e ".[examples]"
 """
@@ -62,9 +67,9 @@ class Args:
     learning_rate: Fraction = 0.2
     """The learning rate of Q-learning and minimax-Q."""
     gamma: Fraction = 1.0
-    """Their discount factor."""
+    """The discount factor of Q-learning and minimax-Q."""
     epsilon: Fraction = 0.2
-    """Their probability of a random action in training."""
+    """The probability of a random action of Q-learning and minimax-Q in training."""
     n_evals: PositiveInt = 60
     """The number of evaluations in training, at growing intervals."""
     enter: tuple[str, ...] = ()
@@ -84,13 +89,13 @@ def main(args: Args) -> dict[str, pd.DataFrame]:
         players = {name: load_player(name, rules) for name in (*BASELINES, *args.enter)}
         for player in players.values():
             evaluation.exploitability(rules, player)  # rejects a game that is too large, and illegal actions
-        untrained = {
+        runs = {
             (learner, opponent): make(args, learner, opponent)
             for learner, opponent in itertools.product(agents.ALGORITHMS, OPPONENTS)
             if is_defined(learner, opponent)
         }
     curves = []
-    for (learner, opponent), (agent, env) in tqdm(untrained.items(), desc="training", leave=False, disable=None):
+    for (learner, opponent), (agent, env) in tqdm(runs.items(), desc="training", leave=False, disable=None):
         curve = evaluation.LearningCurve(rules, args.episodes, args.n_evals, first=20)
         agents.train(agent, env, args.episodes, seed=args.seed, callback=curve)
         curves.append(pd.DataFrame(curve.rows).assign(learner=learner, opponent=opponent))
@@ -162,8 +167,8 @@ def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, reports: pd.Data
         title=str(rules),
         caption="win probability, moving first/moving second, and expert mastery:\n"
         "the winning positions in which a winning move is played; * marks champion\n"
-        "mastery: every game that can be won is won. All in %, exact (only certain\n"
-        f"results are 0.0 or 100.0); {args.episodes:,} training games, seed {args.seed}",
+        "mastery: every game that can be won is won. All in %, exact (0.0 and\n"
+        f"100.0 are never rounded); {args.episodes:,} training games, seed {args.seed}",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
@@ -191,7 +196,7 @@ def plot_learning_curves(rules: NimRules, curves: pd.DataFrame) -> Figure:
     curves = curves.assign(win_rate=(1 + curves["mean_return"]) / 2)
     rows = {
         "expert": "expert mastery: winning positions\nin which a winning move is played",
-        "win_rate": "win rate in training, exploration included\n(of the later half of the games so far)",
+        "win_rate": "win rate in training\n(in self-play of the first player)",
     }
     for row, (column, label) in zip(axes, rows.items(), strict=True):
         for axis, (_, runs) in zip(row, curves.groupby("learner", sort=False), strict=True):
@@ -204,7 +209,7 @@ def plot_learning_curves(rules: NimRules, curves: pd.DataFrame) -> Figure:
     for column, learner in zip(axes.T, curves["learner"].unique(), strict=True):
         column[0].set_title(learner)
         column[1].set_xlabel("training games")
-    figure.suptitle(f"{rules}, trained against random play, take-3, the expert, or by self-play")
+    figure.suptitle(f"{rules}: trained against an opponent or by self-play")
     return figure
 
 

@@ -1,8 +1,8 @@
 """Q-learning by self-play on Nim, written out: train, evaluate exactly, play a game.
 
 Four heaps hold 1, 3, 5 and 7 objects. Two players take turns; each takes one object or more from a single heap.
-The player who takes the last object loses. The update is that of Q-learning (Watkins 1989) for two players in turn:
-the value of the next position is the other player's, so its sign changes (minimax-Q, Littman 1994).
+The player who takes the last object loses. The update is Q-learning's (Watkins 1989), for two players in turn: the
+value of the next position is the other player's, so its sign changes (minimax-Q, Littman 1994).
 
 Install: pip install -e .   (in the folder of the project)
 """
@@ -41,8 +41,8 @@ for episode in range(1, EPISODES + 1):
         else:
             action = greedy(observation, info["action_mask"])
         next_observation, reward, terminated, _, info = env.step(action)
-        # The reward is the mover's: 1 for a win, -1 for a loss. The next value is the other player's, hence the minus;
-        # it is 0 when the game is over, since no action is taken there.
+        # The reward is the mover's: 1 for a win, -1 for a loss. The next value is the other player's, hence the
+        # minus. It is 0 when the game is over, since no action is taken there.
         next_value = -q_table[(*next_observation, greedy(next_observation, info["action_mask"]))]
         pair = (*observation, action)
         q_table[pair] += LEARNING_RATE * (reward + next_value - q_table[pair])
