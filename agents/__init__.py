@@ -1,14 +1,14 @@
 """Tabular agents for any environment of the Gymnasium or PettingZoo API, and the loop that trains them."""
 
-from agents.agent import Agent
+from agents.agent import Agent, load
 from agents.minimax_q import MinimaxQAgent
 from agents.q_learning import QLearningAgent
-from agents.saving import load
 from agents.tabular_agent import TabularAgent
 from agents.training import History, train
 from agents.win_count import WinCountAgent
 
 __all__ = [
+    "ALGORITHMS",
     "Agent",
     "History",
     "MinimaxQAgent",
@@ -18,3 +18,10 @@ __all__ = [
     "load",
     "train",
 ]
+
+ALGORITHMS: dict[str, type[TabularAgent]] = {
+    "q-learning": QLearningAgent,
+    "minimax-q": MinimaxQAgent,
+    "win-counting": WinCountAgent,
+}
+"""The algorithms by name. ``agents.ALGORITHMS[name](observation_space, action_space)`` makes an agent."""

@@ -23,10 +23,8 @@ def as_integer(name: str, value: Any, minimum: int) -> int:
 
 def as_schedule(name: str, value: Any) -> Schedule:
     """``value`` if it is a function, else as a float; an error if it is not a number between 0 and 1."""
-    if callable(value):
-        function: Callable[[float], float] = value
-        return function
-    return _as_fraction(name, value)
+    schedule: Schedule = value if callable(value) else _as_fraction(name, value)
+    return schedule
 
 
 def current_value(name: str, schedule: Schedule, progress_remaining: float) -> float:

@@ -11,8 +11,7 @@ import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
-from agents import _agent_file
-from agents._array_file import ArrayHeader
+from agents import saving
 from agents._hyperparameters import as_integer
 
 Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
@@ -117,7 +116,7 @@ class Agent(ABC):
         self._observation_ndim = math.inf if shape is None else len(shape)  # tuples and dictionaries: no batches
 
     def __repr__(self) -> str:
-        names = [name for name in _agent_file.constructor_arguments(type(self)) if hasattr(self, name)]
+        names = [name for name in saving.constructor_arguments(type(self)) if hasattr(self, name)]
         arguments = [str(self.observation_space), str(self.action_space)]
         arguments += [f"{name}={getattr(self, name)!r}" for name in names]
         return f"{type(self).__name__}({', '.join(arguments)})"
@@ -226,7 +225,7 @@ class Agent(ABC):
             f"without anything to store, return an empty dictionary"
         )
 
-    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:  # noqa: B027  a class may have no check
+    def check_headers(self, headers: dict[str, saving.ArrayHeader]) -> None:  # noqa: B027  a class may have no check
         """Called by :func:`agents.load` before it reads the arrays, so that a wrong file takes no memory.
 
         Args:
@@ -260,7 +259,7 @@ class Agent(ABC):
             ValueError: The constructor refuses the current value of an argument, such as that of a schedule; or
                 the spaces and arguments take more than 64 KiB as JSON; or there are more than 255 arrays.
         """
-        _agent_file.save(self, path)
+        saving.save(self, path)
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
@@ -268,3 +267,24 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
         return space["observation"]
     return space
+
+
+def load(path: str | os.PathLike[str]) -> Agent:
+    """Loads the agent that :meth:`Agent.save` wrote, its generator included.
+
+    The agent has the class it was saved with; the module that defines the class must have been imported. Names,
+    sizes, types and shapes of the arrays are checked before any of them is read.
+
+    Args:
+        path: A regular file, or a link to one.
+
+    Returns:
+        The agent.
+
+    Raises:
+        OSError: The file cannot be read.
+        ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class; or the class
+            cannot be constructed from the arguments in it.
+    """
+    agent: Agent = saving.load(path, Agent.classes)
+    return agent

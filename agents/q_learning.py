@@ -12,9 +12,8 @@ from agents._actions import (
     LOWEST,
     action_index,
     as_reward,
-    batch_legal_actions,
     checked_transitions,
-    legal_actions,
+    legal_batch,
     legal_indices,
     penalties,
     row_max,
@@ -81,11 +80,13 @@ class QLearningAgent(TabularAgent):
         """
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation))
-            codes = rows.reshape(-1), penalties(batch_legal_actions(action_mask, rows.shape, self.n_actions))
+            codes = rows.reshape(-1), penalties(legal_batch(action_mask, rows.shape, self.n_actions))
             if explore:
-                return self.act_encoded(*codes, np.arange(rows.size)).reshape(rows.shape)
-            return (row_max(self._values(*codes))[0] + self.first_action).reshape(rows.shape)
-        legal = legal_actions(action_mask, self.n_actions)
+                actions = self.act_encoded(*codes, np.arange(rows.size))
+            else:
+                actions = self._values(*codes).argmax(axis=1) + self.first_action
+            return actions.reshape(rows.shape)
+        legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
         if uniform < epsilon:
@@ -111,17 +112,18 @@ class QLearningAgent(TabularAgent):
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
         if epsilon == 1.0:
             legal = np.ones((len(rows), self.n_actions), np.bool_) if illegal is None else illegal == 0
-            indices = np.zeros(len(rows), np.int64)
-            indices[ids] = uniform_choice(legal.take(ids, axis=0), random(n))
-            return indices + self.first_action
+            chosen = np.zeros(len(rows), np.int64)
+            chosen[ids] = uniform_choice(legal.take(ids, axis=0), random(n))
+            return chosen + self.first_action
         is_random = random(n) < epsilon
         explorers, greedy = ids[is_random], ids[~is_random]
         values = self._values(rows, illegal)
-        indices, lowest = row_max(values)
         if self.ties == "first":
+            indices: NDArray[np.int64] = values.argmax(axis=1)
             choices = values.take(explorers, axis=0) > LOWEST
             indices[explorers] = uniform_choice(choices, random(len(explorers)))
             return indices + self.first_action
+        lowest = row_max(values)
         lowest[explorers] = LOWEST  # all legal actions are above
         uniforms = np.zeros(len(rows))
         uniforms[explorers], uniforms[greedy] = random(len(explorers)), random(len(greedy))
@@ -146,15 +148,14 @@ class QLearningAgent(TabularAgent):
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask
-            checked = checked_transitions(
-                self.observation_space.shape or (), self.first_action, self.n_actions, *batch
+            observations, actions, rewards, next_observations, is_terminated, legal = checked_transitions(
+                self, *batch
             )
-            observation, action, reward, next_observation, terminated, legal = checked
-            next_rows = self.table.rows(next_observation)
-            rows = self.table.rows(observation, add=True)
-            self.update_encoded(rows, action, reward, next_rows, terminated, penalties(legal))
+            next_rows = self.table.rows(next_observations)
+            rows = self.table.rows(observations, add=True)
+            self.update_encoded(rows, actions, rewards, next_rows, is_terminated, penalties(legal))
             return
-        index, reward = action_index(action, self.first_action, self.n_actions), as_reward(reward)
+        index, reward = action_index(self, action), as_reward(reward)
         next_value = 0.0 if terminated else self._next_value(next_observation, next_action_mask)
         target = reward + current_value("gamma", self.gamma, self.progress_remaining) * next_value
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
@@ -165,7 +166,7 @@ class QLearningAgent(TabularAgent):
         """V(s′), with the sign of :attr:`next_value_sign`; 0 where no action is legal."""
         values = self.table.get(observation)
         if action_mask is not None:
-            legal = legal_indices(action_mask, self.n_actions, "next_action_mask")
+            legal = legal_indices(action_mask, self.n_actions, is_next=True)
             values = [values[index] for index in legal]
         return self.next_value_sign * max(values, default=0.0)
 
@@ -181,10 +182,12 @@ class QLearningAgent(TabularAgent):
     ) -> None:
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         gamma = current_value("gamma", self.gamma, self.progress_remaining)
-        _, best = row_max(self._values(next_rows, next_illegal))
-        np.copyto(best, 0.0, where=terminated | (best < LOWEST))  # there is no future, or no legal action
-        targets = rewards + gamma * self.next_value_sign * best
-        pairs = rows * self.n_actions + (actions - self.first_action)
+        targets = row_max(self._values(next_rows, next_illegal))
+        np.copyto(targets, 0.0, where=terminated | (targets < LOWEST))  # there is no future, or no legal action
+        targets *= gamma * self.next_value_sign
+        targets += rewards
+        pairs = rows * self.n_actions
+        pairs += actions - self.first_action
         if ids is not None:
             pairs, targets = pairs.take(ids), targets.take(ids)
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)

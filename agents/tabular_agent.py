@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._array_file import ArrayHeader
 from agents.agent import Agent
+from agents.saving import ArrayHeader
 from agents.tables import TableKind, make_table
 
 
@@ -48,7 +48,7 @@ class TabularAgent(Agent):
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
         if self.is_batch(observation):
-            return self.table.get_batch(np.asarray(observation))
+            return self.table.values.take(self.table.rows(np.asarray(observation)), axis=0)
         return np.array(self.table.get(observation))
 
     def state_dict(self) -> dict[str, NDArray[Any]]:

@@ -26,7 +26,7 @@ import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
-from agents._environments import TO_PLAY, check_setting, check_spaces, checked_action, split_observation
+from agents._environments import TO_PLAY, check_setting, check_spaces, checked_actions, split_observation
 from agents._hyperparameters import as_integer
 from agents.agent import Agent
 from agents.vector_training import vector_episodes
@@ -125,21 +125,18 @@ def _read_only(view: NDArray[Any]) -> NDArray[Any]:
 
 def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
     """The training loop for this kind of environment; yields the number, returns and lengths of ended episodes."""
-    is_class = isinstance(env, type)
-    if isinstance(env, gymnasium.vector.VectorEnv) or (hasattr(env, "single_observation_space") and not is_class):
+    if isinstance(env, type | pettingzoo.ParallelEnv) or not hasattr(env, "step"):
+        apis = "a Gymnasium environment or vector environment, or a PettingZoo AEC environment"
+        raise TypeError(f"env must be {apis}; got {env!r}")
+    if hasattr(env, "single_observation_space"):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
-    is_other_api = is_class or isinstance(env, pettingzoo.ParallelEnv)
-    if not is_other_api and (isinstance(env, pettingzoo.AECEnv) or callable(getattr(env, "agent_iter", None))):
+    if hasattr(env, "agent_iter"):
         for player in env.possible_agents:
             check_spaces(agent, env.observation_space(player), env.action_space(player))
         return _single_episodes(agent, _aec_turns(agent, env, seed))
-    if not is_other_api and (isinstance(env, gymnasium.Env) or callable(getattr(env, "step", None))):
-        check_spaces(agent, env.observation_space, env.action_space)
-        return _single_episodes(agent, _gymnasium_turns(agent, env, seed))
-    raise TypeError(
-        f"env must be a Gymnasium environment or vector environment, or a PettingZoo AEC environment; got {env!r}"
-    )
+    check_spaces(agent, env.observation_space, env.action_space)
+    return _single_episodes(agent, _gymnasium_turns(agent, env, seed))
 
 
 _Turn: TypeAlias = tuple[Any, Any, Any, float, float, bool, bool]
@@ -228,7 +225,7 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
                 continue
             chosen: Any = agent.act(observation, mask, explore=True)
             if type(chosen) is not int or not first_action <= chosen < end_action:
-                chosen = checked_action(agent, chosen)
+                chosen = int(checked_actions(agent, chosen, ()))
             pending[key] = observation, chosen
             length += 1
             turn = turns.send(chosen)

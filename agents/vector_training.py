@@ -10,10 +10,11 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._actions import batch_legal_actions
-from agents._environments import TO_PLAY, check_setting, checked_action, checked_actions, split_observation
+from agents._actions import legal_batch
+from agents._environments import TO_PLAY, check_setting, checked_actions, split_observation
 from agents.agent import Agent
 
+SIGNS = np.array([1.0, -1.0])  # of a reward of player 0 or 1, for player 0
 Indices: TypeAlias = NDArray[np.intp]
 
 
@@ -37,11 +38,11 @@ class ObservationLearner:
         actions = np.full(len(observations), agent.first_action)
         observations, action_masks = rows_of(observations, ids), rows_of(action_masks, ids)
         if agent.batched:
-            actions[ids] = checked_actions(agent, agent.act(observations, action_masks, explore=True), n)
+            actions[ids] = checked_actions(agent, agent.act(observations, action_masks, explore=True), (n,))
         else:
             masks = [None] * n if action_masks is None else action_masks
             chosen = [agent.act(*each, explore=True) for each in zip(observations, masks, strict=True)]
-            actions[ids] = [checked_action(agent, action) for action in chosen]
+            actions[ids] = [checked_actions(agent, action, ()) for action in chosen]
         return actions
 
     def update_encoded(
@@ -121,7 +122,7 @@ class Environments:
         observations, infos = env.reset(seed=seed)
         _, masks = split_observation(observations, infos)
         if masks is not None:  # the first ones are checked
-            batch_legal_actions(masks, (env.num_envs,), agent.n_actions)
+            legal_batch(masks, (env.num_envs,), agent.n_actions)
         self.state = self._read(observations, infos)
         self._everywhere = self._ids = np.arange(env.num_envs)
 
@@ -211,27 +212,23 @@ class EpisodeBuffer:
     """Stores the transitions of each slot until its episode has ended."""
 
     def __init__(self, n_slots: int) -> None:
-        self._buffers: list[NDArray[Any] | None] = []  # one for each column, shape (capacity, n_slots, ...)
-        self._lengths, self._capacity = np.zeros(n_slots, dtype=np.int64), 0
+        self._lengths = np.zeros(n_slots, dtype=np.int64)
+        self._buffers: list[Any] = []  # one for each column, shape (capacity, n_slots, ...)
 
     def add(self, slots: Indices, columns: Columns) -> None:
         """Appends each transition to its slot."""
         times = self._lengths.take(slots)
-        if times.max(initial=-1) >= self._capacity - 1:
-            self._grow(columns)
+        if not self._buffers:
+            sizes = 16, len(self._lengths)
+            self._buffers = [
+                None if column is None else np.empty(sizes + column.shape[1:], column.dtype) for column in columns
+            ]
+        elif times.max(initial=0) == len(self._buffers[0]):  # full; the second half is overwritten
+            self._buffers = [None if each is None else np.concatenate([each, each]) for each in self._buffers]
         for buffer, column in zip(self._buffers, columns, strict=True):
             if buffer is not None:
                 buffer[times, slots] = column
         self._lengths[slots] += 1
-
-    def _grow(self, columns: Columns) -> None:
-        old, self._capacity = self._buffers or [None] * len(columns), max(16, 2 * self._capacity)
-        self._buffers = []
-        for buffer, column in zip(old, columns, strict=True):
-            shape = self._capacity, len(self._lengths), *np.shape(column)[1:]
-            self._buffers.append(None if column is None else np.empty(shape, column.dtype))
-            if buffer is not None:
-                self._buffers[-1][: len(buffer)] = buffer  # type: ignore[index]
 
     def pop(self, slots: Indices) -> Columns | None:
         """Removes the episodes of some slots and returns them end to end; None if no slot holds a transition."""
@@ -296,13 +293,10 @@ def vector_episodes(
         ids, ended = steps.ids, steps.ended
         if not ids.size:
             continue
-        rewarded = steps.rewards.nonzero()[0]  # few, in a game that is rewarded at its end
-        if rewarded.size:
-            rewards = steps.rewards.take(rewarded)
-            if not math.isfinite(rewards.sum()):
-                raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
-            player = 0 if steps.state.to_play is None else steps.state.to_play.take(rewarded)
-            returns[rewarded] += rewards * (1 - 2 * player)  # zero-sum
+        rewards, to_play = steps.rewards, steps.state.to_play
+        if not math.isfinite(rewards.sum()):
+            raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
+        returns += rewards if to_play is None else rewards * SIGNS.take(to_play)
         slots, columns = one_step_transitions(steps) if own_turns is None else own_turns(steps)
         if buffer is None:
             learner.update_encoded(*columns, None if own_turns else slots)

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from agents._actions import (
     action_index,
     as_reward,
-    batch_legal_actions,
     checked_transitions,
-    legal_actions,
+    legal_batch,
+    legal_indices,
     nonzero_bytes,
 )
 from agents._hyperparameters import as_integer
@@ -79,10 +79,9 @@ class WinCountAgent(TabularAgent):
         """A legal action, drawn in proportion to the counts, with or without exploration."""
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation), add=True)
-            legal_batch = batch_legal_actions(action_mask, rows.shape, self.n_actions)
-            actions = self.act_encoded(rows.reshape(-1), legal_batch, np.arange(rows.size))
-            return actions.reshape(rows.shape)
-        legal = legal_actions(action_mask, self.n_actions)
+            legal_actions = legal_batch(action_mask, rows.shape, self.n_actions)
+            return self.act_encoded(rows.reshape(-1), legal_actions, np.arange(rows.size)).reshape(rows.shape)
+        legal = legal_indices(action_mask, self.n_actions)
         row = self.table.row(observation)
         self._legal[row] = legal
         counts = self.table.values[row].tolist()
@@ -116,7 +115,7 @@ class WinCountAgent(TabularAgent):
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
-        legal = batch_legal_actions(action_mask, counts.shape[:-1], self.n_actions)
+        legal = legal_batch(action_mask, counts.shape[:-1], self.n_actions)
         counts *= legal.reshape(counts.shape)
         probabilities: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
         return probabilities
@@ -137,13 +136,12 @@ class WinCountAgent(TabularAgent):
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask
-            checked = checked_transitions(
-                self.observation_space.shape or (), self.first_action, self.n_actions, *batch
+            observations, actions, rewards, _, is_terminated, legal = checked_transitions(self, *batch)
+            self.update_encoded(
+                self.table.rows(observations, add=True), actions, rewards, None, is_terminated, legal
             )
-            observation, action, reward, next_observation, terminated, legal = checked
-            self.update_encoded(self.table.rows(observation, add=True), action, reward, None, terminated, legal)
         else:
-            index, reward = action_index(action, self.first_action, self.n_actions), as_reward(reward)
+            index, reward = action_index(self, action), as_reward(reward)
             self._add(self.table.row(observation), index, reward, terminated)
 
     def update_encoded(

@@ -5,18 +5,15 @@ All that is compared runs in turns in one process, so the ratios mean more than 
 - environments: steps per second of single and vector environments; only their calls are timed.
 - training: moves per second of tabular agents in training.
 - rollouts: steps per second that Stable-Baselines3 collects; needs the extra ``sb3``.
-- pictures: frames per second of ``render_mode="rgb_array"``; needs the extra ``render``.
 - exact: the time of a solution, a best response and exact evaluations.
-- systems: the time to train systems 1 and 5 through the standard APIs, and in bare loops without one.
 
-It needs the extra ``examples``; ``pip install open_spiel shimmy`` adds OpenSpiel to the comparison.
+Install: pip install -e ".[examples]"; pip install open_spiel shimmy adds OpenSpiel to the comparison
 """
 
 from __future__ import annotations
 
 import gc
 import platform
-import random
 import statistics
 import time
 from collections.abc import Callable, Iterator
@@ -25,7 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from common import FIGURE_SUFFIXES, check_at_least, check_output, fail, run, save_figure
+from common import FIGURE_SUFFIXES, PositiveInt, Seconds, check_output, label_lines, run, save_figure
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -53,16 +50,35 @@ class Args:
     """The options of this script."""
 
     part: Annotated[
-        Literal["all", "environments", "training", "rollouts", "pictures", "exact", "systems"],
+        Literal["all", "environments", "training", "rollouts", "exact"],
         tyro.conf.Positional,
     ] = "all"
     """What to measure."""
-    rounds: int = 5
+    rounds: PositiveInt = 5
     """How often each benchmark runs; the median counts."""
-    seconds: float = 0.3
+    seconds: Seconds = 0.3
     """How long each benchmark runs in a round."""
     picture: Path = Path("results/benchmark.png")
     """Where the figure of environments and training is saved."""
+
+
+def main(args: Args) -> dict[str, Rates]:
+    check_output("picture", args.picture, FIGURE_SUFFIXES)
+    results = {}
+    for part in PARTS if args.part == "all" else [args.part]:
+        make_benchmarks, title, shown = PARTS[part]
+        benchmarks = list(make_benchmarks())
+        results[part] = rates = measure(benchmarks, args.rounds, args.seconds)
+        Console().print(make_table(title, rates, shown))
+        if ratios := compare(benchmarks, rates):
+            Console().print(make_table("Times as fast as the baseline", ratios, lambda ratio: ratio))
+    print(f"medians of {args.rounds} rounds, Python {platform.python_version()}, {platform.machine()}")
+    if drawn := {part: results[part] for part in ("environments", "training") if part in results}:
+        save_figure(draw(drawn), args.picture)
+    return results
+
+
+# --- Measurement, tables and figure -----------------------------------------------------------------
 
 
 @dataclass
@@ -73,6 +89,73 @@ class Benchmark:
     column: int | str  # num_envs, or a board or a number of games
     make: Callable[[], Run]
     baseline: str = ""  # the row that it is compared with
+
+
+def measure(benchmarks: list[Benchmark], rounds: int, seconds: float) -> Rates:
+    """The median rate of every benchmark over rounds in which all take turns."""
+    runs: dict[tuple[str, Any], Run] = {}
+    for benchmark in benchmarks:
+        try:
+            runs[benchmark.name, benchmark.column] = benchmark.make()
+        except (ImportError, gym.error.DependencyNotInstalled) as error:
+            print(f"skipped {benchmark.name}, {benchmark.column}: {error}")
+    measured: dict[tuple[str, Any], list[float]] = {cell: [] for cell in runs}
+    gc.collect()
+    gc.freeze()  # the collector then passes over the objects of all benchmarks
+    with tqdm(total=(rounds + 1) * len(runs), unit=" runs", leave=False, disable=None) as bar:
+        for round_number in range(rounds + 1):
+            for cell, run_for in runs.items():
+                steps, spent = run_for(seconds if round_number else seconds / 10)
+                if round_number:  # the first round warms up
+                    measured[cell].append(steps / spent)
+                bar.update()
+    gc.unfreeze()
+    rates: Rates = {}
+    for (name, column), values in measured.items():
+        rates.setdefault(name, {})[column] = statistics.median(values)
+    return rates
+
+
+def compare(benchmarks: list[Benchmark], rates: Rates) -> Rates:
+    """The ratio of every rate to that of its baseline in the same column."""
+    ratios: Rates = {}
+    for benchmark in benchmarks:
+        rate = rates.get(benchmark.name, {}).get(benchmark.column)
+        baseline = rates.get(benchmark.baseline, {}).get(benchmark.column)
+        if rate and baseline:
+            ratios.setdefault(f"{benchmark.name} / {benchmark.baseline}", {})[benchmark.column] = rate / baseline
+    return ratios
+
+
+def make_table(title: str, rates: Rates, shown: Callable[[float], float]) -> Table:
+    columns = list(dict.fromkeys(column for row in rates.values() for column in row))
+    table = Table("", title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    for column in columns:
+        table.add_column(f"{column:,}" if isinstance(column, int) else column, justify="right")
+    for name, row in rates.items():
+        table.add_row(name, *(f"{shown(row[column]):,.2f}" if column in row else "" for column in columns))
+    return table
+
+
+def draw(results: dict[str, Rates]) -> plt.Figure:
+    """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
+    size = (8 * len(results), 4.8)
+    figure, panels = plt.subplots(1, len(results), figsize=size, layout="constrained", squeeze=False)
+    for axes, (part, rates) in zip(panels[0], results.items(), strict=True):
+        own = {benchmark.name for benchmark in PARTS[part][0]() if benchmark.baseline}
+        for name, row in rates.items():
+            style = {} if name in own else {"color": "#8a8174", "linestyle": "--"}
+            axes.plot(row.keys(), row.values(), marker="o", label=name.replace("vector, ", ""), **style)
+        ylabel = "steps per second" if part == "environments" else "moves per second"
+        axes.set(title=part.capitalize(), xlabel="num_envs", ylabel=ylabel, xscale="log", yscale="log")
+        axes.set_xlim(left=0.005)  # for the labels
+        axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
+        axes.minorticks_off()
+        label_lines(axes)
+    return figure
+
+
+# --- Parts ------------------------------------------------------------------------------------------
 
 
 def repeat(call: Callable[[], Any], steps: int = 1) -> Run:
@@ -308,24 +391,6 @@ def maskable_ppo_steps(make_env: Callable[[int], Any], num_envs: int) -> Run:
     return repeat(lambda: model.learn(steps, reset_num_timesteps=False), steps)
 
 
-# --- Pictures -------------------------------------------------------------------------------------
-
-
-def pictures() -> Iterator[Benchmark]:
-    baseline = "Gymnasium, CartPole-v1"
-    yield Benchmark("Nim-v0, 1-3-5-7", 1, lambda: frames("nim_env:Nim-v0"), baseline)
-    yield Benchmark("Nim-v0, 15 heaps of 50", 1, lambda: frames("nim_env:Nim-v0", heaps=(50,) * 15), baseline)
-    yield Benchmark("Gymnasium, FrozenLake-v1", 1, lambda: frames("FrozenLake-v1"))
-    yield Benchmark(baseline, 1, lambda: frames("CartPole-v1"))
-
-
-def frames(env_id: str, **kwargs: Any) -> Run:
-    env = gym.make(env_id, render_mode="rgb_array", **kwargs)
-    env.reset(seed=0)
-    env.render()  # fails here if pygame is missing
-    return repeat(env.unwrapped.render)
-
-
 # --- Exact answers about normal play and a table agent --------------------------------------------
 
 
@@ -372,194 +437,13 @@ def openspiel_exploitability() -> Run:
     return repeat(lambda: exploitability(game, policy.UniformRandomPolicy(game)))
 
 
-# --- Systems 1 and 5, and the same without an environment -----------------------------------------
-
-
-def systems(episodes_1: int = 10_000, episodes_5: int = 100_000) -> Iterator[Benchmark]:
-    """Whole training runs; the bare loops use the data structures of the authors."""
-    column_1, column_5 = f"{episodes_1:,} games", f"{episodes_5:,} games"
-    baseline_1, baseline_5 = "system 1, bare loop", "system 5, bare loop"
-    yield Benchmark("system 1, PettingZoo", column_1, lambda: repeat(lambda: self_play(episodes_1)), baseline_1)
-    yield Benchmark(baseline_1, column_1, lambda: repeat(lambda: bare_self_play(episodes_1)))
-    yield Benchmark("system 5, Gymnasium", column_5, lambda: repeat(lambda: win_counting(episodes_5)), baseline_5)
-    yield Benchmark(baseline_5, column_5, lambda: repeat(lambda: bare_win_counting(episodes_5)))
-
-
-def self_play(episodes: int) -> agents.History:
-    """Q-learning by self-play on 1-3-5-7, misère."""
-    env = pettingzoo.make("aec", "nim-v0")
-    agent = agents.QLearningAgent(env.observation_space("player_0"), env.action_space("player_0"), seed=0)
-    return agents.train(agent, env, episodes, seed=0)
-
-
-def bare_self_play(episodes: int) -> dict[Any, float]:
-    """Returns the values by position and move."""
-    generator = random.Random(0)
-    values: dict[Any, float] = {}
-
-    def legal_moves(piles):
-        return [(pile, count) for pile, size in enumerate(piles) for count in range(1, size + 1)]
-
-    def choose(piles):
-        moves = legal_moves(piles)
-        if generator.random() < 0.1:
-            return generator.choice(moves)
-        found = {move: values.get((tuple(piles), move), 0.0) for move in moves}
-        best = max(found.values())
-        return generator.choice([move for move in moves if found[move] == best])
-
-    def update(state, move, piles, reward):
-        future = max((values.get((tuple(piles), move), 0.0) for move in legal_moves(piles)), default=0.0)
-        old = values.get((tuple(state), move), 0.0)
-        values[tuple(state), move] = old + 0.5 * ((reward + future) - old)
-
-    for _ in range(episodes):
-        piles, player, last = [1, 3, 5, 7], 0, {}
-        while any(piles):
-            if player in last:
-                update(*last[player], piles, 0.0)
-            move = choose(piles)
-            last[player] = piles, move
-            piles = piles.copy()
-            piles[move[0]] -= move[1]
-            player = 1 - player
-        update(*last[1 - player], piles, -1.0)  # the player who took the last object
-        if player in last:
-            update(*last[player], piles, 1.0)
-    return values
-
-
-def win_counting(episodes: int) -> agents.History:
-    """Win counting on a heap of 21 against the expert."""
-    env = gym.make("nim_env:SimpleNim-v0", opponent="expert", first_player="loser")
-    agent = agents.WinCountAgent(env.observation_space, env.action_space, seed=0)
-    return agents.train(agent, env, episodes, seed=0)
-
-
-def bare_win_counting(episodes: int) -> list[bool]:
-    """Returns for each game whether the learner won it."""
-    generator, counts = random.Random(0), np.ones((22, 3))
-    won, learner_starts = [], True
-    for _ in range(episodes):
-        heap, learner_moves, moves = 21, learner_starts, []
-        while True:
-            if learner_moves:
-                row = counts[heap]
-                take = 1 + int((row.cumsum() <= generator.random() * row.sum()).sum())
-                moves.append((heap, take - 1))
-            else:
-                take = heap % 4 or generator.randint(1, 3)
-            heap -= min(take, heap)
-            if heap == 0:
-                break
-            learner_moves = not learner_moves
-        for size, action in moves:
-            if learner_moves:
-                counts[size, action] += 1
-            else:  # a loss adds one to each other action
-                counts[size] += 1
-                counts[size, action] -= 1
-            if counts[size].sum() > 1000:
-                counts[size] -= counts[size].min() - 1
-        won.append(learner_moves)
-        learner_starts = not learner_moves
-    return won
-
-
-# --- Measurement, tables and figure ---------------------------------------------------------------
-
 Part = tuple[Callable[[], Iterator[Benchmark]], str, Callable[[float], float]]
 PARTS: dict[str, Part] = {  # the benchmarks, the title of their table, and what it shows of a rate
     "environments": (environments, "Environments: 1,000 steps per second by num_envs", lambda rate: rate / 1000),
     "training": (training, "Training on 3-4-5: 1,000 moves per second by num_envs", lambda rate: rate / 1000),
     "rollouts": (rollouts, "Stable-Baselines3: 1,000 steps per second by num_envs", lambda rate: rate / 1000),
-    "pictures": (pictures, "Pictures: frames per second", lambda rate: rate),
     "exact": (exact, "Exact answers: milliseconds by board and number of positions", lambda rate: 1000 / rate),
-    "systems": (systems, "Systems 1 and 5: seconds to train", lambda rate: 1 / rate),
 }
-
-
-def main(args: Args) -> dict[str, Rates]:
-    check_at_least(1, rounds=args.rounds)
-    if not 0 < args.seconds < 3600:
-        fail(f"--seconds must be above 0 and below 3600; got {args.seconds}")
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    results = {}
-    for part in PARTS if args.part == "all" else [args.part]:
-        make_benchmarks, title, shown = PARTS[part]
-        benchmarks = list(make_benchmarks())
-        results[part] = rates = measure(benchmarks, args.rounds, args.seconds)
-        Console().print(make_table(title, rates, shown))
-        if ratios := compare(benchmarks, rates):
-            Console().print(make_table("Times as fast as the baseline", ratios, lambda ratio: ratio))
-    print(f"medians of {args.rounds} rounds, Python {platform.python_version()}, {platform.machine()}")
-    if drawn := {part: results[part] for part in ("environments", "training") if part in results}:
-        save_figure(draw(drawn), args.picture)
-    return results
-
-
-def measure(benchmarks: list[Benchmark], rounds: int, seconds: float) -> Rates:
-    """The median rate of every benchmark over rounds in which all take turns."""
-    runs: dict[tuple[str, Any], Run] = {}
-    for benchmark in benchmarks:
-        try:
-            runs[benchmark.name, benchmark.column] = benchmark.make()
-        except (ImportError, gym.error.DependencyNotInstalled) as error:
-            print(f"skipped {benchmark.name}, {benchmark.column}: {error}")
-    measured: dict[tuple[str, Any], list[float]] = {cell: [] for cell in runs}
-    gc.collect()
-    gc.freeze()  # the collector then passes over the objects of all benchmarks
-    with tqdm(total=(rounds + 1) * len(runs), unit=" runs", leave=False, disable=None) as bar:
-        for round_number in range(rounds + 1):
-            for cell, run_for in runs.items():
-                steps, spent = run_for(seconds if round_number else seconds / 10)
-                if round_number:  # the first round warms up
-                    measured[cell].append(steps / spent)
-                bar.update()
-    gc.unfreeze()
-    rates: Rates = {}
-    for (name, column), values in measured.items():
-        rates.setdefault(name, {})[column] = statistics.median(values)
-    return rates
-
-
-def compare(benchmarks: list[Benchmark], rates: Rates) -> Rates:
-    """The ratio of every rate to that of its baseline in the same column."""
-    ratios: Rates = {}
-    for benchmark in benchmarks:
-        rate = rates.get(benchmark.name, {}).get(benchmark.column)
-        baseline = rates.get(benchmark.baseline, {}).get(benchmark.column)
-        if rate and baseline:
-            ratios.setdefault(f"{benchmark.name} / {benchmark.baseline}", {})[benchmark.column] = rate / baseline
-    return ratios
-
-
-def make_table(title: str, rates: Rates, shown: Callable[[float], float]) -> Table:
-    columns = list(dict.fromkeys(column for row in rates.values() for column in row))
-    table = Table("", title=title, box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
-    for column in columns:
-        table.add_column(f"{column:,}" if isinstance(column, int) else column, justify="right")
-    for name, row in rates.items():
-        table.add_row(name, *(f"{shown(row[column]):,.2f}" if column in row else "" for column in columns))
-    return table
-
-
-def draw(results: dict[str, Rates]) -> plt.Figure:
-    """Rates against num_envs, both axes logarithmic; other libraries are dashed."""
-    size = (6.5 * len(results), 4.8)
-    figure, panels = plt.subplots(1, len(results), figsize=size, layout="constrained", squeeze=False)
-    for axes, (part, rates) in zip(panels[0], results.items(), strict=True):
-        own = {benchmark.name for benchmark in PARTS[part][0]() if benchmark.baseline}
-        for name, row in rates.items():
-            style = {"marker": "o"} if name in own else {"marker": "x", "linestyle": "--"}
-            axes.plot(row.keys(), row.values(), label=name, **style)
-        ylabel = "steps per second" if part == "environments" else "moves per second"
-        axes.set(title=part.capitalize(), xlabel="num_envs", ylabel=ylabel, xscale="log", yscale="log")
-        axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
-        axes.minorticks_off()
-        axes.grid(alpha=0.3)
-        axes.legend(fontsize="small")
-    return figure
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""What the example scripts share: the command line, figures, players by name, and a game in the terminal."""
+"""What the example scripts share: the command line, figures, and players by name."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import gymnasium as gym
+import matplotlib
 import numpy as np
 import tyro
+from cycler import cycler
 
 import agents
 from nim_env import NimRules
-from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy, sample
-from nim_env.rendering import bars
+from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from pettingzoo import AECEnv
 
 Args = TypeVar("Args")
-
-os.environ["MPLBACKEND"] = "agg"  # figures go to files; the scripts import this module before matplotlib
 
 
 # --- Command line ---------------------------------------------------------------------------------
@@ -65,6 +64,33 @@ def run(main: Callable[[Args], Any], args_type: type[Args]) -> None:
         fail(str(error))
 
 
+def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.PrimitiveConstructorSpec[Any]:
+    """Numbers from ``minimum`` to ``maximum``; another one on the command line is an error of tyro's."""
+    range_ = f"{minimum} or more" if maximum == float("inf") else f"from {minimum} to {maximum}"
+
+    def parse(strings: list[str]) -> Any:
+        number = kind(strings[0])
+        if not minimum <= number <= maximum:
+            raise ValueError(f"must be {range_}; got {number}")
+        return number
+
+    return tyro.constructors.PrimitiveConstructorSpec(
+        nargs=1,
+        metavar=kind.__name__.upper(),
+        instance_from_str=parse,
+        is_instance=lambda value: isinstance(value, kind),
+        str_from_instance=lambda value: [str(value)],
+    )
+
+
+PositiveInt = Annotated[int, _number(int, 1, float("inf"))]
+NonNegativeInt = Annotated[int, _number(int, 0, float("inf"))]
+Seed = Annotated[int, _number(int, 0, 2**31 - 1)]
+Fraction = Annotated[float, _number(float, 0, 1)]
+NonNegative = Annotated[float, _number(float, 0, float("inf"))]
+Seconds = Annotated[float, _number(float, 0.001, 3600)]
+
+
 def fail(message: str) -> NoReturn:
     """Exits with one line on standard error and status 2."""
     print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
@@ -72,12 +98,12 @@ def fail(message: str) -> NoReturn:
 
 
 @contextlib.contextmanager
-def checking_args() -> Iterator[None]:
+def checking_args(errors: Any = (ValueError, TypeError, OSError), start: str = "") -> Iterator[None]:
     """Around the lines that use the arguments first: an error there is a wrong value, reported by :func:`fail`."""
     try:
         yield
-    except (ValueError, TypeError, OSError) as error:
-        fail(str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
+    except errors as error:
+        fail(start + str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
 
 
 def check_at_least(minimum: int, **numbers: int | None) -> None:
@@ -149,6 +175,51 @@ COLORS = {
     "line": "#e0dacd",
 }
 """The palette of all figures, as on the page."""
+
+matplotlib.use("agg")  # figures go to files
+matplotlib.rcParams.update(
+    {
+        "axes.prop_cycle": cycler(
+            color=[
+                *(COLORS[name] for name in ("player_1", "player_2", "good", "flag")),
+                "#a3660c",
+                COLORS["muted"],
+            ]
+        ),
+        "axes.grid": True,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": "medium",
+        "axes.titlelocation": "left",
+        "figure.titlesize": "large",
+        "grid.color": COLORS["line"],
+        "legend.frameon": False,
+        **dict.fromkeys(("text.color", "axes.titlecolor"), COLORS["ink"]),
+        **dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color"), COLORS["muted"]),
+    }
+)
+
+
+def label_lines(axis: Axes) -> None:
+    """Writes each line's label at its right end, in its color, instead of a legend; of a point to its left."""
+    from scipy.optimize import isotonic_regression  # here, since its import takes half a second
+
+    to_axes = axis.transData + axis.transAxes.inverted()
+    step = 12 / 72 / (axis.get_position().height * axis.figure.get_figheight())  # 12 points
+    named = [line for line in axis.lines if not line.get_label().startswith("_")]
+    points = [line for line in named if len(line.get_xydata()) == 1]
+    for lines, offset, side in (([*set(named) - set(points)], 6, "left"), (points, -6, "right")):
+        heights = {line: to_axes.transform(line.get_xydata()[-1])[1] for line in lines}
+        lines.sort(key=lambda line: (heights[line], named.index(line)))
+        if lines:  # the nearest heights without overlaps, within the axes
+            steps = step * np.arange(len(lines))
+            fitted = isotonic_regression(np.array([heights[line] for line in lines]) - steps).x
+            heights = dict(zip(lines, fitted.clip(max=1 - steps[-1]) + steps, strict=True))
+        for line, height in heights.items():
+            place = {"xycoords": axis.get_xaxis_transform(), "textcoords": "offset points", "va": "center"}
+            place |= {"ha": side, "color": line.get_color(), "annotation_clip": False}
+            axis.annotate(line.get_label(), (line.get_xdata()[-1], height), (offset, 0), **place)
 
 
 def save_figure(figure: Figure, path: Path) -> None:
@@ -287,91 +358,3 @@ def _read_array(file: zipfile.ZipFile, name: str, shape: tuple[int, ...], kinds:
             raise ValueError(f"{name} must have shape {shape}; got {dtype} of shape {found}")
         member.seek(0)
         return np.lib.format.read_array(member, allow_pickle=False, max_header_size=256)
-
-
-# --- A game in the terminal -----------------------------------------------------------------------
-
-
-class Leave(Exception):  # noqa: N818  it is not an error
-    """The person has entered q, -1 or Ctrl-D."""
-
-
-def ask(question: str) -> str:
-    """The person's answer.
-
-    Raises:
-        Leave: The answer is q, -1 or Ctrl-D.
-    """
-    try:
-        answer = input(question).strip()
-    except EOFError:
-        answer = "q"
-    if answer.lower() in ("q", "-1"):
-        raise Leave
-    return answer
-
-
-def ask_number(question: str, minimum: int, maximum: int) -> int:
-    """A whole number from ``minimum`` to ``maximum``; asks until it gets one."""
-    while True:
-        answer = ask(question)
-        if answer.isdecimal() and minimum <= int(answer) <= maximum:
-            return int(answer)
-        print(f"{answer!r} is not a whole number from {minimum} to {maximum}; try again, or q to leave.")
-
-
-def ask_choice(question: str, choices: Sequence[str]) -> str:
-    """One of the choices, by its name or its beginning; asks until it gets one."""
-    while True:
-        answer = ask(question).lower()
-        found = [choice for choice in choices if answer and choice.startswith(answer)]
-        if len(found) == 1:
-            return found[0]
-        print(f"{answer!r} is not one of {', '.join(choices)}; try again, or q to leave.")
-
-
-def ask_move(rules: NimRules, heaps: Sequence[int]) -> int:
-    """The person's move as an action; asks until it is legal."""
-    while True:
-        answers = (ask("Choose pile: ") if rules.n_heaps > 1 else "0", ask("Choose count: "))
-        if all(map(str.isdecimal, answers)) and (move := tuple(map(int, answers))) in rules.legal_moves(heaps):
-            return rules.action(*move)
-        limit = "" if rules.max_take is None else f", {rules.max_take} at most"
-        print(f"Invalid move, try again. Take 1 or more objects from one pile that has as many{limit}; q leaves.")
-
-
-def play_game(env: AECEnv, machine: Any, human: int, generator: np.random.Generator, show: Any = None) -> bool:
-    """Plays one game against a person in the terminal.
-
-    Args:
-        env: A PettingZoo environment of Nim.
-        machine: The other player: an agent or a policy.
-        human: 0 if the human moves first, else 1.
-        generator: Draws the machine's actions.
-        show: Called with the heaps and whether it is the human's turn, at every position.
-
-    Returns:
-        Whether the human won.
-    """
-    env.reset()
-    rules = env.unwrapped.rules
-    policy = as_policy(machine, rules)
-    for player in env.agent_iter():
-        observation, _, terminated, *_ = env.last()
-        heaps, is_human = observation["observation"].tolist(), player == f"player_{human}"
-        if show is not None:
-            show(heaps, is_human and not terminated)
-        if terminated:
-            break
-        piles = (f"Pile {heap}: {left}  {bars(left, rules.heaps[heap])}" for heap, left in enumerate(heaps))
-        print("", "Piles:", *map(str.rstrip, piles), "", "Your turn" if is_human else "AI's turn", sep="\n")
-        if is_human:
-            action = ask_move(rules, heaps)
-        else:
-            probabilities = policy.action_probabilities(observation["observation"], observation["action_mask"])
-            action = int(sample(probabilities, generator))
-            print("AI chose to take {1} object(s) from pile {0}.".format(*rules.moves[action]))
-        env.step(action)
-    human_won = env.rewards[f"player_{human}"] > 0
-    print(f"\nGAME OVER\nWinner is {'Human' if human_won else 'AI'}")
-    return human_won

@@ -2,8 +2,8 @@
 
 Q-learning (Watkins 1989) learns in all four settings, minimax-Q (Littman 1994) by self-play, and win counting
 against an opponent. Then every player meets every other one, in both orders. No games are sampled for this: win
-probabilities and mastery (Zhou and Riis 2022, arXiv:2205.12787) are computed exactly. Players of your own take
-part with --enter my.agent my_file.py:my_function.
+probabilities and mastery (Zhou and Riis 2022, arXiv:2205.12787) are computed exactly. On one heap or two a third
+figure shows the mistakes of each player. Custom players take part with --enter my.agent my_file.py:my_function.
 
 Install: pip install -e ".[examples]"
 """
@@ -15,10 +15,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from common import (
-    FIGURE_SUFFIXES,
-    check_at_least,
+    COLORS,
+    Fraction,
+    PositiveInt,
     check_output,
     checking_args,
+    label_lines,
     load_player,
     percent,
     run,
@@ -29,24 +31,20 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
+from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from tqdm import tqdm
 
 import agents
-from nim_env import NimRules, evaluation
-from nim_env.policies import PolicyLike
+from nim_env import NimRules, evaluation, theory
+from nim_env.policies import PolicyLike, tabulate
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = (*BASELINES, "self-play")
-LEARNERS: dict[str, type[agents.Agent]] = {
-    "q-learning": agents.QLearningAgent,
-    "minimax-q": agents.MinimaxQAgent,
-    "win-counting": agents.WinCountAgent,
-}
 
 
 @dataclass
@@ -59,32 +57,28 @@ class Args:
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
-    episodes: int = 10_000
-    """Training episodes of each agent."""
-    learning_rate: float = 0.2
-    """The learning rate of Q-learning and minimax-Q, 0 to 1."""
-    gamma: float = 1.0
-    """Their discount factor, 0 to 1."""
-    epsilon: float = 0.2
-    """Their probability of a random action in training, 0 to 1."""
-    n_evals: int = 60
+    episodes: PositiveInt = 10_000
+    """The number of training games of each agent."""
+    learning_rate: Fraction = 0.2
+    """The learning rate of Q-learning and minimax-Q."""
+    gamma: Fraction = 1.0
+    """Their discount factor."""
+    epsilon: Fraction = 0.2
+    """Their probability of a random action in training."""
+    n_evals: PositiveInt = 60
     """The number of evaluations in training, at growing intervals."""
     enter: tuple[str, ...] = ()
     """Further players: take-N, file.py:name (a function or policy), or the files of saved agents, tables (.npz),
     networks (.pt) or MaskablePPO models (.zip). Files .py and .zip run code when loaded: give only those you
     trust."""
     seed: int = 0
-    """The random seed."""
-    picture: Path = Path("results/compare_opponents.png")
-    """Where the learning curves are saved."""
-    tournament_picture: Path = Path("results/tournament.png")
-    """Where the heat map of the tournament is saved."""
+    """Random seed."""
+    folder: Path = Path("results")
+    """Where the figures are saved: compare_opponents.png, tournament.png and mistakes.png."""
 
 
 def main(args: Args) -> dict[str, pd.DataFrame]:
-    check_at_least(1, episodes=args.episodes, n_evals=args.n_evals)
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    check_output("tournament-picture", args.tournament_picture, FIGURE_SUFFIXES)
+    check_output("folder", args.folder / "compare_opponents.png")
     with checking_args():
         rules = NimRules(args.heaps, args.max_take, args.misere)
         players = {name: load_player(name, rules) for name in (*BASELINES, *args.enter)}
@@ -92,32 +86,34 @@ def main(args: Args) -> dict[str, pd.DataFrame]:
             evaluation.exploitability(rules, player)  # rejects a game that is too large, and illegal actions
         untrained = {
             (learner, opponent): make(args, learner, opponent)
-            for learner, opponent in itertools.product(LEARNERS, OPPONENTS)
+            for learner, opponent in itertools.product(agents.ALGORITHMS, OPPONENTS)
             if is_defined(learner, opponent)
         }
     curves = []
     for (learner, opponent), (agent, env) in tqdm(untrained.items(), desc="training", leave=False, disable=None):
-        curve = train(args, rules, agent, env)
-        curves.append(curve.assign(learner=learner, opponent=opponent))
+        curve = evaluation.LearningCurve(rules, args.episodes, args.n_evals, first=20)
+        agents.train(agent, env, args.episodes, seed=args.seed, callback=curve)
+        curves.append(pd.DataFrame(curve.rows).assign(learner=learner, opponent=opponent))
         players[f"{learner}, {opponent}"] = agent
-    wins = play_tournament(rules, players)
-    masteries = {name: evaluation.mastery(rules, player) for name, player in players.items()}
-    mastery = pd.DataFrame({name: (found.expert, found.champion) for name, found in masteries.items()}).T
-    mastery.columns = pd.Index(["expert", "champion"])
     learning_curves = pd.concat(curves, ignore_index=True)
-    Console().print(make_table(args, rules, wins, mastery))
-    save_figure(plot_learning_curves(rules, learning_curves), args.picture)
-    save_figure(plot_tournament(args, rules, wins), args.tournament_picture)
-    return {"learning_curves": learning_curves, "wins": wins, "mastery": mastery}
+    wins = play_tournament(rules, players)
+    figures = {name: evaluation.report(rules, player).to_dict() for name, player in players.items()}
+    reports = pd.DataFrame.from_dict(figures, orient="index")
+    Console().print(make_table(args, rules, wins, reports))
+    save_figure(plot_learning_curves(rules, learning_curves), args.folder / "compare_opponents.png")
+    save_figure(plot_tournament(args, rules, wins), args.folder / "tournament.png")
+    if rules.n_heaps <= 2:
+        save_figure(plot_mistakes(rules, players), args.folder / "mistakes.png")
+    return {"learning_curves": learning_curves, "wins": wins, "reports": reports}
 
 
-# --- Environment and agent ------------------------------------------------------------------------
+# --- Training and evaluation ----------------------------------------------------------------------
 
 
 def is_defined(learner: str, opponent: str) -> bool:
     """Whether a learner can be trained in a setting."""
-    agent_class = LEARNERS[learner]
-    return agent_class.supports_self_play if opponent == "self-play" else agent_class.supports_single_agent
+    algorithm = agents.ALGORITHMS[learner]
+    return algorithm.supports_self_play if opponent == "self-play" else algorithm.supports_single_agent
 
 
 def make(args: Args, learner: str, opponent: str) -> tuple[agents.Agent, gym.Env | gym.vector.VectorEnv]:
@@ -132,7 +128,7 @@ def make(args: Args, learner: str, opponent: str) -> tuple[agents.Agent, gym.Env
         env = gym.make("nim_env:Nim-v0", **game)
         return agents.WinCountAgent(env.observation_space, env.action_space, seed=args.seed), env
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=64, **game)
-    agent = LEARNERS[learner](
+    agent = agents.ALGORITHMS[learner](
         envs.single_observation_space,
         envs.single_action_space,
         learning_rate=args.learning_rate,
@@ -141,28 +137,6 @@ def make(args: Args, learner: str, opponent: str) -> tuple[agents.Agent, gym.Env
         seed=args.seed,
     )
     return agent, envs
-
-
-# --- Training -------------------------------------------------------------------------------------
-
-
-def train(args: Args, rules: NimRules, agent: agents.Agent, env: gym.Env | gym.vector.VectorEnv) -> pd.DataFrame:
-    """Trains an agent; returns its win rate and expert mastery by training episodes."""
-    due = np.geomspace(min(20, args.episodes), args.episodes, args.n_evals).round().tolist()
-    curve = []
-
-    def evaluate(agent: agents.Agent, history: agents.History) -> None:
-        episodes = len(history.returns)
-        if due and episodes >= due[0]:
-            due[:] = [n for n in due if n > episodes]
-            win_rate = (history.returns[episodes // 2 :] > 0).mean()
-            curve.append((episodes, win_rate, evaluation.mastery(rules, agent).expert))
-
-    agents.train(agent, env, args.episodes, seed=args.seed, callback=evaluate)
-    return pd.DataFrame(curve, columns=["episodes", "win_rate", "mastery"])
-
-
-# --- Evaluation -----------------------------------------------------------------------------------
 
 
 def play_tournament(rules: NimRules, players: dict[str, PolicyLike]) -> pd.DataFrame:
@@ -174,14 +148,14 @@ def play_tournament(rules: NimRules, players: dict[str, PolicyLike]) -> pd.DataF
     return wins
 
 
-def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, mastery: pd.DataFrame) -> Table:
+def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, reports: pd.DataFrame) -> Table:
     """Every player against the baselines."""
 
     def figures(player: str) -> list[str]:
         if player not in wins.index:
             return ["–"] * (len(BASELINES) + 1)
         cells = [f"{percent(wins.loc[player, b])}/{percent(1 - wins.loc[b, player])}" for b in BASELINES]
-        expert, champion = mastery.loc[player]
+        expert, champion = reports.loc[player, ["expert", "champion"]]
         return [*cells, percent(expert) + ("*" if champion else " ")]
 
     table = Table(
@@ -189,7 +163,7 @@ def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, mastery: pd.Data
         caption="win probability, moving first/moving second, and expert mastery:\n"
         "the winning positions in which a winning move is played; * marks champion\n"
         "mastery: every game that can be won is won. All in %, exact (only certain\n"
-        f"results are 0.0 or 100.0); {args.episodes:,} training episodes, seed {args.seed}",
+        f"results are 0.0 or 100.0); {args.episodes:,} training games, seed {args.seed}",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,
@@ -199,7 +173,7 @@ def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, mastery: pd.Data
     for baseline in BASELINES:
         table.add_column(f"vs {baseline}", justify="right")
     table.add_column("mastery", justify="right")
-    for learner in LEARNERS:
+    for learner in agents.ALGORITHMS:
         for opponent in OPPONENTS:
             table.add_row(learner, opponent, *figures(f"{learner}, {opponent}"))
         table.add_section()
@@ -212,26 +186,25 @@ def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, mastery: pd.Data
 
 
 def plot_learning_curves(rules: NimRules, curves: pd.DataFrame) -> Figure:
-    """Win rate and expert mastery by training episodes."""
-    figure, (wins, mastery) = plt.subplots(1, 2, figsize=(13, 4.3), layout="constrained")
-    curves = curves.rename(columns={"opponent": "trained against"})
-    style = {"data": curves, "x": "episodes", "hue": "trained against", "style": "learner", "errorbar": None}
-    sns.lineplot(**style, y="win_rate", ax=wins, legend=False)
-    sns.lineplot(**style, y="mastery", ax=mastery)
-    wins.set(
-        title="Win rate in training, exploration included:\nmean over the later half of the episodes so far",
-        ylabel="win rate (in self-play of the first player)",
-    )
-    mastery.set(
-        title="Expert mastery:\nwinning positions in which a winning move is played",
-        ylabel="fraction of winning positions",
-    )
-    for axes in (wins, mastery):
-        axes.set(xlabel="training episodes", ylim=(0, 1.02), xscale="log")
-        axes.yaxis.set_major_formatter("{x:.0%}")
-        axes.grid(alpha=0.3)
-    sns.move_legend(mastery, "upper left", bbox_to_anchor=(1.02, 1.02))
-    figure.suptitle(str(rules))
+    """Expert mastery and win rate by training games: a column for each learner, a line for each opponent."""
+    figure, axes = plt.subplots(2, 3, figsize=(13, 7), sharex=True, sharey=True, layout="constrained")
+    curves = curves.assign(win_rate=(1 + curves["mean_return"]) / 2)
+    rows = {
+        "expert": "expert mastery: winning positions\nin which a winning move is played",
+        "win_rate": "win rate in training, exploration included\n(of the later half of the games so far)",
+    }
+    for row, (column, label) in zip(axes, rows.items(), strict=True):
+        for axis, (_, runs) in zip(row, curves.groupby("learner", sort=False), strict=True):
+            for opponent, run_ in runs.groupby("opponent", sort=False):
+                axis.plot(run_["episodes"], run_[column], label=opponent, color=f"C{OPPONENTS.index(opponent)}")
+            axis.set(xscale="log", ylim=(0, 1.02))
+            label_lines(axis)
+        row[0].set_ylabel(label)
+        row[0].yaxis.set_major_formatter("{x:.0%}")
+    for column, learner in zip(axes.T, curves["learner"].unique(), strict=True):
+        column[0].set_title(learner)
+        column[1].set_xlabel("training games")
+    figure.suptitle(f"{rules}, trained against random play, take-3, the expert, or by self-play")
     return figure
 
 
@@ -243,25 +216,54 @@ def plot_tournament(args: Args, rules: NimRules, wins: pd.DataFrame) -> Figure:
     wins = wins.loc[names, names]
     size = 2.5 + 0.55 * len(names)
     figure, axes = plt.subplots(figsize=(size + 2.5, size), layout="constrained")
-    sns.heatmap(
-        100 * wins,
-        vmin=0,
-        vmax=100,
-        cmap="vlag_r",
-        annot=wins.map(lambda probability: percent(probability, 0)),
-        fmt="",
-        square=True,
-        yticklabels=[f"{name}  [{percent(means[name])}]" for name in names],
-        cbar_kws={"label": "win probability of the first player, in %"},
-        ax=axes,
-    )
+    colors = [COLORS["player_2"], "white", COLORS["player_1"]]
+    image = axes.imshow(100 * wins, LinearSegmentedColormap.from_list("wins", colors), vmin=0, vmax=100)
+    for (row, column), probability in np.ndenumerate(wins):
+        is_dark = abs(probability - 0.5) > 0.25
+        color = "white" if is_dark else COLORS["ink"]
+        axes.text(column, row, percent(probability, 0), ha="center", va="center", color=color)
+    figure.colorbar(image, label="win probability of the first player, in %", shrink=0.8)
+    axes.set_xticks(range(len(names)), names, rotation=90)
+    axes.set_yticks(range(len(names)), [f"{name}  [{percent(means[name])}]" for name in names])
     axes.set(
-        title=f"{rules}; agents (named with what they trained against)\nafter {args.episodes:,} training episodes",
+        title=f"{rules}; agents (named with what they trained against)\nafter {args.episodes:,} training games",
         xlabel="second player",
         ylabel="first player  [mean win probability against all others, both orders, in %]",
     )
-    axes.tick_params(axis="x", rotation=90)
-    axes.yaxis.labelpad = 10
+    axes.grid(visible=False)
+    return figure
+
+
+def plot_mistakes(rules: NimRules, players: dict[str, PolicyLike]) -> Figure:
+    """The probability of a winning move in every position of one heap, a row for each player, or of two, a map."""
+    positions = rules.all_positions()
+    winning = theory.winning_action_mask(rules, positions)
+    shares = {
+        name: (tabulate(rules, player).probabilities * winning).sum(axis=1) for name, player in players.items()
+    }
+    maps = {
+        name: np.where(winning.any(axis=1), share, np.nan).reshape(rules.shape) for name, share in shares.items()
+    }
+    scale = [COLORS["flag"], COLORS["block"], "white"]
+    colors = LinearSegmentedColormap.from_list("right", scale).with_extremes(bad=COLORS["line"])
+    if rules.n_heaps == 1:
+        figure, axis = plt.subplots(figsize=(10, 1 + 0.35 * len(maps)), layout="constrained")
+        image = axis.imshow(list(maps.values()), colors, vmin=0, vmax=1, aspect="auto")
+        axis.set_yticks(range(len(maps)), maps)
+        axis.set(xlabel="blocks in the heap")
+    else:
+        size = 13, 3.4 * -(-len(maps) // 4)
+        figure, axes = plt.subplots(-(-len(maps) // 4), 4, figsize=size, squeeze=False, layout="constrained")
+        for axis, (name, shown) in zip(axes.flat, maps.items(), strict=False):
+            image = axis.imshow(shown, colors, vmin=0, vmax=1, origin="lower")
+            axis.set(title=name, xlabel="blocks in heap B", ylabel="blocks in heap A")
+        for axis in axes.flat[len(maps) :]:
+            axis.remove()
+    for axis in figure.axes:
+        axis.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axis.grid(visible=False)
+    figure.colorbar(image, ax=figure.axes, label="probability of a winning move", aspect=30)
+    figure.suptitle(f"{rules}: where the players err (gray: every move loses)")
     return figure
 
 

@@ -15,7 +15,16 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, fail, run, save_figure
+from common import (
+    FIGURE_SUFFIXES,
+    Fraction,
+    PositiveInt,
+    check_output,
+    checking_args,
+    fail,
+    run,
+    save_figure,
+)
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -34,27 +43,24 @@ class Args:
 
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
     """Starting heap sizes of the largest board."""
-    boards: int = 3
+    boards: PositiveInt = 3
     """The number of boards: the largest, the one without its last heap, and so on."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
-    mastery: float = 0.999
-    """The expert mastery at which training ends, above 0 and at most 1."""
-    num_envs: int = 4096
-    """The number of environments in the vector environment."""
-    epsilon: float = 0.1
-    """The probability of a random action in training, 0 to 1."""
+    mastery: Fraction = 0.999
+    """The expert mastery at which training ends."""
+    num_envs: PositiveInt = 4096
+    """The number of environments."""
+    epsilon: Fraction = 0.1
+    """The probability of a random action in training."""
     seed: int = 0
-    """The random seed."""
+    """Random seed."""
     picture: Path = Path("results/master_large_nim.png")
     """Where the learning curves are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
-    check_at_least(1, boards=args.boards, num_envs=args.num_envs)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
-    if not 0 < args.mastery <= 1:
-        fail(f"--mastery must be above 0 and at most 1; got {args.mastery}")
     if args.boards > len(args.heaps):
         fail(f"--boards must be at most the number of heaps, {len(args.heaps)}; got {args.boards}")
     with checking_args():
@@ -139,21 +145,21 @@ class EvaluationCallback:
 
 def plot(args: Args, curves: pd.DataFrame) -> Figure:
     """Expert mastery by moves, a line for each board."""
-    figure, axes = plt.subplots(figsize=(8, 4.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
     for heaps, curve in curves.groupby("heaps", sort=False):
-        last = curve.iloc[-1]
-        label = f"{heaps}: {last.positions:,} positions, {last.seconds:,.0f} s"
-        axes.plot(curve.moves, curve.mastery, marker=".", label=label)
+        label = f"{heaps}\n{curve.positions.iloc[-1]:,} positions"
+        (line,) = axes.plot(curve.moves, curve.mastery, marker=".")
+        middle = curve.iloc[(curve.mastery - 0.3).abs().argmin()]
+        place = {"textcoords": "offset points", "va": "top", "color": line.get_color()}
+        axes.annotate(label, (middle.moves, middle.mastery), (8, 0), **place)
     axes.set(
         title=f"Minimax-Q by self-play from random positions, {'misère' if args.misere else 'normal'} play",
         xlabel="training moves",
-        ylabel="expert mastery (fraction of winning positions\nin which a winning move is played)",
+        ylabel="expert mastery: winning positions\nin which a winning move is played",
         xscale="log",
         ylim=(0, 1.02),
     )
     axes.yaxis.set_major_formatter("{x:.0%}")
-    axes.grid(alpha=0.3)
-    figure.legend(title="heaps: positions, training time", loc="outside lower center")
     return figure
 
 

@@ -1,9 +1,9 @@
 """Play Nim in the terminal against an agent trained on the spot, a built-in policy, or a saved player.
 
-The game is 1-3-5-7, and the player who takes the last object loses, unless options say otherwise. At every prompt
-q, -1 and Ctrl-D leave.
+The game is 1-3-5-7, and the player who takes the last block loses, unless options say otherwise. A move is
+entered as C 3 or C3, or heap and count one after the other. At every question q, -1 and Ctrl-D leave.
 
-Needs: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]".
+Install: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]"
 """
 
 from __future__ import annotations
@@ -13,14 +13,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common import (
-    Leave,
-    ask_choice,
+    NonNegativeInt,
     check_at_least,
     check_output,
     checking_args,
     fail,
     load_player,
-    play_game,
     replacing,
     run,
 )
@@ -28,17 +26,13 @@ from common import (
 import gymnasium as gym
 import numpy as np
 import pettingzoo
-from PIL import Image
 
 import agents
 from nim_env import NimRules, theory
 from nim_env.policies import as_policy
+from nim_env.rendering import heap_name, save_gif
 
-LEARNERS = {
-    "q-learning": agents.QLearningAgent,
-    "minimax-q": agents.MinimaxQAgent,
-    "win-counting": agents.WinCountAgent,
-}
+from terminal_game import OURS, Leave, ask_choice, play_game
 
 
 @dataclass
@@ -55,10 +49,10 @@ class Args:
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
-    first: Literal["human", "ai"] | None = None
+    first: Literal["human", "opponent"] | None = None
     """Who moves first; random in every game if not given."""
-    games: int = 10_000
-    """Training games of an agent trained on the spot."""
+    episodes: NonNegativeInt = 10_000
+    """The number of training games of an agent trained on the spot."""
     save: Path | None = None
     """Where to save an agent trained on the spot."""
     hints: bool = False
@@ -71,16 +65,16 @@ class Args:
 
 def main(args: Args) -> Any:
     """Returns the opponent."""
-    check_at_least(0, games=args.games, seed=args.seed)
+    check_at_least(0, seed=args.seed)
     check_output("save", args.save)
     check_output("picture", args.picture, [".gif"])
-    if args.save is not None and args.opponent not in LEARNERS:
-        fail(f"--save needs an --opponent trained on the spot: {', '.join(LEARNERS)}; got {args.opponent}")
+    if args.save is not None and args.opponent not in agents.ALGORITHMS:
+        fail(f"--save needs an --opponent of {', '.join(agents.ALGORITHMS)}; got {args.opponent}")
 
     with checking_args():
         rules = NimRules(args.heaps, args.max_take, args.misere)
         env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
-        opponent = train(rules, args) if args.opponent in LEARNERS else load_player(args.opponent, rules)
+        opponent = train(rules, args) if args.opponent in agents.ALGORITHMS else load_player(args.opponent, rules)
     if args.save is not None:
         opponent.save(args.save)
         print(f"saved: {args.save}")
@@ -96,9 +90,9 @@ def main(args: Args) -> Any:
 
     try:
         while True:
-            human = int(generator.integers(2)) if args.first is None else ["human", "ai"].index(args.first)
+            human = int(generator.integers(2)) if args.first is None else ["human", "opponent"].index(args.first)
             frames.clear()
-            play_game(env, opponent, human, generator, show)
+            play_game(env, opponent, human, generator, OURS, show)
             if ask_choice("\nAnother game, yes or no? ", ["yes", "no"]) == "no":
                 break
     except Leave:
@@ -111,10 +105,10 @@ def main(args: Args) -> Any:
 
 def train(rules: NimRules, args: Args) -> agents.Agent:
     """A new agent, trained by self-play if it can be, else against random."""
-    kind = LEARNERS[args.opponent]
+    kind = agents.ALGORITHMS[args.opponent]
     env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=None if kind.supports_self_play else "random")
     agent = kind(env.observation_space, env.action_space, seed=args.seed)
-    agents.train(agent, env, args.games, seed=args.seed, progress=True)
+    agents.train(agent, env, args.episodes, seed=args.seed, progress=True)
     return agent
 
 
@@ -122,10 +116,10 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
     """Prints the opponent's Q-value, else its probability, of each legal move, and which moves win."""
     position, mask = np.array(heaps), rules.action_mask(heaps)
     if isinstance(opponent, agents.QLearningAgent):
-        print("\nHints: the AI's Q-value of each move, from -1 (loses) to 1 (wins)")
+        print("\nHints: the opponent's Q-value of each move, from -1 (loses) to 1 (wins)")
         numbers, form = opponent.q_values(position), "+.2f"
     else:
-        print("\nHints: the AI's probability of each move")
+        print("\nHints: the opponent's probability of each move")
         numbers, form = as_policy(opponent, rules).action_probabilities(position, mask), ".2f"
     wins = theory.winning_action_mask(rules, position)
     for heap in np.flatnonzero(position):
@@ -134,15 +128,14 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
             for action, (other, count) in enumerate(rules.moves)
             if other == heap and mask[action]
         ]
-        print(f"Pile {heap}  {' '.join(hints)}")
+        print(f"Heap {heap_name(heap)}  {' '.join(hints)}")
     print("* wins against perfect play." if wins.any() else "No move wins against perfect play.")
 
 
 def save_film(frames: list[np.ndarray], path: Path) -> None:
     """Saves the positions of a game as an animation."""
-    first, *rest = [Image.fromarray(frame).quantize(64) for frame in frames]
     with replacing(path) as file:
-        first.save(file, save_all=True, append_images=rest, duration=1500, loop=0, optimize=True)
+        save_gif(frames, file, seconds=1.5)
     print(f"picture: {path}")
 
 

@@ -3,7 +3,7 @@
 This script plays the opponent and keeps the game. The page itself is the HTML, CSS and JavaScript of the folder
 page/, which reads the game from /state and changes it by /move, /undo and /new. Both run on this machine alone.
 
-Needs pip install -e ".[examples,browser]".
+Install: pip install -e ".[examples,browser]"
 """
 
 from __future__ import annotations
@@ -36,11 +36,6 @@ import agents
 from nim_env import NimRules, theory
 from nim_env.policies import PolicyLike, as_policy, sample
 
-LEARNERS = {
-    "q-learning": agents.QLearningAgent,
-    "minimax-q": agents.MinimaxQAgent,
-    "win-counting": agents.WinCountAgent,
-}
 MAX_HEAPS, MAX_OBJECTS = 15, 50  # what a screen can show
 MAX_EPISODES, MAX_VALUES = 200_000, 50_000_000  # what is trained in a minute, in 400 MB
 MAX_SECONDS = 300  # of loading or training an opponent
@@ -56,7 +51,7 @@ class Args:
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
-    """Whether taking the last object loses."""
+    """Whether the player who takes the last object loses."""
     agents: tuple[str, ...] = ()
     """Opponents to offer, made for this game: file.py:name, or the files of saved agents, tables (.npz), networks
     (.pt) or MaskablePPO models (.zip). The first of them is the opponent of the first game.
@@ -66,7 +61,109 @@ class Args:
     browser: bool = True
     """Whether to open the page in your browser."""
     seed: int | None = None
-    """Seeds the opponent's moves, its training and the draw of who moves first."""
+    """Random seed."""
+
+
+def main(args: Args) -> None:
+    check_at_least(0, port=args.port, seed=args.seed)
+    if args.port > 65535:
+        fail(f"--port must be 65535 or less; got {args.port}")
+    with checking_args():
+        server = make_server(args)
+    try:
+        listener = socket.create_server(("127.0.0.1", args.port))
+    except OSError as error:
+        fail(f"--port {args.port} cannot be used: {error.strerror}; give another, or 0 for a free one")
+    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    print(f"Nim is at {address} (Ctrl-C stops)", flush=True)
+    if args.browser:
+        webbrowser.open(address)
+    server.run(sockets=[listener])
+
+
+def make_server(args: Args) -> uvicorn.Server:
+    """The web server. Raises a ValueError or TypeError if the arguments make no game."""
+    first_game = Settings(" ".join(map(str, args.heaps)), args.max_take, args.misere)
+    players = [load_player(name, first_game.rules()) for name in (*args.agents, "expert")]
+    first_game = replace(first_game, opponent=[*args.agents, "expert"][0])
+    app = Starlette(
+        routes=[
+            Route("/state", show),
+            Route("/move", changes(move), methods=["POST"]),
+            Route("/undo", changes(undo), methods=["POST"]),
+            Route("/new", changes(new), methods=["POST"]),
+            Mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True)),
+        ],
+        middleware=[
+            Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]),
+            Middleware(BaseHTTPMiddleware, dispatch=refuse_other_sites),
+        ],
+    )
+    app.state.offered = args.agents
+    app.state.game = Game(first_game, players[0], np.random.default_rng(args.seed))
+    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=5)
+    app.state.server = uvicorn.Server(config)
+    return app.state.server
+
+
+# --- The routes -----------------------------------------------------------------------------------
+
+
+async def refuse_other_sites(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
+    if request.headers.get("origin", "same") not in ("same", f"http://{request.headers['host']}"):
+        return JSONResponse({"error": "The request comes from another site"}, 403)
+    return await call_next(request)
+
+
+async def show(request: Request) -> Response:
+    state = request.app.state
+    return JSONResponse({**state.game.state(), "offered": state.offered})
+
+
+async def move(state: Any, data: Any) -> None:
+    state.game.move(**data)
+
+
+async def undo(state: Any, data: Any) -> None:  # noqa: ARG001
+    state.game.undo()
+
+
+async def new(state: Any, data: Any) -> None:
+    """Starts a game; with another opponent or other rules, the score starts again too."""
+    settings, game = Settings(**data), state.game
+    if settings == replace(game.settings, first=settings.first):
+        game.start(settings)
+        return
+
+    seed = int(game.generator.integers(2**31))
+    with anyio.move_on_after(MAX_SECONDS) as time_limit:
+
+        def is_wanted(*_: Any) -> bool:
+            return not (time_limit.cancel_called or state.server.should_exit)  # as Ctrl-C asks
+
+        arguments = settings, state.offered, seed, is_wanted
+        opponent = await anyio.to_thread.run_sync(make_opponent, *arguments, abandon_on_cancel=True)
+    if time_limit.cancel_called:
+        raise ValueError(f"{settings.opponent} was not ready after {MAX_SECONDS} seconds; choose another opponent")
+    state.game = Game(settings, opponent, game.generator, game.number)
+
+
+def changes(change: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Request], Awaitable[Response]]:
+    """A route that changes the game and returns its state; a wrong value is a status 400."""
+
+    async def route(request: Request) -> Response:
+        body = b""
+        async for chunk in request.stream():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                return JSONResponse({"error": f"The request is longer than {MAX_BYTES:,} bytes"}, 413)
+        try:
+            await change(request.app.state, json.loads(body))
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            return JSONResponse({"error": str(error)}, 400)
+        return await show(request)
+
+    return route
 
 
 # --- The game -------------------------------------------------------------------------------------
@@ -80,9 +177,9 @@ class Settings:
     max_take: int | None
     misere: bool
     opponent: str = "expert"
-    """A policy's name, one of LEARNERS, or an opponent of the command line."""
+    """A policy's name, one of agents.ALGORITHMS, or an opponent of the command line."""
     episodes: int = 10_000
-    """Training episodes, of LEARNERS only."""
+    """Training episodes of an agent trained on the spot."""
     first: str = "random"
     """Who moves first: you, opponent or random."""
 
@@ -96,7 +193,7 @@ class Settings:
 
 
 class Game:
-    """A person's game, and the score of all games with these settings.
+    """The human's game, and the score of all games with these settings.
 
     Args:
         settings: The rules, the opponent's name, and who moves first.
@@ -204,7 +301,7 @@ class Game:
 
 
 def make_opponent(settings: Settings, offered: Sequence[str], seed: int, callback: Any) -> PolicyLike:
-    """The opponent that the settings name. One of LEARNERS is trained until the callback returns False."""
+    """The opponent that the settings name. An algorithm trains until the callback returns False."""
     rules = settings.rules()
     if settings.opponent in ("expert", "random", "take-3", *offered):
         return load_player(settings.opponent, rules)
@@ -212,7 +309,7 @@ def make_opponent(settings: Settings, offered: Sequence[str], seed: int, callbac
         raise ValueError(f"Training episodes must be 1 to {MAX_EPISODES:,}; got {settings.episodes}")
     if rules.n_positions * rules.n_actions > MAX_VALUES:
         raise ValueError("The heaps are too large to train an agent on the spot; choose another opponent")
-    kind = LEARNERS[settings.opponent]
+    kind = agents.ALGORITHMS[settings.opponent]
     env = gym.make_vec(
         "nim_env:Nim-v0",
         num_envs=64,
@@ -224,111 +321,6 @@ def make_opponent(settings: Settings, offered: Sequence[str], seed: int, callbac
     agent = kind(env.single_observation_space, env.single_action_space, seed=seed)
     agents.train(agent, env, settings.episodes, seed=seed, callback=callback)
     return agent
-
-
-# --- The routes -----------------------------------------------------------------------------------
-
-
-def make_server(args: Args) -> uvicorn.Server:
-    """The web server. Raises a ValueError or TypeError if the arguments make no game."""
-    first_game = Settings(" ".join(map(str, args.heaps)), args.max_take, args.misere)
-    players = [load_player(name, first_game.rules()) for name in (*args.agents, "expert")]
-    first_game = replace(first_game, opponent=[*args.agents, "expert"][0])
-    app = Starlette(
-        routes=[
-            Route("/state", show),
-            Route("/move", changes(move), methods=["POST"]),
-            Route("/undo", changes(undo), methods=["POST"]),
-            Route("/new", changes(new), methods=["POST"]),
-            Mount("/", StaticFiles(directory=Path(__file__).with_name("page"), html=True)),
-        ],
-        middleware=[
-            Middleware(TrustedHostMiddleware, allowed_hosts=["127.0.0.1", "localhost"]),
-            Middleware(BaseHTTPMiddleware, dispatch=refuse_other_sites),
-        ],
-    )
-    app.state.offered = args.agents
-    app.state.game = Game(first_game, players[0], np.random.default_rng(args.seed))
-    config = uvicorn.Config(app, log_level="error", lifespan="off", ws="none", timeout_graceful_shutdown=5)
-    app.state.server = uvicorn.Server(config)
-    return app.state.server
-
-
-async def refuse_other_sites(request: Request, call_next: Callable[[Request], Awaitable[Response]]) -> Response:
-    if request.headers.get("origin", "same") not in ("same", f"http://{request.headers['host']}"):
-        return JSONResponse({"error": "The request comes from another site"}, 403)
-    return await call_next(request)
-
-
-async def show(request: Request) -> Response:
-    state = request.app.state
-    return JSONResponse({**state.game.state(), "offered": state.offered})
-
-
-async def move(state: Any, data: Any) -> None:
-    state.game.move(**data)
-
-
-async def undo(state: Any, data: Any) -> None:  # noqa: ARG001
-    state.game.undo()
-
-
-async def new(state: Any, data: Any) -> None:
-    """Starts a game; with another opponent or other rules, the score starts again too."""
-    settings, game = Settings(**data), state.game
-    if settings == replace(game.settings, first=settings.first):
-        game.start(settings)
-        return
-
-    seed = int(game.generator.integers(2**31))
-    with anyio.move_on_after(MAX_SECONDS) as time_limit:
-
-        def is_wanted(*_: Any) -> bool:
-            return not (time_limit.cancel_called or state.server.should_exit)  # as Ctrl-C asks
-
-        arguments = settings, state.offered, seed, is_wanted
-        opponent = await anyio.to_thread.run_sync(make_opponent, *arguments, abandon_on_cancel=True)
-    if time_limit.cancel_called:
-        raise ValueError(f"{settings.opponent} was not ready after {MAX_SECONDS} seconds; choose another opponent")
-    state.game = Game(settings, opponent, game.generator, game.number)
-
-
-def changes(change: Callable[[Any, Any], Awaitable[None]]) -> Callable[[Request], Awaitable[Response]]:
-    """A route that changes the game and returns its state; a wrong value is a status 400."""
-
-    async def route(request: Request) -> Response:
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > MAX_BYTES:
-                return JSONResponse({"error": f"The request is longer than {MAX_BYTES:,} bytes"}, 413)
-        try:
-            await change(request.app.state, json.loads(body))
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            return JSONResponse({"error": str(error)}, 400)
-        return await show(request)
-
-    return route
-
-
-# --- The server -----------------------------------------------------------------------------------
-
-
-def main(args: Args) -> None:
-    check_at_least(0, port=args.port, seed=args.seed)
-    if args.port > 65535:
-        fail(f"--port must be 65535 or less; got {args.port}")
-    with checking_args():
-        server = make_server(args)
-    try:
-        listener = socket.create_server(("127.0.0.1", args.port))
-    except OSError as error:
-        fail(f"--port {args.port} cannot be used: {error.strerror}; give another, or 0 for a free one")
-    address = f"http://127.0.0.1:{listener.getsockname()[1]}"
-    print(f"Nim is at {address} (Ctrl-C stops)", flush=True)
-    if args.browser:
-        webbrowser.open(address)
-    server.run(sockets=[listener])
 
 
 if __name__ == "__main__":

@@ -2,10 +2,10 @@
 
 The player who takes the last object loses. Both players share one table of Q-learning (Watkins 1989). A player's
 action is updated at that player's next turn, from the best value there; at the end of the game the last action of
-the winner is updated with +1 and that of the loser with -1. An untrained agent (--games 0) is easily beaten; after
-10,000 games it is hard to beat.
+the winner is updated with +1 and that of the loser with -1. An untrained agent (--episodes 0) is easily beaten;
+after 10,000 games it is hard to beat. Source: systems 1 and 2 of docs/experiments/five_systems.md.
 
-Needs: pip install -e ".[examples]". Source: systems 1 and 2 of docs/experiments/five_systems.md.
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
@@ -14,72 +14,81 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common import FIGURE_SUFFIXES, Leave, check_at_least, check_output, checking_args, play_game, run, save_figure
+from common import (
+    FIGURE_SUFFIXES,
+    Fraction,
+    NonNegativeInt,
+    check_at_least,
+    check_output,
+    run,
+    save_figure,
+)
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pettingzoo
 
 import agents
 import nim_env
 from nim_env import evaluation
 
+from terminal_game import Leave, play_game
+
 RULES = nim_env.NimRules((1, 3, 5, 7), misere=True)
-N_EVALS = 60
 
 
 @dataclass
 class Args:
     """The options of this script."""
 
-    games: int = 10_000
-    """Number of training games; 0 for an untrained agent."""
-    first: Literal["human", "ai"] | None = None
+    episodes: NonNegativeInt = 10_000
+    """The number of training games; 0 for an untrained agent."""
+    first: Literal["human", "opponent"] | None = None
     """Who moves first in the game against you; random if not given."""
-    learning_rate: float = 0.5
-    """Step size of the updates, 0 to 1."""
-    epsilon: float = 0.1
-    """Probability of a random action in training, 0 to 1."""
+    learning_rate: Fraction = 0.5
+    """The learning rate."""
+    epsilon: Fraction = 0.1
+    """The probability of a random action in training."""
     seed: int | None = None
     """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the evaluations during training."""
 
 
-def main(args: Args) -> tuple[agents.QLearningAgent, dict[int, int]]:
-    """Returns the agent, and the number of correctly played positions after numbers of training games."""
-    check_at_least(0, games=args.games, seed=args.seed)
+def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
+    """Returns the agent and its exact evaluations during training."""
+    check_at_least(0, seed=args.seed)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
-    with checking_args():
-        agent = agents.QLearningAgent(
-            env.observation_space("player_0"),
-            env.action_space("player_0"),
-            learning_rate=args.learning_rate,
-            gamma=1.0,
-            epsilon=args.epsilon,
-            seed=args.seed,
-        )
-    evaluations = train(agent, env, args.games, args.seed)
-    n_winning = evaluation.mastery(RULES, agent).winning_positions
-    print(f"The agent plays correctly in {evaluations[args.games]} of {n_winning} winning positions.")
+    agent = agents.QLearningAgent(
+        env.observation_space("player_0"),
+        env.action_space("player_0"),
+        learning_rate=args.learning_rate,
+        gamma=1.0,
+        epsilon=args.epsilon,
+        seed=args.seed,
+    )
+    curve = train(agent, env, args.episodes, args.seed)
+    mastery = evaluation.mastery(RULES, agent)
+    n_correct = mastery.winning_positions - len(mastery.mistakes)
+    print(f"The agent plays correctly in {n_correct} of {mastery.winning_positions} winning positions.")
     if args.picture is not None:
-        save_figure(plot(evaluations, n_winning), args.picture)
-    play(agent, {"human": 0, "ai": 1, None: None}[args.first], args.seed)
-    return agent, evaluations
+        save_figure(plot(curve), args.picture)
+    play(agent, {"human": 0, "opponent": 1, None: None}[args.first], args.seed)
+    return agent, curve
 
 
 # --- Training and evaluation ----------------------------------------------------------------------
 
 
-def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> dict[int, int]:
+def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> pd.DataFrame:
     """Trains for ``n`` games; prints the number of every game up to 50 games, else of the first and last ten.
 
     Returns:
-        The number of correctly played positions, by the number of games played.
+        The exact figures of the agent at growing intervals, one row for each evaluation.
     """
-    evaluations = {0: correctly_played(agent)}
-    eval_games = set(np.geomspace(1, max(1, n), N_EVALS).round().astype(int).tolist())
+    curve = evaluation.LearningCurve(RULES, max(1, n), n_evals=60)
 
     def print_game(number: int) -> None:
         if n <= 50 or number <= 10 or number > n - 10:
@@ -87,41 +96,29 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
         elif number == 11:
             print("...")
 
-    def after_game(_: agents.Agent, history: agents.History) -> None:
-        played = len(history.returns)
-        if played < n:
+    def after_game(agent: agents.Agent, history: agents.History) -> None:
+        curve(agent, history)
+        if (played := len(history.returns)) < n:
             print_game(played + 1)
-        if played in eval_games:
-            evaluations[played] = correctly_played(agent)
 
     if n > 0:
         print_game(1)
     agents.train(agent, env, n, seed=seed, callback=after_game)
     print("Done training")
-    return evaluations
+    return pd.DataFrame(curve.rows, columns=["episodes", "expert"])
 
 
-def correctly_played(agent: agents.Agent) -> int:
-    """The number of winning positions in which the agent plays a winning move."""
-    mastery = evaluation.mastery(RULES, agent)
-    return mastery.winning_positions - len(mastery.mistakes)
-
-
-def plot(evaluations: dict[int, int], n_winning: int) -> plt.Figure:
-    """The number of correctly played positions against the number of training games."""
+def plot(curve: pd.DataFrame) -> plt.Figure:
+    """The fraction of winning positions that the agent plays correctly, against the number of training games."""
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot([*evaluations], [*evaluations.values()], marker=".", label="played correctly by the agent")
-    axes.axhline(n_winning, color="gray", linestyle=":", label=f"all {n_winning} winning positions")
+    axes.plot(curve["episodes"], 100 * curve["expert"], marker=".")
     axes.set(
         title="Q-learning by self-play on 1-3-5-7, misère",
         xlabel="training episodes (games)",
-        ylabel="winning positions",
-        xscale="symlog",
-        xlim=(0, None),
-        ylim=(0, None),
+        ylabel="winning positions played correctly (%)",
+        xscale="log",
+        ylim=(0, 102),
     )
-    axes.grid(alpha=0.3)
-    axes.legend(loc="lower right")
     return figure
 
 

@@ -2,13 +2,13 @@
 
 Both players learn, as one module or as two (--policies). Env runners are processes of this machine, or of the Ray
 cluster that --address names. During training the modules are evaluated exactly: the expert and champion mastery of
-their most probable actions (Zhou and Riis, 2022), and the exploitability of their action distribution and its win
-probability against random play. PPO: Schulman et al., 2017, arXiv:1707.06347.
+their most probable actions (Zhou and Riis 2022, arXiv:2205.12787), and the exploitability of their action
+distribution and its win probability against random play. PPO: Schulman et al. (2017, arXiv:1707.06347).
 
 --resume continues an interrupted run from its last checkpoint. The final policies are saved as tables, which
 play.py, compare_opponents.py and others load without Ray. Checkpoints are pickles: resume only your own.
 
-Needs: pip install -e ".[examples,rllib]"
+Install: pip install -e ".[examples,rllib]"
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 from common import (
+    Fraction,
+    NonNegative,
+    PositiveInt,
+    Seed,
     check_at_least,
     check_output,
     check_resume,
     checking_args,
-    fail,
+    label_lines,
     percent,
     replacing,
     run,
@@ -60,90 +64,106 @@ NOT_RESUMED = ("num_env_runners", "address", "resume", "folder")
 
 @dataclass
 class Args:
-    """The options of the run."""
+    """The options of this script."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """Largest number of objects in one move; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     policies: Literal["shared", "separate"] = "shared"
     """One module for both players, or one for each."""
-    timesteps: int = 600_000
-    """Number of moves, those of both players."""
+    total_timesteps: PositiveInt = 600_000
+    """The number of training timesteps: the moves of both players."""
     num_env_runners: int = 2
-    """Number of processes that play; with 0 the process that learns plays too."""
-    num_envs: int = 128
-    """Number of environments of each env runner."""
-    train_batch_size: int = 8192
-    """Moves in each iteration, of all env runners together."""
-    minibatch_size: int = 1024
-    """Moves in each step of the optimizer."""
-    num_epochs: int = 4
-    """Passes over the moves of each iteration."""
-    layers: tuple[int, ...] = (256, 256)
-    """Sizes of the hidden layers."""
-    learning_rate: float = 3e-3
-    """Learning rate at the start; it falls to 0."""
-    entropy_coeff: float = 0.5
-    """Coefficient of the entropy at the start; it falls to 0."""
-    gae_lambda: float = 0.5
+    """The number of processes that play; with 0 the process that learns plays too."""
+    num_envs: PositiveInt = 128
+    """The number of environments of each env runner."""
+    train_batch_size: PositiveInt = 8192
+    """The number of moves in each iteration, of all env runners together."""
+    batch_size: PositiveInt = 1024
+    """The size of a minibatch."""
+    n_epochs: PositiveInt = 4
+    """The number of passes over the moves of each iteration."""
+    net_arch: tuple[PositiveInt, ...] = (256, 256)
+    """The sizes of the hidden layers."""
+    learning_rate: NonNegative = 3e-3
+    """The learning rate at the start; it falls to 0."""
+    ent_coef: NonNegative = 0.5
+    """The entropy coefficient at the start; it falls to 0."""
+    gae_lambda: Fraction = 0.5
     """The λ of generalized advantage estimation."""
-    eval_interval: int = 4
-    """Iterations between two evaluations; each saves a checkpoint."""
-    seed: int = 0
-    """Seed of the run. With the same number of env runners and the same PYTHONHASHSEED the result is the same."""
+    eval_interval: PositiveInt = 4
+    """The number of iterations between two evaluations, each with a checkpoint."""
+    seed: Seed = 0
+    """Random seed; the result also depends on the number of env runners and PYTHONHASHSEED."""
     address: str = "local"
-    """Address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
+    """The address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
-    """Continue the run in --folder with the options it was started with."""
+    """Continue the run in the folder from its last checkpoint, with the options it was started with."""
     folder: Path = Path("results/rllib_self_play")
-    """Folder of the checkpoints, the policies (.npz), the table (.csv) and the figure (.png)."""
+    """Where the checkpoints, the policies (.npz), the table (.csv) and the figure (.png) are saved."""
 
 
-def check(args: Args) -> None:
-    """Exits with an error if a value is wrong."""
-    check_at_least(0, seed=args.seed, num_env_runners=args.num_env_runners)
-    check_at_least(1, timesteps=args.timesteps, num_envs=args.num_envs, train_batch_size=args.train_batch_size)
-    check_at_least(
-        1, minibatch_size=args.minibatch_size, num_epochs=args.num_epochs, eval_interval=args.eval_interval
-    )
-    if args.seed >= 2**31:
-        fail(f"--seed must be {2**31 - 1} or less; got {args.seed}")
-    if args.minibatch_size > args.train_batch_size:
-        fail(f"--minibatch-size {args.minibatch_size} must be at most --train-batch-size {args.train_batch_size}")
-    if args.num_envs * max(args.num_env_runners, 1) > args.train_batch_size:
-        fail(f"--num-envs: there are more environments than --train-batch-size, {args.train_batch_size}")
-    if any(size < 1 for size in args.layers):
-        fail(f"--layers must be 1 or more each; got {args.layers}")
-    if args.learning_rate <= 0:
-        fail(f"--learning-rate must be above 0; got {args.learning_rate}")
-    if args.entropy_coeff < 0:
-        fail(f"--entropy-coeff must be 0 or more; got {args.entropy_coeff}")
-    if not 0 <= args.gae_lambda <= 1:
-        fail(f"--gae-lambda must be 0 to 1; got {args.gae_lambda}")
+def main(args: Args) -> pd.DataFrame:
+    """Trains and returns a row for each evaluation of each module."""
+    check_at_least(0, num_env_runners=args.num_env_runners)
+    checkpoints, table_file = args.folder.absolute() / "checkpoints", args.folder / "rllib_self_play.csv"
+    saved = sorted(checkpoints.glob("[0-9]*"))
+    check_resume(args.resume, args.folder, bool(saved))
+    if args.resume:
+        args = replace(args, **json.loads((checkpoints / "args.json").read_text()))
     with checking_args():
-        solver.iter_positions(NimRules(args.heaps, args.max_take, args.misere))  # raises if the game is too large
+        rules = NimRules(args.heaps, args.max_take, args.misere)
+        solver.iter_positions(rules)  # raises if the game is too large
+        config = make_config(args, rules)
+        config.validate()
+    check_output("folder", args.folder / "rllib_self_play.png")
+    checkpoints.mkdir(exist_ok=True)
+    options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
+    (checkpoints / "args.json").write_text(json.dumps(options))
+    ray.init(
+        address=args.address,
+        runtime_env=None if args.address == "local" else {"py_modules": [nim_env, agents]},
+        ignore_reinit_error=True,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    algorithm = config.build_algo()
+    if args.resume:
+        with checking_args(Exception, f"--resume: {saved[-1]} is damaged: "):
+            algorithm.restore_from_path(saved[-1])
+        table = pd.read_csv(table_file).query(f"timesteps <= {int(saved[-1].name)}")
+        print(f"resumed from {saved[-1]}")
+    else:
+        first = {name: evaluate(rules, algorithm.get_module(name)) for name in MODULES[args.policies]}
+        table = pd.DataFrame(
+            [{"timesteps": 0, "seconds": 0.0, "module": name} | row for name, row in first.items()]
+        )
+    table = train(args, algorithm, table, checkpoints, table_file)
+    for name in MODULES[args.policies]:
+        policy = ModulePolicy(algorithm.get_module(name), rules)
+        save_table_policy(tabulate(rules, batched(policy.best_actions)), args.folder / f"{name}.npz")
+        print(f"policy: {args.folder / name}.npz")
+    algorithm.stop()
+    save_figure(draw(args, rules, table), args.folder / "rllib_self_play.png")
+    return table
 
 
 # --- Environment ----------------------------------------------------------------------------------
 
 
-def make_env(rules: NimRules) -> Any:
-    """The PettingZoo environment with random starts and the observations of RLlib's action-masking module."""
-    return masked_dict(aec_env.env(**asdict(rules), random_start=True, observation="one_hot"))
-
-
 class SelfPlayEnv(PettingZooEnv):
-    """The environment in RLlib's wrapper, with a seed of its own in each env runner.
+    """The environment in RLlib's wrapper, with a different seed in each env runner.
 
     Args:
         context: RLlib's, with the ``rules``.
     """
 
     def __init__(self, context: EnvContext) -> None:
-        super().__init__(make_env(context["rules"]))
+        env = aec_env.env(**asdict(context["rules"]), random_start=True, observation="one_hot")
+        super().__init__(masked_dict(env))
         self.agents = self.possible_agents = sorted(self.agents)  # the wrapper's order is that of a set
         self.place = context.worker_index, context.vector_index
 
@@ -151,6 +171,74 @@ class SelfPlayEnv(PettingZooEnv):
         if seed is not None:  # RLlib gives the same seed to environments of different env runners
             seed = int(np.random.SeedSequence((seed, *self.place)).generate_state(1)[0])
         return super().reset(seed=seed, options=options)
+
+
+# --- Training -------------------------------------------------------------------------------------
+
+
+def make_config(args: Args, rules: NimRules) -> PPOConfig:
+    """The configuration of PPO."""
+    modules = MODULES[args.policies]
+    spec = RLModuleSpec(
+        module_class=ActionMaskingTorchRLModule,
+        model_config=DefaultModelConfig(
+            fcnet_hiddens=list(args.net_arch), fcnet_activation="relu", vf_share_layers=False
+        ),
+    )
+    return (
+        PPOConfig()
+        .environment(SelfPlayEnv, env_config={"rules": rules})
+        .env_runners(num_env_runners=args.num_env_runners, num_envs_per_env_runner=args.num_envs)
+        .fault_tolerance(restart_failed_env_runners=True)
+        .learners(num_learners=0)
+        .multi_agent(policies=set(modules), policy_mapping_fn=partial(module_of, modules))
+        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(modules, spec)))
+        .training(
+            gamma=1.0,
+            lambda_=args.gae_lambda,
+            lr=[[0, args.learning_rate], [args.total_timesteps, 0.0]],
+            entropy_coeff=[[0, args.ent_coef], [args.total_timesteps, 0.0]],
+            train_batch_size=args.train_batch_size,
+            minibatch_size=args.batch_size,
+            num_epochs=args.n_epochs,
+            use_kl_loss=False,
+        )
+        .callbacks(on_train_result=partial(on_train_result, args))
+        .debugging(seed=args.seed, log_level="ERROR")
+    )
+
+
+def module_of(modules: tuple[str, ...], agent_id: str, *_: Any, **__: Any) -> str:
+    """The module that plays as an agent."""
+    return agent_id if agent_id in modules else modules[0]
+
+
+def on_train_result(args: Args, *, algorithm: PPO, result: dict[str, Any], **_: Any) -> None:
+    """RLlib's callback after each iteration: adds the evaluations to the result when they are due."""
+    is_last = result["num_env_steps_sampled_lifetime"] >= args.total_timesteps
+    if is_last or result["training_iteration"] % args.eval_interval == 0:
+        rules = algorithm.config.env_config["rules"]
+        result["exact"] = {name: evaluate(rules, algorithm.get_module(name)) for name in MODULES[args.policies]}
+
+
+def train(args: Args, algorithm: PPO, table: pd.DataFrame, checkpoints: Path, table_file: Path) -> pd.DataFrame:
+    """Trains to the end; returns the table with a row for each further evaluation."""
+    timesteps, start = table["timesteps"].iloc[-1], time.perf_counter() - table["seconds"].iloc[-1]
+    while timesteps < args.total_timesteps:
+        result = algorithm.train()
+        timesteps = int(result["num_env_steps_sampled_lifetime"])
+        if "exact" not in result:
+            continue
+        shared = {"timesteps": timesteps, "seconds": time.perf_counter() - start}
+        rows = [shared | {"module": name} | figures for name, figures in result["exact"].items()]
+        table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
+        with replacing(table_file) as file:
+            table.to_csv(file, index=False)
+        algorithm.save_to_path(checkpoints / "unfinished")
+        (checkpoints / "unfinished").rename(checkpoints / f"{timesteps:012}")
+        for row in rows:
+            print(describe(row), flush=True)
+    return table
 
 
 # --- Evaluation -----------------------------------------------------------------------------------
@@ -192,121 +280,6 @@ def evaluate(rules: NimRules, module: RLModule) -> dict[str, Any]:
     }
 
 
-def on_train_result(args: Args, *, algorithm: PPO, result: dict[str, Any], **_: Any) -> None:
-    """RLlib's callback after each iteration: adds the evaluations to the result when they are due."""
-    is_last = result["num_env_steps_sampled_lifetime"] >= args.timesteps
-    if is_last or result["training_iteration"] % args.eval_interval == 0:
-        rules = algorithm.config.env_config["rules"]
-        result["exact"] = {name: evaluate(rules, algorithm.get_module(name)) for name in MODULES[args.policies]}
-
-
-# --- Training -------------------------------------------------------------------------------------
-
-
-def make_algorithm(args: Args, rules: NimRules) -> PPO:
-    """An untrained PPO."""
-    modules = MODULES[args.policies]
-    spec = RLModuleSpec(
-        module_class=ActionMaskingTorchRLModule,
-        model_config=DefaultModelConfig(
-            fcnet_hiddens=list(args.layers), fcnet_activation="relu", vf_share_layers=False
-        ),
-    )
-    config = (
-        PPOConfig()
-        .environment(SelfPlayEnv, env_config={"rules": rules})
-        .env_runners(num_env_runners=args.num_env_runners, num_envs_per_env_runner=args.num_envs)
-        .fault_tolerance(restart_failed_env_runners=True)
-        .learners(num_learners=0)
-        .multi_agent(policies=set(modules), policy_mapping_fn=partial(module_of, modules))
-        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(modules, spec)))
-        .training(
-            gamma=1.0,
-            lambda_=args.gae_lambda,
-            lr=[[0, args.learning_rate], [args.timesteps, 0.0]],
-            entropy_coeff=[[0, args.entropy_coeff], [args.timesteps, 0.0]],
-            train_batch_size=args.train_batch_size,
-            minibatch_size=args.minibatch_size,
-            num_epochs=args.num_epochs,
-            use_kl_loss=False,
-        )
-        .callbacks(on_train_result=partial(on_train_result, args))
-        .debugging(seed=args.seed, log_level="ERROR")
-    )
-    return config.build_algo()
-
-
-def module_of(modules: tuple[str, ...], agent_id: str, *_: Any, **__: Any) -> str:
-    """The module that plays as an agent."""
-    return agent_id if agent_id in modules else modules[0]
-
-
-def main(args: Args) -> pd.DataFrame:
-    """Trains and returns a row for each evaluation of each module."""
-    check(args)
-    checkpoints, table_file = args.folder.absolute() / "checkpoints", args.folder / "rllib_self_play.csv"
-    saved = sorted(checkpoints.glob("[0-9]*"))
-    check_resume(args.resume, args.folder, bool(saved))
-    check_output("folder", args.folder / "rllib_self_play.png")
-    if args.resume:
-        args = replace(args, **json.loads((checkpoints / "args.json").read_text()))
-    else:
-        checkpoints.mkdir(exist_ok=True)
-        options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
-        (checkpoints / "args.json").write_text(json.dumps(options))
-    rules = NimRules(args.heaps, args.max_take, args.misere)
-    ray.init(
-        address=args.address,
-        runtime_env=None if args.address == "local" else {"py_modules": [nim_env, agents]},
-        ignore_reinit_error=True,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
-    algorithm = make_algorithm(args, rules)
-    if args.resume:
-        try:
-            algorithm.restore_from_path(saved[-1])
-        except Exception as error:  # pickle raises many kinds
-            fail(f"--resume: {saved[-1]} is damaged: {error}")
-        timesteps = int(saved[-1].name)
-        table = pd.read_csv(table_file).query("timesteps <= @timesteps")
-        print(f"resumed from {saved[-1]}")
-    else:
-        timesteps, first = (
-            0,
-            {name: evaluate(rules, algorithm.get_module(name)) for name in MODULES[args.policies]},
-        )
-        table = pd.DataFrame(
-            [{"timesteps": 0, "seconds": 0.0, "module": name} | row for name, row in first.items()]
-        )
-    print(f"{rules}; {args.policies} policies; {args.num_env_runners} env runners")
-    start = time.perf_counter() - table["seconds"].iloc[-1]
-    while timesteps < args.timesteps:
-        result = algorithm.train()
-        timesteps = int(result["num_env_steps_sampled_lifetime"])
-        if "exact" not in result:
-            continue
-        seconds = time.perf_counter() - start
-        rows = [
-            {"timesteps": timesteps, "seconds": seconds, "module": name} | row
-            for name, row in result["exact"].items()
-        ]
-        table = pd.concat([table, pd.DataFrame(rows)], ignore_index=True)
-        with replacing(table_file) as file:
-            table.to_csv(file, index=False)
-        algorithm.save_to_path(checkpoints / "unfinished")
-        (checkpoints / "unfinished").rename(checkpoints / f"{timesteps:012}")
-        for row in rows:
-            print(describe(row), flush=True)
-    for name in MODULES[args.policies]:
-        policy = ModulePolicy(algorithm.get_module(name), rules)
-        save_table_policy(tabulate(rules, batched(policy.best_actions)), args.folder / f"{name}.npz")
-        print(f"policy: {args.folder / name}.npz")
-    algorithm.stop()
-    save_figure(plot(table, args), args.folder / "rllib_self_play.png")
-    return table
-
-
 def describe(row: dict[str, Any]) -> str:
     """An evaluation in one line."""
     return (
@@ -317,30 +290,23 @@ def describe(row: dict[str, Any]) -> str:
     )
 
 
-# --- Figure ---------------------------------------------------------------------------------------
-
-
-def plot(table: pd.DataFrame, args: Args) -> plt.Figure:
+def draw(args: Args, rules: NimRules, table: pd.DataFrame) -> plt.Figure:
     """The evaluations against timesteps, a panel for each module."""
     modules = MODULES[args.policies]
-    figure, axes = plt.subplots(
-        1, len(modules), figsize=(9 * len(modules), 5), sharey=True, squeeze=False, layout="constrained"
-    )
+    size = 10 * len(modules), 5
+    figure, axes = plt.subplots(1, len(modules), figsize=size, squeeze=False, layout="constrained")
     for axis, name in zip(axes.flat, modules, strict=True):
         rows = table[table["module"] == name]
         for column, label in (
-            ("expert", "expert mastery (most probable actions)"),
-            ("win_probability_random", "win probability against random play (sampled actions)"),
-            ("exploitability", "exploitability (sampled actions)"),
+            ("expert", "expert mastery\n(most probable actions)"),
+            ("win_probability_random", "win probability\nagainst random play\n(sampled actions)"),
+            ("exploitability", "exploitability\n(sampled actions)"),
         ):
             axis.plot(rows["timesteps"], rows[column], label=label, marker=".")
-        axis.set(xlabel="training timesteps (moves of both players)", ylim=(-0.02, 1.02))
-        if len(modules) > 1:
-            axis.set_title(f"module {name}")
+        title = f"module {name}" if len(modules) > 1 else ""
+        axis.set(title=title, xlabel="training timesteps (moves of both players)", ylim=(-0.02, 1.02))
         axis.xaxis.set_major_formatter("{x:,.0f}")
-        axis.grid(alpha=0.3)
-    axes[0, 0].legend(loc="lower right")
-    rules = NimRules(args.heaps, args.max_take, args.misere)
+        label_lines(axis)
     figure.suptitle(f"RLlib's PPO in self-play on {rules}\n{args.num_env_runners} env runners, seed {args.seed}")
     return figure
 

@@ -1,265 +1,369 @@
-"""Compares how well tabular agents play Nim as heaps are added, at a fixed number of training timesteps.
+"""How well tables and networks play as heaps are added, at a fixed number of training timesteps.
 
-Each agent trains from random starts on games of two to seven heaps. Q-learning and minimax-Q train by self-play,
-where a timestep is one move; win counting trains against random play, where a timestep is a move and the reply.
-Then each agent is evaluated exactly: expert mastery is the fraction of winning positions in which it plays a
-winning move, champion mastery whether it wins every game that can be won (Zhou and Riis 2022, arXiv:2205.12787),
-and exploitability what a best response gains over perfect play. A run also reports at which timestep the expert
-mastery first reached --threshold.
+Each run trains one learner on one board with one seed from random starts, and evaluates it exactly: expert
+mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
+arXiv:2205.12787), exploitability what a best response gains over perfect play. A timestep is one of its moves.
+q-learning, minimax-q and win-counting are tables of this project; MaskablePPO, PPO and DQN are networks, as in
+sb3_self_play.py. They train by self-play, unless --opponent names an opponent; win-counting trains against random
+play instead.
+
+With several boards the figure shows the trained learners against the number of heaps, with one board the learning
+curves.
 
 joblib spreads the runs over all cores. Finished runs are cached in --folder, so the same command continues after
-an interruption; delete the folder after a change of the agents. With --backend ray the runs are spread over the
-Ray cluster that RAY_ADDRESS names; each machine needs this project installed and --folder on a shared file system.
+an interruption; delete the folder after a change of the learners.
 
-Needs: pip install -e ".[examples]"; for --backend ray also pip install ray
+Install: pip install -e ".[examples]"; for networks pip install -e ".[examples,sb3]"
 """
 
 from __future__ import annotations
 
-import importlib.util
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from common import check_at_least, check_output, checking_args, fail, replacing, run, save_figure
+from common import (
+    COLORS,
+    NonNegative,
+    PositiveInt,
+    Seed,
+    check_output,
+    checking_args,
+    fail,
+    label_lines,
+    replacing,
+    run,
+    save_figure,
+)
 
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
 import pandas as pd
-import seaborn as sns
+from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
-from scipy import stats
+from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation, solver
-from nim_env.evaluation import MatchResult
+from nim_env.policies import as_policy
 
-Learner = Literal["q-learning", "minimax-q", "win-counting"]
-LEARNERS: dict[str, tuple[type[agents.Agent], dict[str, Any]]] = {
-    "q-learning": (agents.QLearningAgent, {"learning_rate": 0.5, "epsilon": 0.1}),
-    "minimax-q": (agents.MinimaxQAgent, {"learning_rate": 1.0, "epsilon": 0.1}),
-    "win-counting": (agents.WinCountAgent, {"cutoff": 1000}),
+TABLES: dict[str, dict[str, Any]] = {
+    "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
+    "minimax-q": {"learning_rate": 1.0, "epsilon": 0.1},
+    "win-counting": {"cutoff": 1000},
 }
+ALPHA_ZERO = {5: 0.93, 6: 0.57, 7: 0.63}
+"""Its value accuracy by the number of heaps, from the logs of Zhou and Riis (2022)."""
 
 
 @dataclass
 class Args:
-    """The options of the study."""
+    """The options of this script."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
-    """Starting heap sizes of the largest game. The others are its first heaps."""
-    min_heaps: int = 2
-    """Number of heaps of the smallest game."""
+    """Starting heap sizes of the largest board."""
+    n_heaps: tuple[PositiveInt, ...] = (2, 3, 4, 5, 6, 7)
+    """The boards: each consists of this many of the first heaps."""
     max_take: int | None = None
-    """Largest number of objects in one move; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
-    learners: tuple[Learner, ...] = tuple(LEARNERS)
-    """The agents."""
-    timesteps: int = 3_000_000
-    """Training timesteps of each run."""
-    threshold: float = 0.95
-    """Expert mastery to reach, above 0 and at most 1."""
-    num_envs: int = 256
-    """Number of environments of each run."""
-    seeds: int = 5
-    """Number of seeds."""
-    seed: int = 0
-    """First seed. The same seeds give the same result."""
+    learners: tuple[Literal["q-learning", "minimax-q", "win-counting", "MaskablePPO", "PPO", "DQN"], ...] = (
+        "q-learning",
+        "minimax-q",
+        "win-counting",
+    )
+    """The learners."""
+    observation: tuple[Literal["heaps", "one_hot", "bits", "unary"], ...] = ("one_hot",)
+    """The encodings of the heap sizes in the observation of networks."""
+    opponent: str = "self-play"
+    """The opponent in training: self-play, random, take-N or expert."""
+    total_timesteps: PositiveInt = 3_000_000
+    """The number of training timesteps of each run."""
+    num_envs: PositiveInt | None = None
+    """The number of environments; None for 256 with tables and 512 with networks."""
+    n_steps: PositiveInt = 32
+    """In PPO, the number of moves in each environment per rollout."""
+    batch_size: PositiveInt = 2048
+    """In PPO, the size of a minibatch."""
+    net_arch: tuple[PositiveInt, ...] = (256, 256)
+    """The sizes of the hidden layers of networks."""
+    ent_coef: NonNegative = 0.5
+    """In PPO, the entropy coefficient at the start; it falls to 0."""
+    eval_interval: PositiveInt | None = None
+    """The number of timesteps between two evaluations; None for networks at the start and the end only, and for
+    tables whenever the timesteps have grown by half."""
+    n_seeds: PositiveInt = 5
+    """The number of seeds, from --seed on."""
+    seed: Seed = 0
+    """Random seed, the first one."""
     n_jobs: int = -1
-    """Number of runs at once; -1 for one on each core."""
-    backend: Literal["loky", "threading", "ray"] = "loky"
-    """The backend of joblib: processes or threads of this machine, or a Ray cluster."""
+    """The number of runs at the same time; -1 for one per core."""
     folder: Path = Path("results/scaling_study")
-    """Folder of the cached runs, the table (.csv) and the figure (.png)."""
+    """Where the cached runs, the table, the figure and TensorBoard's logs are saved."""
 
 
-def check(args: Args) -> None:
-    """Exits with an error if a value is wrong."""
-    check_at_least(0, seed=args.seed)
-    check_at_least(1, min_heaps=args.min_heaps, timesteps=args.timesteps, num_envs=args.num_envs, seeds=args.seeds)
-    if args.min_heaps > len(args.heaps):
-        fail(f"--min-heaps must be at most the number of heaps, {len(args.heaps)}; got {args.min_heaps}")
-    if not 0 < args.threshold <= 1:
-        fail(f"--threshold must be above 0 and at most 1; got {args.threshold}")
-    if args.n_jobs < -1 or args.n_jobs == 0:
-        fail(f"--n-jobs must be 1 or more, or -1 for all cores; got {args.n_jobs}")
-    if not args.learners:
-        fail(f"--learners must name one or more of {', '.join(LEARNERS)}")
-    if args.backend == "ray" and importlib.util.find_spec("ray") is None:
-        fail("--backend ray needs Ray: pip install ray")
-    check_output("folder", args.folder / "scaling_study.png")
+def main(args: Args) -> pd.DataFrame:
+    """Trains and evaluates all learners and returns a row for each evaluation."""
+    with checking_args():
+        joblib.effective_n_jobs(args.n_jobs)
+        if not set(args.n_heaps) <= set(range(1, len(args.heaps) + 1)):
+            fail(f"--n-heaps must be at most the number of heaps, {len(args.heaps)}; got {args.n_heaps}")
+        boards = [NimRules(args.heaps[:n], args.max_take, args.misere) for n in sorted(set(args.n_heaps))]
+        for rules in boards:
+            solver.iter_positions(rules)  # raises if the game is too large
+            if args.opponent != "self-play":
+                as_policy(args.opponent, rules, "opponent")
+        runs = list(make_runs(args, boards))
+    check_output("folder", args.folder / "scaling_study.csv")
+    memory = joblib.Memory(args.folder / "cache", verbose=0)
+    cached = memory.cache(train, ignore=["folder"])
+    calls = [joblib.delayed(cached)(**options, folder=args.folder) for options in runs]
+    tables = joblib.Parallel(args.n_jobs, return_as="generator")(calls)
+    table = pd.concat(tqdm(tables, total=len(calls), desc="runs", disable=None), ignore_index=True)
+    with replacing(args.folder / "scaling_study.csv") as file:
+        table.to_csv(file, index=False)
+    print(summarize(table).to_string())
+    print(f"table: {args.folder / 'scaling_study.csv'}")
+    figure = draw_boards(args, boards, table) if len(boards) > 1 else draw_learning_curves(args, boards[0], table)
+    save_figure(figure, args.folder / "scaling_study.png")
+    return table
 
 
 # --- A run ----------------------------------------------------------------------------------------
 
 
-def train_and_evaluate(
-    learner: str,
-    hyperparameters: dict[str, Any],
-    rules: NimRules,
-    timesteps: int,
-    threshold: float,
-    num_envs: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Trains one agent and returns a row of the table.
+def make_runs(args: Args, boards: list[NimRules]) -> Iterator[dict[str, Any]]:
+    """The arguments of :func:`train` for each run, the longest first.
 
-    Args:
-        learner: A name in ``LEARNERS``.
-        hyperparameters: The agent's.
-        rules: The game.
-        timesteps: Training ends once the finished episodes have this many timesteps in total.
-        threshold: The expert mastery to reach. It is evaluated whenever the timesteps have grown by half.
-        num_envs: Number of environments.
-        seed: Seed of the agent and the environments.
+    Raises:
+        ValueError: There is nothing to train, or minimax-Q has an opponent.
     """
-    start = time.perf_counter()
-    agent_class = LEARNERS[learner][0]
-    opponent = None if agent_class.supports_self_play else "random"
-    env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, random_start=True, opponent=opponent, **asdict(rules))
-    agent = agent_class(env.single_observation_space, env.single_action_space, seed=seed, **hyperparameters)
-    n_steps, n_episodes, next_eval, steps_to_threshold = 0, 0, num_envs, None
+    if not args.learners or not boards or not args.observation:
+        raise ValueError("give --learners, --n-heaps and --observation one or more values each")
+    options = {name: getattr(args, name) for name in ("total_timesteps", "eval_interval")}
+    network = {name: getattr(args, name) for name in ("n_steps", "batch_size", "net_arch", "ent_coef")}
+    for rules in reversed(boards):
+        for learner in dict.fromkeys(args.learners):
+            is_table, opponent = learner in TABLES, args.opponent
+            if learner == "win-counting" and opponent == "self-play":
+                opponent = "random"
+            if learner == "minimax-q" and opponent != "self-play":
+                raise ValueError(f"minimax-q learns by self-play alone; got --opponent {opponent}")
+            num_envs = args.num_envs or (256 if is_table else 512)
+            if learner in ("MaskablePPO", "PPO") and num_envs * args.n_steps % args.batch_size:
+                rollout = num_envs * args.n_steps
+                raise ValueError(f"--batch-size must divide the rollout, {rollout}; got {args.batch_size}")
+            for observation in ["heaps"] if is_table else dict.fromkeys(args.observation):
+                for seed in range(args.seed, args.seed + args.n_seeds):
+                    yield options | {
+                        "learner": learner,
+                        "observation": observation,
+                        "rules": rules,
+                        "opponent": opponent,
+                        "num_envs": num_envs,
+                        "seed": seed,
+                        "hyperparameters": TABLES[learner] if is_table else network,  # the cache depends on them
+                    }
 
-    def callback(agent: agents.Agent, history: agents.History) -> bool:
-        nonlocal n_steps, n_episodes, next_eval, steps_to_threshold
+
+def train(
+    learner: str, folder: Path, rules: NimRules, observation: str, seed: int, **options: Any
+) -> pd.DataFrame:
+    """Trains a learner; returns a row for each evaluation."""
+    start = time.perf_counter()
+    if learner in TABLES:
+        table = train_table(learner, rules, seed, **options)
+    else:
+        table = train_network(learner, folder, rules, observation, seed, **options)
+    board = {"heaps": "-".join(map(str, rules.heaps)), "n_heaps": rules.n_heaps}
+    seconds = time.perf_counter() - start
+    return table.assign(learner=learner, observation=observation, **board, seed=seed, seconds=seconds)
+
+
+def train_table(
+    learner: str,
+    rules: NimRules,
+    seed: int,
+    opponent: str,
+    total_timesteps: int,
+    eval_interval: int | None,
+    num_envs: int,
+    hyperparameters: dict[str, Any],
+) -> pd.DataFrame:
+    """Trains an agent; all but the last row hold its mastery alone."""
+    env = gym.make_vec(
+        "nim_env:Nim-v0",
+        num_envs=num_envs,
+        random_start=True,
+        opponent=None if opponent == "self-play" else opponent,
+        **asdict(rules),
+    )
+    algorithm = agents.ALGORITHMS[learner]
+    agent = algorithm(env.single_observation_space, env.single_action_space, seed=seed, **hyperparameters)
+    rows, n_steps, n_episodes, next_eval = [], 0, 0, eval_interval or num_envs
+
+    def evaluate(agent: agents.Agent, history: agents.History) -> bool:
+        nonlocal n_steps, n_episodes, next_eval
         n_steps += int(history.lengths[n_episodes:].sum())
         n_episodes = len(history.lengths)
-        if steps_to_threshold is None and n_steps >= next_eval:
-            next_eval = 3 * n_steps // 2
-            if evaluation.mastery(rules, agent).expert >= threshold:
-                steps_to_threshold = n_steps
-        return n_steps < timesteps
+        if next_eval <= n_steps < total_timesteps:
+            next_eval = n_steps + (eval_interval or n_steps // 2)
+            rows.append({"timesteps": n_steps, "expert": evaluation.mastery(rules, agent).expert})
+        return n_steps < total_timesteps
 
     # the number of episodes is only an upper bound: the callback ends the training
-    agents.train(agent, env, episodes=timesteps, seed=seed, callback=callback)
-    mastery = evaluation.mastery(rules, agent)
-    if steps_to_threshold is None and mastery.expert >= threshold:
-        steps_to_threshold = n_steps
-    return {
-        "learner": learner,
-        "heaps": "-".join(map(str, rules.heaps)),
-        "n_heaps": rules.n_heaps,
-        "positions": rules.n_positions,
-        "seed": seed,
-        "timesteps": n_steps,
-        "expert": mastery.expert,
-        "champion": mastery.champion,
-        "exploitability": evaluation.exploitability(rules, agent),
-        "steps_to_threshold": steps_to_threshold,
-        "seconds": time.perf_counter() - start,
+    agents.train(agent, env, episodes=total_timesteps, seed=seed, callback=evaluate)
+    rows.append({"timesteps": n_steps, **evaluation.report(rules, agent).to_dict()})
+    return pd.DataFrame(rows)
+
+
+def train_network(
+    learner: str,
+    folder: Path,
+    rules: NimRules,
+    observation: str,
+    seed: int,
+    eval_interval: int | None,
+    total_timesteps: int,
+    hyperparameters: dict[str, Any],
+    **options: Any,
+) -> pd.DataFrame:
+    """Trains a network with the code of sb3_self_play.py."""
+    import torch
+
+    import sb3_self_play  # here, since tables need no PyTorch
+
+    torch.set_num_threads(1)  # there is one run per core
+    args = sb3_self_play.Args(
+        algorithm=learner,
+        observation=observation,
+        seed=seed,
+        folder=folder,
+        total_timesteps=total_timesteps,
+        eval_interval=eval_interval or 2 * total_timesteps,
+        **asdict(rules),
+        **hyperparameters,
+        **options,
+    )
+    return sb3_self_play.train(args, sb3_self_play.make_model(args, sb3_self_play.make_env(args)))
+
+
+# --- Results --------------------------------------------------------------------------------------
+
+
+def summarize(table: pd.DataFrame) -> pd.DataFrame:
+    """The means over the seeds at the end of training."""
+    shown = ["expert", "champion", "exploitability", "value_accuracy_overall", "visited", "illegal", "seconds"]
+    last = table.groupby(["learner", "observation", "heaps", "seed"], sort=False).tail(1)
+    means = last.astype({"champion": float}).groupby(["learner", "observation", "heaps"], sort=False)
+    return means[[name for name in shown if name in table]].mean().dropna(axis=1, how="all").round(4)
+
+
+def with_names(table: pd.DataFrame) -> pd.DataFrame:
+    """Adds the name of each learner in a figure, with the encoding if there are several."""
+    several = table.groupby("learner")["observation"].transform("nunique") > 1
+    names = table["learner"].where(~several, table["learner"] + ", " + table["observation"])
+    return table.assign(name=names)
+
+
+def draw_boards(args: Args, boards: list[NimRules], table: pd.DataFrame) -> plt.Figure:
+    """The trained learners against the number of heaps: the mean over the seeds, and a dot for each seed."""
+    runs = with_names(table).groupby(["name", "n_heaps", "seed"], sort=False)
+    last = runs.tail(1).set_index(["name", "n_heaps", "seed"])
+    reached = table[table["expert"] >= 0.95].groupby(["learner", "n_heaps", "seed"])["timesteps"].min()
+    last["reached"] = [reached.get((row.learner, *index[1:])) for index, row in last.iterrows()]
+    is_all = last.groupby(["name", "n_heaps"])["reached"].transform("count") == args.n_seeds
+    last["reached"] = last["reached"].astype(float).where(is_all)
+    panels = {
+        "expert": "Expert mastery: winning positions\nin which a winning move is played",
+        "exploitability": "Exploitability: what a best response\ngains over perfect play",
+        "value_accuracy_overall": "Value accuracy: positions\nwhose winner is named",
+        "visited": "Positions visited in training",
+        "reached": "Timesteps to 95 % expert mastery\n(where all seeds reach it)",
     }
-
-
-# --- The study ------------------------------------------------------------------------------------
-
-
-def main(args: Args) -> pd.DataFrame:
-    """Trains and evaluates all agents and returns a row for each run."""
-    check(args)
-    with checking_args():
-        n_heaps = range(len(args.heaps), args.min_heaps - 1, -1)  # the longest runs first
-        games = [NimRules(args.heaps[:n], args.max_take, args.misere) for n in n_heaps]
-        for rules in games:
-            solver.iter_positions(rules)  # raises if the game is too large
-    if args.backend == "ray":
-        from ray.util.joblib import register_ray
-
-        register_ray()
-    cached = joblib.Memory(args.folder.absolute(), verbose=0).cache(train_and_evaluate)
-    calls = [
-        # the hyperparameters are arguments, so that the cache depends on them
-        (learner, LEARNERS[learner][1], rules, args.timesteps, args.threshold, args.num_envs, seed)
-        for rules in games
-        for learner in dict.fromkeys(args.learners)
-        for seed in range(args.seed, args.seed + args.seeds)
-    ]
-    print(
-        f"{len(calls)} runs, {sum(cached.check_call_in_cache(*call) for call in calls)} of them cached", flush=True
-    )
-    with joblib.parallel_config(backend=args.backend, n_jobs=args.n_jobs, verbose=10):
-        rows = joblib.Parallel(batch_size=1)(  # no batches, since a run takes minutes
-            joblib.delayed(cached)(*call) for call in calls
-        )
-    table = pd.DataFrame(rows).sort_values(["n_heaps", "learner", "seed"], ignore_index=True)
-    print(table.groupby(["learner", "n_heaps"])[["expert", "champion", "exploitability", "seconds"]].mean())
-    with replacing(args.folder / "scaling_study.csv") as file:
-        table.to_csv(file, index=False)
-    print(f"table: {args.folder / 'scaling_study.csv'}")
-    save_figure(plot(args, table), args.folder / "scaling_study.png")
-    return table
-
-
-# --- Figure ---------------------------------------------------------------------------------------
-
-
-def mean_interval(values: pd.Series) -> tuple[float, float]:
-    """The 95 % confidence interval of a mean by Student's t distribution (Student, 1908)."""
-    half = stats.t.ppf(0.975, len(values) - 1) * values.sem()
-    return values.mean() - half, values.mean() + half
-
-
-def fraction_interval(values: pd.Series) -> tuple[float, float]:
-    """The same, clipped to 0 and 1."""
-    low, high = mean_interval(values)
-    return max(low, 0.0), min(high, 1.0)
-
-
-def wilson_interval(values: pd.Series) -> tuple[float, float]:
-    """The 95 % confidence interval of the fraction of ones (Wilson, 1927)."""
-    return MatchResult(int(values.sum()), len(values)).interval()
-
-
-def plot(args: Args, table: pd.DataFrame) -> plt.Figure:
-    """Four panels against the number of heaps."""
-    reached = table.groupby(["learner", "n_heaps"])["steps_to_threshold"].transform("count") == args.seeds
-    table = table.assign(
-        champion=table["champion"].astype(float),
-        steps_to_threshold=table["steps_to_threshold"].astype(float).where(reached),
-    )
-    panels: list[tuple[str, str, Callable[[pd.Series], tuple[float, float]]]] = [
-        ("expert", "Expert mastery: winning positions in which a winning move is played", fraction_interval),
-        ("champion", "Champion mastery: fraction of seeds", wilson_interval),
-        ("exploitability", "Exploitability: what a best response gains over perfect play", fraction_interval),
-        (
-            "steps_to_threshold",
-            f"Timesteps to {100 * args.threshold:g} % expert mastery (where all seeds reach it)",
-            mean_interval,
-        ),
-    ]
-    figure, axes = plt.subplots(2, 2, figsize=(12, 8), layout="constrained")
-    axes[1, 1].set_yscale("log")  # before drawing: seaborn then computes geometric means
-    for axis, (column, title, interval) in zip(axes.flat, panels, strict=True):
-        sns.pointplot(
-            table.dropna(subset=[column]),
-            x="n_heaps",
-            y=column,
-            hue="learner",
-            hue_order=list(dict.fromkeys(args.learners)),
-            dodge=0.12 * (len(args.learners) - 1) or False,  # so that equal points are seen
-            markers=["o", "s", "^"][: len(args.learners)],
-            markersize=5,
-            linewidth=1.3,
-            capsize=0.06,
-            err_kws={"linewidth": 1.3},
-            errorbar=interval if args.seeds > 1 else None,
-            native_scale=True,
-            legend=axis is axes[0, 0],
-            ax=axis,
-        )
-        axis.set(title=title, xlabel="number of heaps", ylabel="")
-        axis.set_xlim(args.min_heaps - 0.3, len(args.heaps) + 0.3)
+    if last["learner"].isin(list(TABLES)).any():
+        del panels["value_accuracy_overall"], panels["visited"]
+    else:
+        del panels["reached"]
+    figure, axes = plt.subplots(1, len(panels), figsize=(4.7 * len(panels), 4.6), layout="constrained")
+    for axis, (column, title) in zip(axes, panels.items(), strict=True):
+        for number, (name, seeds) in enumerate(last[column].dropna().astype(float).groupby("name", sort=False)):
+            means = seeds.groupby("n_heaps").mean().sort_index()
+            axis.plot(means, marker="os^Dv"[number % 5], markersize=5, label=name)
+            if args.n_seeds > 1:
+                axis.plot(
+                    seeds.index.get_level_values("n_heaps"), seeds, "_", color=f"C{number}", alpha=0.4, label="_"
+                )
+        axis.set(title=title, xlabel="number of heaps")
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axis.grid(alpha=0.3)
-        if axis is not axes[1, 1]:
+        if column == "reached":
+            axis.set_yscale("log")
+        else:
             axis.set_ylim(-0.03, 1.03)
-    rules = NimRules(args.heaps, args.max_take, args.misere)
-    seeds = "one seed" if args.seeds == 1 else f"means of {args.seeds} seeds with 95 % confidence intervals"
-    figure.suptitle(f"The first heaps of {rules}\n{args.timesteps:,} training timesteps, {seeds}")
+        if column in ("expert", "value_accuracy_overall"):
+            draw_baseline(axis, boards, column)
+        if column == "value_accuracy_overall" and (published := published_accuracy(args)):
+            label = "AlphaZero (Zhou\nand Riis 2022)"
+            axis.plot(
+                list(published), list(published.values()), "*", color=COLORS["ink"], markersize=11, label=label
+            )
+        label_lines(axis)
+    figure.suptitle(f"The first heaps of {NimRules(args.heaps, args.max_take, args.misere)}\n{describe(args)}")
     return figure
+
+
+def draw_baseline(axis: Axes, boards: list[NimRules], column: str) -> None:
+    """The expert mastery of random play, or the value accuracy of the answer "won" in every position."""
+    random_play = {rules: evaluation.mastery(rules, "random") for rules in boards}
+    if column == "expert":
+        heights = [mastery.expert for mastery in random_play.values()]
+    else:
+        heights = [found.winning_positions / (rules.n_positions - 1) for rules, found in random_play.items()]
+    label = "random play" if column == "expert" else '"won" in every\nposition'
+    axis.plot([rules.n_heaps for rules in boards], heights, ":", color=COLORS["muted"], label=label)
+
+
+def draw_learning_curves(args: Args, rules: NimRules, table: pd.DataFrame) -> plt.Figure:
+    """Expert mastery over the timesteps on one board, and the illegal actions or the value accuracy."""
+    panels = {"expert": "Expert mastery: winning positions\nin which a winning move is played"}
+    if "illegal" in table and (table["illegal"] > 0).any():
+        panels["illegal"] = "Fraction of illegal actions in training"
+    elif "visited" in table:
+        panels["value_accuracy_overall"] = "Value accuracy: positions\nwhose winner is named"
+    table = with_names(table)
+    table["evaluation"] = table.groupby(["name", "seed"]).cumcount()
+    size = 6 * len(panels), 4.6
+    figure, axes = plt.subplots(1, len(panels), figsize=size, squeeze=False, layout="constrained")
+    for axis, (column, title) in zip(axes.flat, panels.items(), strict=True):
+        for name, rows in table.dropna(subset=column).groupby("name", sort=False):
+            seeds = rows.groupby("evaluation")[["timesteps", column]].agg(["mean", "min", "max"])
+            steps, figures = seeds["timesteps"]["mean"], seeds[column]
+            (line,) = axis.plot(steps, figures["mean"], label=name)
+            axis.fill_between(
+                steps, figures["min"], figures["max"], color=line.get_color(), alpha=0.15, linewidth=0
+            )
+        axis.set(title=title, xlabel="timesteps", ylim=(-0.02, 1.02))
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        axis.xaxis.set_major_locator(MaxNLocator(4))
+        label_lines(axis)
+    figure.suptitle(f"{rules}\n{describe(args)}")
+    return figure
+
+
+def published_accuracy(args: Args) -> dict[int, float]:
+    """The value accuracy of AlphaZero by the number of heaps, where the boards are those of Zhou and Riis."""
+    is_same = args.heaps == tuple(range(1, 2 * len(args.heaps), 2)) and not args.misere and not args.max_take
+    return {n: accuracy for n, accuracy in ALPHA_ZERO.items() if is_same and n in args.n_heaps}
+
+
+def describe(args: Args) -> str:
+    """The training, for the title of a figure."""
+    seeds = "one seed" if args.n_seeds == 1 else f"mean and range of {args.n_seeds} seeds"
+    return f"opponent in training: {args.opponent}; {args.total_timesteps:,} timesteps, {seeds}"
 
 
 if __name__ == "__main__":

@@ -3,22 +3,23 @@
 Two players take 1 to 3 of 10 sticks; the player who takes the last stick loses. The learner moves first. It uses
 tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no exploration; of several best actions it
 takes the first. It loses some of its first games and soon wins every game. It also learns from its games against
-you (--opponent human); -1 leaves.
+you (--opponent human); -1 leaves. Source: system 3 of docs/experiments/five_systems.md.
 
-Needs: pip install -e ".[examples]". Source: system 3 of docs/experiments/five_systems.md.
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from common import (
     FIGURE_SUFFIXES,
-    Leave,
-    ask_move,
-    check_at_least,
+    Fraction,
+    NonNegativeInt,
+    PositiveInt,
+    Seed,
     check_output,
     checking_args,
     load_player,
@@ -34,35 +35,37 @@ import pandas as pd
 import agents
 from nim_env import NimRules
 
+from terminal_game import PUBLISHED, Leave, ask_move
+
 
 @dataclass
 class Args:
     """The options of this script."""
 
-    sticks: int = 10
-    """Number of sticks."""
-    max_take: int = 3
-    """The most sticks that one move may take."""
-    games: int = 2_000
-    """Number of games."""
+    sticks: PositiveInt = 10
+    """The number of sticks."""
+    max_take: PositiveInt = 3
+    """The maximum number of sticks that one move may take."""
+    episodes: NonNegativeInt = 2_000
+    """The number of training games."""
     opponent: str = "random"
     """random, take-N, expert, human, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
     MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
-    practice: int = 0
-    """Games against a random opponent before the others."""
+    practice: NonNegativeInt = 0
+    """The number of training games against random play before the others."""
     verbose: bool = False
     """Whether to print every game move by move."""
-    window: int = 5
-    """Number of games in the rolling window of the graph."""
+    window: PositiveInt = 5
+    """The number of games in the rolling window of the graph."""
     table: bool = False
     """Whether to print the Q-table."""
-    learning_rate: float = 1.0
-    """Step size of the updates, 0 to 1."""
-    gamma: float = 1.0
-    """Discount factor, 0 to 1."""
-    epsilon: float = 0.0
-    """Probability of a random action in the first game, 0 to 1; it falls linearly to 0."""
-    seed: int = 0
+    learning_rate: Fraction = 1.0
+    """The learning rate."""
+    gamma: Fraction = 1.0
+    """The discount factor."""
+    epsilon: Fraction = 0.0
+    """The probability of a random action in the first game; it falls linearly to 0."""
+    seed: Seed = 0
     """Random seed."""
     picture: Path = Path("results/sticks.png")
     """Where to save the graph."""
@@ -70,8 +73,6 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent and whether it won each game."""
-    check_at_least(0, games=args.games, practice=args.practice, seed=args.seed)
-    check_at_least(1, sticks=args.sticks, window=args.window)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
         env = make_env(args, args.opponent)
@@ -80,12 +81,10 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
             env.action_space,
             learning_rate=args.learning_rate,
             gamma=args.gamma,
-            epsilon=args.epsilon,
+            epsilon=lambda progress_remaining: args.epsilon * progress_remaining,
             ties="first",
             seed=args.seed,
         )
-    # Set here, so that a wrong --epsilon is refused above.
-    agent.epsilon = lambda progress_remaining: args.epsilon * progress_remaining
 
     won: list[bool] = []
     is_printed = args.verbose or args.opponent == "human"
@@ -96,7 +95,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
         agents.train(
             agent,
             env,
-            args.games,
+            args.episodes,
             seed=args.seed,
             progress=not is_printed,
             callback=lambda _, history: won.append(bool(history.returns[-1] > 0)),
@@ -121,20 +120,20 @@ def make_env(args: Args, opponent: str) -> gym.Env:
     return gym.make(
         "nim_env:Nim-v0",
         **asdict(rules),
-        opponent=Person(rules) if opponent == "human" else load_player(opponent, rules),
+        opponent=Human(rules) if opponent == "human" else load_player(opponent, rules),
         first_player="agent",
     )
 
 
 @dataclass
-class Person:
+class Human:
     """You, as the opponent."""
 
     rules: NimRules
 
     def __call__(self, observation: np.ndarray, action_mask: np.ndarray) -> int:  # noqa: ARG002
         print(f"{observation[0]} stick(s) left. Your turn.")
-        return ask_move(self.rules, observation.tolist())
+        return ask_move(self.rules, observation.tolist(), replace(PUBLISHED, block="stick"))
 
 
 class PrintMoves(gym.Wrapper):
@@ -171,15 +170,14 @@ def plot(won: list[bool], args: Args) -> plt.Figure:
     """The proportion of wins over a rolling window."""
     proportion = pd.Series(won, dtype=float).rolling(args.window, min_periods=1).mean()
     figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
-    axes.plot(proportion.index + 1, proportion, marker="." if len(won) <= 100 else None, linewidth=1)
+    axes.plot(proportion.index + 1, proportion, marker="." if len(won) <= 100 else None)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(
-        title=f"Q-learning, {args.sticks} sticks, opponent: {args.opponent}",
-        xlabel="episodes (games played)",
-        ylabel=f"proportion of wins, last {args.window} games",
+        title=f"Q-learning on {args.sticks} sticks, misère, against {args.opponent}",
+        xlabel="training episodes (games)",
+        ylabel=f"proportion of the last {args.window} games won",
         ylim=(-0.02, 1.02),
     )
-    axes.grid(alpha=0.3)
     return figure
 
 

@@ -10,7 +10,7 @@ Ray cluster that --address names. --resume continues an interrupted sweep and re
 are stopped also depends on the order of their reports. The best trials are chosen on the seeds that they are
 reported for, so their figures are optimistic.
 
-Needs: pip install -e ".[examples,rllib]"
+Install: pip install -e ".[examples,rllib]"
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")  # Ctrl-C ends the scr
 os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "0")  # the state of the sweep is saved at each report
 
 from common import (
-    check_at_least,
+    COLORS,
+    PositiveInt,
+    Seed,
     check_output,
     check_resume,
     checking_args,
-    fail,
     percent,
     replacing,
     run,
@@ -42,20 +43,14 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import ray
-from matplotlib.lines import Line2D
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import BasicVariantGenerator
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 import agents
 import nim_env
 from nim_env import NimRules, evaluation, solver
 
-Learner = Literal["q-learning", "minimax-q"]
-AGENTS = {"q-learning": agents.QLearningAgent, "minimax-q": agents.MinimaxQAgent}
 SEARCH_SPACE = {
     "learning_rate": tune.loguniform(0.01, 1.0),
     "gamma": tune.uniform(0.5, 1.0),
@@ -67,53 +62,83 @@ LABELS = {"learning_rate": "learning rate", "gamma": "discount γ", "epsilon": "
 
 @dataclass
 class Args:
-    """The options of the sweep."""
+    """The options of this script."""
 
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """Largest number of objects in one move; None for no limit."""
+    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
-    learners: tuple[Learner, ...] = ("q-learning", "minimax-q")
-    """The learners; each has a sweep of its own."""
-    trials: int = 27
-    """Number of trials of each learner."""
-    episodes: int = 27_000
-    """Training episodes of each agent, unless its trial is stopped."""
-    n_evals: int = 27
-    """Number of evaluations, evenly over the episodes."""
-    grace_period: int = 1
-    """Evaluations before a trial may be stopped: after this many, 3 times, 9 times as many, and so on."""
-    seeds: int = 3
-    """Number of agents in each trial, with seeds from --seed on, the same in every trial."""
-    seed: int = 0
-    """Seed of the first agent, and of the sampled hyperparameters."""
+    learners: tuple[Literal["q-learning", "minimax-q"], ...] = ("q-learning", "minimax-q")
+    """The learners; each has its own sweep."""
+    trials: PositiveInt = 27
+    """The number of trials of each learner."""
+    episodes: PositiveInt = 27_000
+    """The number of training games of each agent, unless its trial is stopped."""
+    n_evals: PositiveInt = 27
+    """The number of evaluations, evenly over the games."""
+    grace_period: PositiveInt = 1
+    """The number of evaluations before a trial may be stopped, then 3 times, 9 times as many, and so on."""
+    n_seeds: PositiveInt = 3
+    """The number of agents in each trial, with seeds from --seed on, the same in every trial."""
+    seed: Seed = 0
+    """Random seed, of the first agent and of the sampled hyperparameters."""
     max_concurrent: int = 0
-    """Largest number of trials at once; 0 for one on each core."""
+    """The maximum number of trials at the same time; 0 for one per core."""
     address: str = "local"
-    """Address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
+    """The address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
-    """Continue the sweep in --folder; other options than --address are ignored."""
+    """Continue the sweep in the folder; other options than --address are ignored."""
     folder: Path = Path("results/tune_sweep")
-    """Folder of the trials, the table (.csv) and the figure (.png); on a cluster one that all machines share."""
+    """Where the trials, the table (.csv) and the figure (.png) are saved; on a cluster a folder that all share."""
 
 
-def check(args: Args) -> None:
-    """Exits with an error if a value is wrong."""
-    check_at_least(0, seed=args.seed, max_concurrent=args.max_concurrent)
-    check_at_least(1, trials=args.trials, n_evals=args.n_evals, grace_period=args.grace_period, seeds=args.seeds)
-    check_at_least(args.n_evals, episodes=args.episodes)
-    if args.grace_period > args.n_evals:
-        fail(f"--grace-period must be at most --n-evals, {args.n_evals}; got {args.grace_period}")
-    if args.seed + args.seeds > 2**32:
-        fail(f"--seed must be {2**32 - args.seeds} or less; got {args.seed}")
-    if not args.learners:
-        fail(f"--learners must name one or more of {', '.join(AGENTS)}")
+def main(args: Args) -> pd.DataFrame:
+    """Runs the sweep and returns a row for each trial."""
+    args_file = args.folder / "args.json"
+    check_resume(args.resume, args.folder, args_file.exists())
+    if args.resume:
+        args = replace(args, **json.loads(args_file.read_text()))
     with checking_args():
-        solver.iter_positions(NimRules(args.heaps, args.max_take, args.misere))  # raises if the game is too large
-    check_resume(args.resume, args.folder, (args.folder / "args.json").exists())
+        rules = NimRules(args.heaps, args.max_take, args.misere)
+        solver.iter_positions(rules)  # raises if the game is too large
+        if not args.learners:
+            raise ValueError("--learners must name one or more")
+        if not args.grace_period <= args.n_evals <= args.episodes:
+            raise ValueError(
+                f"--grace-period {args.grace_period} must be at most --n-evals {args.n_evals}, "
+                f"and that at most --episodes {args.episodes}"
+            )
     check_output("folder", args.folder / "tune_sweep.png")
+    options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
+    args_file.write_text(json.dumps(options))
+    ray.init(
+        address=args.address,
+        runtime_env=None if args.address == "local" else {"py_modules": [nim_env, agents]},
+        ignore_reinit_error=True,
+        log_to_driver=False,
+        logging_level="ERROR",
+    )
+    results = []
+    for learner in dict.fromkeys(args.learners):
+        path = args.folder.absolute() / "trials" / learner
+        is_started = args.resume and any(path.glob("experiment_state-*.json"))
+        grid = (restore_tuner(path) if is_started else make_tuner(args, learner)).fit()
+        if grid.errors:
+            raise grid.errors[0]
+        results.extend(grid)
+    table = make_table(results)
+    print("The best trials: expert mastery, mean and worst over the seeds")
+    print(
+        table.groupby("learner").head(5).drop(columns="trial").to_string(index=False, float_format="{:.3f}".format)
+    )
+    print(f"{len(table)} trials, {table['stopped'].sum()} stopped early")
+    with replacing(args.folder / "tune_sweep.csv") as file:
+        table.to_csv(file, index=False)
+    print(f"table: {args.folder / 'tune_sweep.csv'}")
+    save_figure(draw(args, rules, table, results), args.folder / "tune_sweep.png")
+    return table
 
 
 # --- A trial --------------------------------------------------------------------------------------
@@ -123,10 +148,10 @@ def train_agents(config: dict[str, Any]) -> None:
     """The trainable: trains one agent for each seed and reports after every part of the episodes."""
     rules = NimRules(config["heaps"], config["max_take"], config["misere"])
     env = gym.make_vec("nim_env:Nim-v0", num_envs=64, opponent=None, **asdict(rules))
-    seeds = range(config["seed"], config["seed"] + config["seeds"])
+    seeds = range(config["seed"], config["seed"] + config["n_seeds"])
     hyperparameters = {name: config[name] for name in SEARCH_SPACE}
     learners = [
-        AGENTS[config["learner"]](
+        agents.ALGORITHMS[config["learner"]](
             env.single_observation_space, env.single_action_space, seed=seed, **hyperparameters
         )
         for seed in seeds
@@ -173,18 +198,10 @@ class PrintCallback(tune.Callback):
         )
 
 
-def make_tuner(args: Args, learner: Learner) -> tune.Tuner:
+def make_tuner(args: Args, learner: str) -> tune.Tuner:
     """The sweep of one learner."""
-    fixed = {
-        "learner": learner,
-        "heaps": list(args.heaps),
-        "max_take": args.max_take,
-        "misere": args.misere,
-        "episodes": args.episodes,
-        "n_evals": args.n_evals,
-        "seed": args.seed,
-        "seeds": args.seeds,
-    }
+    names = ("max_take", "misere", "episodes", "n_evals", "seed", "n_seeds")
+    fixed = {"learner": learner, "heaps": list(args.heaps)} | {name: getattr(args, name) for name in names}
     return tune.Tuner(
         train_agents,
         param_space=SEARCH_SPACE | fixed,
@@ -208,46 +225,9 @@ def make_tuner(args: Args, learner: Learner) -> tune.Tuner:
 
 def restore_tuner(path: Path) -> tune.Tuner:
     """An interrupted sweep of one learner."""
-    try:
-        tune.ExperimentAnalysis(
-            str(path)
-        )  # raises an error if the state is damaged; Tuner.restore would start anew
+    with checking_args(Exception, f"--resume: {path} is damaged: "):
+        tune.ExperimentAnalysis(str(path))  # raises if the state is damaged; Tuner.restore would start anew
         return tune.Tuner.restore(str(path), train_agents, resume_errored=True)
-    except Exception as error:  # pickle raises many kinds of errors
-        fail(f"--resume: {path} is damaged: {error}")
-
-
-def main(args: Args) -> pd.DataFrame:
-    """Runs the sweep and returns a row for each trial."""
-    check(args)
-    args_file = args.folder / "args.json"
-    if args.resume:
-        args = replace(args, **json.loads(args_file.read_text()))
-    else:
-        options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
-        args_file.write_text(json.dumps(options))
-    ray.init(
-        address=args.address,
-        runtime_env=None if args.address == "local" else {"py_modules": [nim_env, agents]},
-        ignore_reinit_error=True,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
-    results = []
-    for learner in dict.fromkeys(args.learners):
-        path = args.folder.absolute() / "trials" / learner
-        is_started = args.resume and any(path.glob("experiment_state-*.json"))
-        grid = (restore_tuner(path) if is_started else make_tuner(args, learner)).fit()
-        if grid.errors:
-            raise grid.errors[0]
-        results.extend(grid)
-    table = make_table(results)
-    print_table(table)
-    with replacing(args.folder / "tune_sweep.csv") as file:
-        table.to_csv(file, index=False)
-    print(f"table: {args.folder / 'tune_sweep.csv'}")
-    save_figure(plot(args, table, results), args.folder / "tune_sweep.png")
-    return table
 
 
 # --- Results --------------------------------------------------------------------------------------
@@ -264,62 +244,35 @@ def make_table(results: list[tune.Result]) -> pd.DataFrame:
     return pd.DataFrame(rows).sort_values(["learner", "stopped", "expert"], ascending=[True, True, False])
 
 
-def print_table(table: pd.DataFrame) -> None:
-    """Prints the five best trials of each learner."""
-    title = "The five best trials of each learner: expert mastery in %, mean and worst over the seeds"
-    shown = Table(title=title, box=box.SIMPLE_HEAD, pad_edge=False)
-    shown.add_column("learner")
-    for column in ("learning rate", "γ", "ε", "episodes", "mean", "worst", "champions"):
-        shown.add_column(column, justify="right")
-    for learner, rows in table.groupby("learner"):
-        for row in rows.head(5).itertuples():
-            hyperparameters = [f"{getattr(row, name):.3f}" for name in SEARCH_SPACE]
-            mastery = percent(row.expert), percent(row.worst), str(row.champions)
-            shown.add_row(learner, *hyperparameters, f"{row.episodes:,}", *mastery)
-        shown.add_section()
-    Console().print(shown)
-    print(f"{len(table)} trials, {table['stopped'].sum()} stopped early")
-
-
-def plot(args: Args, table: pd.DataFrame, results: list[tune.Result]) -> plt.Figure:
-    """Mastery against each hyperparameter and against episodes, a row for each learner."""
+def draw(args: Args, rules: NimRules, table: pd.DataFrame, results: list[tune.Result]) -> plt.Figure:
+    """Mastery against each hyperparameter and against games, a row for each learner; stopped trials are gray."""
     learners = sorted(table["learner"].unique())
-    styles = {False: {"color": "#0072b2"}, True: {"facecolors": "none", "edgecolors": "#d55e00"}}
-    figure, axes = plt.subplots(
-        len(learners), 4, figsize=(16, 4 * len(learners) + 0.5), sharey=True, squeeze=False, layout="constrained"
-    )
+    size = 16, 4 * len(learners) + 0.5
+    figure, axes = plt.subplots(len(learners), 4, figsize=size, sharey=True, squeeze=False, layout="constrained")
     for row, learner in zip(axes, learners, strict=True):
         for axis, (name, label) in zip(row, LABELS.items(), strict=False):
             for stopped, trials in table[table["learner"] == learner].groupby("stopped"):
                 sizes = 12 + 60 * trials["episodes"] / args.episodes
-                axis.scatter(trials[name], trials["expert"], sizes, zorder=2 + (not stopped), **styles[stopped])
+                axis.scatter(trials[name], trials["expert"], sizes, color=color_of(stopped), zorder=3 - stopped)
             axis.set(xlabel=label, xscale="linear" if name == "gamma" else "log")
         for result in results:
             if result.config["learner"] == learner:
                 stopped = result.metrics["episodes"] < args.episodes
                 curve = result.metrics_dataframe
-                color = "#d55e00" if stopped else "#0072b2"
-                row[3].plot(curve["episodes"], curve["expert"], color, marker=".", markersize=3, alpha=0.6)
-        row[3].set_xlabel("training episodes of each agent")
+                row[3].plot(curve["episodes"], curve["expert"], color=color_of(stopped), zorder=3 - stopped)
+        row[3].set_xlabel("training games of each agent")
         row[3].xaxis.set_major_formatter("{x:,.0f}")
         row[0].set(ylabel=f"{learner}\nexpert mastery, mean over seeds", ylim=(-0.02, 1.04))
-        for axis in row:
-            axis.grid(alpha=0.3)
-    handles = [
-        Line2D([], [], color="#0072b2", marker="o", label="all episodes"),
-        Line2D(
-            [],
-            [],
-            color="#d55e00",
-            marker="o",
-            markerfacecolor="none",
-            label="stopped early (the smaller, the earlier)",
-        ),
-    ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=2)
-    rules = NimRules(args.heaps, args.max_take, args.misere)
-    figure.suptitle(f"{rules}: {len(table)} trials, {args.seeds} seeds each")
+    figure.suptitle(
+        f"{rules}: {len(table)} trials, {args.n_seeds} seeds each\n"
+        f"blue: all {args.episodes:,} games; gray: stopped early (the smaller, the earlier)"
+    )
     return figure
+
+
+def color_of(stopped: bool) -> str:
+    """The color of a trial."""
+    return "#b9b2a5" if stopped else COLORS["player_1"]
 
 
 if __name__ == "__main__":

@@ -1,11 +1,12 @@
-"""System 5: win counting on one heap of 21, against the expert, random, take-N, or an opponent of your own.
+"""System 5: win counting on one heap of 21, against the expert, random, take-N, or your own opponent.
 
 Two players take 1 to 3 of 21 objects; the player who takes the last object wins. The learner moves first in the
 first game, after that the loser of the last game does. For each heap size the learner counts how often each move
 was part of a won game, and draws its moves in proportion to the counts. Your own opponent is a function
-(observation, action_mask) -> action in a Python file: --opponent my_file.py:my_function.
+(observation, action_mask) -> action in a Python file: --opponent my_file.py:my_function. Source: system 5 of
+docs/experiments/five_systems.md.
 
-Needs: pip install -e ".[examples]". Source: system 5 of docs/experiments/five_systems.md.
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
@@ -13,11 +14,23 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from common import FIGURE_SUFFIXES, check_at_least, check_output, checking_args, load_player, run, save_figure
+from common import (
+    COLORS,
+    FIGURE_SUFFIXES,
+    NonNegativeInt,
+    PositiveInt,
+    Seed,
+    check_output,
+    checking_args,
+    load_player,
+    run,
+    save_figure,
+)
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
+import seaborn as sns
 
 import agents
 from nim_env import NimRules, theory
@@ -30,17 +43,17 @@ class Args:
     opponent: str = "expert"
     """expert, random, take-N, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
     MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
-    games: int = 100_000
-    """Number of training games."""
-    log_interval: int = 10_000
-    """Number of games after which the proportion won is printed."""
-    heap: int = 21
-    """Size of the heap."""
-    max_take: int = 3
+    episodes: NonNegativeInt = 100_000
+    """The number of training games."""
+    log_interval: PositiveInt = 10_000
+    """The number of games after which the proportion won is printed."""
+    heap: PositiveInt = 21
+    """Starting heap size."""
+    max_take: PositiveInt = 3
     """The maximum number of objects that one move may take."""
     cutoff: int | None = 1000
-    """Sum of counts beyond which they are normalized; None for never."""
-    seed: int = 0
+    """The sum of counts beyond which they are normalized; None for never."""
+    seed: Seed = 0
     """Random seed."""
     picture: Path = Path("results/win_counting.png")
     """Where to save the chart of the learned strategy."""
@@ -48,9 +61,6 @@ class Args:
 
 def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     """Returns the agent, and the proportion won in each interval by the number of games played until then."""
-    check_at_least(0, games=args.games, seed=args.seed)
-    check_at_least(1, log_interval=args.log_interval)
-    check_at_least(2, heap=args.heap)  # from 1 the opponent has no first move that does not end the game
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
         rules = NimRules((args.heap,), args.max_take, misere=False)
@@ -70,8 +80,8 @@ def train(agent: agents.WinCountAgent, env: gym.Env, args: Args) -> dict[int, fl
     """Trains and prints the proportion won in each interval."""
     proportions: dict[int, float] = {}
     won = played = 0
-    while played < args.games:
-        n = min(args.log_interval, args.games - played)
+    while played < args.episodes:
+        n = min(args.log_interval, args.episodes - played)
         history = agents.train(agent, env, n, seed=args.seed if played == 0 else None)
         played += n
         won += int((history.returns > 0).sum())
@@ -87,12 +97,14 @@ def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure
     sizes = np.arange(1, heap + 1)
     probabilities = agent.action_probabilities(sizes[:, None], rules.action_mask(sizes[:, None]))
     figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
+    shades = sns.blend_palette(["white", COLORS["block"], COLORS["muted"]], rules.n_actions + 2)[1:-1]
     bottom = np.zeros(heap)
-    for (_, count), heights in zip(rules.moves, probabilities.T, strict=True):
-        axes.bar(sizes, heights, bottom=bottom, label=f"take {count}", width=0.85)
+    for (_, count), heights, shade in zip(rules.moves, probabilities.T, shades, strict=True):
+        bars = axes.bar(sizes, heights, bottom=bottom, color=shade, width=0.85)
+        axes.bar_label(bars, [str(count) if height > 0.1 else "" for height in heights], label_type="center")
         bottom += heights
     axes.set(
-        title=f"Strategy learned by win counting in {args.games:,} games against {args.opponent}",
+        title=f"Win counting after {args.episodes:,} episodes against {args.opponent}: objects taken",
         xlabel="heap size (* no move wins against perfect play)",
         ylabel="probability",
         xlim=(0.4, heap + 0.6),
@@ -103,7 +115,7 @@ def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure
         axes.set_xticks(
             sizes, [f"{size}{'' if wins else '*'}" for size, wins in zip(sizes, is_winning, strict=True)]
         )
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=min(8, rules.n_actions))
+    axes.grid(visible=False)
     return figure
 
 

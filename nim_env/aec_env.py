@@ -57,7 +57,7 @@ from nim_env._arguments import (
 )
 from nim_env._positions import Position, positions_of, random_heaps
 from nim_env.encodings import ObservationLike, as_encoding
-from nim_env.rendering import FRAMES_PER_SECOND, Display, Move, View
+from nim_env.rendering import FRAMES_PER_SECOND, PLAYER_NAMES, Display, Move, View
 from nim_env.rules import NimRules
 
 _PLAYERS = ("player_0", "player_1")
@@ -384,4 +384,4 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         heaps, before = self._position.heaps, self._last_position.heaps
         player = _PLAYERS.index(self._winner) if self._is_over else self._to_play
         moves = [Move(1 - self._to_play, before, heaps)] if before != heaps else []
-        return View(heaps, self.rules.heaps, _PLAYERS, player, self._is_over, moves)
+        return View(heaps, self.rules, PLAYER_NAMES, player, self._is_over, moves)

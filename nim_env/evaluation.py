@@ -364,6 +364,62 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
     )
 
 
+# --- Learning curves ------------------------------------------------------------------------------
+
+
+class LearningCurve:
+    """Evaluates an agent during training, at growing intervals: a callback of ``agents.train``.
+
+    For example::
+
+        curve = LearningCurve(rules, episodes=10_000)
+        agents.train(agent, env, episodes=10_000, callback=curve)
+        table = pandas.DataFrame(curve.rows)
+
+    The evaluations are due at numbers of episodes that grow geometrically from ``first`` to ``episodes``. A vector
+    environment ends several episodes in one step; a row holds how many there were.
+
+    Args:
+        rules: The game.
+        episodes: The number of training episodes.
+        n_evals: The maximum number of evaluations. Those that are due in the same episode are one.
+        first: The number of episodes before the first evaluation.
+
+    Attributes:
+        rows: A dictionary for each evaluation: ``episodes``, the number of episodes so far; ``mean_return``, the
+            mean total reward of the later half of them, exploration included; and the figures of :class:`Report`
+            except the value accuracy.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: A number is below 1, or the game has too many positions.
+    """
+
+    def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
+        iter_positions(rules)
+        for name, number in (("episodes", episodes), ("n_evals", n_evals), ("first", first)):
+            if as_integer(name, number) < 1:
+                raise ValueError(f"{name} must be 1 or more; got {number}")
+        self.rules = rules
+        self.rows: list[dict[str, Any]] = []
+        due = np.geomspace(episodes, min(first, episodes), n_evals)  # a root of an integer is never a half
+        self._due = sorted(set(due.round().astype(int).tolist()))
+
+    def __call__(self, agent: Any, history: Any) -> None:
+        """Evaluates the agent if an evaluation is due.
+
+        Args:
+            agent: The agent: a policy that sees the heap sizes.
+            history: The history of the training so far. Its ``returns`` are the total rewards of the episodes.
+        """
+        n = len(history.returns)
+        if not self._due or n < self._due[0]:
+            return
+        self._due = [episodes for episodes in self._due if episodes > n]
+        figures = {name: value for name, value in vars(report(self.rules, agent)).items() if value is not None}
+        self.rows.append({"episodes": n, "mean_return": float(np.mean(history.returns[n // 2 :])), **figures})
+
+
 # --- Matches --------------------------------------------------------------------------------------
 
 

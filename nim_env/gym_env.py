@@ -309,9 +309,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         assert self._position is not None
         last_positions = [position.heaps for position in self._last_positions]
         to_play = self._to_play if self._opponent is None else None
-        return view_of(
-            self._position.heaps, self.rules.heaps, last_positions, to_play, self._is_over, self._agent_won
-        )
+        return view_of(self._position.heaps, self.rules, last_positions, to_play, self._is_over, self._agent_won)
 
     def _opponent_starts(self, first_player: FirstPlayer | None, agent_won: bool) -> bool:
         if first_player == "random":

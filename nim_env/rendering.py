@@ -1,16 +1,23 @@
-"""Rendering: a game as text, as pixels and in a window."""
+"""Rendering: a game as text, as pixels, in a window and as an animation."""
 
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import gymnasium
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
+from pettingzoo import AECEnv
+
+from nim_env.encodings import as_encoding
+from nim_env.policies import PolicyLike, as_policy, query_policy, sample
+from nim_env.rules import NimRules
 
 if TYPE_CHECKING:
     import pygame
@@ -19,14 +26,32 @@ Color = tuple[int, int, int]
 
 FRAMES_PER_SECOND = 2
 _FRAME = 600, 400  # width and height, in pixels
-_TOP, _BOTTOM, _SIDE = 96, 30, 20  # margins for the text, the heap numbers and the sides
-_MAX_COUNTERS = 50  # objects of a heap that are drawn one by one
-_MAX_HEIGHT, _MAX_WIDTH = 30, 80  # of a counter with the space above it
-_MIN_OUTLINED_HEIGHT = 8  # of a counter of the last moves that is outlined in its player's color
-_BACKGROUND, _TEXT, _FAINT_TEXT = (250, 248, 243), (60, 56, 54), (105, 100, 95)
-_OBJECT, _TAKEN = (176, 98, 52), (160, 152, 142)
-_PLAYERS = (0, 114, 178), (170, 60, 120)  # blue and purple, which color-blind people can tell apart
-_LAST_MOVES = (168, 206, 236), (232, 184, 212)  # the objects that each player has just taken
+_TOP, _BOTTOM, _SIDE = 80, 46, 20  # margins for the texts and the names of the heaps, and at the sides
+_MAX_BLOCKS = 50  # of a heap whose blocks are drawn one by one
+_MAX_HEIGHT, _MAX_WIDTH = 30, 80  # of a block with the space above it
+_MIN_OUTLINED_HEIGHT = 6  # of a block with an outline
+_MIN_MARKED_HEIGHT = 14  # of a block with the mark of the player who has just taken it
+_MAX_RADIUS = 6  # of a corner
+_OVERSAMPLING = 4  # shapes and text are drawn larger and then scaled down, so that their edges are smooth
+_BACKGROUND, _TEXT, _FAINT_TEXT = (250, 248, 243), (31, 28, 26), (93, 87, 79)
+_PLAYERS = (22, 89, 199), (173, 31, 107)  # blue and magenta, which color-blind people can tell apart
+
+
+class _Style(NamedTuple):
+    """How a block is drawn: its colors, and the player whose mark it has."""
+
+    fill: Color
+    outline: Color
+    player: int | None = None
+
+
+_BLOCK = _Style((242, 183, 68), (163, 102, 12))
+_JUST_TAKEN = _Style((213, 222, 236), _PLAYERS[0], 0), _Style((238, 213, 221), _PLAYERS[1], 1)
+_TAKEN = _Style((243, 240, 232), (205, 198, 184))
+
+
+PLAYER_NAMES = ("Player 1", "Player 2")
+"""Those of the two sides of self-play and of PettingZoo, in the order in which they move."""
 
 
 class Move(NamedTuple):
@@ -48,7 +73,7 @@ class View(NamedTuple):
 
     Attributes:
         heaps: The heap sizes.
-        sizes: The starting heap sizes.
+        rules: The game.
         names: The names of the players.
         player: The player to move, 0 or 1; in a finished game the winner.
         is_over: Whether the game is over.
@@ -56,7 +81,7 @@ class View(NamedTuple):
     """
 
     heaps: Sequence[int]
-    sizes: Sequence[int]
+    rules: NimRules
     names: tuple[str, str]
     player: int
     is_over: bool
@@ -64,10 +89,10 @@ class View(NamedTuple):
 
     @property
     def status(self) -> str:
-        """The player to move, or the winner; with the reason where objects are left."""
+        """The player to move, or the winner; with the reason where blocks are left."""
         if not self.is_over:
             return f"{self.names[self.player]} to move"
-        reason = f", {self.names[1 - self.player]}'s move was illegal" if any(self.heaps) else ""
+        reason = f": {self.names[1 - self.player]}'s move was illegal" if any(self.heaps) else ""
         return f"{self.names[self.player]} won{reason}"
 
     @property
@@ -75,16 +100,38 @@ class View(NamedTuple):
         """The last moves in words."""
         return ", ".join(f"{self.names[move.player]} took {_taken(move)}" for move in self.moves)
 
+    @property
+    def goal(self) -> str:
+        """Who wins, and how many blocks one move may take if there is a limit."""
+        limit = "" if self.rules.max_take is None else f"At most {self.rules.max_take:,} in one move. "
+        return f"{limit}The player who takes the last block {'loses' if self.rules.misere else 'wins'}."
+
+
+def heap_name(heap: int) -> str:
+    """The letters of a heap, as of the columns of a spreadsheet.
+
+    Args:
+        heap: Its number, from 0.
+
+    Returns:
+        A to Z, then AA, AB and so on.
+    """
+    name = ""
+    while heap >= 0:
+        heap, letter = heap // 26 - 1, chr(ord("A") + heap % 26)
+        name = letter + name
+    return name
+
 
 def _taken(move: Move) -> str:
     counts = [before - after for before, after in zip(move.before, move.after, strict=True)]
     heap = max(range(len(counts)), key=counts.__getitem__)
-    return f"{counts[heap]:,} from heap {heap}"
+    return f"{counts[heap]:,} from {heap_name(heap)}"
 
 
 def view_of(
     heaps: Sequence[int],
-    sizes: Sequence[int],
+    rules: NimRules,
     last_positions: Sequence[Sequence[int]],
     to_play: int | None,
     is_over: bool,
@@ -94,7 +141,7 @@ def view_of(
 
     Args:
         heaps: The heap sizes.
-        sizes: The starting heap sizes.
+        rules: The game.
         last_positions: The heap sizes before the agent's last move, and after it.
         to_play: The player to move in self-play, 0 or 1; ``None`` against an opponent.
         is_over: Whether the game is over.
@@ -104,11 +151,11 @@ def view_of(
         The view, with the last moves in which a heap changed.
     """
     mover = 0 if to_play is None else 1 - to_play
-    names = ("agent", "opponent") if to_play is None else ("player 0", "player 1")
+    names = ("Agent", "Opponent") if to_play is None else PLAYER_NAMES
     before, between = last_positions
     moves = Move(mover, before, between), Move(1 - mover, between, heaps)
     player = (mover if mover_won else 1 - mover) if is_over else (to_play or 0)
-    return View(heaps, sizes, names, player, is_over, [move for move in moves if move.before != move.after])
+    return View(heaps, rules, names, player, is_over, [move for move in moves if move.before != move.after])
 
 
 class Display:
@@ -169,26 +216,27 @@ class Display:
 
 
 def as_text(view: View) -> str:
-    """A line for each heap, objects as bars and taken objects as dots, and a line for the status."""
-    sizes = view.sizes
-    number_width, size_width = len(str(len(sizes) - 1)), len(str(max(sizes)))
+    """A line for each heap, blocks as bars and taken blocks as dots, and a line for the status."""
+    sizes = view.rules.heaps
+    names = [heap_name(heap) for heap in range(len(sizes))]
+    name_width, size_width = len(names[-1]), len(str(max(sizes)))
     lines = [
-        f"heap {heap:>{number_width}}: {left:>{size_width}}  {bars(left, size)}".rstrip()
-        for heap, (left, size) in enumerate(zip(view.heaps, sizes, strict=True))
+        f"heap {name:>{name_width}}: {left:>{size_width}}  {bars(left, size)}".rstrip()
+        for name, left, size in zip(names, view.heaps, sizes, strict=True)
     ]
     return "\n".join([*lines, view.status])
 
 
 def bars(left: int, size: int) -> str:
-    """A heap's objects as bars and its taken objects as dots; empty for heaps of more than 50."""
-    return " ".join("|" * left + "·" * (size - left)) if size <= _MAX_COUNTERS else ""
+    """A heap's blocks as bars and its taken blocks as dots; empty for heaps of more than 50."""
+    return " ".join("|" * left + "·" * (size - left)) if size <= _MAX_BLOCKS else ""
 
 
 def as_pixels(view: View, render_mode: str = "rgb_array") -> NDArray[np.uint8]:
-    """The heaps as stacked counters, below the status and the last moves.
+    """The heaps as stacked blocks, below the status and the last moves, above the goal of the game.
 
-    Objects taken by the last moves are drawn in a light shade of the player's color, objects taken before as
-    outlines.
+    Blocks taken by the last moves are drawn in a light shade of the player's color, with the player's mark; blocks
+    taken before are faint.
 
     Args:
         view: The game.
@@ -206,56 +254,45 @@ def as_pixels(view: View, render_mode: str = "rgb_array") -> NDArray[np.uint8]:
     surface = pygame.Surface(_FRAME)
     surface.fill(_BACKGROUND)
     _draw_status(surface, view)
-    column = (_FRAME[0] - 2 * _SIDE) / len(view.sizes)
-    middles = [_SIDE + (heap + 0.5) * column for heap in range(len(view.sizes))]
+    sizes = view.rules.heaps
+    column = (_FRAME[0] - 2 * _SIDE) / len(sizes)
     width = round(max(1.0, min(0.7 * column, _MAX_WIDTH)))
-    is_bar = max(view.sizes) > _MAX_COUNTERS  # counters of 4 pixels would be too small: one bar for each heap
-    draw = _draw_bar if is_bar else _draw_counters
-    for heap, middle in enumerate(middles):
+    for heap in range(len(sizes)):
+        middle = _SIDE + (heap + 0.5) * column
         left = round(middle - width / 2)
-        for start, end, color, line in _parts(view, heap):
-            draw(surface, left, width, start, end, max(view.sizes), color, line)
-        _write(surface, f"{view.heaps[heap]:,}", 24, _TEXT, middle, _TOP - 20, column)
-        _write(surface, str(heap), 20, _FAINT_TEXT, middle, _FRAME[1] - _BOTTOM + 8, column)
+        for start, end, style in _parts(view, heap):
+            for bottom, height in _blocks(start, end, max(sizes)):
+                surface.blit(_block(width, height, style), (left, _FRAME[1] - _BOTTOM - bottom - height))
+        _write(surface, f"{view.heaps[heap]:,}", 22, _TEXT, middle, _TOP - 20, column)
+        _write(surface, heap_name(heap), 20, _FAINT_TEXT, middle, _FRAME[1] - _BOTTOM + 6, column)
+    _write(surface, view.goal, 20, _FAINT_TEXT, _FRAME[0] / 2, _FRAME[1] - 19, _FRAME[0])
     pixels = np.frombuffer(bytearray(pygame.image.tobytes(surface, "RGB")), dtype=np.uint8)
     return pixels.reshape(_FRAME[1], _FRAME[0], 3)
 
 
-def _parts(view: View, heap: int) -> Iterator[tuple[int, int, Color, int]]:
-    """The parts of a heap: first and last object counted from below, color and line width (0 fills)."""
-    yield 0, view.heaps[heap], _OBJECT, 0
+def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
+    """The parts of a heap: first and last block counted from below, and their style."""
+    yield 0, view.heaps[heap], _BLOCK
     for move in view.moves:
-        yield move.after[heap], move.before[heap], _LAST_MOVES[move.player], 0
-    yield view.moves[0].before[heap] if view.moves else view.heaps[heap], view.sizes[heap], _TAKEN, 1
+        yield move.after[heap], move.before[heap], _JUST_TAKEN[move.player]
+    before = view.moves[0].before if view.moves else view.heaps
+    yield before[heap], view.rules.heaps[heap], _TAKEN
 
 
-def _draw_status(surface: pygame.Surface, view: View) -> None:
-    """Draws the status, after a dot in the player's color, and the last moves."""
-    import pygame
+def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """The height above the ground and the height of each block from ``start`` to ``end``, in pixels.
 
-    words = _words(view.status, 32, _TEXT)
-    left = (_FRAME[0] - words.get_width()) // 2
-    surface.blit(words, (left, 14))
-    pygame.draw.circle(surface, _PLAYERS[view.player], (left - 18, 24), 9)
-    _write(surface, view.last_moves, 22, _FAINT_TEXT, _FRAME[0] / 2, 46, _FRAME[0])
-
-
-def _draw_counters(
-    surface: pygame.Surface, left: int, width: int, start: int, end: int, most: int, color: Color, line: int
-) -> None:
-    """Draws the objects from ``start`` to ``end`` of a heap one by one, in groups of five."""
-    import pygame
-
-    height = _FRAME[1] - _TOP - _BOTTOM
-    row = next(row for row in range(_MAX_HEIGHT, 0, -1) if row * most + _gap(row) * ((most - 1) // 5) <= height)
-    tall = row - max(1, row // 5)
+    They are in groups of five. In a game with a heap of more than 50 blocks, all of them are one block.
+    """
+    room = _FRAME[1] - _TOP - _BOTTOM
+    if most > _MAX_BLOCKS:
+        bottom, top = (round(room * number / most) for number in (start, end))
+        if top > bottom:
+            yield bottom, top - bottom
+        return
+    row = next(row for row in range(_MAX_HEIGHT, 0, -1) if row * most + _gap(row) * ((most - 1) // 5) <= room)
     for number in range(start, end):
-        bottom = _FRAME[1] - _BOTTOM - row * number - _gap(row) * (number // 5)
-        counter = pygame.Rect(left, bottom - tall, width, tall)
-        pygame.draw.rect(surface, color, counter, line, border_radius=tall // 3)
-        if color in _LAST_MOVES and tall >= _MIN_OUTLINED_HEIGHT:
-            outline = _PLAYERS[_LAST_MOVES.index(color)]
-            pygame.draw.rect(surface, outline, counter, 2, border_radius=tall // 3)
+        yield row * number + _gap(row) * (number // 5), row - max(1, row // 8)
 
 
 def _gap(row: int) -> int:
@@ -263,17 +300,64 @@ def _gap(row: int) -> int:
     return max(2, row // 4)
 
 
-def _draw_bar(
-    surface: pygame.Surface, left: int, width: int, start: int, end: int, most: int, color: Color, line: int
-) -> None:
-    """Draws the objects from ``start`` to ``end`` of a heap as one bar."""
+def _draw_status(surface: pygame.Surface, view: View) -> None:
+    """Draws the status, after the player's mark, and the last moves."""
+    words = _words(view.status, 32, _TEXT)
+    left = (_FRAME[0] - words.get_width() + 28) // 2
+    surface.blit(words, (left, 10))
+    surface.blit(_mark(18, view.player), (left - 28, 10 + (words.get_height() - 18) // 2))
+    _write(surface, view.last_moves, 22, _FAINT_TEXT, _FRAME[0] / 2, 37, _FRAME[0])
+
+
+@lru_cache(maxsize=1024)
+def _block(width: int, height: int, style: _Style) -> pygame.Surface:
     import pygame
 
-    top, bottom = (
-        _FRAME[1] - _BOTTOM - round((_FRAME[1] - _TOP - _BOTTOM) * number / most) for number in (end, start)
-    )
-    if top < bottom:
-        pygame.draw.rect(surface, color, pygame.Rect(left, top, width, bottom - top), line)
+    scale, has_outline = _OVERSAMPLING, height >= _MIN_OUTLINED_HEIGHT
+    surface = _transparent(width, height, style.outline if has_outline else style.fill)
+    radius = round(scale * min(0.22 * height, _MAX_RADIUS, width / 2))
+    area = surface.get_rect()
+    if has_outline:
+        pygame.draw.rect(surface, style.outline, area, border_radius=radius)
+        line = round(1.5 * scale)
+        area, radius = area.inflate(-2 * line, -2 * line), radius - line
+    pygame.draw.rect(surface, style.fill, area, border_radius=max(0, radius))
+    block = _scaled_down(surface)
+    if style.player is not None and height >= _MIN_MARKED_HEIGHT and width >= height:
+        size = height // 2
+        block.blit(_mark(size, style.player), ((width - size) // 2, (height - size) // 2))
+    return block
+
+
+@lru_cache(maxsize=64)
+def _mark(size: int, player: int) -> pygame.Surface:
+    """A disk for the first player, a diamond for the second, so that color alone need not tell them apart."""
+    import pygame
+
+    surface = _transparent(size, size, _PLAYERS[player])
+    middle = size * _OVERSAMPLING / 2
+    corners = [(middle, 0), (2 * middle, middle), (middle, 2 * middle), (0, middle)]
+    if player == 0:
+        pygame.draw.circle(surface, _PLAYERS[player], (middle, middle), middle)
+    else:
+        pygame.draw.polygon(surface, _PLAYERS[player], corners)
+    return _scaled_down(surface)
+
+
+def _transparent(width: int, height: int, color: Color) -> pygame.Surface:
+    """A surface to draw on before :func:`_scaled_down`; edges blend with the color, not with black."""
+    import pygame
+
+    surface = pygame.Surface((width * _OVERSAMPLING, height * _OVERSAMPLING), pygame.SRCALPHA)
+    surface.fill((*color, 0))
+    return surface
+
+
+def _scaled_down(surface: pygame.Surface) -> pygame.Surface:
+    import pygame
+
+    size = [math.ceil(length / _OVERSAMPLING) for length in surface.get_size()]
+    return pygame.transform.smoothscale(surface, size)
 
 
 def _write(
@@ -290,7 +374,7 @@ def _words(text: str, size: int, color: Color) -> pygame.Surface:
     import pygame
 
     pygame.font.init()  # each time, since pygame.quit() undoes it
-    return pygame.font.Font(None, size).render(text, True, color)
+    return _scaled_down(pygame.font.Font(None, size * _OVERSAMPLING).render(text, True, color))
 
 
 def check_pygame(render_mode: str) -> None:
@@ -360,3 +444,90 @@ def _clock() -> pygame.time.Clock:
     import pygame
 
     return pygame.time.Clock()
+
+
+def animate(
+    env: gymnasium.Env[Any, Any] | AECEnv[Any, Any, Any], policy: PolicyLike, seed: int | None = None
+) -> list[NDArray[np.uint8]]:
+    """Plays one game and returns what the environment draws: a film for :func:`save_gif`.
+
+    Args:
+        env: A Gymnasium or PettingZoo environment of Nim that observes heap sizes, made with
+            ``render_mode="rgb_array"``.
+        policy: Chooses every move that the environment asks for: the agent's, in self-play and PettingZoo those of
+            both players.
+        seed: Seeds the environment and the moves of a stochastic policy.
+
+    Returns:
+        The picture after the reset and after each step, uint8 of shape ``(400, 600, 3)``.
+
+    Raises:
+        TypeError: ``env`` is not such an environment.
+        ValueError: ``env`` has another render mode or encoding, or the policy is unknown or was made for another
+            game.
+        gymnasium.error.DependencyNotInstalled: pygame is missing.
+    """
+    rules = getattr(getattr(env, "unwrapped", None), "rules", None)
+    if not isinstance(env, (gymnasium.Env, AECEnv)) or not isinstance(rules, NimRules):
+        raise TypeError(
+            f'env must be a Gymnasium or PettingZoo environment, such as gym.make("Nim-v0"); got {env!r}'
+        )
+    if env.render_mode != "rgb_array":
+        raise ValueError(f'env must be made with render_mode="rgb_array"; got render_mode={env.render_mode!r}')
+    encoding: Any = env.unwrapped.encoding  # type: ignore[union-attr]
+    if encoding != as_encoding("heaps", rules):
+        raise ValueError(f'env must be made with observation="heaps"; it observes {encoding.space}')
+    player = as_policy(policy, rules)
+    # not the stream of the environment, which draws from default_rng(seed)
+    generator = np.random.default_rng(None if seed is None else [seed, 1])
+
+    def choose(heaps: NDArray[np.int64], action_mask: NDArray[np.int8]) -> int:
+        return int(sample(query_policy(player, heaps, action_mask), generator))
+
+    is_over = False
+    if isinstance(env, AECEnv):
+        env.reset(seed=seed)
+        frames = [env.render()]
+        while not is_over:
+            observation, *_ = env.last()
+            env.step(choose(observation["observation"], observation["action_mask"]))
+            frames.append(env.render())
+            is_over = any(env.terminations.values())
+    else:
+        observation, info = env.reset(seed=seed)
+        frames = [env.render()]
+        while not is_over:
+            observation, _, terminated, truncated, info = env.step(choose(observation, info["action_mask"]))
+            frames.append(env.render())
+            is_over = terminated or truncated
+    return frames
+
+
+def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], seconds: float = 1.0) -> None:
+    """Saves frames as an animation that repeats.
+
+    All frames share the colors of their palette, which are as many as a GIF can hold, without dithering.
+
+    Args:
+        frames: RGB values, uint8 of shape ``(height, width, 3)``, one frame at least.
+        path: The file.
+        seconds: The duration of a frame. The last one lasts three times as long.
+
+    Raises:
+        ValueError: There are no frames.
+        gymnasium.error.DependencyNotInstalled: Pillow is missing.
+        OSError: The file cannot be written.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise DependencyNotInstalled('save_gif needs Pillow; run pip install "nim-env[render]"') from error
+    if len(frames) == 0:
+        raise ValueError("frames must hold one frame or more; got none")
+    height = len(frames[0])
+    film = Image.fromarray(np.concatenate(frames)).quantize(
+        256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+    )
+    first, *rest = [film.crop((0, top, film.width, top + height)) for top in range(0, film.height, height)]
+    durations = [round(1000 * seconds)] * len(rest) + [round(3000 * seconds)]
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, loop=0)

@@ -300,7 +300,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         draw = as_text if self.render_mode == "ansi" else as_pixels
         status = self._dynamics.status(states)
         return tuple(
-            draw(view_of(heaps, self.rules.heaps, last_positions, to_play, is_over, mover_won))
+            draw(view_of(heaps, self.rules, last_positions, to_play, is_over, mover_won))
             for heaps, last_positions, to_play, is_over, mover_won in zip(
                 self._dynamics.heaps(states).tolist(),
                 self._last_positions.swapaxes(0, 1).tolist(),

@@ -28,7 +28,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +57,11 @@ from tqdm import tqdm
 from nim_env import NimRules, evaluation
 
 import master_large_nim
-import scaling_deep
+import sb3_self_play
 from learn_the_rule import train
 from learn_the_rule.network import DigitNetwork, NetworkPolicy
 
+MASKABLE_PPO_TIMESTEPS = 1_000_000
 BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 DIGIT_NETWORK = "digit network (train.py)"
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
@@ -132,20 +133,11 @@ def minimax_q(rules: NimRules, seed: int) -> dict[str, Any]:
 
 
 def maskable_ppo(rules: NimRules, seed: int) -> dict[str, Any]:
-    """A million timesteps of self-play with one-hot observations, by scaling_deep.py."""
-    options = scaling_deep.Args()
-    table = scaling_deep.train(
-        rules,
-        "one_hot",
-        scaling_deep.SELF_PLAY,
-        options.total_timesteps,
-        options.num_envs,
-        options.n_steps,
-        options.batch_size,
-        options.net_arch,
-        eval_interval=None,
-        seed=seed,
-    )
+    """A million timesteps of self-play, by sb3_self_play.py."""
+    torch.set_num_threads(1)
+    n = MASKABLE_PPO_TIMESTEPS
+    args = sb3_self_play.Args(**asdict(rules), total_timesteps=n, eval_interval=2 * n, seed=seed)
+    table = sb3_self_play.train(args, sb3_self_play.make_model(args, sb3_self_play.make_env(args)))
     names = evaluation.report(NimRules((1,)), "random").to_dict()
     return {name: table[name].iloc[-1] for name in names}
 
@@ -163,7 +155,7 @@ def digit_network(rules: NimRules, seed: int) -> dict[str, Any]:
 PLAYERS: dict[str, Callable[[NimRules, int], dict[str, Any]]] = {
     "random play": random_play,
     "minimax-Q, table (master_large_nim.py)": minimax_q,
-    "MaskablePPO (scaling_deep.py)": maskable_ppo,
+    "MaskablePPO (sb3_self_play.py)": maskable_ppo,
     DIGIT_NETWORK: digit_network,
 }
 
@@ -199,6 +191,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
         for label, own in zip(labels, is_own, strict=True):
             label.set(color=COLORS["player_1"] if own else COLORS["muted"], weight="bold" if own else "normal")
         axis.set(title=board, xlim=(0, 1.3), xticks=[])
+        axis.grid(visible=False)
         axis.tick_params(left=False)
         axis.spines[:].set_visible(False)
     axes[0].invert_yaxis()

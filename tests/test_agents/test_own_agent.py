@@ -314,3 +314,13 @@ def test_an_error_of_the_constructor_is_named(tmp_path):
     Strict.allowed = False
     with pytest.raises(ValueError, match="agent: cannot restore its Strict: RuntimeError: no license"):
         agents.load(tmp_path / "agent")
+
+
+def test_every_algorithm_has_a_name():
+    exported = [getattr(agents, name) for name in agents.__all__]
+    kinds = [each for each in exported if isinstance(each, type) and issubclass(each, Agent)]
+    concrete = {each.__name__ for each in kinds if not each.__abstractmethods__}
+    assert sorted(each.__name__ for each in agents.ALGORITHMS.values()) == sorted(concrete)
+    env = gym.make("nim_env:Nim-v0")
+    for name in ("q-learning", "minimax-q", "win-counting"):
+        assert "Agent(" in repr(agents.ALGORITHMS[name](env.observation_space, env.action_space, seed=0))

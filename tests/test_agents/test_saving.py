@@ -106,7 +106,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path):
         (lambda about: about.update(kind="AlphaNim"), {}, "a 'AlphaNim' in format 2; known are .*QLearningAgent"),
         (lambda about: about.update(kind=["x"]), {}, "known are"),
         (lambda about: about.update(format=99), {}, "in format 99"),
-        (lambda about: about["action_space"].update(n=10**30), {}, "exceeds 64 bits"),
+        (lambda about: about["action_space"].update(n=10**30), {}, "too large"),
         (lambda about: about.pop("generator"), {}, "is damaged"),
         (lambda about: about["hyperparameters"].update(gamma=7), {}, "gamma must lie between 0 and 1"),
         (lambda about: about["hyperparameters"].update(color=7), {}, "color"),
@@ -155,6 +155,7 @@ CRAFTED = {
     "a negative shape": ({}, {"values.npy": member((-12, -3), "<f8", bytes(12 * 3 * 8))}),
     "objects": ({}, {"values.npy": member((12, 3), "|O", bytes(12 * 3 * 8))}),
     "a long description": ({"text": "x" * 2**24}, {}),
+    "a description of few long texts": ({}, {"about.npy": member((4,), "<U4000000", bytes(4 * 16_000_000))}),
     "long bounds": (
         {"observation_space": {**BOX_ABOUT, "low": ["-" + "1" * 10**6] + ["0.0"] * 10**3}},
         {},

@@ -4,6 +4,7 @@ import contextlib
 import sys
 
 import pytest
+import tyro
 
 
 @pytest.fixture(autouse=True)
@@ -53,3 +54,18 @@ def refused(capsys):
             assert word in error
 
     return refused
+
+
+@pytest.fixture
+def refused_option(capsys):
+    """Checks that the command line refuses the value of an option with status 2 and a message that names both."""
+
+    def refused_option(args_type, option, value):
+        with pytest.raises(SystemExit) as stop:
+            tyro.cli(args_type, args=[option, value])
+        error = capsys.readouterr().err
+        assert stop.value.code == 2
+        assert option in error
+        assert value in error
+
+    return refused_option

@@ -1,7 +1,8 @@
-"""The command line, players by name, and the game in the terminal."""
+"""The command line and players by name."""
 
 import errno
 import io
+import itertools
 import os
 import sys
 import tracemalloc
@@ -10,8 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import common
-from common import Leave, ask_choice, ask_move, ask_number, load_player
+from common import load_player
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
@@ -20,7 +22,6 @@ from rich.table import Table
 
 import agents
 from nim_env import EncodedPolicy, ExpertPolicy, NimRules, RandomPolicy, TakePolicy, policies
-from nim_env.aec_env import env as make_env
 from nim_env.gym_env import NimEnv
 
 RULES = NimRules((2, 3))
@@ -33,8 +34,8 @@ RULES = NimRules((2, 3))
 class Args:
     """The options of a script."""
 
-    games: int = 3
-    """Number of games."""
+    episodes: int = 3
+    """Training episodes."""
 
 
 def test_run_parses_the_command_line(monkeypatch, capsys):
@@ -43,7 +44,7 @@ def test_run_parses_the_command_line(monkeypatch, capsys):
     def main(args):
         results.append(args)
 
-    monkeypatch.setattr(sys, "argv", ["script.py", "--games", "5"])
+    monkeypatch.setattr(sys, "argv", ["script.py", "--episodes", "5"])
     common.run(main, Args)
     assert results == [Args(5)]
     monkeypatch.setattr(sys, "argv", ["script.py", "--nonsense", "5"])
@@ -51,6 +52,53 @@ def test_run_parses_the_command_line(monkeypatch, capsys):
         common.run(main, Args)
     assert stop.value.code == 2
     assert "--nonsense" in capsys.readouterr().err
+
+
+@dataclass
+class Numbers:
+    """Options with a range."""
+
+    count: common.PositiveInt = 3
+    counts: tuple[common.PositiveInt, ...] = (1, 2)
+    maybe: common.PositiveInt | None = None
+    seed: common.Seed = 0
+    share: common.Fraction = 0.5
+    rate: common.NonNegative = 0.5
+
+
+@pytest.mark.parametrize(
+    ("line", "name", "value"),
+    [
+        ("--count 1 --counts 4 5", "counts", (4, 5)),
+        ("--maybe 7 --seed 2147483647", "seed", 2**31 - 1),
+        ("--share 0 --maybe None", "share", 0.0),
+        ("--count 0", "--count", None),
+        ("--counts 3 0", "--counts", None),
+        ("--maybe -1", "--maybe", None),
+        ("--seed -1", "--seed", None),
+        ("--seed 2147483648", "--seed", None),
+        ("--share 1.5", "--share", None),
+        ("--share nan", "--share", None),
+        ("--rate 1e9", "rate", 1e9),
+        ("--rate -0.1", "--rate", None),
+        ("--count 2.5", "--count", None),
+    ],
+)
+def test_numbers_have_a_range(line, name, value, monkeypatch, capsys):
+    results = []
+
+    def main(args):
+        results.append(args)
+
+    monkeypatch.setattr(sys, "argv", ["script.py", *line.split()])
+    if value is not None:
+        common.run(main, Numbers)
+        assert getattr(results[0], name) == value
+        return
+    with pytest.raises(SystemExit) as stop:
+        common.run(main, Numbers)
+    assert stop.value.code == 2
+    assert name in capsys.readouterr().err
 
 
 def test_ctrl_c_exits_with_one_line(monkeypatch, capsys):
@@ -97,8 +145,8 @@ def test_what_the_output_cannot_encode_is_replaced(encoding, run, monkeypatch):
 def test_what_the_input_cannot_decode_is_replaced(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"\xff\nyes\n"), "ascii"))
     answers = []
-    run(lambda: answers.append(ask_choice("", ["yes"])))
-    assert answers == ["yes"]
+    run(lambda: answers.append(sys.stdin.read()))
+    assert answers == ["\ufffd\nyes\n"]
 
 
 @pytest.mark.posix
@@ -127,7 +175,7 @@ def test_errors_of_the_system_are_one_line(run, refused, monkeypatch):
 
 
 def test_wrong_values_are_one_line(refused, tmp_path):
-    common.check_at_least(0, games=0, seed=None)
+    common.check_at_least(0, episodes=0, seed=None)
     with refused("--max-take", "-1"):
         common.check_at_least(0, max_take=-1)
     with refused("no such heap"), common.checking_args():
@@ -163,6 +211,30 @@ def test_a_picture_is_replaced_whole_or_not_at_all(refused, tmp_path, monkeypatc
     assert (tmp_path / "link.png").is_symlink()
     assert target.read_bytes() != old
     assert len(list(tmp_path.iterdir())) == 2  # nothing is left behind
+
+
+@pytest.mark.parametrize("ends", [(0.2, 0.2, 0.2), (1.0, 0.99, 0.5), (0.0, 0.9), (0.3,)])
+def test_labels_of_lines_do_not_overlap(ends):
+    figure, axis = plt.subplots(figsize=(4, 3))
+    axis.set_ylim(0, 1)
+    for number, end in enumerate(ends):
+        axis.plot([0, 1], [0.5, end], label=f"line {number}")
+    axis.axvline(0.5)  # no label
+    axis.plot([0.9], [0.5], "o", label="point")
+    common.label_lines(axis)
+    figure.draw_without_rendering()
+    point = axis.texts[-1]
+    assert point.get_text() == "point"
+    assert point.get_window_extent().x1 < axis.transData.transform((0.9, 0.5))[0]
+    point.remove()
+    boxes = {text.get_text(): text.get_window_extent() for text in axis.texts}
+    assert len(boxes) == len(ends)
+    heights = sorted((box.y0, box.y1) for box in boxes.values())
+    assert all(above[0] >= below[1] - 3 for below, above in itertools.pairwise(heights))  # in pixels
+    for text, line in zip(sorted(axis.texts, key=lambda text: text.get_text()), axis.lines, strict=False):
+        assert text.get_color() == line.get_color()
+    highest, lowest = (f"line {place}" for place in (np.argmax(ends), np.argmin(ends)))
+    assert boxes[highest].y1 >= boxes[lowest].y1
 
 
 def test_a_full_disk_is_noticed_before_the_training(refused, monkeypatch):
@@ -334,70 +406,3 @@ def test_damaged_files_are_named(agent, tmp_path):
     for name in ("agent.npz", "table.npz", "half.npz"):
         with pytest.raises(ValueError, match=f"{name} is damaged"):
             load_player(name, RULES)
-
-
-# --- A game in the terminal -----------------------------------------------------------------------
-
-
-def test_questions_are_asked_until_they_are_answered(person, capsys):
-    person("many", "-2", "10", "7")
-    assert ask_number("How many? ", 0, 9) == 7
-    assert capsys.readouterr().out.count("How many? ") == 4
-    person("", "x", "co")
-    assert ask_choice("Who? ", ["computer", "human"]) == "computer"
-    assert capsys.readouterr().out.count("Who? ") == 3
-    person("9", "1", "-2", "1", "1", "x", "1", "0", "1", "3", "1", "2")
-    assert RULES.moves[ask_move(RULES, [2, 2])] == (1, 2)
-    assert capsys.readouterr().out.count("Invalid move, try again.") == 5
-    person("3")
-    assert ask_move(NimRules((4,), 3), [3]) == 2  # a single pile need not be chosen
-
-
-@pytest.mark.parametrize("lines", [["q"], ["Q"], ["-1"], []])
-def test_leaving(person, lines):
-    for question in (
-        lambda: ask_number("How many? ", 0, 9),
-        lambda: ask_choice("Who? ", ["human"]),
-        lambda: ask_move(RULES, [2, 3]),
-    ):
-        person(*lines)
-        with pytest.raises(Leave):
-            question()
-
-
-def first_legal(observation, action_mask):  # noqa: ARG001
-    return action_mask.nonzero()[0][0]
-
-
-@pytest.mark.parametrize(
-    ("human", "lines", "positions", "winner"),
-    [
-        (0, ("1", "1", "1", "2"), [[2, 3], [2, 2], [1, 2], [1, 0], [0, 0]], "Human"),
-        (1, ("1", "2", "1", "1"), [[2, 3], [1, 3], [1, 1], [0, 1], [0, 0]], "AI"),
-    ],
-)
-def test_a_game(human, lines, positions, winner, person, capsys):
-    person(*lines)
-    shown = []
-    human_won = common.play_game(
-        make_env(heaps=RULES.heaps), first_legal, human, np.random.default_rng(0), lambda *args: shown.append(args)
-    )
-    assert human_won == (winner == "Human")
-    assert [heaps for heaps, _ in shown] == positions
-    assert [turn for _, turn in shown] == [ply % 2 == human and ply < 4 for ply in range(5)]
-    out = capsys.readouterr().out
-    assert "Pile 0: 2  | |\nPile 1: 3  | | |\n" in out
-    assert out.count("Your turn") == 2
-    assert out.count("AI's turn\nAI chose to take 1 object(s) from pile 0.") == 2
-    assert out.endswith(f"GAME OVER\nWinner is {winner}\n")
-
-
-def test_the_generator_draws_the_moves_of_the_machine(person, capsys):
-    games = []
-    for seed in (0, 0, 1, 2, 3):
-        person("q")
-        with pytest.raises(Leave):
-            common.play_game(make_env(heaps=(9, 9)), "random", 1, np.random.default_rng(seed))
-        games.append(capsys.readouterr().out)
-    assert games[0] == games[1]
-    assert len(set(games)) > 1

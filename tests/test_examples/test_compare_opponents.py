@@ -5,10 +5,11 @@ from common import percent
 
 import compare_opponents
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
 import agents
-from nim_env import NimRules, evaluation
+from nim_env import NimRules, evaluation, theory
 
 
 @pytest.fixture(autouse=True)
@@ -36,13 +37,13 @@ RECORDED = {
 
 def test_the_recorded_table(capsys):
     results = compare_opponents.main(compare_opponents.Args(episodes=1_000, n_evals=2))
-    wins, mastery = results["wins"], results["mastery"]
+    wins, reports = results["wins"], results["reports"]
     assert set(wins.index) == set(wins.columns) == set(RECORDED)
     for player, (*against, expert) in RECORDED.items():
         for baseline, orders in zip(("random", "take-3", "expert"), against, strict=True):
             assert f"{percent(wins.loc[player, baseline])}/{percent(1 - wins.loc[baseline, player])}" == orders
-        assert percent(mastery.loc[player, "expert"]) == expert
-        assert mastery.loc[player, "champion"] == (expert == "100.0")
+        assert percent(reports.loc[player, "expert"]) == expert
+        assert reports.loc[player, "champion"] == (expert == "100.0")
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     for player, figures in RECORDED.items():
         learner, _, opponent = player.partition(", ")
@@ -63,8 +64,7 @@ def test_players_of_ones_own_take_part_on_another_game():
         n_evals=5,
         seed=4,
         enter=("mine.py:last", "my.agent", "take-1"),
-        picture=Path("elsewhere/curves.png"),
-        tournament_picture=Path("elsewhere/map.pdf"),
+        folder=Path("elsewhere"),
     )
     agent, env = compare_opponents.make(args, "q-learning", "self-play")
     agents.train(agent, env, 300, seed=0)
@@ -75,14 +75,13 @@ def test_players_of_ones_own_take_part_on_another_game():
     for first, second in itertools.product(("expert", "take-1", "random"), repeat=2):
         assert wins.loc[first, second] == evaluation.win_probability(rules, first, second, moves_first=True)
     assert wins.loc["my.agent", "random"] == evaluation.win_probability(rules, agent, "random", moves_first=True)
-    assert results["mastery"].loc["my.agent", "expert"] == evaluation.mastery(rules, agent).expert
+    assert results["reports"].loc["my.agent", "expert"] == evaluation.mastery(rules, agent).expert
     last = curves.groupby(["learner", "opponent"]).last()
     assert (last.episodes == 300).all()
     for learner, opponent in last.index:
-        assert last.mastery[learner, opponent] == results["mastery"].loc[f"{learner}, {opponent}", "expert"]
-    assert last.win_rate.between(0, 1).all()
-    assert Path("elsewhere/curves.png").read_bytes().startswith(b"\x89PNG")
-    assert Path("elsewhere/map.pdf").read_bytes().startswith(b"%PDF")
+        assert last.expert[learner, opponent] == results["reports"].loc[f"{learner}, {opponent}", "expert"]
+    for name in ("compare_opponents", "tournament", "mistakes"):
+        assert Path(f"elsewhere/{name}.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_heat_map_ranks_by_the_mean_over_both_orders():
@@ -90,11 +89,26 @@ def test_the_heat_map_ranks_by_the_mean_over_both_orders():
     wins = compare_opponents.play_tournament(rules, {name: name for name in ("take-3", "expert", "random")})
     axes = compare_opponents.plot_tournament(compare_opponents.Args(), rules, wins).axes[0]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["expert", "take-3", "random"]
-    shown = [text.get_text() for text in axes.texts]
+    shown = [text.get_text() for text in axes.texts]  # row by row
     assert shown == ["100", "100", "100", "0", "100", "64", "1", "39", "50"]
     means = [label.get_text().split() for label in axes.get_yticklabels()]
     expert = (1 + 1 + 1 - wins.loc["random", "expert"] + 1 - wins.loc["take-3", "expert"]) / 4
     assert means[0] == ["expert", f"[{percent(expert)}]"]
+
+
+@pytest.mark.parametrize("heaps", [(7,), (3, 4)])
+def test_the_map_of_mistakes(heaps):
+    rules = NimRules(heaps, 3, misere=False)
+    figure = compare_opponents.plot_mistakes(rules, {name: name for name in ("expert", "take-1")})
+    images = [image.get_array() for axes in figure.axes for image in axes.get_images()]
+    expert, player = images[0] if rules.n_heaps == 1 else images
+    for position in rules.all_positions():
+        index = tuple(position)
+        winning = theory.winning_action_mask(rules, position)
+        assert expert[index] is np.ma.masked if not winning.any() else expert[index] == 1
+        if winning.any():
+            take_1 = [count == 1 for _, count in rules.moves] * rules.action_mask(position)
+            assert player[index] == pytest.approx((take_1 * winning).sum() / take_1.sum())
 
 
 @pytest.mark.parametrize(
@@ -105,16 +119,13 @@ def test_the_heat_map_ranks_by_the_mean_over_both_orders():
         ({"heaps": (1,)}, ["opening"]),
         ({"heaps": (99,) * 9}, ["positions"]),
         ({"max_take": 0}, ["max_take", "0"]),
-        ({"episodes": 0}, ["--episodes", "0"]),
-        ({"n_evals": -1}, ["--n-evals", "-1"]),
         ({"learning_rate": 2.0}, ["learning_rate", "2"]),
         ({"seed": -1}, ["seed", "-1"]),
         ({"enter": ("grandmaster",)}, ["grandmaster"]),
         ({"enter": ("nowhere.py:f",)}, ["nowhere.py"]),
         ({"enter": ("broken.agent",)}, ["broken.agent"]),
         ({"enter": ("bad.py:bad",)}, ["action", "observation"]),
-        ({"picture": Path("p.txt")}, ["--picture", "p.txt"]),
-        ({"tournament_picture": Path("broken.agent/p.png")}, ["--tournament-picture", "broken.agent"]),
+        ({"folder": Path("broken.agent")}, ["--folder", "broken.agent"]),
     ],
 )
 def test_wrong_values(wrong, words, refused):

@@ -8,7 +8,6 @@ import pandas as pd
 
 from nim_env import NimRules, evaluation
 
-import scaling_deep
 from learn_the_rule import literature, train
 from learn_the_rule.literature import Args, main
 
@@ -19,8 +18,7 @@ def small(monkeypatch):
     monkeypatch.setattr(literature, "BOARDS", ((1, 2), (1, 2, 3)))
     published = [{"heaps": (1, 2, 3), "expert": 0.4, "value_accuracy_overall": 0.5, "seconds": 100}]
     monkeypatch.setattr(literature, "PUBLISHED", published)
-    ppo = scaling_deep.Args(total_timesteps=1024, num_envs=32, n_steps=16, batch_size=128, net_arch=(32,))
-    monkeypatch.setattr(scaling_deep, "Args", lambda: ppo)
+    monkeypatch.setattr(literature, "MASKABLE_PPO_TIMESTEPS", 1)  # a rollout
     options = train.Args
     monkeypatch.setattr(train, "Args", lambda seed: options(seed=seed, n_heaps=2, max_heap=2, updates=3))
 

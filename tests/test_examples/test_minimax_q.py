@@ -26,11 +26,11 @@ def test_the_published_table(person, capsys):
 def test_a_session_in_the_terminal(tmp_path):
     """It asks for everything; then the player who moves first wins 0-1-2."""
     process = talk("minimax_q.py", folder=tmp_path)
-    for name, answers in (("A", ["x", "10", "0"]), ("B", ["0"]), ("C", ["0"]), ("A", ["0"]), ("B", ["1"])):
+    for pile, answers in ((0, ["x", "10", "0"]), (1, ["0"]), (2, ["0"]), (0, ["0"]), (1, ["1"])):
         for answer in answers:
-            process.expect(rf"Size of heap {name}\? ")
+            process.expect(rf"Size of pile {pile}\? ")
             process.sendline(answer)
-    process.expect(r"Size of heap C\? ")
+    process.expect(r"Size of pile 2\? ")
     process.sendline("2")
     process.expect(r"How many games shall I simulate\? ")
     process.sendline("500")
@@ -62,7 +62,7 @@ def test_the_seed_and_the_hyperparameters(person):
     tables = []
     for changed in ({}, {}, {"seed": 1}, {"epsilon": 0.0}):
         person()
-        agent = minimax_q.main(minimax_q.Args(**{"heaps": (1, 2, 3), "games": 20, **changed}))
+        agent = minimax_q.main(minimax_q.Args(**{"heaps": (1, 2, 3), "episodes": 20, **changed}))
         tables.append(agent.table.values.tolist())
     assert tables[0] == tables[1]
     assert tables[2] != tables[0] != tables[3]
@@ -71,7 +71,7 @@ def test_the_seed_and_the_hyperparameters(person):
 def test_the_figure(person, tmp_path):
     person()
     rules = NimRules((1, 0, 2))
-    agent = minimax_q.main(minimax_q.Args(heaps=rules.heaps, games=50, picture=tmp_path / "figure.png"))
+    agent = minimax_q.main(minimax_q.Args(heaps=rules.heaps, episodes=50, picture=tmp_path / "figure.png"))
     assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
     values = minimax_q.first_moves(agent, rules)
     assert values[["heap", "count"]].to_numpy().tolist() == [[0, 1], [2, 1], [2, 2]]
@@ -82,13 +82,13 @@ def test_the_figure(person, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("heaps", (1, 2, 10)), ("heaps", (1, 2, -3)), ("heaps", (0, 0, 0)), ("games", -1), ("seed", -1)],
+    [("heaps", (1, 2, 10)), ("heaps", (1, 2, -3)), ("heaps", (0, 0, 0)), ("episodes", -1)],
 )
 def test_wrong_values(name, value, refused):
     with refused(name, str(value)):
         minimax_q.main(minimax_q.Args(**{"heaps": (1, 2, 3), name: value}))
 
 
-def test_a_wrong_probability(refused):
-    with refused("epsilon", "2.0"):
-        minimax_q.main(minimax_q.Args(heaps=(1, 2, 3), epsilon=2.0))
+@pytest.mark.parametrize(("option", "value"), [("--epsilon", "2.0"), ("--seed", "-1")])
+def test_wrong_numbers(option, value, refused_option):
+    refused_option(minimax_q.Args, option, value)

@@ -16,9 +16,9 @@ from nim_env import ExpertPolicy, NimRules, evaluation, theory
 @pytest.mark.parametrize("opponent", ["q-learning", "minimax-q", "win-counting", "random", "take-3", "expert"])
 def test_every_opponent(opponent, person, capsys):
     person()
-    play.main(play.Args(opponent=opponent, games=50, first="human"))
+    play.main(play.Args(opponent=opponent, episodes=50, first="human"))
     shown = capsys.readouterr().out
-    assert "Pile 3: 7  | | | | | | |\n\nYour turn\n" in shown
+    assert "Heap D: 7  | | | | | | |\n\nYour turn\n" in shown
     assert shown.rstrip().endswith("Goodbye.")
 
 
@@ -26,27 +26,28 @@ def test_a_win_a_loss_and_another_game(person, capsys):
     person("1", "1", "perhaps", "y", "2", "no")
     play.main(play.Args(opponent="take-1", heaps=(3,), max_take=2, misere=False, first="human"))
     shown = capsys.readouterr().out
-    assert re.findall(r"Winner is (\w+)", shown) == ["Human", "AI"]
+    assert re.findall(r"^(\w+) won: (\w+) took", shown, re.MULTILINE) == [("You", "You"), ("Opponent", "Opponent")]
+    assert shown.count("the player who takes the last block wins") == 4
     assert shown.count("Another game") == 3
 
 
 def test_a_saved_agent_plays_again(person, capsys):
     game = {"heaps": (2, 3), "misere": False, "max_take": 2}
     person()
-    trained = play.main(play.Args(games=2000, seed=0, save=Path("new/agent.npz"), **game))
+    trained = play.main(play.Args(episodes=2000, seed=0, save=Path("new/agent.npz"), **game))
     assert evaluation.mastery(NimRules((2, 3), 2, misere=False), trained).expert == 1
     assert "saved: new/agent.npz" in capsys.readouterr().out
     person()
-    loaded = play.main(play.Args(opponent="new/agent.npz", first="ai", **game))
+    loaded = play.main(play.Args(opponent="new/agent.npz", first="opponent", **game))
     np.testing.assert_array_equal(loaded.table.values, trained.table.values)
-    assert re.search(r"AI chose to take \d object\(s\) from pile \d\.", capsys.readouterr().out)
+    assert re.search(r"^Opponent takes \d from [AB]\.", capsys.readouterr().out, re.MULTILINE)
 
 
 def hints(text):
     """The number of each move, and whether it is marked as winning."""
     return {
-        (int(heap), int(count)): (float(number), star == "*")
-        for heap, moves in re.findall(r"^Pile (\d)  (.*)$", text, re.MULTILINE)
+        ("AB".index(heap), int(count)): (float(number), star == "*")
+        for heap, moves in re.findall(r"^Heap ([AB])  (.*)$", text, re.MULTILINE)
         for count, number, star in re.findall(r"(\d+): ([-+.\d]+)(\*?)", moves)
     }
 
@@ -54,8 +55,8 @@ def hints(text):
 @pytest.mark.parametrize("opponent", ["expert", "minimax-q", "win-counting"])
 def test_hints(opponent, person, capsys):
     rules, mask = NimRules((2, 3)), np.ones(5, dtype=np.int8)
-    person("1", "1")
-    player = play.main(play.Args(opponent=opponent, heaps=(2, 3), games=300, seed=0, first="human", hints=True))
+    person("B1")
+    player = play.main(play.Args(opponent=opponent, heaps=(2, 3), episodes=300, seed=0, first="human", hints=True))
     first, second = capsys.readouterr().out.split("Hints: ")[1:]
     if opponent == "expert":
         numbers = ExpertPolicy(rules).action_probabilities(np.array((2, 3)), mask)
@@ -74,7 +75,7 @@ def test_hints(opponent, person, capsys):
 
 def test_an_animation_of_the_last_game(person, tmp_path):
     pytest.importorskip("pygame", reason='needs pip install -e ".[render]"')
-    person("1", "58", "1", "1", "q")
+    person("B58", "B1", "q")
     play.main(
         play.Args(opponent="expert", heaps=(3, 60), misere=False, first="human", picture=Path("new/game.gif"))
     )
@@ -92,12 +93,12 @@ def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
     tables, turns = [], []
     for seed in (1, 1, 2, 3, 4, 5):
         person()
-        tables.append(play.main(play.Args(games=50, seed=seed)).q_values(NimRules().all_positions()))
-        turns.append(re.search(r"Your turn|AI's turn", capsys.readouterr().out)[0])
+        tables.append(play.main(play.Args(episodes=50, seed=seed)).q_values(NimRules().all_positions()))
+        turns.append(re.search(r"Your turn|Opponent's turn", capsys.readouterr().out)[0])
     np.testing.assert_array_equal(tables[0], tables[1])
     assert not np.array_equal(tables[0], tables[2])
     assert turns[0] == turns[1]
-    assert set(turns) == {"Your turn", "AI's turn"}
+    assert set(turns) == {"Your turn", "Opponent's turn"}
 
 
 @pytest.mark.parametrize(
@@ -109,7 +110,6 @@ def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
         ("heaps", (0, 0)),
         ("heaps", (-1,)),
         ("max_take", 0),
-        ("games", -1),
         ("seed", -1),
         ("picture", Path("game.png")),
         ("save", Path("broken.npz/agent.npz")),
@@ -126,3 +126,7 @@ def test_wrong_values(name, value, refused, tmp_path):
 def test_only_a_trained_agent_is_saved(refused):
     with refused("--save", "expert"):
         play.main(play.Args(opponent="expert", save=Path("agent.npz")))
+
+
+def test_a_wrong_number_of_episodes(refused_option):
+    refused_option(play.Args, "--episodes", "-1")

@@ -16,27 +16,29 @@ def games_printed(text):
 
 def test_training_and_evaluation(person, capsys, tmp_path):
     person()
-    agent, evaluations = script.main(script.Args(games=2000, first="ai", seed=0, picture=Path("new/figure.png")))
+    agent, curve = script.main(
+        script.Args(episodes=2000, first="opponent", seed=0, picture=Path("new/figure.png"))
+    )
     shown = capsys.readouterr().out
     assert games_printed(shown) == [*range(1, 11), *range(1991, 2001)]
     assert "Playing training game 10\n...\nPlaying training game 1991\n" in shown
     assert "Playing training game 2000\nDone training\n" in shown
     mastery = evaluation.mastery(NimRules(), agent)
-    assert evaluations[2000] == round(335 * mastery.expert)
-    assert evaluations[0] < 335 / 4  # untrained, it is easily beaten
-    assert evaluations[2000] > 0.9 * 335
-    assert f"{evaluations[2000]} of 335 winning positions" in shown
+    assert curve["episodes"].iloc[[0, -1]].tolist() == [1, 2000]
+    assert curve["expert"].iloc[0] < 1 / 4  # untrained, it is easily beaten
+    assert curve["expert"].iloc[-1] == mastery.expert > 0.9
+    assert f"{335 - len(mastery.mistakes)} of 335 winning positions" in shown
     assert re.search(r"AI's turn\nAI chose to take \d object\(s\) from pile \d\.", shown)
     assert shown.rstrip().endswith("Goodbye.")
     assert (tmp_path / "new" / "figure.png").read_bytes().startswith(b"\x89PNG")
-    (line, _) = script.plot(evaluations, 335).axes[0].lines
-    assert dict(zip(*line.get_data(), strict=True)) == evaluations
+    (line,) = script.plot(curve).axes[0].lines
+    np.testing.assert_array_equal(line.get_data(), [curve["episodes"], 100 * curve["expert"]])
 
 
 @pytest.mark.parametrize("games", [0, 1, 50])
 def test_up_to_50_training_games_are_all_printed(games, person, capsys):
     person()
-    script.main(script.Args(games=games, first="human"))
+    script.main(script.Args(episodes=games, first="human"))
     shown = capsys.readouterr().out
     assert games_printed(shown) == list(range(1, games + 1))
     assert "..." not in shown.split("Done training")[0]
@@ -45,7 +47,7 @@ def test_up_to_50_training_games_are_all_printed(games, person, capsys):
 def test_the_untrained_agent_is_beaten(person, capsys):
     """It takes 1 object from the first pile that is left, as all its values are 0."""
     person("1", "2", "3", "7", "2", "3")
-    agent, _ = script.main(script.Args(games=0, first="ai"))
+    agent, _ = script.main(script.Args(episodes=0, first="opponent"))
     shown = capsys.readouterr().out
     # 1-3-5-7, AI 0-3-5-7, 0-1-5-7, AI 0-0-5-7, 0-0-5-0, AI 0-0-4-0, 0-0-1-0, AI takes the last
     assert shown.endswith("GAME OVER\nWinner is Human\n")
@@ -67,15 +69,19 @@ def test_the_seed_and_the_hyperparameters(person):
     tables = []
     for changed in ({}, {}, {"seed": 1}, {"epsilon": 1.0}, {"learning_rate": 0.1}):
         person()
-        agent, _ = script.main(script.Args(**{"games": 100, "seed": 0, **changed}))
+        agent, _ = script.main(script.Args(**{"episodes": 100, "seed": 0, **changed}))
         tables.append(agent.q_values(NimRules().all_positions()))
     np.testing.assert_array_equal(tables[0], tables[1])
     assert not any(np.array_equal(tables[0], table) for table in tables[2:])
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("games", -1), ("seed", -1), ("epsilon", 2.0), ("learning_rate", -1.0)]
+    ("option", "value"), [("--episodes", "-1"), ("--epsilon", "2.0"), ("--learning-rate", "-1.0")]
 )
-def test_wrong_values(name, value, refused):
-    with refused(str(value)):
-        script.main(script.Args(**{name: value}))
+def test_wrong_numbers(option, value, refused_option):
+    refused_option(script.Args, option, value)
+
+
+def test_a_wrong_seed(refused):
+    with refused("--seed", "-1"):
+        script.main(script.Args(seed=-1))

@@ -7,18 +7,20 @@ pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 from common import load_player
 
 import numpy as np
-import sb3_self_play
 import torch
 from sb3_contrib import MaskablePPO
-from sb3_self_play import Args, main
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nim_env import EncodedPolicy, NimRules, evaluation
 from nim_env.encodings import as_encoding
+from nim_env.sb3 import NimVecEnv
+
+import sb3_self_play
+from sb3_self_play import Args, main
 
 torch.set_num_threads(1)  # other tests run at the same time
 SMALL = {"heaps": (1, 2, 3), "num_envs": 32, "n_steps": 16, "batch_size": 128, "net_arch": (32,)}
-SHORT = {**SMALL, "total_timesteps": 8 * 512, "eval_interval": 1024, "checkpoint_interval": 512}
+SHORT = {**SMALL, "total_timesteps": 8 * 512, "eval_interval": 512}
 RULES = NimRules((1, 2, 3))
 
 
@@ -43,7 +45,7 @@ def test_self_play_learns(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["bits", "unary"])
 def test_model_plays_as_evaluated(encoding):
-    args = Args(**{**SMALL, "encoding": encoding, "opponent": "take-2", "total_timesteps": 512})
+    args = Args(**{**SMALL, "observation": encoding, "opponent": "take-2", "total_timesteps": 512})
     table = main(args)
     model = MaskablePPO.load(args.folder / "model.zip", device="cpu")
     play = lambda o, m: int(model.predict(o, action_masks=m, deterministic=True)[0])  # noqa: E731
@@ -51,8 +53,36 @@ def test_model_plays_as_evaluated(encoding):
     assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
 
 
+@pytest.mark.parametrize("algorithm", ["MaskablePPO", "DQN"])
+def test_figures_of_training_are_recounted(algorithm, monkeypatch):
+    shown, actions, illegal = set(), [], []
+    step, reset = NimVecEnv.step_wait, NimVecEnv.reset
+
+    def recorded_step(env):
+        observations, _, dones, infos = result = step(env)
+        shown.update(map(tuple, observations.tolist()))
+        illegal.extend(info["illegal_action"] for info in infos)
+        actions.extend(dones)
+        return result
+
+    def recorded_reset(env):
+        observations = reset(env)
+        shown.update(map(tuple, observations.tolist()))
+        return observations
+
+    monkeypatch.setattr(NimVecEnv, "step_wait", recorded_step)
+    monkeypatch.setattr(NimVecEnv, "reset", recorded_reset)
+    args = Args(
+        **{**SHORT, "heaps": (2, 3, 4), "algorithm": algorithm, "opponent": "expert", "total_timesteps": 512}
+    )
+    table = sb3_self_play.train(args, sb3_self_play.make_model(args, sb3_self_play.make_env(args)))
+    assert table["visited"].iloc[-1] == len(shown) / 59  # positions of 2-3-4 but the empty one
+    assert table["illegal"].iloc[-1] == sum(illegal) / len(actions)
+    assert (table["illegal"].iloc[-1] > 0) == (algorithm == "DQN")
+
+
 def test_seeds(tmp_path):
-    short = {**SHORT, "total_timesteps": 2048, "checkpoint_interval": 2048}
+    short = {**SHORT, "total_timesteps": 2048, "eval_interval": 2048}
     seeds = {"first": 3, "again": 3, "other": 4}
     first, again, other = (main(Args(**short, seed=seed, folder=tmp_path / name)) for name, seed in seeds.items())
     assert first.equals(again)
@@ -91,7 +121,8 @@ def test_interrupted_run_continues(capsys, monkeypatch):
     assert "2,560" in capsys.readouterr().out.splitlines()[0]
     np.testing.assert_array_equal(pools[0], kept)  # it starts with the pool of the checkpoint
     assert len(pools) == 3  # of 8 rollouts
-    assert table["timesteps"].tolist() == [0, 1024, 2048, 2560, 3584, 4096]  # also those before the interruption
+    assert table["timesteps"].tolist() == list(range(0, 4097, 512))  # also those before the interruption
+    assert table["visited"].is_monotonic_increasing
     assert MaskablePPO.load(args.folder / "model.zip").num_timesteps == 4096
     assert main(args).equals(table)  # nothing is left to do
 
@@ -100,15 +131,12 @@ def test_interrupted_run_continues(capsys, monkeypatch):
     ("wrong", "words"),
     [
         ({"opponent": "grandmaster"}, ["opponent", "grandmaster"]),
-        ({"total_timesteps": 0}, ["--total-timesteps", "0"]),
+        ({"learning_rate": -1}, ["learning", "-1"]),
         ({"batch_size": 1000}, ["--batch-size", "1000"]),
-        ({"net_arch": (8, 0)}, ["--net-arch", "0"]),
-        ({"learning_rate": -1}, ["--learning-rate", "-1"]),
-        ({"ent_coef": float("nan")}, ["--ent-coef", "nan"]),
-        ({"gae_lambda": 2}, ["--gae-lambda", "2"]),
+        ({"batch_size": 1}, ["--batch-size", "1"]),
         ({"heaps": (0,)}, ["heaps", "(0,)"]),
         ({"heaps": (200,) * 5}, ["200-200-200-200-200"]),
-        ({"seed": -1}, ["--seed", "-1"]),
+        ({"seed": -1}, ["Seed"]),
         ({"resume": True}, ["--resume", "sb3_self_play"]),
     ],
 )

@@ -22,7 +22,7 @@ def test_every_game_from_300_to_2000_is_won(seed, monkeypatch):
 
 
 def test_the_table_and_the_seed(capsys, tmp_path):
-    args = sticks.Args(games=300, table=True)
+    args = sticks.Args(episodes=300, table=True)
     agent, won = sticks.main(args)
     table = sticks.q_table(agent, RULES)
     assert table.index.tolist() == list(range(10, 0, -1))
@@ -43,14 +43,14 @@ def test_the_table_and_the_seed(capsys, tmp_path):
 def test_hyperparameters_change_what_is_learned(monkeypatch):
     monkeypatch.setattr(sticks, "save_figure", lambda *_: None)
     tables = [
-        sticks.main(sticks.Args(games=50, **changed))[0].table.values.tolist()
+        sticks.main(sticks.Args(episodes=50, **changed))[0].table.values.tolist()
         for changed in ({}, {"learning_rate": 0.5}, {"gamma": 0.5}, {"epsilon": 1.0})
     ]
     assert all(tables.count(table) == 1 for table in tables)
 
 
 def test_games_are_printed_move_by_move(capsys):
-    _, won = sticks.main(sticks.Args(games=3, sticks=7, verbose=True))
+    _, won = sticks.main(sticks.Args(episodes=3, sticks=7, verbose=True))
     games = capsys.readouterr().out.split("New game: 7 sticks.")[1:]
     assert len(games) == 3
     for game, is_won in zip(games, won, strict=True):
@@ -89,19 +89,24 @@ def test_the_graph_rolls_over_its_window():
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [("games", -1), ("practice", -1), ("sticks", 0), ("window", 0), ("seed", -1), ("picture", "figure.txt")],
+    ("option", "value"),
+    [
+        ("--episodes", "-1"),
+        ("--practice", "-1"),
+        ("--sticks", "0"),
+        ("--max-take", "0"),
+        ("--window", "0"),
+        ("--learning-rate", "2.0"),
+        ("--gamma", "2.0"),
+        ("--epsilon", "-1.0"),
+        ("--seed", "-1"),
+    ],
 )
+def test_wrong_numbers(option, value, refused_option):
+    refused_option(sticks.Args, option, value)
+
+
+@pytest.mark.parametrize(("name", "value"), [("picture", sticks.Path("figure.txt")), ("opponent", "take-0")])
 def test_wrong_values(name, value, refused):
-    value = sticks.Path(value) if name == "picture" else value
-    with refused(f"--{name}", str(value)):
-        sticks.main(sticks.Args(**{name: value}))
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [("max_take", 0), ("opponent", "take-0"), ("epsilon", -1.0), ("learning_rate", 2.0), ("gamma", 2.0)],
-)
-def test_wrong_values_of_the_game_and_the_agent(name, value, refused):
     with refused(str(value)):
         sticks.main(sticks.Args(**{name: value}))

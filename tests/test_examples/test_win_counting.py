@@ -20,7 +20,7 @@ from nim_env.gym_env import NimEnv
     [("expert", 0.0081, 0.004), ("random", 0.8735, 0.02), ("take-3", 0.9743, 0.02)],
 )
 def test_the_published_proportion_of_the_first_10_000_games(opponent, published, tolerance, capsys, tmp_path):
-    _, proportions = win_counting.main(win_counting.Args(opponent=opponent, games=10_000))
+    _, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=10_000))
     assert proportions[10_000] == pytest.approx(published, abs=tolerance)
     won = round(10_000 * proportions[10_000])
     assert capsys.readouterr().out.startswith(
@@ -31,7 +31,7 @@ def test_the_published_proportion_of_the_first_10_000_games(opponent, published,
 
 def test_the_loser_starts(capsys):
     """Against the expert only the games that the agent starts can be won, and of 5 objects they can."""
-    args = win_counting.Args(heap=5, games=3500, log_interval=1000)
+    args = win_counting.Args(heap=5, episodes=3500, log_interval=1000)
     agent, proportions = win_counting.main(args)
     assert list(proportions) == [1000, 2000, 3000, 3500]
     assert 0.4 < proportions[3500] <= 0.5
@@ -45,13 +45,13 @@ def test_the_loser_starts(capsys):
 def test_an_opponent_of_your_own(tmp_path):
     (tmp_path / "mine.py").write_text("def one(observation, action_mask):\n    return action_mask.argmax()\n")
     for opponent in ("take-1", "mine.py:one"):
-        _, proportions = win_counting.main(win_counting.Args(opponent=opponent, games=500))
+        _, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=500))
         assert proportions[500] > 0.6
 
 
 @pytest.mark.parametrize("cutoff", [20, None])
 def test_counts_above_the_cutoff_are_normalized(cutoff):
-    agent, _ = win_counting.main(win_counting.Args(opponent="take-1", games=300, cutoff=cutoff))
+    agent, _ = win_counting.main(win_counting.Args(opponent="take-1", episodes=300, cutoff=cutoff))
     counts = agent.counts(np.arange(4, 22)[:, None])  # where all three moves are legal
     above = counts[counts.sum(axis=1) > 20]
     assert len(above) > 0
@@ -74,7 +74,7 @@ def test_the_bars_are_the_probabilities():
 
 
 def test_ctrl_c_exits_with_one_line(tmp_path):
-    process = begin("win_counting.py", "--games", 10_000_000, "--log-interval", 100, folder=tmp_path)
+    process = begin("win_counting.py", "--episodes", 10_000_000, "--log-interval", 100, folder=tmp_path)
     assert re.match(r"100 games, W/L ratio 0\.\d+", process.stdout.readline())
     os.kill(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=60)
@@ -84,17 +84,20 @@ def test_ctrl_c_exits_with_one_line(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("option", "value"), [("--episodes", "-1"), ("--log-interval", "0"), ("--heap", "0"), ("--seed", "-1")]
+)
+def test_wrong_numbers(option, value, refused_option):
+    refused_option(win_counting.Args, option, value)
+
+
+@pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("games", -1),
-        ("log_interval", 0),
         ("heap", 1),
-        ("seed", -1),
         ("picture", Path("figure.txt")),
         ("opponent", "grandmaster"),
         ("opponent", "nowhere.py:f"),
         ("cutoff", 0),
-        ("max_take", 0),
     ],
 )
 def test_wrong_values(name, value, refused):

@@ -228,16 +228,16 @@ def test_returned_arrays_are_copies(configuration):
 def test_text():
     env = aec_env.env(heaps=(1, 2), render_mode="ansi")
     env.reset()
-    assert env.render() == "heap 0: 1  |\nheap 1: 2  | |\nplayer_0 to move"
+    assert env.render() == "heap A: 1  |\nheap B: 2  | |\nPlayer 1 to move"
     env.step(2)
-    assert env.render() == "heap 0: 1  |\nheap 1: 0  · ·\nplayer_1 to move"
+    assert env.render() == "heap A: 1  |\nheap B: 0  · ·\nPlayer 2 to move"
     for action in (0, None, None):
         env.step(action)
-        assert env.render().splitlines()[-1] == "player_0 won"
+        assert env.render().splitlines()[-1] == "Player 1 won"
     env.reset()
     env.step(0)
     env.step(0)  # nothing is left there
-    assert env.render().splitlines()[-1] == "player_0 won, player_1's move was illegal"
+    assert env.render().splitlines()[-1] == "Player 1 won: Player 2's move was illegal"
 
 
 def test_stock_wrappers_change_nothing():

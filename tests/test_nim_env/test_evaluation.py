@@ -5,6 +5,7 @@ import json
 import math
 import pickle
 from dataclasses import asdict
+from types import SimpleNamespace
 
 import brute_force
 import numpy as np
@@ -357,6 +358,44 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
     without = evaluation.report(rules, policy)
     assert without.value_accuracy is None
     assert without.to_dict() == row | dict.fromkeys(accuracy)
+
+
+# --- Learning curves ------------------------------------------------------------------------------
+
+
+@given(
+    n_ended=st.lists(st.integers(1, 40), min_size=1, max_size=30),
+    n_evals=st.integers(1, 12),
+    first=st.integers(1, 50),
+    seed=seeds,
+)
+def test_a_learning_curve_evaluates_at_growing_intervals(n_ended, n_evals, first, seed):
+    rules = NimRules((1, 2))
+    returns = np.random.default_rng(seed).choice([-1.0, 1.0], size=sum(n_ended))
+    curve = evaluation.LearningCurve(rules, len(returns), n_evals, first)
+    first, ends, players = min(first, len(returns)), np.cumsum(n_ended).tolist(), {}
+    for n in ends:  # the numbers of episodes at which `train` calls it
+        players[n] = random_table(rules, seed + n)
+        curve(players[n], SimpleNamespace(returns=returns[:n]))
+    due = [len(returns) * (first / len(returns)) ** (k / max(n_evals - 1, 1)) for k in range(n_evals)]
+    found = [row["episodes"] for row in curve.rows]
+    for n, previous in zip(ends, [0, *ends], strict=False):  # evaluated exactly where one has become due
+        assert (n in found) == any(previous < round(number) <= n for number in due)
+    assert found[-1] == len(returns)
+    for row in curve.rows:
+        n = row.pop("episodes")
+        assert row.pop("mean_return") == pytest.approx(sum(returns[n // 2 : n]) / (n - n // 2))
+        assert row.items() <= evaluation.report(rules, players[n]).to_dict().items()
+        assert {"expert", "champion", "exploitability", "win_probability_random"} <= row.keys()
+
+
+@pytest.mark.parametrize("name", ["episodes", "n_evals", "first"])
+def test_bad_numbers_of_a_learning_curve_are_named(name):
+    for number, error in ((0, ValueError), (-3, ValueError), (1.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match=name):
+            evaluation.LearningCurve(NimRules(), **{"episodes": 10, name: number})
+    with pytest.raises(ValueError, match="positions"):
+        evaluation.LearningCurve(NimRules((99,) * 9), episodes=10)
 
 
 # --- What a policy is asked -----------------------------------------------------------------------

@@ -140,12 +140,12 @@ def test_text():
     env = make(render_mode="ansi", opponent=None, heaps=(3, 12), misere=False)
     env.reset()
     env.step(2)
-    assert env.render() == "heap 0:  0  · · ·\nheap 1: 12  | | | | | | | | | | | |\nplayer 1 to move"
+    assert env.render() == "heap A:  0  · · ·\nheap B: 12  | | | | | | | | | | | |\nPlayer 2 to move"
     env.step(env.unwrapped.rules.action(1, 12))
-    assert env.render().splitlines()[-1] == "player 1 won"
+    assert env.render().splitlines()[-1] == "Player 2 won"
     env = make(render_mode="ansi", heaps=(1000,), first_player="agent")
     env.reset()
-    assert env.render() == "heap 0: 1000\nagent to move"
+    assert env.render() == "heap A: 1000\nAgent to move"
     env = NimEnv()
     env.reset()
     with pytest.warns(UserWarning, match="render_mode"):

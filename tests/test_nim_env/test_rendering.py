@@ -1,4 +1,4 @@
-"""Frames: a counter for each object, lighter for those just taken, the status above; and windows and videos.
+"""Frames: each block, those just taken in their player's color, the texts; windows, videos and animations.
 
 After an intended change of the drawing, ``NIM_ENV_NEW_FRAMES=1 pytest tests/test_nim_env/test_rendering.py``
 records the frames of ``tests/frames`` anew.
@@ -8,6 +8,7 @@ import copy
 import itertools
 import os
 import pickle
+import string
 import subprocess
 import sys
 from pathlib import Path
@@ -25,13 +26,13 @@ from pettingzoo.test import render_test
 from PIL import Image
 from scipy.ndimage import label
 
-from nim_env import NimEnv, aec_env, rendering, vector_env
-from nim_env.rendering import Move, View, as_pixels
+from nim_env import NimEnv, NimRules, aec_env, rendering, vector_env
+from nim_env.rendering import Move, View, animate, as_pixels, save_gif
 
 FRAMES = Path(__file__).parent.parent / "frames"
-HEAPS = slice(96, 370)  # the rows of a frame between the text and the numbers of the heaps
-OBJECT, TAKEN = (176, 98, 52), (160, 152, 142)
-PLAYERS, JUST_TAKEN = ((0, 114, 178), (170, 60, 120)), ((168, 206, 236), (232, 184, 212))
+HEAPS = slice(80, 354)  # the rows of a frame between the texts and the names of the heaps
+BLOCK, TAKEN = (242, 183, 68), (243, 240, 232)
+PLAYERS, JUST_TAKEN = ((22, 89, 199), (173, 31, 107)), ((213, 222, 236), (238, 213, 221))
 
 
 def pieces(frame, color):
@@ -43,12 +44,12 @@ def pieces(frame, color):
 
 
 def counts(frame):
-    """The number of counters: objects, those that each player has just taken, and those taken before."""
-    return tuple(len(pieces(frame, color)) for color in (OBJECT, *JUST_TAKEN, TAKEN))
+    """The number of blocks: those left, those that each player has just taken, and those taken before."""
+    return tuple(len(pieces(frame, color)) for color in (BLOCK, *JUST_TAKEN, TAKEN))
 
 
-def view(heaps, sizes, moves=(), *, player=0, is_over=False):
-    return View(heaps, sizes, ("agent", "opponent"), player, is_over, moves)
+def view(heaps, sizes, moves=(), *, player=0, is_over=False, **arguments):
+    return View(heaps, NimRules(sizes, **arguments), ("Agent", "Opponent"), player, is_over, moves)
 
 
 # --- Frames ---------------------------------------------------------------------------------------
@@ -56,7 +57,7 @@ def view(heaps, sizes, moves=(), *, player=0, is_over=False):
 
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=15).filter(any), st.data())
-def test_every_object_is_a_counter(sizes, data):
+def test_every_block_is_drawn(sizes, data):
     positions = [sizes]  # before the last two moves, between them and after; here they may take from all heaps
     for _ in range(3):
         positions.append([data.draw(st.integers(0, size)) for size in positions[-1]])
@@ -66,7 +67,7 @@ def test_every_object_is_a_counter(sizes, data):
     assert frame.dtype == np.uint8
     width = 560 / len(sizes)
     for color, upper, lower in (
-        (OBJECT, after, [0] * len(sizes)),
+        (BLOCK, after, [0] * len(sizes)),
         (JUST_TAKEN[1], before, between),
         (JUST_TAKEN[0], between, after),
         (TAKEN, sizes, before),
@@ -81,35 +82,62 @@ def test_large_heaps_are_bars():
     for left, size, number in ((50, 50, 50), (12, 50, 12), (40, 51, 1), (700_000, 1_000_000, 1)):
         frame = as_pixels(view((left,), (size,), [Move(1, (size,), (left,))]))
         assert counts(frame) == (number, 0, (1 if number == 1 else size - left) * (left < size), 0)
-        for color, fraction in ((OBJECT, left / size), (JUST_TAKEN[1], 1 - left / size)):
+        for color, fraction in ((BLOCK, left / size), (JUST_TAKEN[1], 1 - left / size)):
             rows = (frame == color).all(axis=2).any(axis=1).sum()
-            assert number > 1 or rows == pytest.approx((HEAPS.stop - HEAPS.start) * fraction, abs=2)
+            assert number > 1 or rows == pytest.approx((HEAPS.stop - HEAPS.start) * fraction, abs=5)  # an outline
 
 
 def test_status_in_words():
     moves = [Move(0, (3, 12), (3, 0)), Move(1, (3, 0), (0, 0))]
     ended = view((0, 0), (3, 12), moves, player=1, is_over=True)
-    assert ended.status == "opponent won"
-    assert ended.last_moves == "agent took 12 from heap 1, opponent took 3 from heap 0"
-    assert view((0, 1), (3, 12), player=0, is_over=True).status == "agent won, opponent's move was illegal"
-    assert view((0, 1), (3, 12), player=1).status == "opponent to move"
+    assert ended.status == "Opponent won"
+    assert ended.last_moves == "Agent took 12 from B, Opponent took 3 from A"
+    assert view((0, 1), (3, 12), player=0, is_over=True).status == "Agent won: Opponent's move was illegal"
+    assert view((0, 1), (3, 12), player=1).status == "Opponent to move"
 
 
-def test_status_in_pixels():
-    """The dot has the player's color; the words, the last moves and the number of each heap are drawn."""
-    words = set()
+@pytest.mark.parametrize("arguments", [{}, {"misere": False}, {"max_take": 3}, {"max_take": 1, "misere": False}])
+def test_the_goal_in_words(arguments):
+    goal = view((3,), (3,), **arguments).goal
+    assert ("last block loses" in goal) == arguments.get("misere", True)
+    assert ("last block wins" in goal) != arguments.get("misere", True)
+    assert (f"At most {arguments.get('max_take')} " in goal) == ("max_take" in arguments)
+
+
+def test_heaps_have_letters():
+    names = [rendering.heap_name(heap) for heap in range(26 + 26**2 + 26**3)]
+    assert names[:26] == list(string.ascii_uppercase)
+    assert len(set(names)) == len(names)
+    assert names == sorted(names, key=lambda name: (len(name), name))
+    assert names[-1] == "ZZZ"
+
+
+def test_texts_in_pixels():
+    """The mark has the color and form of the player; the texts and the number of each heap are drawn."""
+    words, forms = set(), []
     for player, is_over in itertools.product((0, 1), (False, True)):
         frame = as_pixels(view((1,), (1,), player=player, is_over=is_over))
-        dot = [int((frame[:40] == color).all(axis=2).sum()) for color in PLAYERS]
-        assert dot[player] > 200
-        assert dot[1 - player] == 0
-        words.add(frame[:40].tobytes())
+        marks = [(frame[:36] == color).all(axis=2) for color in PLAYERS]
+        assert marks[player].sum() > 100
+        assert not marks[1 - player].any()
+        forms.append(marks[player].sum(axis=1)[marks[player].any(axis=1)].tolist())
+        words.add(frame[:36].tobytes())
     assert len(words) == 4
-    still, moved = (as_pixels(view((1,), (2,), moves))[40:66] for moves in ((), [Move(0, (2,), (1,))]))
+    assert forms[0] == forms[1] != forms[2] == forms[3]
+    still, moved = (as_pixels(view((1,), (2,), moves))[36:58] for moves in ((), [Move(0, (2,), (1,))]))
     assert (still == still[0, 0]).all()
     assert (moved != still).any()
-    numbers = {as_pixels(view((left,), (7,)))[72:94].tobytes() for left in (2, 7)}
+    numbers = {as_pixels(view((left,), (7,)))[58:80].tobytes() for left in (2, 7)}
     assert len(numbers) == 2
+    goals = {as_pixels(view((2,), (7,), misere=misere))[376:].tobytes() for misere in (True, False)}
+    assert len(goals) == 2
+
+
+def test_edges_are_smooth():
+    """Between the color of a shape and its surroundings there are others."""
+    frame = as_pixels(view((1,), (1,)))
+    mark = frame[:36, : frame.shape[1] // 2]
+    assert len(np.unique(mark.reshape(-1, 3), axis=0)) > 10
 
 
 FIRST, SECOND = [*range(1, 15), 9], [*range(1, 15), 5]
@@ -117,7 +145,9 @@ FIFTEEN = [Move(0, [*range(1, 16)], FIRST), Move(1, FIRST, SECOND)]
 RECORDED = {
     "start": view([1, 3, 5, 7], (1, 3, 5, 7)),
     "moves": view([1, 0, 2, 4], (1, 3, 5, 7), [Move(0, [1, 3, 2, 4], [1, 0, 2, 4])], player=1),
-    "won": view([0], (21,), [Move(0, [4], [3]), Move(1, [3], [0])], player=1, is_over=True),
+    "won": view(
+        [0], (21,), [Move(0, [4], [3]), Move(1, [3], [0])], player=1, is_over=True, max_take=3, misere=False
+    ),
     "fifteen": view(SECOND, range(1, 16), FIFTEEN),
     "fifty": view([50, 49, 2] * 5, [50] * 15, [Move(1, [50] * 15, [50, 49, 2] * 5)]),
     "bars": view([900, 30], (1000, 500), [Move(1, [900, 100], [900, 30])]),
@@ -170,7 +200,7 @@ def test_all_environments_draw_the_same():
         frame, frames = single.render(), envs.render()
         np.testing.assert_array_equal(frames[0], frame)
         assert (frames[1] != frame).any()
-        np.testing.assert_array_equal(aec.render()[HEAPS], frame[HEAPS])  # the players' names differ
+        np.testing.assert_array_equal(aec.render(), frame)
     frame[:] = 0
     assert (single.render() == frames[0]).all()
 
@@ -306,7 +336,7 @@ def test_videos(tmp_path):
     with VideoFileClip(str(tmp_path / "new" / "rl-video-episode-0.mp4")) as video:
         assert (video.size, video.fps, video.n_frames) == ([600, 400], 2, 5)
         first, last = video.get_frame(0), video.get_frame(2.01)
-    start = as_pixels(View([1, 3, 5, 7], (1, 3, 5, 7), ("player 0", "player 1"), 0, False))
+    start = as_pixels(View([1, 3, 5, 7], NimRules(), ("Player 1", "Player 2"), 0, False))
     assert 4 * differences(first, start) < differences(last, start)  # a video is compressed
 
 
@@ -320,3 +350,106 @@ def test_missing_pygame(monkeypatch):
                 env.render()
             with pytest.raises(gym.error.DependencyNotInstalled, match='"human" needs pygame'):
                 make(render_mode="human")
+
+
+# --- Animations -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def views(monkeypatch):
+    """Frames are views."""
+    monkeypatch.setattr(rendering, "as_pixels", lambda view, *_: view)
+
+
+PIXELS = {"render_mode": "rgb_array"}
+MAKERS = {  # Gymnasium's checker would warn of views
+    "Gymnasium": lambda **arguments: gym.make("Nim-v0", disable_env_checker=True, **PIXELS, **arguments),
+    "self-play": lambda **arguments: MAKERS["Gymnasium"](opponent=None, **arguments),
+    "PettingZoo": lambda **arguments: pettingzoo.make("aec", "nim-v0", **PIXELS, **arguments),
+}
+
+
+@pytest.mark.usefixtures("views")
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_animate_plays_one_game_of_the_policy(make):
+    """Each frame follows from the one before it by moves of which the policy makes all those that are its own."""
+    for seed, misere in itertools.product(range(5), (True, False)):
+        env = make(heaps=(3, 4), misere=misere)
+        film = animate(env, first_legal, seed)
+        rules = NimRules((3, 4), misere=misere)
+        assert [view.is_over for view in film] == [False] * (len(film) - 1) + [True]
+        for before, after in itertools.pairwise(film):
+            assert after.moves[0].before == before.heaps
+            expected = rules.apply(before.heaps, first_legal(before.heaps, rules.action_mask(before.heaps)))
+            assert list(after.moves[0].after) == expected.tolist()
+            assert after.moves[0].player == (before.player if before.names[0] == "Player 1" else 0)
+        last_mover = film[-1].moves[-1].player
+        assert film[-1].player == (1 - last_mover if misere else last_mover)
+
+
+@pytest.mark.usefixtures("views")
+@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+def test_the_seed_decides_the_animation(make):
+    films = [animate(make(), "random", seed) for seed in (1, 1, 2, 3, 4)]
+    assert films[0] == films[1]
+    assert any(films[0] != film for film in films[2:])
+    animate(make(), "random")
+
+
+def test_animate_draws_what_the_environment_draws():
+    env = gym.make("SimpleNim-v0", opponent="take-3", render_mode="rgb_array")
+    film = animate(env, "take-3", seed=0)
+    env.reset(seed=0)
+    np.testing.assert_array_equal(film[0], env.render())
+    for frame in film[1:]:
+        env.step(min(3, int(env.unwrapped.action_masks().sum())) - 1)
+        np.testing.assert_array_equal(frame, env.render())
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "match"),
+    [
+        (lambda: "Nim-v0", TypeError, "env must be .* 'Nim-v0'"),
+        (lambda: gym.make("CartPole-v1", render_mode="rgb_array"), TypeError, "env must be .*CartPole"),
+        (
+            lambda: gym.make_vec("Nim-v0", num_envs=2, render_mode="rgb_array"),
+            TypeError,
+            "env must be .*NimVector",
+        ),
+        (lambda: gym.make("Nim-v0"), ValueError, "env .*None"),
+        (lambda: MAKERS["PettingZoo"](observation="bits"), ValueError, 'env .*observation="heaps"'),
+        (lambda: gym.make("Nim-v0", heaps=(2, 3), render_mode="ansi"), ValueError, "env .*'ansi'"),
+    ],
+)
+def test_environments_that_cannot_be_animated(make, error, match):
+    with pytest.raises(error, match=match):
+        animate(make(), "random")
+
+
+def test_an_unknown_policy_is_not_animated():
+    with pytest.raises(ValueError, match=r"policy.*grandmaster"):
+        animate(MAKERS["Gymnasium"](), "grandmaster")
+
+
+def test_save_gif(tmp_path):
+    film = animate(MAKERS["PettingZoo"](), "expert", seed=0)
+    save_gif(film, tmp_path / "game", seconds=0.5)
+    with Image.open(tmp_path / "game") as gif:
+        assert (gif.format, gif.n_frames, gif.info["loop"]) == ("GIF", len(film), 0)
+        for number, frame in enumerate(film):
+            gif.seek(number)
+            assert gif.info["duration"] == (500 if number < len(film) - 1 else 1500)
+            assert (
+                np.abs(np.asarray(gif.convert("RGB")).astype(int) - frame).max() < 16
+            )  # 256 colors, no dithering
+    with pytest.raises(ValueError, match="frames"):
+        save_gif([], tmp_path / "none.gif")
+    assert not (tmp_path / "none.gif").exists()
+    with pytest.raises(FileNotFoundError):
+        save_gif(film, tmp_path / "missing" / "game.gif")
+
+
+def test_missing_pillow(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(gym.error.DependencyNotInstalled, match=r'"nim-env\[render\]"'):
+        save_gif([np.zeros((4, 6, 3), np.uint8)], tmp_path / "game.gif")

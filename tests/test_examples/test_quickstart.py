@@ -1,0 +1,45 @@
+"""The first program, and the same one with the package agents."""
+
+import ast
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("name", ["quickstart", "quickstart_agents"])
+def test_it_learns_and_plays_a_game(name, capsys):
+    variables = runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+    shown = capsys.readouterr().out
+    share = {games: float(percent) for games, percent in re.findall(r"^([\d,]+) games: ([\d.]+)%", shown, re.M)}
+    assert list(share) == ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
+    assert share["0"] < 25
+    assert share["0"] < share["1,000"] < share["2,000"]
+    assert share["5,000"] >= 99
+    if name == "quickstart":
+        assert shown in (ROOT / "docs" / "getting_started.md").read_text(encoding="utf-8")
+        assert shown.partition("[")[0] in (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    rules, heaps = variables["rules"], (1, 3, 5, 7)
+    moves = re.findall(r"^\[([\d ]+)\] player ([12]) takes (\d) from heap ([ABCD])$", shown, re.M)
+    for ply, (position, player, count, heap) in enumerate(moves):
+        assert tuple(map(int, position.split())) == heaps
+        assert int(player) == 1 + ply % 2
+        heaps = tuple(rules.apply(heaps, rules.action("ABCD".index(heap), int(count))).tolist())
+    assert heaps == (0, 0, 0, 0)
+    assert shown.endswith(f"[0 0 0 0] player {moves[-1][1]} took the last object and loses\n")
+
+
+def test_the_first_program_is_short_and_needs_the_core_only():
+    text = (ROOT / "examples" / "quickstart.py").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 60
+    imported = {
+        name.split(".")[0]
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    }
+    assert imported - set(sys.stdlib_module_names) <= {"gymnasium", "numpy", "nim_env"}

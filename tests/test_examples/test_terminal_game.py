@@ -1,0 +1,159 @@
+"""The game at the terminal: questions, moves, and whole games in the words of the systems and of the page."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nim_env import NimRules
+from nim_env.aec_env import env as make_env
+
+from terminal_game import OURS, PUBLISHED, Leave, ask_choice, ask_move, ask_number, play_game
+
+RULES = NimRules((2, 3))
+EVERY_VOCABULARY = pytest.mark.parametrize("words", [PUBLISHED, OURS], ids=["published", "ours"])
+
+
+# --- Questions ------------------------------------------------------------------------------------
+
+
+def test_questions_are_asked_until_they_are_answered(person, capsys):
+    person("many", "-2", "10", "7")
+    assert ask_number("How many? ", 0, 9) == 7
+    assert capsys.readouterr().out.count("How many? ") == 4
+    person("", "x", "co")
+    assert ask_choice("Who? ", ["computer", "human"]) == "computer"
+    assert capsys.readouterr().out.count("Who? ") == 3
+
+
+@pytest.mark.parametrize("lines", [["q"], ["Q"], ["-1"], []])
+def test_leaving(person, lines):
+    for question in (
+        lambda: ask_number("How many? ", 0, 9),
+        lambda: ask_choice("Who? ", ["human"]),
+        lambda: ask_move(RULES, [2, 3]),
+    ):
+        person(*lines)
+        with pytest.raises(Leave):
+            question()
+
+
+@pytest.mark.parametrize("lines", [("1", "2"), ("1 2",), (" 1   2 ",)])
+def test_a_move_on_one_line_or_two(lines, person):
+    person(*lines)
+    assert RULES.moves[ask_move(RULES, [2, 2])] == (1, 2)
+
+
+@pytest.mark.parametrize("lines", [("B", "2"), ("b", "2"), ("B 2",), ("B2",), ("b2",)])
+def test_a_move_of_a_heap_with_a_letter(lines, person):
+    person(*lines)
+    assert RULES.moves[ask_move(RULES, [2, 2], OURS)] == (1, 2)
+
+
+def test_a_move_of_a_heap_with_two_letters(person):
+    rules = NimRules((1,) * 28)
+    person("AB1")
+    assert rules.moves[ask_move(rules, [1] * 28, OURS)] == (27, 1)
+
+
+@EVERY_VOCABULARY
+def test_a_single_heap_need_not_be_chosen(words, person):
+    for line in ("3", f"{words.heap_name(0)} 3"):
+        person(line)
+        assert ask_move(NimRules((4,), 3), [3], words) == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("0 3", ["Pile 0", "1 object", "3"]),
+        ("1 3", ["Pile 1", "2 objects", "3"]),
+        ("9", ["pile '9'"]),
+        ("-2", ["pile '-2'"]),
+        ("0 x", ["'x'"]),
+        ("0 0", ["'0'"]),
+        ("0 1 1", ["q"]),
+        ("", ["q"]),
+    ],
+)
+def test_an_invalid_move_is_named_and_asked_again(line, named, person, capsys):
+    person(line, "1 2")
+    rules = NimRules((2, 3), max_take=2 if line == "1 3" else None)
+    assert rules.moves[ask_move(rules, [1, 2])] == (1, 2)
+    _, _, message = capsys.readouterr().out.partition("Invalid move, try again. ")
+    for words in named:
+        assert words in message
+
+
+@EVERY_VOCABULARY
+@given(st.lists(st.text("AaBbC0123 -x\t", max_size=5), max_size=6))
+def test_only_legal_moves_are_taken(words, lines):
+    with mock.patch("builtins.input", side_effect=[*lines, EOFError]):
+        try:
+            move = RULES.moves[ask_move(RULES, [0, 2], words)]
+        except Leave:
+            return
+    assert move in RULES.legal_moves([0, 2])
+
+
+# --- Games ----------------------------------------------------------------------------------------
+
+
+def first_legal(observation, action_mask):  # noqa: ARG001
+    return action_mask.nonzero()[0][0]
+
+
+@pytest.mark.parametrize(
+    ("human", "lines", "positions", "winner"),
+    [
+        (0, ("1", "1", "1", "2"), [[2, 3], [2, 2], [1, 2], [1, 0], [0, 0]], "Human"),
+        (1, ("1 2", "1 1"), [[2, 3], [1, 3], [1, 1], [0, 1], [0, 0]], "AI"),
+    ],
+)
+def test_a_game_in_the_published_words(human, lines, positions, winner, person, capsys):
+    person(*lines)
+    shown = []
+    human_won = play_game(
+        make_env(heaps=RULES.heaps),
+        first_legal,
+        human,
+        np.random.default_rng(0),
+        show=lambda *args: shown.append(args),
+    )
+    assert human_won == (winner == "Human")
+    assert [heaps for heaps, _ in shown] == positions
+    assert [turn for _, turn in shown] == [ply % 2 == human and ply < 4 for ply in range(5)]
+    out = capsys.readouterr().out
+    assert "Pile 0: 2  | |\nPile 1: 3  | | |\n" in out
+    assert out.count("Your turn") == 2
+    assert out.count("AI's turn\nAI chose to take 1 object(s) from pile 0.") == 2
+    assert out.endswith(f"GAME OVER\nWinner is {winner}\n")
+
+
+@pytest.mark.parametrize("misere", [True, False])
+@pytest.mark.parametrize("lines", [("B3", "A1"), ("B2", "A1")])
+def test_who_won_and_why_in_our_words(lines, misere, person, capsys):
+    """After B3 the opponent takes A1 and the human the last block; after B2 the opponent takes it."""
+    person(*lines)
+    human_won = play_game(make_env(heaps=(2, 3), misere=misere), first_legal, 0, np.random.default_rng(0), OURS)
+    start, end = capsys.readouterr().out.split("GAME OVER\n")
+    goal = f"the player who takes the last block {'loses' if misere else 'wins'}"
+    assert goal in start
+    assert "Heap A: 2  | |\nHeap B: 3  | | |\n" in start
+    assert "Opponent takes 1 from A." in start
+    last = "You" if lines[0] == "B3" else "Opponent"
+    assert human_won == ((last == "You") != misere)
+    assert end == f"{'You' if human_won else 'Opponent'} won: {last} took the last block, and {goal}.\n"
+
+
+def test_the_generator_draws_the_moves_of_the_opponent(person, capsys):
+    games = []
+    for seed in (0, 0, 1, 2, 3):
+        person("q")
+        with pytest.raises(Leave):
+            play_game(make_env(heaps=(9, 9)), "random", 1, np.random.default_rng(seed))
+        games.append(capsys.readouterr().out)
+    assert games[0] == games[1]
+    assert len(set(games)) > 1
