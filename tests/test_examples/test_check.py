@@ -388,8 +388,8 @@ def test_missing_and_misshapen_arrays_are_named(name, array):
 # --- Files ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", sorted(CERTIFICATES.glob("*.npz")), ids=lambda path: path.stem)
-def test_the_certificates_of_the_study(path):
+@pytest.mark.parametrize("path", sorted(CERTIFICATES.glob("*.npz"))[::3], ids=lambda path: path.stem)
+def test_certificates_of_the_study(path):
     certificate = read(path)
     assert bool(certificate["misere"]) == path.stem.startswith("misere")
     assert certificate["initial_state"].shape == (8,)
