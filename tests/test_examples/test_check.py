@@ -4,11 +4,8 @@ import itertools
 from fractions import Fraction
 from pathlib import Path
 
-import pytest
-
-pytest.importorskip("flint", reason='needs pip install -e ".[examples]"')
-
 import numpy as np
+import pytest
 from flint import arb, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
