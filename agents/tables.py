@@ -81,7 +81,7 @@ class Table(ABC):
 
     @property
     def n_rows(self) -> int:
-        """The number of rows in use: of a dense table all, of a hash table those of observations that occurred."""
+        """The number of rows in use, all of a dense table and those of known observations of a hash table."""
         return len(self.values)
 
     @abstractmethod

@@ -3,6 +3,8 @@
 import importlib
 import inspect
 import re
+import shutil
+from pathlib import Path
 
 import gymnasium as gym
 import pettingzoo
@@ -11,12 +13,16 @@ from sphinx.util.nodes import make_refnode
 
 import nim_env
 
+FOLDER = Path(__file__).parent
+NOTEBOOKS = FOLDER.parent / "examples" / "notebooks"  # pages must lie below this folder
+shutil.copytree(NOTEBOOKS, FOLDER / "notebooks", ignore=shutil.ignore_patterns("*.gif"), dirs_exist_ok=True)
+
 project = "nim-env"
 author = "The nim-env authors"
 copyright = "2026, The nim-env authors"  # noqa: A001  Sphinx calls it so
 version = release = nim_env.__version__
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
     "sphinx.ext.napoleon",
@@ -37,6 +43,7 @@ copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
 myst_enable_extensions = ["dollarmath", "substitution"]
 myst_heading_anchors = 4
+nb_execution_mode = "off"  # the notebooks hold their outputs, and tests run them
 
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["stable_baselines3", "torch"]

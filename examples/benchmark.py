@@ -151,7 +151,7 @@ def draw(results: dict[str, Rates]) -> plt.Figure:
         axes.set_xlim(left=0.005)  # for the labels
         axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
         axes.minorticks_off()
-        label_lines(axes)
+        label_lines(axes, to_left=[name for name, row in rates.items() if len(row) == 1])
     return figure
 
 

@@ -168,6 +168,7 @@ COLORS = {
     "player_1": "#1659c7",
     "player_2": "#ad1f6b",
     "block": "#f2b744",
+    "edge": "#a3660c",
     "good": "#12694a",
     "flag": "#b0330f",
     "ink": "#1f1c1a",
@@ -180,11 +181,7 @@ matplotlib.use("agg")  # figures go to files
 matplotlib.rcParams.update(
     {
         "axes.prop_cycle": cycler(
-            color=[
-                *(COLORS[name] for name in ("player_1", "player_2", "good", "flag")),
-                "#a3660c",
-                COLORS["muted"],
-            ]
+            color=[COLORS[n] for n in ("player_1", "player_2", "good", "flag", "edge", "muted")]
         ),
         "axes.grid": True,
         "axes.axisbelow": True,
@@ -201,15 +198,16 @@ matplotlib.rcParams.update(
 )
 
 
-def label_lines(axis: Axes) -> None:
-    """Writes each line's label at its right end, in its color, instead of a legend; of a point to its left."""
+def label_lines(axis: Axes, to_left: Sequence[str] = ()) -> None:
+    """Writes each line's label at its right end, in its color, instead of a legend; those named, to its left."""
     from scipy.optimize import isotonic_regression  # here, since its import takes half a second
 
     to_axes = axis.transData + axis.transAxes.inverted()
     step = 12 / 72 / (axis.get_position().height * axis.figure.get_figheight())  # 12 points
     named = [line for line in axis.lines if not line.get_label().startswith("_")]
-    points = [line for line in named if len(line.get_xydata()) == 1]
-    for lines, offset, side in (([*set(named) - set(points)], 6, "left"), (points, -6, "right")):
+    left = [line for line in named if line.get_label() in to_left]
+    right = [line for line in named if line not in left]
+    for lines, offset, side in ((right, 6, "left"), (left, -6, "right")):
         heights = {line: to_axes.transform(line.get_xydata()[-1])[1] for line in lines}
         lines.sort(key=lambda line: (heights[line], named.index(line)))
         if lines:  # the nearest heights without overlaps, within the axes

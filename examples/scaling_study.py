@@ -264,10 +264,12 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def with_names(table: pd.DataFrame) -> pd.DataFrame:
-    """Adds the name of each learner in a figure, with the encoding if there are several."""
+    """Adds the name of each learner in a figure, with the encoding where there are several."""
     several = table.groupby("learner")["observation"].transform("nunique") > 1
-    names = table["learner"].where(~several, table["learner"] + ", " + table["observation"])
-    return table.assign(name=names)
+    both = (
+        table["observation"] if table["learner"].nunique() == 1 else table["learner"] + ", " + table["observation"]
+    )
+    return table.assign(name=table["learner"].where(~several, both))
 
 
 def draw_boards(args: Args, boards: list[NimRules], table: pd.DataFrame) -> plt.Figure:
@@ -289,8 +291,10 @@ def draw_boards(args: Args, boards: list[NimRules], table: pd.DataFrame) -> plt.
         del panels["value_accuracy_overall"], panels["visited"]
     else:
         del panels["reached"]
-    figure, axes = plt.subplots(1, len(panels), figsize=(4.7 * len(panels), 4.6), layout="constrained")
-    for axis, (column, title) in zip(axes, panels.items(), strict=True):
+    rows, columns = (2, 2) if len(panels) == 4 else (1, 3)
+    size = 5.2 * columns, 4.4 * rows
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, layout="constrained")
+    for axis, (column, title) in zip(axes.flat, panels.items(), strict=True):
         for number, (name, seeds) in enumerate(last[column].dropna().astype(float).groupby("name", sort=False)):
             means = seeds.groupby("n_heaps").mean().sort_index()
             axis.plot(means, marker="os^Dv"[number % 5], markersize=5, label=name)
@@ -307,10 +311,8 @@ def draw_boards(args: Args, boards: list[NimRules], table: pd.DataFrame) -> plt.
         if column in ("expert", "value_accuracy_overall"):
             draw_baseline(axis, boards, column)
         if column == "value_accuracy_overall" and (published := published_accuracy(args)):
-            label = "AlphaZero (Zhou\nand Riis 2022)"
-            axis.plot(
-                list(published), list(published.values()), "*", color=COLORS["ink"], markersize=11, label=label
-            )
+            style = {"color": COLORS["ink"], "markersize": 11, "label": "AlphaZero, published"}
+            axis.plot(list(published), list(published.values()), "*", **style)
         label_lines(axis)
     figure.suptitle(f"The first heaps of {NimRules(args.heaps, args.max_take, args.misere)}\n{describe(args)}")
     return figure
@@ -323,7 +325,7 @@ def draw_baseline(axis: Axes, boards: list[NimRules], column: str) -> None:
         heights = [mastery.expert for mastery in random_play.values()]
     else:
         heights = [found.winning_positions / (rules.n_positions - 1) for rules, found in random_play.items()]
-    label = "random play" if column == "expert" else '"won" in every\nposition'
+    label = "random play" if column == "expert" else '"won" everywhere'
     axis.plot([rules.n_heaps for rules in boards], heights, ":", color=COLORS["muted"], label=label)
 
 
@@ -363,7 +365,8 @@ def published_accuracy(args: Args) -> dict[int, float]:
 def describe(args: Args) -> str:
     """The training, for the title of a figure."""
     seeds = "one seed" if args.n_seeds == 1 else f"mean and range of {args.n_seeds} seeds"
-    return f"opponent in training: {args.opponent}; {args.total_timesteps:,} timesteps, {seeds}"
+    learners = ", ".join(dict.fromkeys(args.learners))
+    return f"{learners}; opponent in training: {args.opponent}; {args.total_timesteps:,} timesteps, {seeds}"
 
 
 if __name__ == "__main__":

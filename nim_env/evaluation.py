@@ -320,6 +320,15 @@ class Report:
         )
         return row | {f"value_accuracy_{name}": value for name, value in accuracy.items()}
 
+    def _repr_html_(self) -> str:
+        """The figures as a table in a notebook."""
+        figures = {name.replace("_", " "): value for name, value in self.to_dict().items() if value is not None}
+        rows = [
+            f"<tr><th>{name}</th><td>{value if isinstance(value, bool) else format(value, '.6g')}</td></tr>"
+            for name, value in figures.items()
+        ]
+        return f"<table>{''.join(rows)}</table>"
+
 
 def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = None) -> Report:
     """Every exact figure of one player in one sweep. The policy is queried on each position once.

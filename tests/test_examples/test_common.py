@@ -221,7 +221,7 @@ def test_labels_of_lines_do_not_overlap(ends):
         axis.plot([0, 1], [0.5, end], label=f"line {number}")
     axis.axvline(0.5)  # no label
     axis.plot([0.9], [0.5], "o", label="point")
-    common.label_lines(axis)
+    common.label_lines(axis, to_left=["point"])
     figure.draw_without_rendering()
     point = axis.texts[-1]
     assert point.get_text() == "point"

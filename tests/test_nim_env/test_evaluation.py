@@ -358,6 +358,9 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
     without = evaluation.report(rules, policy)
     assert without.value_accuracy is None
     assert without.to_dict() == row | dict.fromkeys(accuracy)
+    html = without._repr_html_()  # a row for each figure that is there
+    assert html.count("<tr>") == len([figure for figure in without.to_dict().values() if figure is not None])
+    assert f"<td>{without.champion}</td>" in html
 
 
 # --- Learning curves ------------------------------------------------------------------------------
