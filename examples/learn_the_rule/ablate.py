@@ -248,6 +248,7 @@ def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
     figure, axis = plt.subplots(figsize=(11, 0.6 * len(mean) + 1.5), layout="constrained")
     cmap = sns.light_palette(COLORS["player_1"], as_cmap=True)
     sns.heatmap(mean, annot=texts, fmt="", vmin=0, vmax=1, cmap=cmap, annot_kws={"size": 8}, ax=axis)
+    axis.grid(visible=False)
     axis.set(ylabel="", xlabel="test board (heaps × objects); fraction of networks proven")
     play = "misère" if args.misere else "normal"
     axis.set_title(

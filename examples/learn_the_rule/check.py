@@ -26,7 +26,7 @@ from typing import Annotated
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
-from common import checking_args, run
+from common import checking_args, fail, run
 
 import numpy as np
 import tyro
@@ -51,6 +51,8 @@ class Args:
 
 def main(args: Args) -> None:
     """Prints a line for each certificate; exits with an error at the first that is refused."""
+    if not args.certificates:
+        fail("give one certificate or more, written by prove.py")
     for path in args.certificates:
         with checking_args():
             certificate = read(path, args.network)
@@ -103,7 +105,7 @@ def check(certificate: dict[str, np.ndarray]) -> float:
             first = tanh(linear(certificate, "digit_layers.0", [*ball, arb(is_lowest)]))
             features = tanh(linear(certificate, "digit_layers.2", first))
             hull[label] = [x.union(y) for x, y in zip(features, hull.get(label, features), strict=True)]
-    if len(hulls[0]) > 16:
+    if len(hulls[0]) > 10:
         raise ValueError(f"damaged: {len(hulls[0])} groups, whose sets are too many")
 
     # 3. For each set of hulls of the higher digits, so for any number of digits, the value has the right sign.

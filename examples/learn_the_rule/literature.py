@@ -191,6 +191,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
         for label, own in zip(labels, is_own, strict=True):
             label.set(color=COLORS["player_1"] if own else COLORS["muted"], weight="bold" if own else "normal")
         axis.set(title=board, xlim=(0, 1.3), xticks=[])
+        axis.grid(visible=False)
         axis.tick_params(left=False)
         axis.spines[:].set_visible(False)
     axes[0].invert_yaxis()

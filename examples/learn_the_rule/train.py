@@ -26,7 +26,17 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
-from common import COLORS, check_at_least, check_output, check_seed, checking_args, fail, percent, run, save_figure
+from common import (
+    check_at_least,
+    check_output,
+    check_seed,
+    checking_args,
+    fail,
+    label_lines,
+    percent,
+    run,
+    save_figure,
+)
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -192,14 +202,14 @@ def make_envs(args: Args) -> list[gym.vector.VectorEnv]:
 def draw(args: Args, curves: pd.DataFrame) -> plt.Figure:
     """The learning curves, with a label at the end of each."""
     figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-    for name, color, height in zip(curves.columns[1:], ("player_1", "player_2"), (1.0, 0.9), strict=False):
-        axis.plot(curves["update"], curves[name], marker=".", color=COLORS[color])
-        axis.annotate(name, (1.01, height), xycoords=("axes fraction", "data"), color=COLORS[color], va="center")
+    for name in curves.columns[1:]:
+        axis.plot(curves["update"], curves[name], marker=".", label=name)
     axis.set(xlabel="updates", ylabel="winning positions played correctly", ylim=(-0.03, 1.03))
     board, play = f"{args.n_heaps} × {args.max_heap}", "misère" if args.misere else "normal"
     axis.set_title(
         f"Trained by self-play on boards up to {board} (heaps × objects), {play} play, seed {args.seed}"
     )
+    label_lines(axis)
     return figure
 
 

@@ -17,7 +17,7 @@ from torch import nn
 
 from nim_env import NimRules, evaluation, theory
 
-from learn_the_rule import ablate, evaluate, train
+from learn_the_rule import ablate, evaluate, prove, train
 from learn_the_rule.network import (
     DigitNetwork,
     NetworkPolicy,
@@ -295,6 +295,7 @@ def test_wrong_values(wrong, words, refused, tmp_path):
 def test_every_row_of_the_ablations(tmp_path, monkeypatch):
     rows = {name: replace(row, test_boards=row.test_boards[:2]) for name, row in ablate.ROWS.items()}
     monkeypatch.setattr(ablate, "ROWS", rows)
+    monkeypatch.setattr(prove, "RADIUS", 1.0)  # fewer boxes
     args = ablate.Args(updates=2, n_positions=10, n_seeds=1, n_jobs=1)
     table = ablate.main(args)
     assert table["row"].tolist() == list(ablate.ROWS)
