@@ -147,6 +147,7 @@ def make_config(args: Args, rules: NimRules) -> PPOConfig:
         PPOConfig()
         .environment(SelfPlayEnv, env_config={"rules": rules})
         .env_runners(num_env_runners=args.num_env_runners, num_envs_per_env_runner=args.num_envs)
+        .env_runners(sample_timeout_s=3600)  # after 60 seconds, the default, RLlib leaves a slow one's moves out
         .multi_agent(
             policies=set(modules),
             policy_mapping_fn=lambda agent, *_, **__: agent if agent in modules else "player",
