@@ -20,7 +20,7 @@ import os
 import tempfile
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")  # Ctrl-C ends the script
 os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "0")  # the state of the sweep is saved at each report
@@ -32,7 +32,6 @@ from common import (
     check_output,
     check_resume,
     checking_args,
-    percent,
     replacing,
     run,
     save_figure,
@@ -84,8 +83,6 @@ class Args:
     """The number of agents in each trial, with seeds from --seed on, the same in every trial."""
     seed: Seed = 0
     """Random seed, of the first agent and of the sampled hyperparameters."""
-    max_concurrent: int = 0
-    """The maximum number of trials at the same time; 0 for one per core."""
     address: str = "local"
     """The address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
@@ -120,60 +117,65 @@ def main(args: Args) -> pd.DataFrame:
         log_to_driver=False,
         logging_level="ERROR",
     )
-    results = []
-    for learner in dict.fromkeys(args.learners):
-        path = args.folder.absolute() / "trials" / learner
-        is_started = args.resume and any(path.glob("experiment_state-*.json"))
-        grid = (restore_tuner(path) if is_started else make_tuner(args, learner)).fit()
-        if grid.errors:
-            raise grid.errors[0]
-        results.extend(grid)
-    table = make_table(results)
+    grids = {learner: make_tuner(args, learner).fit() for learner in dict.fromkeys(args.learners)}
+    table = make_table(args, grids)
     print("The best trials: expert mastery, mean and worst over the seeds")
-    print(
-        table.groupby("learner").head(5).drop(columns="trial").to_string(index=False, float_format="{:.3f}".format)
-    )
+    print(table.groupby("learner").head(5).to_string(index=False, float_format="{:.3f}".format))
     print(f"{len(table)} trials, {table['stopped'].sum()} stopped early")
     with replacing(args.folder / "tune_sweep.csv") as file:
         table.to_csv(file, index=False)
     print(f"table: {args.folder / 'tune_sweep.csv'}")
-    save_figure(draw(args, rules, table, results), args.folder / "tune_sweep.png")
+    save_figure(draw(args, rules, table, grids), args.folder / "tune_sweep.png")
     return table
 
 
-# --- A trial --------------------------------------------------------------------------------------
+def make_tuner(args: Args, learner: str) -> tune.Tuner:
+    """The sweep of one learner, or what is left of an interrupted one."""
+    path = args.folder.absolute() / "trials" / learner
+    trainable = tune.with_parameters(train_agents, args=args, learner=learner)
+    if args.resume and any(path.glob("experiment_state-*.json")):
+        with checking_args(Exception, f"--resume: {path} is damaged: "):
+            tune.ExperimentAnalysis(str(path))  # raises if the state is damaged; Tuner.restore would start anew
+            return tune.Tuner.restore(str(path), trainable, resume_errored=True)
+    return tune.Tuner(
+        trainable,
+        param_space=SEARCH_SPACE,
+        tune_config=tune.TuneConfig(
+            metric="expert",
+            mode="max",
+            num_samples=args.trials,
+            search_alg=BasicVariantGenerator(random_state=args.seed),
+            scheduler=ASHAScheduler(max_t=args.n_evals, grace_period=args.grace_period, reduction_factor=3),
+            reuse_actors=True,
+        ),
+        run_config=tune.RunConfig(
+            name=learner,
+            storage_path=str(path.parent),
+            failure_config=tune.FailureConfig(max_failures=3),
+            verbose=1,
+        ),
+    )
 
 
-def train_agents(config: dict[str, Any]) -> None:
+def train_agents(config: dict[str, float], args: Args, learner: str) -> None:
     """The trainable: trains one agent for each seed and reports after every part of the episodes."""
-    rules = NimRules(config["heaps"], config["max_take"], config["misere"])
+    rules = NimRules(args.heaps, args.max_take, args.misere)
     env = gym.make_vec("nim_env:Nim-v0", num_envs=64, opponent=None, **asdict(rules))
-    seeds = range(config["seed"], config["seed"] + config["n_seeds"])
-    hyperparameters = {name: config[name] for name in SEARCH_SPACE}
-    learners = [
-        agents.ALGORITHMS[config["learner"]](
-            env.single_observation_space, env.single_action_space, seed=seed, **hyperparameters
-        )
-        for seed in seeds
-    ]
+    seeds = range(args.seed, args.seed + args.n_seeds)
+    spaces = env.single_observation_space, env.single_action_space
+    learners = [agents.ALGORITHMS[learner](*spaces, seed=seed, **config) for seed in seeds]
     n_done = 0
     if checkpoint := tune.get_checkpoint():
         n_done = checkpoint.get_metadata()["n_done"]
         with checkpoint.as_directory() as folder:
             learners = [agents.load(Path(folder) / f"seed_{seed}.agent") for seed in seeds]
-    ends = np.linspace(0, config["episodes"], config["n_evals"] + 1).round().astype(int).tolist()
-    for part in range(n_done, config["n_evals"]):
+    ends = np.linspace(0, args.episodes, args.n_evals + 1).round().astype(int).tolist()
+    for part in range(n_done, args.n_evals):
         for agent, seed in zip(learners, seeds, strict=True):
             part_seed = int(np.random.SeedSequence((seed, part)).generate_state(1)[0])
             agents.train(agent, env, ends[part + 1] - ends[part], seed=part_seed)
-        mastery = [evaluation.mastery(rules, agent) for agent in learners]
-        metrics = {
-            "episodes": ends[part + 1],
-            "expert": float(np.mean([found.expert for found in mastery])),
-            "worst": min(found.expert for found in mastery),
-            "champions": sum(found.champion for found in mastery),
-            "exploitability": float(np.mean([evaluation.exploitability(rules, agent) for agent in learners])),
-        }
+        expert = [evaluation.mastery(rules, agent).expert for agent in learners]
+        metrics = {"episodes": ends[part + 1], "expert": float(np.mean(expert)), "worst": min(expert)}
         with tempfile.TemporaryDirectory() as folder:
             for agent, seed in zip(learners, seeds, strict=True):
                 agent.save(Path(folder) / f"seed_{seed}.agent")
@@ -182,84 +184,32 @@ def train_agents(config: dict[str, Any]) -> None:
             tune.report(metrics, checkpoint=checkpoint)
 
 
-# --- The sweep ------------------------------------------------------------------------------------
-
-
-class PrintCallback(tune.Callback):
-    """Prints a line at the end of each trial."""
-
-    def on_trial_complete(self, iteration: int, trials: list[Any], trial: Any, **info: Any) -> None:  # noqa: ARG002
-        config, result = trial.config, trial.last_result
-        hyperparameters = ", ".join(f"{label} {config[name]:.3f}" for name, label in LABELS.items())
-        print(
-            f"{config['learner']}, {hyperparameters}: expert mastery {percent(result['expert'])} % "
-            f"after {result['episodes']:,} episodes",
-            flush=True,
-        )
-
-
-def make_tuner(args: Args, learner: str) -> tune.Tuner:
-    """The sweep of one learner."""
-    names = ("max_take", "misere", "episodes", "n_evals", "seed", "n_seeds")
-    fixed = {"learner": learner, "heaps": list(args.heaps)} | {name: getattr(args, name) for name in names}
-    return tune.Tuner(
-        train_agents,
-        param_space=SEARCH_SPACE | fixed,
-        tune_config=tune.TuneConfig(
-            metric="expert",
-            mode="max",
-            num_samples=args.trials,
-            search_alg=BasicVariantGenerator(max_concurrent=args.max_concurrent, random_state=args.seed),
-            scheduler=ASHAScheduler(max_t=args.n_evals, grace_period=args.grace_period, reduction_factor=3),
-            reuse_actors=True,
-        ),
-        run_config=tune.RunConfig(
-            name=learner,
-            storage_path=str(args.folder.absolute() / "trials"),
-            failure_config=tune.FailureConfig(max_failures=3),
-            callbacks=[PrintCallback()],
-            verbose=0,
-        ),
-    )
-
-
-def restore_tuner(path: Path) -> tune.Tuner:
-    """An interrupted sweep of one learner."""
-    with checking_args(Exception, f"--resume: {path} is damaged: "):
-        tune.ExperimentAnalysis(str(path))  # raises if the state is damaged; Tuner.restore would start anew
-        return tune.Tuner.restore(str(path), train_agents, resume_errored=True)
-
-
-# --- Results --------------------------------------------------------------------------------------
-
-
-def make_table(results: list[tune.Result]) -> pd.DataFrame:
+def make_table(args: Args, grids: dict[str, tune.ResultGrid]) -> pd.DataFrame:
     """A row for each trial, sorted by learner; full trials come before stopped ones, then the best first."""
-    rows = [
-        {name: result.config[name] for name in ("learner", *SEARCH_SPACE)}
-        | {name: result.metrics[name] for name in ("episodes", "expert", "worst", "champions", "exploitability")}
-        | {"stopped": result.metrics["episodes"] < result.config["episodes"], "trial": result.metrics["trial_id"]}
-        for result in results
-    ]
-    return pd.DataFrame(rows).sort_values(["learner", "stopped", "expert"], ascending=[True, True, False])
+    for grid in grids.values():
+        if grid.errors:
+            raise grid.errors[0]
+    table = pd.concat([grid.get_dataframe().assign(learner=learner) for learner, grid in grids.items()])
+    table = table.rename(columns={f"config/{name}": name for name in SEARCH_SPACE})
+    table = table[["learner", *SEARCH_SPACE, "episodes", "expert", "worst"]]
+    table["stopped"] = table["episodes"] < args.episodes
+    return table.sort_values(["learner", "stopped", "expert"], ascending=[True, True, False])
 
 
-def draw(args: Args, rules: NimRules, table: pd.DataFrame, results: list[tune.Result]) -> plt.Figure:
+def draw(args: Args, rules: NimRules, table: pd.DataFrame, grids: dict[str, tune.ResultGrid]) -> plt.Figure:
     """Mastery against each hyperparameter and against games, a row for each learner; stopped trials are gray."""
-    learners = sorted(table["learner"].unique())
-    size = 16, 4 * len(learners) + 0.5
-    figure, axes = plt.subplots(len(learners), 4, figsize=size, sharey=True, squeeze=False, layout="constrained")
-    for row, learner in zip(axes, learners, strict=True):
+    colors = {False: COLORS["player_1"], True: "#b9b2a5"}
+    size = 16, 4 * len(grids) + 0.5
+    figure, axes = plt.subplots(len(grids), 4, figsize=size, sharey=True, squeeze=False, layout="constrained")
+    for row, learner in zip(axes, sorted(grids), strict=True):
         for axis, (name, label) in zip(row, LABELS.items(), strict=False):
             for stopped, trials in table[table["learner"] == learner].groupby("stopped"):
                 sizes = 12 + 60 * trials["episodes"] / args.episodes
-                axis.scatter(trials[name], trials["expert"], sizes, color=color_of(stopped), zorder=3 - stopped)
+                axis.scatter(trials[name], trials["expert"], sizes, color=colors[stopped], zorder=3 - stopped)
             axis.set(xlabel=label, xscale="linear" if name == "gamma" else "log")
-        for result in results:
-            if result.config["learner"] == learner:
-                stopped = result.metrics["episodes"] < args.episodes
-                curve = result.metrics_dataframe
-                row[3].plot(curve["episodes"], curve["expert"], color=color_of(stopped), zorder=3 - stopped)
+        for result in grids[learner]:
+            curve, stopped = result.metrics_dataframe, result.metrics["episodes"] < args.episodes
+            row[3].plot(curve["episodes"], curve["expert"], color=colors[stopped], zorder=3 - stopped)
         row[3].set_xlabel("training games of each agent")
         row[3].xaxis.set_major_formatter("{x:,.0f}")
         row[0].set(ylabel=f"{learner}\nexpert mastery, mean over seeds", ylim=(-0.02, 1.04))
@@ -268,11 +218,6 @@ def draw(args: Args, rules: NimRules, table: pd.DataFrame, results: list[tune.Re
         f"blue: all {args.episodes:,} games; gray: stopped early (the smaller, the earlier)"
     )
     return figure
-
-
-def color_of(stopped: bool) -> str:
-    """The color of a trial."""
-    return "#b9b2a5" if stopped else COLORS["player_1"]
 
 
 if __name__ == "__main__":

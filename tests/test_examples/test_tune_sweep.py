@@ -74,30 +74,27 @@ def test_a_trial_is_what_agents_and_evaluation_give(sweep):
 def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):
     completed = []
 
-    def interrupt(*_, trial, **__):
+    def interrupt(scheduler, controller, trial, result):  # noqa: ARG001
         if completed:
             raise KeyboardInterrupt
         completed.append(Path(trial.path) / "result.json")
 
     with monkeypatch.context() as patch:
-        patch.setattr(tune_sweep.PrintCallback, "on_trial_complete", interrupt)
+        patch.setattr(tune_sweep.ASHAScheduler, "on_trial_complete", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            main(Args(**SMALL, folder=tmp_path, max_concurrent=1))
+            main(Args(**SMALL, folder=tmp_path))
     gc.collect()  # closes the files of the interrupted trial
     before = completed[0].read_text()
     assert len(before.splitlines()) == 3
     resumed = main(Args(resume=True, folder=tmp_path))
     assert completed[0].read_text() == before  # a finished trial is not run again
-    tables = [
-        table.drop(columns="trial").sort_values(["learner", "gamma"], ignore_index=True)
-        for table in (sweep[0], resumed)
-    ]
+    tables = [table.sort_values(["learner", "gamma"], ignore_index=True) for table in (sweep[0], resumed)]
     pd.testing.assert_frame_equal(*tables)
 
 
 def test_poor_trials_are_stopped_early(tmp_path):
     few = SMALL | {"trials": 6, "episodes": 300, "grace_period": 1, "n_seeds": 1}
-    table = main(Args(**few, learners=("minimax-q",), max_concurrent=1, folder=tmp_path))
+    table = main(Args(**few, learners=("minimax-q",), folder=tmp_path))
     stopped = table[table["stopped"]]
     assert 0 < len(stopped) < len(table) == 6
     assert (stopped["episodes"] < 300).all()
