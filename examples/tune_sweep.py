@@ -108,15 +108,11 @@ def main(args: Args) -> pd.DataFrame:
                 f"and that at most --episodes {args.episodes}"
             )
     check_output("folder", args.folder / "tune_sweep.png")
+    packages = None if args.address == "local" else {"py_modules": [nim_env, agents]}
+    quiet = {"log_to_driver": False, "logging_level": "ERROR", "ignore_reinit_error": True}
+    ray.init(args.address, runtime_env=packages, **quiet)
     options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
     args_file.write_text(json.dumps(options))
-    ray.init(
-        address=args.address,
-        runtime_env=None if args.address == "local" else {"py_modules": [nim_env, agents]},
-        ignore_reinit_error=True,
-        log_to_driver=False,
-        logging_level="ERROR",
-    )
     grids = {learner: make_tuner(args, learner).fit() for learner in dict.fromkeys(args.learners)}
     table = make_table(args, grids)
     print("The best trials: expert mastery, mean and worst over the seeds")
