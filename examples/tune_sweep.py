@@ -22,7 +22,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-os.environ.setdefault("TUNE_DISABLE_SIGINT_HANDLER", "1")  # Ctrl-C ends the script
 os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "0")  # the state of the sweep is saved at each report
 
 from common import (
@@ -113,7 +112,11 @@ def main(args: Args) -> pd.DataFrame:
     ray.init(args.address, runtime_env=packages, **quiet)
     options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
     args_file.write_text(json.dumps(options))
-    grids = {learner: make_tuner(args, learner).fit() for learner in dict.fromkeys(args.learners)}
+    grids = {}
+    for learner in dict.fromkeys(args.learners):
+        grids[learner] = make_tuner(args, learner).fit()
+        if not all(result.error or result.metrics.get("done") for result in grids[learner]):
+            raise KeyboardInterrupt  # at Ctrl-C Tune saves the sweep and returns
     table = make_table(args, grids)
     print("The best trials: expert mastery, mean and worst over the seeds")
     print(table.groupby("learner").head(5).to_string(index=False, float_format="{:.3f}".format))

@@ -1,6 +1,7 @@
 import gc
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -76,7 +77,7 @@ def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):
 
     def interrupt(scheduler, controller, trial, result):  # noqa: ARG001
         if completed:
-            raise KeyboardInterrupt
+            signal.raise_signal(signal.SIGINT)
         completed.append(Path(trial.path) / "result.json")
 
     with monkeypatch.context() as patch:
