@@ -326,6 +326,7 @@ except RuntimeError:
     assert '"rgb_array" needs none' in result.stderr
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # moviepy's, where ffmpeg has ended before it
 def test_videos(tmp_path):
     env = gym.make("Nim-v0", opponent=None, render_mode="rgb_array")
     env = gym.wrappers.RecordVideo(env, tmp_path / "new", episode_trigger=lambda _: True)
