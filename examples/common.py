@@ -211,7 +211,8 @@ def label_lines(axis: Axes, to_left: Sequence[str] = ()) -> None:
         heights = {line: to_axes.transform(line.get_xydata()[-1])[1] for line in lines}
         lines.sort(key=lambda line: (heights[line], named.index(line)))
         if lines:  # the nearest heights without overlaps, within the axes
-            steps = step * np.arange(len(lines))
+            sizes = np.array([line.get_label().count("\n") + 1 for line in lines])
+            steps = step * (sizes.cumsum() - sizes / 2)
             fitted = isotonic_regression(np.array([heights[line] for line in lines]) - steps).x
             heights = dict(zip(lines, fitted.clip(max=1 - steps[-1]) + steps, strict=True))
         for line, height in heights.items():
