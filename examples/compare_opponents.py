@@ -268,7 +268,7 @@ def plot_mistakes(rules: NimRules, players: dict[str, PolicyLike]) -> Figure:
         axis.xaxis.set_major_locator(MaxNLocator(integer=True))
         axis.grid(visible=False)
     figure.colorbar(image, ax=figure.axes, label="probability of a winning move", aspect=30)
-    figure.suptitle(f"{rules}: where the players err (gray: every move loses)")
+    figure.suptitle(f"{rules}: mistakes of the players (gray: every move loses)")
     return figure
 
 
