@@ -1,6 +1,6 @@
 """A policy network for Nim that names the move without looking one ply ahead, for boards of any size.
 
-The network of train.py compares the values of all next positions. Here a second network, MoveNetwork of
+The network of train.py compares the values of all next positions. Here a second network, PolicyValueNetwork of
 network.py, learns to score the moves of a position from the position alone.
 
 It trains on positions of small boards. The targets are the value network's action values (policy distillation,
@@ -45,7 +45,7 @@ from tqdm import tqdm
 from nim_env import NimRules, evaluation, theory
 
 from learn_the_rule.evaluate import sample_endgames, sample_positions
-from learn_the_rule.network import DigitNetwork, MoveNetwork, action_values, load_network
+from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, action_values, load_network
 
 N_HEAPS, MAX_HEAP = 5, 7  # the largest training board
 TEST_BOARDS = ((5, 7), (7, 15), (20, 15), (50, 15), (10, 255))  # heaps, objects in each
@@ -93,7 +93,7 @@ def main(args: Args) -> pd.DataFrame:
         torch.optim.Adam([torch.zeros(1)], lr=args.learning_rate)
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
-    network = MoveNetwork(args.noise)
+    network = PolicyValueNetwork(NimRules((MAX_HEAP,) * N_HEAPS), noise=args.noise)
     test_sets = make_test_sets(args, rules["misere"])
     progress = tqdm(total=args.updates, desc="updates", disable=None)
     curves = []
@@ -115,15 +115,14 @@ def main(args: Args) -> pd.DataFrame:
     return table
 
 
-def score_actions(network: MoveNetwork, rules: NimRules, heaps: np.ndarray, mask: np.ndarray) -> Any:
-    """The scores of the legal actions, and their positions and numbers."""
-    rows, actions = np.nonzero(mask)
-    moves = np.stack([rules.move_heaps[actions], rules.move_counts[actions]], axis=1)
-    return network(torch.from_numpy(heaps), torch.from_numpy(rows), torch.from_numpy(moves)), rows, actions
+def score_actions(network: PolicyValueNetwork, rules: NimRules, heaps: np.ndarray) -> torch.Tensor:
+    """The scores of all actions, between -1 and 1: float32 of shape ``(n, n_actions)``."""
+    network.rules = rules
+    return torch.tanh(network(torch.from_numpy(heaps))[0])
 
 
 def train(
-    network: MoveNetwork, value_network: DigitNetwork, args: Args, misere: bool, callback: Any = None
+    network: PolicyValueNetwork, value_network: DigitNetwork, args: Args, misere: bool, callback: Any = None
 ) -> None:
     """Trains the scores of all moves of random positions towards the value network's action values."""
     generator = np.random.default_rng(args.seed)
@@ -135,9 +134,9 @@ def train(
         for rules in boards:
             heaps = rules.from_index(generator.integers(1, rules.n_positions, size=args.batch_size))
             mask = rules.action_mask(heaps)
-            scores, rows, actions = score_actions(network, rules, heaps, mask)
-            targets = action_values(value_network, rules, heaps, mask)[rows, actions]
-            losses.append(nn.functional.mse_loss(scores, torch.from_numpy(targets)))
+            targets = action_values(value_network, rules, heaps, mask)
+            scores = score_actions(network, rules, heaps)[mask > 0]
+            losses.append(nn.functional.mse_loss(scores, torch.from_numpy(targets[mask > 0])))
         loss = torch.stack(losses).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -147,15 +146,13 @@ def train(
 
 
 @torch.no_grad()
-def evaluate(network: MoveNetwork, rules: NimRules, heaps: np.ndarray) -> evaluation.MatchResult:
+def evaluate(network: PolicyValueNetwork, rules: NimRules, heaps: np.ndarray) -> evaluation.MatchResult:
     """In how many of the won positions the move of the highest score wins."""
     network.eval()
     wins = 0
     for part in np.array_split(heaps, len(heaps) * rules.n_actions // 2**18 + 1):
-        scores, rows, actions = score_actions(network, rules, part, rules.action_mask(part))
-        values = np.full((len(part), rules.n_actions), -np.inf)
-        values[rows, actions] = scores.numpy()
-        wins += int(theory.winning_action_mask(rules, part)[np.arange(len(part)), values.argmax(axis=1)].sum())
+        scores = np.where(rules.action_mask(part), score_actions(network, rules, part).numpy(), -np.inf)
+        wins += int(theory.winning_action_mask(rules, part)[np.arange(len(part)), scores.argmax(axis=1)].sum())
     return evaluation.MatchResult(wins, len(heaps))
 
 

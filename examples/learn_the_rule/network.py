@@ -63,6 +63,34 @@ class DigitNetwork(nn.Module):
                 state = state + self.noise * torch.randn_like(state)
         return state
 
+    def read_digits(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the scan leaves of the digits of positions.
+
+        Args:
+            heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
+
+        Returns:
+            States with flags, float32 of shape ``(n_states, hidden_size + n_flags)``, and the number of the state
+            of each digit, int64 of shape ``(n, n_digits)``. The highest digit is a leading zero.
+        """
+        # one leading zero at least, without a flag; more of them change nothing
+        n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
+        bits = (heaps[:, None, :] >> torch.arange(n_digits)[:, None]) & 1  # (n, n_digits, n_heaps)
+        flag = (self.n_flags - torch.arange(n_digits)).clamp(min=0).expand(len(heaps), -1)  # 0 for none
+        bits, flag = bits.flatten(0, 1), flag.flatten()
+        numbers = torch.arange(len(bits))
+        if not self.training and heaps.shape[1] < 60:  # without noise, equal digits need one scan only
+            powers = torch.arange(heaps.shape[1])
+            keys, numbers = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
+            bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
+        flags = nn.functional.one_hot(flag, self.n_flags + 1)[:, 1:].float()
+        return torch.cat([self.scan(bits), flags], dim=-1), numbers.unflatten(0, (len(heaps), n_digits))
+
+    def value(self, states: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+        """The values, float32 of shape ``(n,)``, from what :meth:`read_digits` returns."""
+        largest = self.digit_layers(states)[numbers].amax(dim=1)
+        return torch.tanh(self.value_layers(largest)).squeeze(-1)
+
     def forward(self, heaps: torch.Tensor) -> torch.Tensor:
         """The values of the player to move, between -1 and 1.
 
@@ -72,57 +100,53 @@ class DigitNetwork(nn.Module):
         Returns:
             float32 of shape ``(n,)``.
         """
-        # one leading zero at least, without a flag; more of them change nothing
-        n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
-        bits = (heaps[:, None, :] >> torch.arange(n_digits)[:, None]) & 1  # (n, n_digits, n_heaps)
-        flag = (self.n_flags - torch.arange(n_digits)).clamp(min=0).expand(len(heaps), -1)  # 0 for none
-        bits, flag = bits.flatten(0, 1), flag.flatten()
-        inverse = torch.arange(len(bits))
-        if not self.training and heaps.shape[1] < 60:  # without noise, equal digits need one scan only
-            powers = torch.arange(heaps.shape[1])
-            keys, inverse = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
-            bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
-        flags = nn.functional.one_hot(flag, self.n_flags + 1)[:, 1:].float()
-        features = self.digit_layers(torch.cat([self.scan(bits), flags], dim=-1))
-        largest = features[inverse].unflatten(0, (len(heaps), n_digits)).amax(dim=1)
-        return torch.tanh(self.value_layers(largest)).squeeze(-1)
+        return self.value(*self.read_digits(heaps))
 
 
-class MoveNetwork(nn.Module):
-    """Scores of the moves of a position, for any number of heaps of any size; distill.py trains it.
+class PolicyValueNetwork(DigitNetwork):
+    """The digit network with a second head, which scores the moves; alphazero.py and distill.py train it.
 
-    For a move, a small network reads from each digit the final state of the scan and the digit's bits in the heap
-    before and after the move; the maximum over the digits gives the score.
+    For a move, a small network reads from each digit the final state of the scan, the flag, and the digit's bits
+    in the heap before and after the move; the maximum over the digits gives the score.
+
+    Args:
+        rules: The game whose moves are scored, an attribute that may be replaced by another board.
+        **options: The arguments of :class:`DigitNetwork`.
     """
 
-    def __init__(self, noise: float, hidden_size: int = 8, n_features: int = 16) -> None:
-        super().__init__()
-        self.digits = DigitNetwork(hidden_size, n_features, noise)  # its scan only
-        self.digit_layers = nn.Sequential(
-            nn.Linear(hidden_size + 3, n_features), nn.Tanh(), nn.Linear(n_features, n_features), nn.Tanh()
+    def __init__(self, rules: NimRules, **options: Any) -> None:
+        super().__init__(**options)
+        self.rules = rules
+        n_features = self.value_layers[0].in_features
+        self.move_layers = nn.Sequential(
+            nn.Linear(self.hidden_size + self.n_flags + 2, n_features),
+            nn.Tanh(),
+            nn.Linear(n_features, n_features),
+            nn.Tanh(),
         )
         self.score_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
 
-    def forward(self, heaps: torch.Tensor, rows: torch.Tensor, moves: torch.Tensor) -> torch.Tensor:
-        """The scores of moves, between -1 and 1.
+    def forward(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The scores of all actions, of which those of illegal ones mean nothing, and the values.
 
         Args:
             heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
-            rows: The position of each move, an index into ``heaps``, shape ``(n_moves,)``.
-            moves: Heap and count of each move, shape ``(n_moves, 2)``.
 
         Returns:
-            float32 of shape ``(n_moves,)``.
+            float32 of shape ``(n, n_actions)`` and ``(n,)``.
         """
-        digits = torch.arange(max(1, int(heaps.max())).bit_length() + 1)
-        bits = (heaps[:, None, :] >> digits[:, None]) & 1  # (n, n_digits, n_heaps)
-        states = self.digits.scan(bits.flatten(0, 1)).unflatten(0, bits.shape[:2])
-        before = heaps[rows, moves[:, 0]]
-        after = before - moves[:, 1]
-        before_after = torch.stack([before[:, None] >> digits, after[:, None] >> digits], dim=-1) & 1
-        is_lowest = (digits == 0).expand(len(rows), -1)[..., None]
-        inputs = torch.cat([states[rows], before_after.float(), is_lowest.float()], dim=-1)
-        return torch.tanh(self.score_layers(self.digit_layers(inputs).amax(dim=1))).squeeze(-1)
+        states, numbers = self.read_digits(heaps)
+        changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])  # a bit before and after the move
+        inputs = torch.cat([states[:, None].expand(-1, 4, -1), changes.expand(len(states), -1, -1)], dim=-1)
+        features = self.move_layers(inputs)  # (n_states, 4, n_features)
+        move_heaps, counts = torch.tensor(self.rules.move_heaps), torch.tensor(self.rules.move_counts)
+        before = heaps[:, move_heaps]
+        after = (before - counts).clamp(min=0)
+        largest = None
+        for digit, number in enumerate(numbers.unbind(1)):
+            of_moves = features[number[:, None], 2 * ((before >> digit) & 1) + ((after >> digit) & 1)]
+            largest = of_moves if largest is None else torch.maximum(largest, of_moves)
+        return self.score_layers(largest).squeeze(-1), self.value(states, numbers)
 
 
 # --- One-ply play ---------------------------------------------------------------------------------

@@ -11,22 +11,30 @@ from nim_env import NimRules, theory
 
 from learn_the_rule import distill
 from learn_the_rule.distill import Args, main, score_actions
-from learn_the_rule.network import DigitNetwork, MoveNetwork, save_network
+from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
 
 torch.set_num_threads(1)  # the tensors are small
 
 
 def test_the_score_depends_on_the_position_and_the_move_alone():
+    """Not on the other positions of the batch, and not on the largest sizes of the heaps."""
     torch.manual_seed(0)
-    network = MoveNetwork(noise=0.5).eval()
-    rules = NimRules((3, 9, 5))
+    rules, larger = NimRules((3, 9, 5)), NimRules((20, 9, 31))
+    network = PolicyValueNetwork(rules).eval()
     heaps = np.array([[1, 2, 3], [3, 0, 0], [0, 9, 5]])
-    mask = rules.action_mask(heaps)
     with torch.no_grad():
-        together, rows, actions = score_actions(network, rules, heaps, mask)
-        alone = torch.cat([score_actions(network, rules, heaps[[i]], mask[[i]])[0] for i in range(3)])
-    np.testing.assert_allclose(together, alone, atol=1e-5)
-    assert list(zip(rows, actions, strict=True)) == list(zip(*np.nonzero(mask), strict=True))
+        together = score_actions(network, rules, heaps).numpy()
+        for i, position in enumerate(heaps):
+            for board in (rules, larger):
+                alone = score_actions(network, board, position[None]).numpy()[0]
+                for action in np.flatnonzero(rules.action_mask(position)):
+                    move = int(rules.move_heaps[action]), int(rules.move_counts[action])
+                    same = [
+                        score
+                        for score, *other in zip(alone, board.move_heaps, board.move_counts, strict=True)
+                        if tuple(other) == move
+                    ]
+                    assert same == pytest.approx([together[i, action]], abs=1e-5)
 
 
 def test_it_learns_to_take_all_of_one_heap(tmp_path, monkeypatch):
