@@ -79,7 +79,7 @@ export function drawBoard() {
       }
       if (hasGroups) markGroup(block, groupOf(n, left, rules), sum);
       const valued = values.find(([each]) => isSame(each, move));
-      if (valued) markValue(block, valued[1], best.length < 4 && best.includes(valued));
+      if (valued) markValue(block, valued[1], best.length < 4 && best.includes(valued), layout.wide < 40);
       if (rules.max && count > rules.max) block.classList.add("locked");
       if (hint?.heap === heap && count <= hint.count) block.classList.add("winning");
     }
@@ -104,18 +104,18 @@ function markGroup(block, { size, isFirst, isWhole }, sum) {
   block.append(make("em", { textContent: size, className: !isWhole && sum & size ? "odd" : "even" }));
 }
 
-function markValue(block, value, isBest) {
-  block.append(make("span", { className: "value", textContent: textOf(value) }));
+function markValue(block, value, isBest, isNarrow) {
+  block.append(make("span", { className: "value", textContent: textOf(value, isNarrow) }));
   block.classList.add("valued");
   block.classList.toggle("its-move", isBest);
   block.style.setProperty("--v", Math.min(1, Math.abs(value ?? 0)));
   block.dataset.sign = value < 0 ? "minus" : "plus";
 }
 
-function textOf(value) {
+function textOf(value, isNarrow) {
   if (value === null) return "?";
-  const digits = Math.abs(value).toFixed(2);
-  return digits === "0.00" ? digits : (value < 0 ? "−" : "+") + digits;
+  const digits = Math.abs(value).toFixed(isNarrow ? 1 : 2);
+  return Number(digits) === 0 ? digits : (value < 0 ? "−" : "+") + digits;
 }
 
 export function drawChoice() {

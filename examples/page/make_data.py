@@ -1,8 +1,8 @@
 """Writes the data of the page: two proven networks, and a table of five heaps trained for longer.
 
 The networks are those of two certificates of learn_the_rule/, for misère and normal play. The table is trained by
-Q-learning in self-play with the package agents; ε falls to 0 over the run, and every game starts from a random position, so
-that the table plays well in all of them.
+Q-learning in self-play with the package agents; ε falls to 0 over the run, and every game starts from a random
+position, so that the table plays well in all of them.
 
     python examples/page/make_data.py
 
@@ -28,6 +28,7 @@ import numpy as np
 import agents
 from nim_env import NimRules, evaluation
 
+DATA = Path(__file__).with_name("data")
 CERTIFICATES = Path(__file__).resolve().parents[1] / "learn_the_rule" / "certificates"
 NETWORKS = {"misere": "misere0.npz", "normal": "normal0.npz"}
 FIVE_HEAPS = NimRules((1, 3, 5, 7, 9))
@@ -38,7 +39,7 @@ NEVER_TRIED = -128
 class Args:
     """The options of this script."""
 
-    folder: Path = Path(__file__).with_name("data")
+    folder: Path = DATA
     """Where the files are saved."""
     episodes: PositiveInt = 500_000
     """Training games."""
@@ -54,7 +55,7 @@ def main(args: Args) -> None:
 
 
 def network_weights(certificate: Path) -> dict[str, Any]:
-    """The weights by their names in the network's state_dict, each written as the shortest decimal of its float32."""
+    """The weights by their names in the network's state_dict."""
     with np.load(certificate) as arrays:
         names = [name for name in arrays.files if arrays[name].dtype == np.float32 and name != "boxes"]
         return {name: shortest(arrays[name]) for name in names}
