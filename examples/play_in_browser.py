@@ -70,7 +70,7 @@ def main(args: Args) -> None:
 def link(rules: NimRules, players: Sequence[str]) -> str:
     """The part of the address that names the game and the first opponent."""
     limit = "" if rules.max_take is None else f"&take={rules.max_take}"
-    opponent = f"&vs={quote(players[0])}" if players else ""
+    opponent = f"&vs={quote(Path(players[0]).name)}" if players else ""
     return f"#heaps={'-'.join(map(str, rules.heaps))}&last={'loses' if rules.misere else 'wins'}{limit}{opponent}"
 
 
@@ -84,7 +84,7 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     probabilities = query_policy(as_policy(player, rules), positions, rules.action_mask(positions))
     values = move_values(player, rules, positions)
     return {
-        "name": name,
+        "name": Path(name).name,
         "heaps": rules.heaps,
         "max_take": rules.max_take,
         "misere": rules.misere,

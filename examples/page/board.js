@@ -21,7 +21,7 @@ function fit(width, height, { heaps, max }) {
       return { columns, gap, heapGap, label, row: 0, high, wide: Math.min(wide, Math.max(3 * high, 96 / columns)) };
     }
   }
-  const row = Math.max(16, Math.min(56, height / n));
+  const row = Math.min(56, height / n);
   const wide = Math.min(30, (width - 66) / most - 2);
   return { isLying: true, columns: most, gap: 2, heapGap: 0, label: 64, row, high: Math.min(0.7 * row, 34), wide };
 }
@@ -35,7 +35,8 @@ function layOut(board) {
   board.classList.toggle("tiny", layout.high < 26);
   const sizes = {
     "--w": layout.wide, "--h": layout.high, "--gap": layout.gap, "--heap-gap": layout.heapGap, "--label": layout.label,
-    "--row": layout.row, "--group-gap": 3 + (S.game.rules.max ? 0 : 0.14 * layout.high),
+    "--row": layout.row, "--heap": layout.columns * (layout.wide + layout.gap) - layout.gap,
+    "--group-gap": 3 + (S.game.rules.max ? 0 : 0.14 * layout.high),
   };
   for (const [name, size] of Object.entries(sizes)) board.style.setProperty(name, `${size}px`);
   board.style.setProperty("--columns", layout.columns);

@@ -153,7 +153,8 @@ function draw() {
 
 function drawHeader() {
   const { rules } = S.game, [one, two] = isFriend() ? ["1", "2"] : names(), wide = isFriend() ? "" : "narrow-out";
-  $("board-name").textContent = PRESETS.find((preset) => isSameBoard(preset, rules))?.name ?? rules.heaps.join("-");
+  const sizes = rules.heaps.length < 6 ? rules.heaps.join("-") : `${rules.heaps.length} heaps`;
+  $("board-name").textContent = PRESETS.find((preset) => isSameBoard(preset, rules))?.name ?? sizes;
   const mark = () => make("i", { className: "mark" });
   $("score").replaceChildren(
     make("span", { className: "sr", textContent: `Score: ${names()[0]} ${S.score[0]}, ${names()[1]} ${S.score[1]}` }),

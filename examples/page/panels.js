@@ -137,7 +137,7 @@ function drawCurve(at) {
   const { clientWidth: width, clientHeight: height } = $("curve"), { stages, mastery, levels } = S.learner;
   const left = 11, right = width - 11, top = 16, bottom = height - 26;
   // the thumb of the range input moves in equal steps, so stages are equally spaced on the axis
-  const x = (i) => left + ((right - left) * i) / (stages.length - 1), y = (share) => top + (bottom - top) * (1 - share);
+  const x = (i) => left + ((right - left) * i) / Math.max(1, stages.length - 1), y = (share) => top + (bottom - top) * (1 - share);
   const path = (to) => mastery.slice(0, to + 1).map((share, i) => `${i ? "L" : "M"}${x(i).toFixed(1)} ${y(share).toFixed(1)}`).join("");
   const last = stages.at(-1), shown = [0, 10, 100, 1000, last].map((games) => [stages.indexOf(games), games]).filter(([i]) => i >= 0);
   const anchor = (i) => (i === 0 ? "start" : i === stages.length - 1 ? "end" : "middle");

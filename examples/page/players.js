@@ -44,7 +44,7 @@ export async function opponentMove(id, heaps, rules, learner, games) {
 
 class TablePlayer {
   constructor({ name, heaps, max_take: max, misere, probabilities, values }) {
-    this.rules = { heaps, max, misere };
+    this.rules = { heaps, max: max && max < Math.max(...heaps) ? max : null, misere };
     this.moves = legalMoves(heaps, this.rules);
     this.kind = values ? "value" : "probability";
     Object.assign(this, { probabilities, numbers: values ?? probabilities });
