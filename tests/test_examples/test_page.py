@@ -9,19 +9,22 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-torch = pytest.importorskip("torch", reason='needs pip install -e ".[dev]"')
+pytest.importorskip("torch", reason='needs pip install -e ".[dev]"')
+pytest.importorskip("axe_playwright_python", reason='needs pip install -e ".[dev]"')
 pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
 
+import play_in_browser
+import torch
 from axe_playwright_python.sync_playwright import Axe
 from brute_force import mover_wins
-from learn_the_rule.network import DigitNetwork, predict
 from play_in_browser import make_server, tabulate
 from playwright.sync_api import expect, sync_playwright
 
 import agents
-import play_in_browser
 from nim_env import NimRules, evaluation, theory
 from nim_env.policies import TabularPolicy
+
+from learn_the_rule.network import DigitNetwork, predict
 
 BOARDS = [
     NimRules((1, 3, 5, 7)),
@@ -37,7 +40,17 @@ BOARDS = [
 ]
 EVERY_BOARD = pytest.mark.parametrize("rules", BOARDS, ids=str)
 DESK, PHONE = {"width": 1280, "height": 720}, {"width": 375, "height": 760}
-SIZES = [(320, 568), (375, 667), (375, 760), (414, 896), (768, 1024), (1024, 768), (667, 375), (1280, 720), (1920, 1080)]
+SIZES = [
+    (320, 568),
+    (375, 667),
+    (375, 760),
+    (414, 896),
+    (768, 1024),
+    (1024, 768),
+    (667, 375),
+    (1280, 720),
+    (1920, 1080),
+]
 FAST = """for (const name of ["setTimeout", "setInterval"]) {
   const wait = window[name];
   window[name] = (act, time = 0) => wait(act, time / 20);
@@ -275,6 +288,7 @@ def test_replay_flags_the_losing_move(modules, rules):
            })""",
         {"board": in_page(rules), "games": games},
     )
+
     def wins(heaps):
         return mover_wins(tuple(sorted(heaps)), rules.max_take, rules.misere)
 
@@ -285,9 +299,7 @@ def test_replay_flags_the_losing_move(modules, rules):
             heaps = tuple(rules.apply(heaps, rules.action(*move)).tolist())
             won.append(wins(heaps))
         assert winner == (first + len(moves) + (not rules.misere)) % 2
-        mistakes = [
-            ply for ply in range(len(moves)) if won[ply] and won[ply + 1] and (first + ply) % 2 != winner
-        ]
+        mistakes = [ply for ply in range(len(moves)) if won[ply] and won[ply + 1] and (first + ply) % 2 != winner]
         assert flag == max(mistakes, default=-1)
 
 
@@ -486,7 +498,8 @@ def test_your_own_board(visit):
 
 
 @pytest.mark.parametrize(
-    "link", ["heaps=9-x", "heaps=99", "heaps=3-4&take=0", "last=maybe", "moves=A2", "moves=Z1", "vs=nobody", "first=me"]
+    "link",
+    ["heaps=9-x", "heaps=99", "heaps=3-4&take=0", "last=maybe", "moves=A2", "moves=Z1", "vs=nobody", "first=me"],
 )
 def test_a_broken_link_opens_the_first_board(visit, link):
     page = visit(link)
@@ -510,20 +523,22 @@ def test_a_link_opens_the_position_again(visit):
 # --- What it looks like -----------------------------------------------------------------------------
 
 FAULTS = """() => {
-  const board = document.querySelector("#board").getBoundingClientRect(), root = document.documentElement, faults = [];
+  const faults = [], root = document.documentElement;
+  const board = document.querySelector("#board").getBoundingClientRect();
   if (root.scrollWidth > innerWidth || root.scrollHeight > innerHeight) faults.push("the page scrolls");
   for (const block of document.querySelectorAll(".block")) {
     const box = block.getBoundingClientRect();
-    if (box.top < board.top - 3 || box.bottom > board.bottom || box.left < board.left - 1 || box.right > board.right + 1) {
-      faults.push("a block is cut");
-    }
+    const isCut = box.top < board.top - 3 || box.bottom > board.bottom
+      || box.left < board.left - 1 || box.right > board.right + 1;
+    if (isCut) faults.push("a block is cut");
     if (box.width < 4 || box.height < 10) faults.push(`a block of ${box.width} x ${box.height}`);
   }
   const controls = "header button, #status, #status button, #actions button, #replay button, #rail button";
   for (const node of document.querySelectorAll(controls)) {
     const box = node.getBoundingClientRect();
     if (!node.checkVisibility()) continue;
-    if (box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight) faults.push(`${node.id} is off`);
+    const isOff = box.left < 0 || box.top < 0 || box.right > innerWidth || box.bottom > innerHeight;
+    if (isOff) faults.push(`${node.id} is off`);
     if (node.scrollWidth > node.clientWidth + 1) faults.push(`the text of ${node.id || node.textContent} is cut`);
   }
   const targets = "button, select, input:not([type=radio], [type=checkbox]), .segments label, .switch";
@@ -537,7 +552,9 @@ FAULTS = """() => {
 }"""
 
 
-@pytest.mark.parametrize("link", [CLASSIC, f"{CLASSIC}&moves=D2.B1.C3.D4.C2.B2.A1.D1", "heaps=21&take=3&last=wins"])
+@pytest.mark.parametrize(
+    "link", [CLASSIC, f"{CLASSIC}&moves=D2.B1.C3.D4.C2.B2.A1.D1", "heaps=21&take=3&last=wins"]
+)
 def test_nothing_scrolls_and_nothing_is_cut(visit, link):
     page = visit(link)
     faults = {}
@@ -612,7 +629,8 @@ def test_motion(visit, reduced_motion):
     page = visit(reduced_motion=reduced_motion)
     page.evaluate(
         """() => { window.motions = 0;
-                   for (const type of ["animationstart", "transitionstart"]) addEventListener(type, () => motions++); }"""
+                   addEventListener("animationstart", () => motions++);
+                   addEventListener("transitionstart", () => motions++); }"""
     )
     click(page, 3, 2)
     expect(page.locator("#say")).to_contain_text("Opponent took")
