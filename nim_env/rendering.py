@@ -46,7 +46,7 @@ COLORS = {
     "line": "#e0dacd",
     "page": "#faf8f3",
 }
-"""The palette of the project: pictures, figures and the page that you play on in the browser, there in light."""
+"""The palette of all pictures and figures, and of the page on which you play, in its light color scheme."""
 
 
 def _rgb(name: str) -> Color:

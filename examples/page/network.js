@@ -17,23 +17,29 @@ const linear = (network, name, inputs) =>
     row.reduce((sum, weight, j) => sum + weight * inputs[j], network[`${name}.bias`][i]));
 const tanh = (numbers) => numbers.map(Math.tanh);
 
-/** The value of the player to move, between −1 and 1. */
-export function networkValue(network, heaps) {
+/** The features of a digit, from its bits in the heaps. */
+function digitFeatures(network, bits, isLowest) {
+  let state = network.initial_state;
+  for (const bit of bits) state = tanh(linear(network, `transitions.${bit}`, state));
+  return tanh(linear(network, "digit_layers.2", tanh(linear(network, "digit_layers.0", [...state, isLowest]))));
+}
+
+/** The value of the player to move, between −1 and 1. `known` keeps features for other positions. */
+export function networkValue(network, heaps, known = new Map()) {
   const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // one leading zero at least
-  let largest = null;
+  let largest = Array(16).fill(-1); // features are above
   for (let digit = 0; digit < nDigits; digit++) {
-    let state = network.initial_state;
-    for (const size of heaps) state = tanh(linear(network, `transitions.${(size >> digit) & 1}`, state));
-    const first = tanh(linear(network, "digit_layers.0", [...state, digit === 0 ? 1 : 0]));
-    const features = tanh(linear(network, "digit_layers.2", first));
-    largest = largest ? largest.map((value, i) => Math.max(value, features[i])) : features;
+    const bits = heaps.map((size) => (size >> digit) & 1), isLowest = digit === 0 ? 1 : 0, key = `${bits},${isLowest}`;
+    if (!known.has(key)) known.set(key, digitFeatures(network, bits, isLowest));
+    largest = largest.map((value, i) => Math.max(value, known.get(key)[i]));
   }
   return Math.tanh(linear(network, "value_layers.2", tanh(linear(network, "value_layers.0", largest)))[0]);
 }
 
 /** The move to the position of the smallest value for the other player. */
 export function networkMove(network, heaps, rules) {
-  const valueOf = (next) => (isOver(next) ? (rules.misere ? 1 : -1) : networkValue(network, next));
+  const known = new Map();
+  const valueOf = (next) => (isOver(next) ? (rules.misere ? 1 : -1) : networkValue(network, next, known));
   const moves = legalMoves(heaps, rules), values = moves.map((move) => valueOf(after(heaps, move)));
   return moves[values.indexOf(Math.min(...values))];
 }

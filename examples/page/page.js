@@ -1,217 +1,16 @@
-// The page: playing, and what the buttons, dialogs and links do. It starts here.
+// The page starts here: the training that is shown, the dialogs, the links, and what the buttons do.
 
-import { drawBoard, drawChoice } from "./board.js";
-import { $, isStill, make, readTheme, sleep, toast, toggleTheme } from "./dom.js";
-import { Game, PRESETS, fromLink, isSameBoard, readBoard, thousands, toLink } from "./game.js";
+import { draw, drawHeader } from "./draw.js";
+import { drawBoard } from "./board.js";
+import { $, make, readTheme, toast, toggleTheme } from "./dom.js";
+import { PRESETS, fromLink, isSameBoard, readBoard } from "./game.js";
 import { listen } from "./input.js";
-import { Learner } from "./learner.js";
-import { drawLearn, drawPanel, drawReplay, drawTeach } from "./panels.js";
-import { LEVELS, OTHERS, loadPlayers, opponentMove } from "./players.js";
-import { limit } from "./rules.js";
-import { S, gamesOf, isFriend, isOpponent, isYours, levelOf, names, reasonAgainst, shownPly } from "./state.js";
-import { announce, drawStatus, sayMove } from "./status.js";
+import { drawLearn, drawPanel } from "./panels.js";
+import { choose, continueFrom, newGame, setLevel, setRules, takeChosen, unchoose, undo, view, writeLink } from "./play.js";
+import { LEVELS, OTHERS, loadPlayers } from "./players.js";
+import { S, gamesOf, reasonAgainst, shownPly } from "./state.js";
 
-const THINK = 350, MARK = 750, LEAVE = 260; // milliseconds
-const LONGER = { "1,3,5,7,9": "data/five_heaps.json" }; // tables of misère boards that were trained for longer
-
-let training, players; // promises
-
-// --- Playing ----------------------------------------------------------------------------------------
-
-/** Makes your move and the replies to it. */
-async function play(move) {
-  if (!isYours()) return;
-  document.body.classList.remove("first-visit");
-  S.chosen = null;
-  await whileBusy(async () => {
-    await perform(move);
-    await reply();
-  });
-  if (S.game.winner !== null) $("do-again").focus({ preventScroll: true, focusVisible: S.by === "keys" });
-}
-
-async function whileBusy(act) {
-  S.isBusy = true;
-  try {
-    await act();
-  } catch (error) {
-    console.error(error);
-    toast("The opponent could not be loaded. Choose another one.");
-  }
-  S.isBusy = false;
-  count();
-  draw();
-  announce();
-  writeLink();
-}
-
-/** The opponent's move, if it is its turn. */
-async function reply() {
-  const { game } = S;
-  if (game.winner !== null || !isOpponent(game.player)) return;
-  draw();
-  await Promise.all([sleep(THINK), levelOf(S.level)?.isTrained || S.level === "stage" ? training : null]);
-  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, gamesOf(S.level)));
-}
-
-/** Marks the blocks, lets them leave, and adds the move to the game. */
-async function perform(move) {
-  const { player } = S.game;
-  draw();
-  const blocks = [...$("board").querySelectorAll(`[data-heap="${move.heap}"] .block:not(.ghost)`)].slice(-move.count);
-  for (const block of blocks) block.classList.add("going", `p${player}`);
-  if (isOpponent(player)) {
-    sayMove(move);
-    await sleep(MARK);
-  }
-  if (!isStill.matches) {
-    for (const block of blocks) block.classList.add("leaving");
-    await sleep(LEAVE);
-  }
-  S.game.play(move);
-}
-
-/** Counts a game that is over, once. */
-function count() {
-  const { winner } = S.game;
-  if (winner === null || S.isCounted) return;
-  S.score[winner] += 1;
-  S.isCounted = true;
-}
-
-async function newGame() {
-  if (S.isBusy) return;
-  if (S.game.moves.length) S.number += 1;
-  const first = { you: 0, opponent: 1, turns: (S.number + 1) % 2 }[S.starts];
-  show(new Game(S.game.rules, first));
-  await whileBusy(reply);
-}
-
-/** Shows another game in its present position. */
-function show(game) {
-  Object.assign(S, { game, view: null, chosen: null, isTooMany: false, isCounted: false });
-}
-
-function undo() {
-  const { moves } = S.game;
-  const last = isFriend() ? moves.length - 1 : moves.findLastIndex((_, ply) => S.game.playerAt(ply) === 0);
-  if (S.isBusy || last < 0) return;
-  continueFrom(last);
-  toast("Your last move is taken back.");
-}
-
-async function continueFrom(ply) {
-  if (S.isCounted) S.score[S.game.winner] -= 1;
-  S.game.moves.length = ply;
-  show(S.game);
-  await whileBusy(reply);
-}
-
-function setLevel(id) {
-  const own = levelOf(id)?.table;
-  S.level = id;
-  S.games = gamesOf(id) ?? S.games;
-  if (own && !isSameBoard(own.rules, S.game.rules)) return setRules(own.rules);
-  return newGame();
-}
-
-/** Trains the learner of a board, and plays on it. */
-function setRules(rules, game = null) {
-  S.learner = new Learner(rules);
-  show(game ?? new Game(rules, S.game.first));
-  checkLevel();
-  training = train(S.learner);
-  return game ? whileBusy(reply) : newGame();
-}
-
-/** The theory plays where the opponent cannot. */
-function checkLevel() {
-  const level = levelOf(S.level), own = level?.table;
-  const isOff = S.level === "stage" ? !S.learner.isSmall : reasonAgainst(level) || (own && !isSameBoard(own.rules, S.game.rules));
-  if (isOff) S.level = "perfect";
-}
-
-async function train(learner) {
-  if (!learner.isSmall) return;
-  await learner.train(() => learner === S.learner);
-  const longer = learner.rules.misere && !learner.rules.max && LONGER[learner.rules.heaps];
-  if (longer) learner.addLonger(await (await fetch(longer)).json());
-  if (learner !== S.learner) return;
-  if (levelOf(S.level)?.isTrained) S.games = gamesOf(S.level);
-  if (!S.isBusy) draw();
-}
-
-// --- Drawing ----------------------------------------------------------------------------------------
-
-function draw() {
-  drawHeader();
-  drawPanel();
-  drawBoard();
-  drawStatus();
-  drawReplay();
-}
-
-function drawHeader() {
-  const { rules } = S.game, [one, two] = isFriend() ? ["1", "2"] : names(), wide = isFriend() ? "" : "narrow-out";
-  const sizes = rules.heaps.length < 6 ? rules.heaps.join("-") : `${rules.heaps.length} heaps`;
-  $("board-name").textContent = PRESETS.find((preset) => isSameBoard(preset, rules))?.name ?? sizes;
-  const mark = () => make("i", { className: "mark" });
-  $("score").replaceChildren(
-    make("span", { className: "sr", textContent: `Score: ${names()[0]} ${S.score[0]}, ${names()[1]} ${S.score[1]}` }),
-    make("span", { className: "who p0", ariaHidden: "true" }, mark(), make("span", { className: wide, textContent: one })),
-    make("b", { textContent: `${S.score[0]} : ${S.score[1]}`, ariaHidden: "true" }),
-    make("span", { className: "who p1", ariaHidden: "true" }, make("span", { className: wide, textContent: two }), mark()));
-  drawLevels();
-  $("starts").value = S.starts;
-  for (const radio of document.getElementsByName("starts")) radio.checked = radio.value === S.starts;
-  $("undo").disabled = S.isBusy || !S.game.moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
-}
-
-function drawLevels() {
-  const extra = S.level === "stage" ? { id: "stage", name: "In training" } : OTHERS.find(({ id }) => id === S.level);
-  const levels = extra ? [...LEVELS.slice(0, 3), extra, ...LEVELS.slice(3)] : LEVELS, focused = document.activeElement?.value;
-  const nodes = levels.map(({ id, name, note, isTrained, tooBig }) => {
-    const reason = reasonAgainst({ id, isTrained, tooBig }), games = gamesOf(id);
-    const small = reason ? "too big" : note ?? (games === undefined ? "learning …" : thousands(games));
-    return make("label", { title: reason },
-      make("input", { type: "radio", name: "level", value: id, checked: S.level === id, disabled: Boolean(reason) }),
-      make("span", {}, name, make("small", { textContent: small },
-        reason || note || games === undefined ? null : make("span", { className: id === "beginner" ? "" : "narrow-out", textContent: " games" }))));
-  });
-  const hasFocus = $("levels").contains(document.activeElement);
-  $("levels").replaceChildren($("levels").firstElementChild, ...nodes);
-  if (hasFocus) $("levels").querySelector(`[value="${focused}"]`)?.focus();
-}
-
-// --- Choosing, replay, training ---------------------------------------------------------------------
-
-function choose(heap, number, by = S.by) {
-  S.by = by;
-  const size = S.game.heaps[heap];
-  if (!isYours() || !size) return;
-  const most = limit(size, S.game.rules);
-  S.isTooMany = number > most;
-  S.chosen = { heap, count: Math.max(1, Math.min(number, most)) };
-  showChoice();
-}
-
-function unchoose() {
-  Object.assign(S, { chosen: null, isTooMany: false });
-  showChoice();
-}
-
-function showChoice() {
-  drawChoice();
-  if (S.view === null && S.game.winner === null) drawStatus();
-  if (S.panel === "teach") drawTeach();
-}
-
-/** Shows a past position. At the end of a game, the list of moves also shows the last one as past. */
-function view(ply, isFromList = false) {
-  const isNow = ply >= S.game.moves.length && !(isFromList && S.game.winner !== null);
-  Object.assign(S, { view: isNow ? null : Math.max(0, ply), chosen: null });
-  draw();
-}
+let players; // a promise
 
 let timer = null; // of the training that is shown
 function stopShow() {
@@ -283,12 +82,6 @@ function openMenu() {
       make("span", {}, make("b", { textContent: player.name }), make("small", { textContent: player.note })));
   }));
   $("menu").showModal();
-}
-
-const nameInLink = () => (S.level === "stage" ? S.games : OTHERS.find(({ id }) => id === S.level)?.table ? levelOf(S.level).name : S.level);
-
-function writeLink() {
-  try { history.replaceState(null, "", toLink(S.game, nameInLink())); } catch { /* a sandboxed frame */ }
 }
 
 /** Opens the position of the address, or the first board with a message if the link is broken. */
@@ -363,8 +156,8 @@ function begin() {
   document.querySelector(".logo").innerHTML = [1, 3, 5, 7].flatMap((n, i) => Array.from({ length: n }, (_, k) =>
     `<rect x="${i * 8}" y="${26.5 - k * 4.3}" width="7" height="3.4" rx="1"/>`)).join("");
   document.body.classList.toggle("first-visit", !location.hash);
-  listen({ choose, unchoose, take: () => S.chosen && play(S.chosen) });
-  $("take").onclick = () => S.chosen && play(S.chosen);
+  listen({ choose, unchoose, take: takeChosen });
+  $("take").onclick = takeChosen;
   $("less").onclick = () => choose(S.chosen.heap, S.chosen.count - 1);
   $("more").onclick = () => choose(S.chosen.heap, S.chosen.count + 1);
   $("prev").onclick = () => view(shownPly() - 1);
