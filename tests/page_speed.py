@@ -13,7 +13,11 @@ from play_in_browser import make_server
 TRAINING = """async (heaps) => {
   const { Learner } = await import("/learner.js"), rules = { heaps, max: null, misere: true };
   let longest = 0, last = performance.now(), isOn = true;
-  const frame = (now) => { longest = Math.max(longest, now - last); last = now; if (isOn) requestAnimationFrame(frame); };
+  const frame = (now) => {
+    longest = Math.max(longest, now - last);
+    last = now;
+    if (isOn) requestAnimationFrame(frame);
+  };
   await new Promise(requestAnimationFrame);
   last = performance.now();
   requestAnimationFrame(frame);

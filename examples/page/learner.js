@@ -38,14 +38,17 @@ export class Learner {
     this.stages = [];
     this.tables = []; // one for each stage
     this.mastery = [];
-    if (!this.isSmall) return;
+  }
+
+  /** Makes the empty table, and lists the legal and the winning actions of each position. */
+  prepare() {
     this.table = new Float64Array(this.nPositions * this.nActions);
     this.triedIn = new Uint16Array(this.table.length).fill(NEVER); // the first game in which a move was tried
     this.legal = Array.from({ length: this.nPositions }, (_, position) => {
       const sizes = this.heapsOf(position);
       return this.moves.flatMap(({ heap, count }, action) => (count <= sizes[heap] ? [action] : []));
     });
-    const isWon = this.legal.map((_, position) => isWinning(this.heapsOf(position), rules));
+    const isWon = this.legal.map((_, position) => isWinning(this.heapsOf(position), this.rules));
     this.wins = this.legal.map((legal, position) => // of the positions that are won; of the others none
       new Set(position && isWon[position] ? legal.filter((action) => !isWon[position - this.steps[action]]) : []));
   }
@@ -116,11 +119,14 @@ export class Learner {
   /** Plays all games in slices, so that the page stays responsive, and keeps the table of each stage.
    * It ends early when isWanted() is false. */
   async train(isWanted = () => true) {
-    let end = performance.now() + SLICE;
+    const pause = () => new Promise((done) => setTimeout(done));
+    await pause();
+    this.prepare();
+    let end = performance.now();
     for (let games = 0; games <= STAGES.at(-1); games++) {
       if (STAGES.includes(games)) this.keep(games, this.table.slice());
       if (performance.now() > end) {
-        await new Promise((done) => setTimeout(done));
+        await pause();
         if (!isWanted()) return;
         end = performance.now() + SLICE;
       }

@@ -195,6 +195,7 @@ def test_the_learner_is_that_of_agents(modules, rules):
     table, tried, mastery = modules(
         """({ board, draws, games }) => {
              const learn = new learner.Learner(board, () => draws[used++]); let used = 0;
+             learn.prepare();
              for (let game = 0; game < games; game++) learn.playGame(game);
              return [Array.from(learn.table), Array.from(learn.triedIn, (game) => game < games),
                      learn.expertMastery(learn.table)];
@@ -221,6 +222,7 @@ def test_the_table_of_five_heaps_plays_as_its_script_says(modules):
     table, mastery, games = modules(
         """async (board) => {
              const learn = new learner.Learner(board);
+             learn.prepare();
              learn.addLonger(await (await fetch("data/five_heaps.json")).json());
              return [Array.from(learn.tables[0]), learn.mastery[0], learn.stages[0]];
            }""",
@@ -523,6 +525,15 @@ def test_a_link_opens_the_position_again(visit):
 
 # --- What it looks like -----------------------------------------------------------------------------
 
+IN_EVERY_PANEL = """async (faultsNow) => {
+  const found = {};
+  for (const panel of ["moves", "teach", "learn", "none"]) {
+    document.querySelector(`[data-value=${panel === "none" ? "learn" : panel}]`).click();
+    for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+    found[panel] = faultsNow();
+  }
+  return found;
+}"""
 FAULTS = """() => {
   const faults = [], root = document.documentElement;
   const board = document.querySelector("#board").getBoundingClientRect();
