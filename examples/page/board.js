@@ -21,6 +21,7 @@ function fit(width, height, { heaps, max }) {
       return { columns, gap, heapGap, label, row: 0, high, wide: Math.min(wide, Math.max(3 * high, 96 / columns)) };
     }
   }
+  // these rows may be the only targets below 44 pixels; − and + correct a slip
   const row = Math.min(56, height / n);
   const wide = Math.min(30, (width - 66) / most - 2);
   return { isLying: true, columns: most, gap: 2, heapGap: 0, label: 64, row, high: Math.min(0.7 * row, 34), wide };
