@@ -38,10 +38,10 @@ function drawLevels() {
   const nodes = levels.map(({ id, name, note, isTrained, tooBig }) => {
     const reason = reasonAgainst({ id, isTrained, tooBig }), games = gamesOf(id);
     const small = reason ? "too big" : note ?? (games === undefined ? "learning …" : thousands(games));
+    const unit = make("span", { className: id === "beginner" ? "" : "narrow-out", textContent: " games" });
     return make("label", { title: reason },
       make("input", { type: "radio", name: "level", value: id, checked: S.level === id, disabled: Boolean(reason) }),
-      make("span", {}, name, make("small", { textContent: small },
-        reason || note || games === undefined ? null : make("span", { className: id === "beginner" ? "" : "narrow-out", textContent: " games" }))));
+      make("span", {}, name, make("small", { textContent: small }, reason || note || games === undefined ? null : unit)));
   });
   const hasFocus = $("levels").contains(document.activeElement);
   $("levels").replaceChildren($("levels").firstElementChild, ...nodes);

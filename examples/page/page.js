@@ -46,8 +46,8 @@ const picture = (heaps) => make("div", { className: "mini" },
 
 function openBoards() {
   $("presets").replaceChildren(...PRESETS.map((preset, value) => {
-    const isOn = isSameBoard(preset, S.game.rules);
-    return make("button", { autofocus: isOn, data: { do: "preset", value }, attrs: { "aria-pressed": String(isOn) } }, picture(preset.heaps),
+    const isOn = isSameBoard(preset, S.game.rules), attrs = { "aria-pressed": String(isOn) };
+    return make("button", { autofocus: isOn, data: { do: "preset", value }, attrs }, picture(preset.heaps),
       make("span", {}, make("b", { textContent: preset.name }), make("small", { textContent: preset.note })));
   }));
   drawCustom(false);
@@ -78,7 +78,8 @@ function playCustom(event) {
 function openMenu() {
   $("others").replaceChildren(...OTHERS.map((player) => {
     const reason = reasonAgainst(player);
-    return make("button", { disabled: Boolean(reason), title: reason, data: { do: "level", value: player.id }, attrs: { "aria-pressed": String(S.level === player.id) } },
+    const attrs = { "aria-pressed": String(S.level === player.id) };
+    return make("button", { disabled: Boolean(reason), title: reason, data: { do: "level", value: player.id }, attrs },
       make("span", {}, make("b", { textContent: player.name }), make("small", { textContent: player.note })));
   }));
   $("menu").showModal();
@@ -144,7 +145,7 @@ const DO = {
   boards: openBoards,
   menu: openMenu,
   reset: () => {
-    S.score = [0, 0];
+    Object.assign(S, { score: [0, 0], isCounted: false });
     drawHeader();
   },
   close: () => {},

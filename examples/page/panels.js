@@ -20,16 +20,18 @@ export function drawPanel() {
 const RATINGS = { wins: ["✓", "a winning move"], mistake: ["✗", "a win was possible"], none: ["", ""] };
 
 function drawMoves() {
-  const { game } = S, isEnd = game.winner !== null, flag = game.decisive;
-  $("moves-hint").textContent = game.moves.length ? "Click a move to see the position after it." : "No moves yet. They will be listed here.";
+  const { game } = S, isEnd = game.winner !== null, flag = game.decisive, hasFocus = $("moves").contains(document.activeElement);
+  $("moves-hint").textContent = game.moves.length ? "Click a move to see the position after it."
+    : "No moves yet. They will be listed here.";
   $("moves").replaceChildren(...game.moves.map(({ heap, count, rating }, ply) => {
     const player = game.playerAt(ply), [mark, title] = isEnd ? RATINGS[rating] : ["", ""];
-    return make("li", {}, make("button",
-      { className: `move p${player}`, data: { do: "view", value: ply + 1 }, attrs: { "aria-current": S.view === ply + 1 ? "step" : "false" } },
+    const attrs = { "aria-current": S.view === ply + 1 ? "step" : "false" }, isFlag = ply === flag;
+    return make("li", {}, make("button", { className: `move p${player}`, data: { do: "view", value: ply + 1 }, attrs },
       make("span", { className: "no", textContent: ply + 1 }), make("i", { className: "mark" }),
       make("b", { textContent: names()[player] }), make("span", { textContent: `took ${count} from ${nameOf(heap)}` }),
-      make("span", { className: `rating ${rating}${ply === flag ? " flag" : ""}`, textContent: ply === flag ? "⚑ gave the win away" : mark, title })));
+      make("span", { className: `rating ${rating}${isFlag ? " flag" : ""}`, textContent: isFlag ? "⚑ gave the win away" : mark, title })));
   }));
+  if (hasFocus) $("moves").querySelector("[aria-current=step]")?.focus();
 }
 
 export function drawReplay() {
@@ -106,7 +108,11 @@ function digitTable(heaps, { values, sum, isException }) {
 
 // --- Watch it learn ---------------------------------------------------------------------------------
 
-const percent = (share) => (share === 1 ? "100 %" : share > 0.99 ? `${Math.min(99.9, 100 * share).toFixed(1)} %` : `${Math.round(100 * share)} %`);
+/** Only exactly 1 is 100 %. */
+function percent(share) {
+  if (share === 1) return "100 %";
+  return share > 0.99 ? `${Math.min(99.9, 100 * share).toFixed(1)} %` : `${Math.round(100 * share)} %`;
+}
 
 export function drawLearn() {
   const { learner } = S, own = levelOf(S.level)?.table, at = learner.stageOf(S.games);

@@ -145,11 +145,13 @@ function checkLevel() {
 
 async function train(learner) {
   if (!learner.isSmall) return;
+  const { games } = S;
   await learner.train(() => learner === S.learner);
+  if (learner !== S.learner) return;
   const longer = learner.rules.misere && !learner.rules.max && LONGER[learner.rules.heaps];
   if (longer) learner.addLonger(await (await fetch(longer)).json());
-  if (learner !== S.learner) return;
-  if (levelOf(S.level)?.isTrained) S.games = gamesOf(S.level);
+  if (S.games === games) S.games = gamesOf(S.level) ?? games; // nobody has looked at another stage
+  S.games = learner.stages[learner.stageOf(S.games)];
   if (!S.isBusy) draw();
 }
 
@@ -158,6 +160,7 @@ export function view(ply, isFromList = false) {
   const isNow = ply >= S.game.moves.length && !(isFromList && S.game.winner !== null);
   Object.assign(S, { view: isNow ? null : Math.max(0, ply), chosen: null });
   draw();
+  if (isFromList) announce();
 }
 
 const nameInLink = () => (S.level === "stage" ? S.games : levelOf(S.level).table ? levelOf(S.level).name : S.level);

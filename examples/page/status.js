@@ -75,10 +75,11 @@ export function drawStatus() {
   const status = statusNow();
   if (!status) return;
   say(status);
-  const isFilled = status.kind === "over";
+  const isFilled = status.kind === "over", hasFocus = $("status-actions").contains(document.activeElement);
   $("status").dataset.hasActions = Boolean(status.buttons);
   $("status-actions").replaceChildren(...(status.buttons ?? []).map(([textContent, action, value]) =>
     make("button", { textContent, id: `do-${action}`, className: isFilled ? "on-fill" : "", data: { do: action, value } })));
+  if (hasFocus) ($("status-actions").firstElementChild ?? $("board")).focus({ preventScroll: true });
 }
 
 function say({ say: text, how, aim = "", player, kind = "" }) {
@@ -92,6 +93,6 @@ export const sayMove = (move) =>
 
 /** For screen readers: the whole position in one sentence, once a turn. */
 export function announce() {
-  const left = S.game.heaps.map((size, heap) => `${nameOf(heap)} ${size}`).join(", ");
-  $("live").textContent = `${$("say").textContent} ${S.game.winner === null ? `Left: ${left}. ` : ""}${$("how").textContent}`;
+  const heaps = S.game.heapsAt(shownPly()), left = heaps.map((size, heap) => `${nameOf(heap)} ${size}`).join(", ");
+  $("live").textContent = `${$("say").textContent} ${heaps.some(Boolean) ? `Left: ${left}. ` : ""}${$("how").textContent}`;
 }

@@ -397,6 +397,26 @@ def test_undo_replay_and_another_try(visit):
     expect(page.locator("#toast")).to_have_text("Your last move is taken back.")
 
 
+def test_another_try_by_keys_after_the_score_was_reset(visit):
+    page = visit(f"{CLASSIC}&vs=random&moves=D2.B1.C3.D4.C2.B1.A1.B1.D1")
+    expect(page.locator("#score")).to_contain_text("You 0, Opponent 1")
+    expect(page.locator("#how")).to_have_text("You took the last block. Move 3 gave it the win.")
+    page.locator("[data-do=menu]").locator("visible=true").click()
+    page.get_by_role("button", name="Set the score").click()
+    page.locator("[data-value=moves]").click()
+    page.locator(".move").nth(2).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator(".move").nth(2)).to_be_focused()
+    expect(page.locator("#live")).to_contain_text("You took 3 from C Left: A 1, B 2, C 2, D 5.")
+    page.get_by_role("button", name="Show better").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Try again from here")).to_be_focused()
+    page.keyboard.press("Enter")
+    assert heaps_of(page) == [1, 2, 5, 5]
+    expect(page.locator("#say")).to_have_text("Opponent took 1 from B. Your turn.")
+    expect(page.locator("#score")).to_contain_text("You 0, Opponent 0")
+
+
 def test_two_people_and_limits(visit):
     page = visit("heaps=3-4&last=loses&take=2&vs=friend")
     click(page, 0, 2)
@@ -412,6 +432,7 @@ def test_levels_and_training(visit):
     expect(page.locator("#levels label")).to_have_count(5)
     page.locator("[data-value=learn]").click()
     expect(page.locator("#n-mastery")).to_have_text("20 %")
+    expect(page.locator("#games")).to_have_attribute("max", "39")  # all stages are there
     page.locator("#games").press("End")
     expect(page.locator("#n-games")).to_have_text("10,000")
     page.locator("#play-it").click()
