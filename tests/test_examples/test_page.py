@@ -618,7 +618,8 @@ def test_axe_finds_no_violation_in_light_and_dark(visit):
     def check(state):
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
-            violations = page.evaluate("axe.run()")["violations"]
+            only = "{}" if scheme == "light" else "{ runOnly: ['color-contrast'] }"  # the rest is the same in dark
+            violations = page.evaluate(f"axe.run({only})")["violations"]
             found = [(each["id"], [node["html"][:100] for node in each["nodes"]][:3]) for each in violations]
             assert found == [], (state, scheme)
 
