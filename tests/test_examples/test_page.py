@@ -76,7 +76,9 @@ if CHROMIUM is None:
 @pytest.fixture(scope="module")
 def browser():
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=CHROMIUM)
+        chromium = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--disable-gpu", "--disable-software-rasterizer"]
+        )
         yield chromium
         chromium.close()
 
