@@ -17,6 +17,8 @@ FOLDER = Path(__file__).parent
 NOTEBOOKS = FOLDER.parent / "examples" / "notebooks"  # pages must lie below this folder
 shutil.copytree(NOTEBOOKS, FOLDER / "notebooks", ignore=shutil.ignore_patterns("*.gif"), dirs_exist_ok=True)
 
+PAGE = FOLDER.parent / "examples" / "page"
+
 project = "nim-env"
 author = "The nim-env authors"
 copyright = "2026, The nim-env authors"  # noqa: A001  Sphinx calls it so
@@ -41,7 +43,7 @@ html_static_path = ["_static"]
 html_css_files = ["custom.css"]
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
-myst_enable_extensions = ["dollarmath", "substitution"]
+myst_enable_extensions = ["attrs_inline", "dollarmath", "substitution"]
 myst_heading_anchors = 4
 nb_execution_mode = "off"  # the notebooks hold their outputs, and tests run them
 
@@ -117,8 +119,16 @@ def resolve_short_name(app, env, node, contnode):
     return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode)
 
 
+def copy_page(app, exception):
+    """The page on which you play, for the iframe of play.md."""
+    if exception is None and app.builder.format == "html":
+        ignored = shutil.ignore_patterns("*.py", "__pycache__")
+        shutil.copytree(PAGE, Path(app.outdir) / "page", ignore=ignored, dirs_exist_ok=True)
+
+
 def setup(app):
     app.add_directive("environment-docstring", EnvironmentDocstring)
     app.connect("autodoc-process-docstring", link_to_page)
     app.connect("autodoc-skip-member", skip_fields)
+    app.connect("build-finished", copy_page)
     app.connect("missing-reference", resolve_short_name)

@@ -24,6 +24,7 @@ from cycler import cycler
 import agents
 from nim_env import NimRules
 from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy
+from nim_env.rendering import COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -163,19 +164,6 @@ def replacing(path: Path) -> Iterator[Path]:
 # --- Figures and numbers --------------------------------------------------------------------------
 
 FIGURE_SUFFIXES = (".png", ".pdf", ".svg")
-
-COLORS = {
-    "player_1": "#1659c7",
-    "player_2": "#ad1f6b",
-    "block": "#f2b744",
-    "edge": "#a3660c",
-    "good": "#12694a",
-    "flag": "#b0330f",
-    "ink": "#1f1c1a",
-    "muted": "#5d574f",
-    "line": "#e0dacd",
-}
-"""The palette of all figures, as on the page."""
 
 matplotlib.use("agg")  # figures go to files
 matplotlib.rcParams.update(

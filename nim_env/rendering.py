@@ -33,8 +33,30 @@ _MIN_OUTLINED_HEIGHT = 6  # of a block with an outline
 _MIN_MARKED_HEIGHT = 14  # of a block with the mark of the player who has just taken it
 _MAX_RADIUS = 6  # of a corner
 _OVERSAMPLING = 4  # shapes and text are drawn larger and then scaled down, so that their edges are smooth
-_BACKGROUND, _TEXT, _FAINT_TEXT = (250, 248, 243), (31, 28, 26), (93, 87, 79)
-_PLAYERS = (22, 89, 199), (173, 31, 107)  # blue and magenta, which color-blind people can tell apart
+
+COLORS = {
+    "player_1": "#1659c7",  # blue and magenta, which color-blind people can tell apart
+    "player_2": "#ad1f6b",
+    "block": "#f2b744",
+    "edge": "#a3660c",
+    "good": "#12694a",
+    "flag": "#b0330f",
+    "ink": "#1f1c1a",
+    "muted": "#5d574f",
+    "line": "#e0dacd",
+    "page": "#faf8f3",
+}
+"""The palette of all pictures and figures, and of the page on which you play, in its light color scheme."""
+
+
+def _rgb(name: str) -> Color:
+    """A color of the palette as red, green and blue, 0 to 255."""
+    red, green, blue = bytes.fromhex(COLORS[name].removeprefix("#"))
+    return red, green, blue
+
+
+_BACKGROUND, _TEXT, _FAINT_TEXT = _rgb("page"), _rgb("ink"), _rgb("muted")
+_PLAYERS = _rgb("player_1"), _rgb("player_2")
 
 
 class _Style(NamedTuple):
@@ -45,7 +67,7 @@ class _Style(NamedTuple):
     player: int | None = None
 
 
-_BLOCK = _Style((242, 183, 68), (163, 102, 12))
+_BLOCK = _Style(_rgb("block"), _rgb("edge"))
 _JUST_TAKEN = _Style((213, 222, 236), _PLAYERS[0], 0), _Style((238, 213, 221), _PLAYERS[1], 1)
 _TAKEN = _Style((243, 240, 232), (205, 198, 184))
 

@@ -138,7 +138,7 @@ def test_every_module_has_a_layer():
         ("agents", "nim_env"),
         (
             "nim_env, agents",
-            "pygame matplotlib torch scipy pandas tqdm rich PIL starlette uvicorn stable_baselines3",
+            "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3",
         ),
     ],
 )

@@ -1,296 +1,117 @@
-"""play_in_browser.py without a browser: its games, its routes and its process."""
+"""play_in_browser.py without a browser: its players, its server and the data and colors of its page."""
 
-import itertools
+import base64
 import json
 import re
 import signal
-import socket
+import sys
+import threading
 import urllib.error
 import urllib.request
-from dataclasses import replace
 
 import numpy as np
-import pytest
-
-pytest.importorskip("uvicorn", reason='needs pip install -e ".[examples,browser]"')
-
 import play_in_browser
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from page_server import serve
-from play_in_browser import Args, Game, Settings, main
-from scripts import begin
+import pytest
+from play_in_browser import PAGE, Args, main, make_server, tabulate
+from scripts import EXAMPLES, begin
 
 import agents
-from nim_env import ExpertPolicy, RandomPolicy, theory
+from nim_env import NimRules
 from nim_env.gym_env import NimEnv
+from nim_env.policies import as_policy
+from nim_env.rendering import COLORS
 
-THREE_HEAPS = Settings("3 4 5", None, misere=False, first="you")
+sys.path.insert(0, str(PAGE))
+import make_data
+
+# --- Players ----------------------------------------------------------------------------------------
+
+
+def table(player, name, rules):
+    return np.reshape(player[name], (rules.n_positions, rules.n_actions))
+
+
+def test_an_agent_is_tabulated(tmp_path):
+    rules = NimRules((2, 3), max_take=2, misere=False)
+    env = NimEnv((2, 3), max_take=2, misere=False, opponent=None)
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+    agents.train(agent, env, 300, seed=0)
+    agent.save(tmp_path / "my.agent")
+    player = json.loads(json.dumps(tabulate(str(tmp_path / "my.agent"), rules)))
+    assert (player["name"], player["heaps"], player["max_take"], player["misere"]) == (
+        "my.agent",
+        [2, 3],
+        2,
+        False,
+    )
+    for position in rules.all_positions()[1:]:
+        index, mask = rules.index(position), rules.action_mask(position)
+        assert table(player, "values", rules)[index] == pytest.approx(agent.q_values(position), abs=1e-4)
+        expected = agent.action_probabilities(position, mask)
+        assert table(player, "probabilities", rules)[index].tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ["expert", "random", "take-2", "mine.py:last"])
+def test_a_policy_has_probabilities_only(name, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "def last(observation, action_mask): return int(action_mask.nonzero()[0][-1])"
+    )
+    rules = NimRules((2, 3))
+    player = tabulate(name, rules)
+    positions = rules.all_positions()[1:]
+    masks = rules.action_mask(positions)
+    expected = np.array(
+        [np.eye(rules.n_actions)[mask.nonzero()[0][-1]] for mask in masks]
+        if name == "mine.py:last"
+        else as_policy(name, rules).action_probabilities(positions, masks)
+    )
+    assert player["values"] is None
+    assert table(player, "probabilities", rules)[1:] == pytest.approx(expected, abs=1e-4)
+
+
+# --- The server -------------------------------------------------------------------------------------
 
 
 @pytest.fixture
 def ask():
-    """A request to a running server: its status and answer."""
-    with serve(Args(heaps=(3, 4, 5), misere=False, seed=0)) as address:
+    """A request to a running server: its status, type and answer."""
+    with make_server([{"name": "mine"}], 0) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
 
-        def ask(path, data=None, **headers):
-            body = data if data is None or isinstance(data, bytes) else json.dumps(data).encode()
-            request = urllib.request.Request(f"{address}/{path}", body, headers)
+        def ask(path, **options):
+            address = f"http://127.0.0.1:{server.server_port}/{path}"
             try:
-                with urllib.request.urlopen(request) as response:
-                    return response.status, response.read().decode()
+                with urllib.request.urlopen(urllib.request.Request(address, **options)) as response:
+                    return response.status, response.headers.get_content_type(), response.read()
             except urllib.error.HTTPError as error:
                 with error:
-                    return error.code, error.read().decode()
+                    return error.code, None, error.read()
 
-        ask.address = address
+        ask.port = server.server_port
         yield ask
+        server.shutdown()
+        thread.join()
 
 
-def state_of(answer):
-    status, text = answer
-    assert status == 200, text
-    return json.loads(text)
+def test_the_server_has_the_page_and_the_players(ask):
+    assert ask("")[2] == (PAGE / "index.html").read_bytes()
+    assert ask("page.js")[:2] == (200, "text/javascript")
+    assert json.loads(ask("data/players.json")[2]) == [{"name": "mine"}]
+    assert ask("../play_in_browser.py")[0] == ask("nothing")[0] == 404
 
 
-def play(game, choose):
-    """The person's moves until the end."""
-    while not game.winner:
-        game.move(*game.rules.moves[choose(game.positions[-1])])
+def test_only_this_machine_is_answered_and_nothing_can_be_changed(ask):
+    for host in ("example.org", f"example.org:{ask.port}", "127.0.0.1.example.org", ""):
+        assert ask("data/players.json", headers={"Host": host})[0] == 400
+    assert ask("data/players.json", headers={"Host": f"localhost:{ask.port}"})[0] == 200
+    assert ask("data/players.json", data=b"[]", method="POST")[0] == 501
+    assert ask("data/players.json", data=b"[]", method="PUT")[0] == 501
 
 
-# --- Games ----------------------------------------------------------------------------------------
-
-
-@settings(max_examples=40)
-@given(
-    st.lists(st.integers(0, 6), min_size=1, max_size=4).filter(any),
-    st.none() | st.integers(1, 4),
-    st.booleans(),
-    st.sampled_from(["you", "opponent", "random"]),
-    st.data(),
-)
-def test_games_follow_the_rules(heaps, max_take, misere, first, data):
-    chosen = Settings(" ".join(map(str, heaps)), max_take, misere, "random", first=first)
-    game = Game(chosen, RandomPolicy(), np.random.default_rng(data.draw(st.integers(0, 99))))
-    while not game.winner:
-        state, before = game.state(), game.positions[-1]
-        legal = game.rules.legal_moves(before)
-        assert [(hint["heap"], hint["count"]) for hint in state["hints"]["moves"]] == legal
-        move = data.draw(st.tuples(st.integers(-1, len(heaps)), st.integers(-1, 7)) | st.sampled_from(legal))
-        if move in legal:
-            game.move(*move)
-        else:
-            with pytest.raises(ValueError):
-                game.move(*move)
-            assert game.state() == state
-            game.move(*legal[0])
-    left = list(heaps)
-    for move in game.moves:
-        left[move["heap"]] -= move["count"]
-    assert not any(left)
-    players = [move["player"] for move in game.moves]
-    assert all(one != other for one, other in itertools.pairwise(players))
-    assert first in ("random", players[0])
-    assert (game.winner == players[-1]) is not misere
-    assert game.score == {"you": 0, "opponent": 0} | {game.winner: 1}
-    with pytest.raises(ValueError):
-        game.move(0, 1)
-
-
-def test_score_and_undo():
-    game = Game(THREE_HEAPS, RandomPolicy(), np.random.default_rng(0))
-    with pytest.raises(ValueError):
-        game.undo()
-    play(game, lambda heaps: theory.winning_action_mask(game.rules, heaps).argmax())
-    assert game.score == {"you": 1, "opponent": 0}
-    ended = game.state()
-    game.undo()
-    assert game.score == {"you": 0, "opponent": 0}
-    assert game.moves == ended["moves"][:-1]
-    assert len(game.positions) == len(game.moves) + 1
-    undone = ended["moves"][-1]
-    game.move(undone["heap"], undone["count"])
-    assert game.state() == ended
-    while game.moves:
-        game.undo()
-    assert game.positions[-1].tolist() == [3, 4, 5]
-    game.start(replace(THREE_HEAPS, first="opponent"))
-    with pytest.raises(ValueError):
-        game.undo()  # the opponent's first move is not undone
-
-
-def test_hints_are_the_values_and_the_theory():
-    env = NimEnv((3, 4, 5), misere=False, opponent=None)
-    agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
-    agents.train(agent, env, 300, seed=0)
-    game = Game(THREE_HEAPS, agent, np.random.default_rng(0))
-    heaps = game.positions[-1]
-
-    def check():
-        hints = game.hints()
-        assert hints["kind"] == "value"
-        actions = [game.rules.action(hint["heap"], hint["count"]) for hint in hints["moves"]]
-        assert actions == np.flatnonzero(game.rules.action_mask(heaps)).tolist()
-        assert [hint["value"] for hint in hints["moves"]] == agent.q_values(heaps)[actions].tolist()
-        winning = theory.winning_action_mask(game.rules, heaps)[actions]
-        assert [hint["wins"] for hint in hints["moves"]] == winning.tolist()
-
-    while not game.winner:
-        heaps = game.positions[-1]
-        check()
-        game.move(*game.rules.legal_moves(heaps)[0])
-    check()  # at the end, of the human's last turn
-
-
-def test_moves_are_rated_and_policies_show_probabilities():
-    simple_nim = Settings("21", 3, misere=False, first="you")
-    game = Game(simple_nim, ExpertPolicy(simple_nim.rules()), np.random.default_rng(0))
-    hints = game.hints()
-    assert hints["kind"] == "probability"
-    assert [(hint["count"], hint["value"], hint["wins"]) for hint in hints["moves"]] == [
-        (1, 1, True),
-        (2, 0, False),
-        (3, 0, False),
-    ]
-    game.move(0, 2)
-    assert [move["rating"] for move in game.moves] == ["mistake", "wins"]
-    play(game, lambda heaps: game.rules.action_mask(heaps).argmax())
-    assert game.winner == "opponent"
-    assert {move["rating"] for move in game.moves[2:]} == {"no move wins", "wins"}
-
-
-# --- Routes ---------------------------------------------------------------------------------------
-
-
-def test_a_game_over_the_routes(ask):
-    start = state_of(ask("state"))
-    assert start["heaps"] == [3, 4, 5]
-    state = state_of(ask("new", {**start["settings"], "first": "you"}))
-    assert state["number"] > start["number"]
-    assert state["moves"] == []
-    heap, count = state["hints"]["moves"][0]["heap"], state["hints"]["moves"][0]["count"]
-    state = state_of(ask("move", {"heap": heap, "count": count}))
-    assert [move["player"] for move in state["moves"]] == ["you", "opponent"]
-    assert state_of(ask("state")) == state
-    assert state_of(ask("undo", {}))["moves"] == []
-    for path, text in (("", "<!doctype html>"), ("page.js", "fetch"), ("style.css", "prefers-color-scheme")):
-        status, served = ask(path)
-        assert status == 200
-        assert text in served
-        assert not re.search(r"(https?:)?//[a-z]+\.", served)  # nothing comes from elsewhere
-
-
-@pytest.mark.parametrize("opponent", ["q-learning", "minimax-q", "win-counting"])
-def test_opponents_are_trained_once(ask, opponent):
-    chosen = {"heaps": "2 3", "max_take": None, "misere": True, "opponent": opponent, "episodes": 500}
-    state = state_of(ask("new", {**chosen, "first": "you"}))
-    assert len({hint["value"] for hint in state["hints"]["moves"]}) > 1  # it has learned
-    assert state_of(ask("new", {**chosen, "first": "you"}))["hints"] == state["hints"]
-    while not state["winner"]:
-        move = state["hints"]["moves"][0]
-        state = state_of(ask("move", {"heap": move["heap"], "count": move["count"]}))
-    assert state["score"][state["winner"]] == 1
-    assert state_of(ask("new", {**chosen, "first": "opponent"}))["score"] == state["score"]
-    assert state_of(ask("new", {**chosen, "heaps": "2 2"}))["score"] == {"you": 0, "opponent": 0}
-
-
-@pytest.mark.parametrize(
-    ("path", "data", "word"),
-    [
-        ("move", {"heap": 0, "count": 4}, "count=4"),
-        ("move", {"heap": 3, "count": 1}, "heap=3"),
-        ("move", {"heap": "0", "count": 1}, "'0'"),
-        ("move", {"heap": 0}, "count"),
-        ("move", [0, 1], ""),
-        ("move", b"no JSON", ""),
-        ("undo", {}, "undo"),
-        ("new", {"heaps": "1 2 x"}, "1 2 x"),
-        ("new", {"heaps": "0 0"}, "not all 0"),
-        ("new", {"heaps": "51"}, "50"),
-        ("new", {"heaps": 3}, ""),
-        ("new", {"max_take": 0}, "max_take must be 1 or more"),
-        ("new", {"max_take": 2.5}, "2.5"),
-        ("new", {"misere": "no"}, "misere"),
-        ("new", {"first": "nobody"}, "nobody"),
-        ("new", {"opponent": "grandmaster"}, "grandmaster"),
-        ("new", {"opponent": "q-learning", "episodes": 0}, "episodes"),
-        ("new", {"opponent": "q-learning", "episodes": 10**9}, "episodes"),
-        ("new", {"opponent": "q-learning", "heaps": "50 50 50 50"}, "too large"),
-    ],
-)
-def test_wrong_values_change_nothing(ask, path, data, word):
-    chosen = {**state_of(ask("state"))["settings"], "first": "you"}
-    state = state_of(ask("new", chosen))
-    status, text = ask(path, chosen | data if path == "new" else data)
-    assert status == 400
-    assert word in json.loads(text)["error"]
-    assert state_of(ask("state")) == state
-
-
-def test_foreign_requests_are_refused(ask):
-    state = state_of(ask("state"))
-    undo = ("new", state["settings"])
-    port = ask.address.rpartition(":")[2]
-    assert ask(*undo, Origin="http://example.org")[0] == 403
-    assert ask(*undo, Origin="null")[0] == 403
-    assert ask("state", Origin="http://example.org")[0] == ask("", Origin="http://example.org")[0] == 403
-    assert ask(*undo, Origin=f"http://127.0.0.1:{int(port) - 1}")[0] == 403
-    assert ask("state", Host="example.org")[0] == 400
-    assert ask(*undo, Host=f"example.org:{port}", Origin=f"http://example.org:{port}")[0] == 400
-    assert state_of(ask("state")) == state
-    assert state_of(ask(*undo, Origin=ask.address))["number"] == state["number"] + 1
-
-
-@pytest.mark.parametrize("length", ["Content-Length: 150000000", "Transfer-Encoding: chunked"])
-def test_long_requests_are_refused(ask, length):
-    state = state_of(ask("state"))
-    host, port = ask.address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
-        connection.sendall(f"POST /new HTTP/1.1\r\nHost: {host}\r\n{length}\r\n\r\n".encode())
-        connection.sendall(b"8000\r\n" + b" " * 0x8000 + b"\r\n")
-        assert b"413" in connection.recv(100)
-    assert state_of(ask("state")) == state
-
-
-def test_an_opponent_that_takes_too_long_is_refused(ask, monkeypatch):
-    monkeypatch.setattr(play_in_browser, "MAX_SECONDS", 0.05)
-    state = state_of(ask("state"))
-    status, text = ask("new", {**state["settings"], "opponent": "q-learning", "episodes": 200_000})
-    assert status == 400
-    assert "0.05 seconds" in json.loads(text)["error"]
-    assert state_of(ask("state")) == state
-
-
-# --- The command line -----------------------------------------------------------------------------
-
-
-def test_a_file_that_is_refused_later_is_named(tmp_path):
-    env = NimEnv((2, 3), opponent=None)
-    agents.MinimaxQAgent(env.observation_space, env.action_space, seed=0).save(tmp_path / "my.agent")
-    with serve(Args(heaps=(2, 3), agents=("my.agent",), seed=0)) as address:
-        (tmp_path / "my.agent").write_text("no agent any more")
-        chosen = json.load(urllib.request.urlopen(f"{address}/state"))["settings"] | {"opponent": "expert"}
-        for data in (chosen, chosen | {"opponent": "my.agent"}):
-            request = urllib.request.Request(f"{address}/new", json.dumps(data).encode())
-            if data is chosen:
-                urllib.request.urlopen(request).close()
-        with pytest.raises(urllib.error.HTTPError) as refusal:
-            urllib.request.urlopen(request)
-        assert refusal.value.code == 400
-        assert b"my.agent" in refusal.value.read()
-
-
-def test_saved_agents_are_offered(tmp_path):
-    env = NimEnv((2, 3), opponent=None)
-    agents.MinimaxQAgent(env.observation_space, env.action_space, seed=0).save(tmp_path / "my.agent")
-    (tmp_path / "mine.py").write_text("def first(observation, action_mask): return int(action_mask.argmax())")
-    args = Args(heaps=(2, 3), agents=("my.agent", "mine.py:first"), seed=0)
-    with serve(args) as address:
-        state = json.load(urllib.request.urlopen(f"{address}/state"))
-    assert state["offered"] == ["my.agent", "mine.py:first"]
-    assert state["settings"]["opponent"] == "my.agent"
-    assert state["hints"]["kind"] == "value"
+def test_a_port_in_use(ask, refused):
+    with refused("port", str(ask.port)):
+        main(Args(port=ask.port, browser=False))
 
 
 @pytest.mark.parametrize(
@@ -298,38 +119,115 @@ def test_saved_agents_are_offered(tmp_path):
     [
         (Args(port=70000), ["port", "70000"]),
         (Args(port=-1), ["port", "-1"]),
-        (Args(seed=-1), ["seed", "-1"]),
-        (Args(heaps=(0,)), ["heaps", "0"]),
+        (Args(heaps=(0, 3)), ["heaps", "0-3"]),
+        (Args(heaps=(99,)), ["heaps", "99"]),
+        (Args(heaps=(1,) * 16), ["heaps", "15"]),
         (Args(max_take=0), ["max_take", "0"]),
-        (Args(heaps=(99,)), ["50"]),
         (Args(agents=("nowhere.agent",)), ["nowhere.agent"]),
         (Args(agents=("broken.agent",)), ["broken.agent"]),
+        (Args(agents=("illegal.py:zero",)), ["zero", "action 0"]),
+        (Args(heaps=(30, 40, 50), agents=("expert",)), ["expert", "64,821", "20,000"]),
     ],
 )
 def test_wrong_arguments(args, words, refused, tmp_path):
     (tmp_path / "broken.agent").write_text("no agent")
+    (tmp_path / "illegal.py").write_text("def zero(observation, action_mask): return 0")
     with refused(*words):
         main(args)
 
 
-def test_a_port_in_use(ask, refused):
-    port = int(ask.address.rpartition(":")[2])
-    with refused("port", str(port)):
-        main(Args(port=port, browser=False))
-
-
 def test_the_process_prints_its_address_and_stops_at_ctrl_c(tmp_path):
-    process = begin("play_in_browser.py", "--port", 0, "--no-browser", folder=tmp_path)
-    address = re.search(r"http://127\.0\.0\.1:\d+", process.stdout.readline())[0]
-    training = Settings("9 9 9 9", None, misere=True, opponent="q-learning", episodes=200_000)
-    body = json.dumps(vars(training))
-    host, port = address.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as connection:  # the training is stopped, too
-        request = f"POST /new HTTP/1.1\r\nHost: {host}\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-        connection.sendall(request.encode())
-        with urllib.request.urlopen(f"{address}/state") as response:
-            assert response.status == 200
-        process.send_signal(signal.SIGINT)
-        output, error = process.communicate(timeout=30)
-    assert (output, error.strip()) == ("", "stopped")
-    assert process.returncode == 130
+    options = ["--heaps", 2, 3, "--no-misere", "--agents", "random", "--port", 0, "--no-browser"]
+    process = begin("play_in_browser.py", *options, folder=tmp_path)
+    address = re.search(r"http://127\.0\.0\.1:\d+/#heaps=2-3&last=wins&vs=random", process.stdout.readline())[0]
+    with urllib.request.urlopen(address.replace("#", "data/players.json#")) as response:
+        assert json.load(response)[0]["name"] == "random"
+    process.send_signal(signal.SIGINT)
+    output, error = process.communicate(timeout=30)
+    assert (output, error.strip(), process.returncode) == ("", "stopped", 130)
+
+
+# --- Data and colors of the page --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", make_data.NETWORKS)
+def test_the_networks_are_those_of_the_certificates(name):
+    weights = json.loads((PAGE / "data" / f"network_{name}.json").read_text(encoding="utf-8"))
+    with np.load(EXAMPLES / "learn_the_rule" / "certificates" / make_data.NETWORKS[name]) as certificate:
+        assert bool(certificate["misere"]) == (name == "misere")
+        assert set(certificate.files) - set(weights) == {"misere", "boxes", "states", "groups"}
+        for key, values in weights.items():
+            assert np.array_equal(np.array(values, np.float32), certificate[key])
+    assert sum(np.size(values) for values in weights.values()) == 873
+
+
+def test_the_script_writes_all_data(tmp_path):
+    make_data.main(make_data.Args(folder=tmp_path, episodes=2000))
+    for file in tmp_path.iterdir():
+        if file.name != "five_heaps.json":
+            assert file.read_bytes() == (PAGE / "data" / file.name).read_bytes()
+    rules = make_data.FIVE_HEAPS
+    values = np.frombuffer(
+        base64.b64decode(json.loads((tmp_path / "five_heaps.json").read_text())["values"]), np.int8
+    )
+    assert len(values) == rules.action_mask(rules.all_positions()).sum()
+    assert 0 < (values == make_data.NEVER_TRIED).mean() < 1
+    assert json.loads((PAGE / "data" / "players.json").read_text()) == []
+
+
+def tokens():
+    """The colors of the page by name, in light and dark."""
+    css = (PAGE / "style.css").read_text(encoding="utf-8")
+    both = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", css)}
+    return both | {name: [color] * 2 for name, color in re.findall(r"--(block-\w+): (#\w{6});", css)}
+
+
+def test_the_page_has_the_palette_of_the_pictures():
+    names = {"player_1": "p0", "player_2": "p1"}
+    assert {name: tokens()[names.get(name, name)][0] for name in COLORS} == COLORS
+
+
+def test_every_contrast_suffices():
+    """WCAG 2.2: 4.5 for text, 3 for shapes. A tint is a color mixed with its background, as in style.css."""
+
+    def luminance(color):
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in color]
+        return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+    for scheme in (0, 1):
+        named = {name: np.array([*bytes.fromhex(pair[scheme][1:])]) / 255 for name, pair in tokens().items()}
+
+        def tint(name, share, below):
+            return share * named[name] + (1 - share) * named[below]  # noqa: B023
+
+        grounds = {
+            "page": named["page"],
+            "card": named["card"],
+            "sunk": named["sunk"],
+            "block": named["block"],
+            **{name: named[name] for name in ("p0", "p1", "good", "ink")},
+            "status 0": tint("p0", 0.09, "page"),
+            "status 1": tint("p1", 0.09, "page"),
+            "flagged": tint("flag", 0.11, "page"),
+            "verdict good": tint("good", 0.13, "card"),
+            "verdict bad": tint("flag", 0.11, "card"),
+            "chosen": tint("p0", 0.17, "page"),
+        }
+        texts = (
+            "ink page,ink card,ink sunk,ink chosen,muted page,muted card,muted sunk,muted status 0,muted status 1"
+        )
+        texts += ",block-ink block,p0 page,p1 page,p0 card,p1 card,p0 chosen,good card,good verdict good,flag page"
+        texts += ",flag card,flag sunk,flag flagged,flag verdict bad,on p0,on p1,page ink"
+        shapes = "control page,control card,block-good block,block-flag block,block-p1 block,on good"
+        for pairs, least in ((texts, 4.5), (shapes, 3)):
+            for pair in pairs.split(","):
+                name, _, ground = pair.partition(" ")
+                high, low = sorted((luminance(named[name]), luminance(grounds[ground])), reverse=True)
+                assert (high + 0.05) / (low + 0.05) >= least, (pair, scheme)
+
+
+def test_the_page_asks_no_other_site():
+    for file in PAGE.rglob("*.*"):
+        if file.suffix in (".html", ".css", ".js"):
+            assert not re.search(r"""(https?:)?//[a-z]+\.[a-z]""", file.read_text(encoding="utf-8"))
+    assert make_data.FIVE_HEAPS.n_positions <= play_in_browser.MAX_POSITIONS

@@ -1,0 +1,176 @@
+// Tabular Q-learning in self-play, as agents.QLearningAgent with its defaults: with the same draws it learns the
+// same table. What it has learned is evaluated exactly.
+
+import { isWinning, limit } from "./rules.js";
+
+/** Numbers from 0 to 1 (mulberry32). */
+export function generator(seed) {
+  return () => {
+    let t = (seed += 0x6d2b79f5);
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+  };
+}
+
+/** The numbers of games after which the table is kept. */
+export const STAGES = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700,
+  850, 1000, 1200, 1500, 1750, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7000, 8000, 9000, 10000];
+const MAX_VALUES = 100_000; // of a table that is trained in the page
+const SLICE = 8; // milliseconds of training between two frames
+const LEARNING_RATE = 0.5, EPSILON = 0.1;
+const NEVER = 65535, NEVER_TRIED = -128; // in triedIn, and in the file
+
+export class Learner {
+  /** @param random The generator of its choices. */
+  constructor(rules, random = generator(7)) {
+    this.rules = rules;
+    this.random = random;
+    const { heaps } = rules;
+    // As in nim_env, the last heap's size counts single positions, and a move subtracts a constant from the index.
+    this.strides = heaps.map((_, i) => heaps.slice(i + 1).reduce((n, size) => n * (size + 1), 1));
+    this.nPositions = this.strides[0] * (heaps[0] + 1);
+    this.moves = heaps.flatMap((size, heap) =>
+      Array.from({ length: limit(size, rules) }, (_, i) => ({ heap, count: i + 1 })));
+    this.steps = this.moves.map(({ heap, count }) => count * this.strides[heap]);
+    this.nActions = this.moves.length;
+    this.isSmall = this.nPositions * this.nActions <= MAX_VALUES;
+    this.stages = [];
+    this.tables = []; // one for each stage
+    this.mastery = [];
+  }
+
+  /** Makes the empty table, and lists the legal and the winning actions of each position. */
+  prepare() {
+    this.table = new Float64Array(this.nPositions * this.nActions);
+    this.triedIn = new Uint16Array(this.table.length).fill(NEVER); // the first game in which a move was tried
+    this.legal = Array.from({ length: this.nPositions }, (_, position) => {
+      const sizes = this.heapsOf(position);
+      return this.moves.flatMap(({ heap, count }, action) => (count <= sizes[heap] ? [action] : []));
+    });
+    const isWon = this.legal.map((_, position) => isWinning(this.heapsOf(position), this.rules));
+    this.wins = this.legal.map((legal, position) => // of the positions that are won; of the others none
+      new Set(position && isWon[position] ? legal.filter((action) => !isWon[position - this.steps[action]]) : []));
+  }
+
+  heapsOf(position) { return this.strides.map((stride, i) => Math.floor(position / stride) % (this.rules.heaps[i] + 1)); }
+  positionOf(heaps) { return heaps.reduce((sum, size, i) => sum + size * this.strides[i], 0); }
+
+  /** The stage of a number of games. */
+  stageOf(games) { return this.stages.findLastIndex((stage) => stage <= games); }
+
+  /** The best actions of a position by a table. */
+  best(position, table) {
+    let top = -Infinity, best = [];
+    for (const action of this.legal[position]) {
+      const value = table[position * this.nActions + action];
+      if (value > top) [top, best] = [value, [action]];
+      else if (value === top) best.push(action);
+    }
+    return best;
+  }
+
+  /** The best moves of a position at a stage. */
+  bestMoves(heaps, stage) { return this.best(this.positionOf(heaps), this.tables[stage]).map((a) => this.moves[a]); }
+
+  /** The values of the legal moves at a stage, [move, value]; the value is null if the move was never tried. */
+  values(heaps, stage) {
+    const position = this.positionOf(heaps), isLoaded = stage >= STAGES.length;
+    return this.legal[position].map((action) => {
+      const pair = position * this.nActions + action;
+      const isTried = isLoaded ? !this.untriedInFile.has(pair) : this.triedIn[pair] < this.stages[stage];
+      return [this.moves[action], isTried ? this.tables[stage][pair] : null];
+    });
+  }
+
+  /** ε-greedy; one draw decides whether to explore, and what. */
+  explore(position) {
+    const legal = this.legal[position], uniform = this.random();
+    if (uniform < EPSILON) return legal[Math.floor((uniform / EPSILON) * legal.length)];
+    const best = this.best(position, this.table);
+    return best.length === 1 ? best[0] : best[Math.floor(this.random() * best.length)];
+  }
+
+  /** Q(s, a) ← (1 − α) Q(s, a) + α (r + max Q(s′, ·)), where s′ is the player's own next position. */
+  update(pair, reward, next) {
+    let future = next === null ? 0 : -Infinity;
+    if (next !== null) for (const action of this.legal[next]) future = Math.max(future, this.table[next * this.nActions + action]);
+    this.table[pair] = (1 - LEARNING_RATE) * this.table[pair] + LEARNING_RATE * (reward + future);
+  }
+
+  /** Plays and learns the game of this number. */
+  playGame(number) {
+    const last = [null, null]; // the position and action of each player's last move
+    let position = this.positionOf(this.rules.heaps), player = 0;
+    while (true) {
+      if (last[player] !== null) this.update(last[player], 0, position);
+      const action = this.explore(position), pair = position * this.nActions + action;
+      last[player] = pair;
+      if (this.triedIn[pair] === NEVER) this.triedIn[pair] = number;
+      position -= this.steps[action];
+      if (position === 0) break;
+      player = 1 - player;
+    }
+    const reward = this.rules.misere ? -1 : 1;
+    this.update(last[player], reward, null);
+    if (last[1 - player] !== null) this.update(last[1 - player], -reward, null);
+  }
+
+  /** Plays all games in slices, so that the page stays responsive, and keeps the table of each stage.
+   * It ends early when isWanted() is false. */
+  async train(isWanted = () => true) {
+    const pause = () => new Promise((done) => setTimeout(done));
+    await pause();
+    this.prepare();
+    let end = performance.now();
+    for (let games = 0; games <= STAGES.at(-1); games++) {
+      if (STAGES.includes(games)) this.keep(games, this.table.slice());
+      if (performance.now() > end) {
+        await pause();
+        if (!isWanted()) return;
+        end = performance.now() + SLICE;
+      }
+      this.playGame(games);
+    }
+  }
+
+  keep(games, table) {
+    this.stages.push(games);
+    this.tables.push(table);
+    this.mastery.push(this.expertMastery(table));
+  }
+
+  /** Adds the table of data/five_heaps.json, which was trained for longer: a byte for each legal move, in 1/127. */
+  addLonger({ games, values }) {
+    const bytes = Int8Array.from(atob(values), (letter) => letter.charCodeAt(0));
+    const pairs = this.legal.flatMap((legal, position) => legal.map((action) => position * this.nActions + action));
+    const table = this.table.map(() => 0);
+    pairs.forEach((pair, i) => { if (bytes[i] !== NEVER_TRIED) table[pair] = bytes[i] / 127; });
+    this.untriedInFile = new Set(pairs.filter((_, i) => bytes[i] === NEVER_TRIED));
+    this.keep(games, table);
+  }
+
+  /** The share of all won positions in which the greedy move wins, ties at random; as evaluation.mastery. */
+  expertMastery(table) {
+    let sum = 0, n = 0;
+    this.wins.forEach((wins, position) => {
+      if (!wins.size) return;
+      const best = this.best(position, table);
+      n += 1;
+      sum += best.filter((action) => wins.has(action)).length / best.length;
+    });
+    return sum / n;
+  }
+
+  /** How many games each level has trained: beatable, sometimes beatable, hardly beatable on every board.
+   * On 1-3-5-7 the numbers were set by win rates. Elsewhere they are the first stages with 2, 25 and 97 % of the
+   * mastery that is gained. */
+  levels() {
+    const { heaps, max, misere } = this.rules;
+    if (String(heaps) === "1,3,5,7" && !max && misere) return { beginner: 20, student: 300, master: 10000 };
+    if (this.stages.length < STAGES.length) return {};
+    const base = this.mastery[0], gain = Math.max(...this.mastery) - base;
+    const first = (share) => this.stages[this.mastery.findIndex((value) => value >= base + share * gain)];
+    return { beginner: first(0.02), student: first(0.25), master: first(0.97) };
+  }
+}

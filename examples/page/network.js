@@ -1,0 +1,45 @@
+// The digit network of examples/learn_the_rule: it reads the heaps digit by digit, on boards of any size.
+// Its weights come from a certificate that check.py accepts, so that its play is proven (without a limit of a move).
+
+import { after, isOver, legalMoves } from "./rules.js";
+
+const weights = new Map();
+
+/** Loads the network of misère or normal play, once. */
+export async function loadNetwork(misere) {
+  const name = misere ? "misere" : "normal";
+  if (!weights.has(name)) weights.set(name, await (await fetch(`data/network_${name}.json`)).json());
+  return weights.get(name);
+}
+
+const linear = (network, name, inputs) =>
+  network[`${name}.weight`].map((row, i) =>
+    row.reduce((sum, weight, j) => sum + weight * inputs[j], network[`${name}.bias`][i]));
+const tanh = (numbers) => numbers.map(Math.tanh);
+
+/** The features of a digit, from its bits in the heaps. */
+function digitFeatures(network, bits, isLowest) {
+  let state = network.initial_state;
+  for (const bit of bits) state = tanh(linear(network, `transitions.${bit}`, state));
+  return tanh(linear(network, "digit_layers.2", tanh(linear(network, "digit_layers.0", [...state, isLowest]))));
+}
+
+/** The value of the player to move, between −1 and 1. `known` keeps features for other positions. */
+export function networkValue(network, heaps, known = new Map()) {
+  const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // one leading zero at least
+  let largest = Array(16).fill(-1); // features are above
+  for (let digit = 0; digit < nDigits; digit++) {
+    const bits = heaps.map((size) => (size >> digit) & 1), isLowest = digit === 0 ? 1 : 0, key = `${bits},${isLowest}`;
+    if (!known.has(key)) known.set(key, digitFeatures(network, bits, isLowest));
+    largest = largest.map((value, i) => Math.max(value, known.get(key)[i]));
+  }
+  return Math.tanh(linear(network, "value_layers.2", tanh(linear(network, "value_layers.0", largest)))[0]);
+}
+
+/** The move to the position of the smallest value for the other player. */
+export function networkMove(network, heaps, rules) {
+  const known = new Map();
+  const valueOf = (next) => (isOver(next) ? (rules.misere ? 1 : -1) : networkValue(network, next, known));
+  const moves = legalMoves(heaps, rules), values = moves.map((move) => valueOf(after(heaps, move)));
+  return moves[values.indexOf(Math.min(...values))];
+}
