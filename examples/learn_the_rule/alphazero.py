@@ -26,6 +26,7 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections import deque
@@ -115,12 +116,19 @@ class Args:
     """Random seed, the first one."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
+    published: tuple[Path, ...] = ()
+    """Networks of Zhou and Riis to evaluate instead of training: 5heaps, 6heaps and 7heaps of their repository
+    (github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, reinforcement learning/models)."""
     folder: Path = Path("results/alphazero")
     """Where checkpoints, networks, TensorBoard's logs, the table and the figure are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
     """Trains all networks, and returns a row for each evaluation."""
+    if args.published:
+        table = pd.DataFrame([evaluate_published(args, path) for path in args.published])
+        print(table.to_string(index=False, float_format="{:.3f}".format))
+        return table
     if not args.networks:
         fail("--networks must name one or more")
     with checking_args():
@@ -255,13 +263,13 @@ def loss(network: nn.Module, rules: NimRules, heaps: Any, fractions: Any, return
     return -(fractions * log_policy).sum(dim=1).mean() + nn.functional.mse_loss(values, returns)
 
 
-def measure(args: Args, evaluate: Evaluator, sample: list[np.ndarray], at_end: bool) -> dict[str, Any]:
+def measure(args: Args, evaluate: Evaluator, positions: list[np.ndarray], at_end: bool) -> dict[str, Any]:
     """Expert mastery of policy, value and search, and the fractions of values with the right sign.
 
     Policy and value are evaluated exactly on boards of up to MAX_EXACT positions, at the end MAX_EXACT_AT_END, and
     otherwise on sampled won positions, the search always on a part of these.
     """
-    rules, (won, lost) = evaluate.rules, sample
+    rules, (won, lost) = evaluate.rules, positions
     is_exact = rules.n_positions <= (MAX_EXACT_AT_END if at_end else MAX_EXACT)
     row: dict[str, Any] = {}
     for kind in PLAYERS:
@@ -276,6 +284,22 @@ def measure(args: Args, evaluate: Evaluator, sample: list[np.ndarray], at_end: b
     for name, heaps, sign in (("value_accuracy_won", won, 1), ("value_accuracy_lost", lost, -1)):
         row[name] = float((sign * evaluate(rules.index(heaps))[1] > 0).mean())
     return row | {"is_exact": is_exact}
+
+
+def evaluate_published(args: Args, path: Path) -> dict[str, Any]:
+    """Evaluates a file of Zhou and Riis; exits with an error if it is something else."""
+    with checking_args(Exception, f"--published: {path} is not a network of Zhou and Riis: "):
+        weights = torch.load(path, map_location="cpu", weights_only=True)
+        n_heaps = math.isqrt(len(weights["policy_head.0.bias"]))  # heaps of 1, 3, 5, ... have n_heaps² objects
+        rules = NimRules(range(1, 2 * n_heaps, 2), misere=False)
+        network = UnaryNetwork(rules)
+        network.load_state_dict(weights)
+    return {"file": path.name} | measure(args, Evaluator(network, rules), sample(rules), at_end=True)
+
+
+def sample(rules: NimRules) -> list[np.ndarray]:
+    """Won and losing positions, the same for each network."""
+    return [sample_positions(rules, N_SAMPLED, is_won, np.random.default_rng(0)) for is_won in (True, False)]
 
 
 def folder_of(args: Args, rules: NimRules, name: str, seed: int) -> Path:
@@ -306,7 +330,7 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
     torch.set_num_threads(1)  # there is one run per core
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
-    sample = [sample_positions(rules, N_SAMPLED, is_won, np.random.default_rng(0)) for is_won in (True, False)]
+    positions = sample(rules)
     network = make_network(name, rules, args.noise)
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
     scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, ())
@@ -328,7 +352,7 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
     evaluate = Evaluator(network, rules)
     if checkpoint is None:
         iteration, updates, seconds = 0, 0, 0.0
-        rows = [board | {"episodes": 0, "updates": 0, "seconds": 0.0} | measure(args, evaluate, sample, False)]
+        rows = [board | {"episodes": 0, "updates": 0, "seconds": 0.0} | measure(args, evaluate, positions, False)]
     is_done = is_perfect(rows[-1]) or iteration * args.num_envs >= args.episodes
     writer = SummaryWriter(folder)
     while not is_done:
@@ -348,9 +372,9 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
         is_last = iteration * args.num_envs >= args.episodes
         if iteration % args.eval_interval and not is_last:
             continue
-        row = measure(args, evaluate, sample, at_end=is_last)
+        row = measure(args, evaluate, positions, at_end=is_last)
         if is_perfect(row) and not is_last:
-            row = measure(args, evaluate, sample, at_end=True)
+            row = measure(args, evaluate, positions, at_end=True)
         evaluate.clear()  # so that a run that continues here computes the same batches
         is_done = is_last or is_perfect(row)
         rows.append(board | {"episodes": iteration * args.num_envs, "updates": updates, "seconds": seconds} | row)

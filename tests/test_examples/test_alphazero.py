@@ -24,6 +24,12 @@ torch.set_num_threads(1)  # the tensors are small
 BOARDS = [NimRules(heaps, misere=misere) for heaps in ((1, 2), (3, 2, 2), (1, 3, 5)) for misere in (False, True)]
 
 
+@pytest.fixture(autouse=True)
+def small_evaluations(monkeypatch):
+    monkeypatch.setattr(alphazero, "LARGE_BOARDS", ((4, 3),))
+    monkeypatch.setattr(alphazero, "N_SAMPLED", 40)
+
+
 class Fixed(nn.Module):
     """A network of given scores and values."""
 
@@ -205,8 +211,21 @@ def test_a_run_continues_where_it_was_stopped(tmp_path, monkeypatch, name):
     assert len(calls) == 8 + 5
 
 
+def test_a_published_network_is_evaluated(tmp_path):
+    """The weights of random play: all scores and values are equal, so the first legal move is played."""
+    rules = NimRules((1, 3, 5), misere=False)
+    network = make_network("lstm", rules, noise=0.0)
+    for weight in network.parameters():
+        weight.data.zero_()
+    torch.save(network.state_dict(), tmp_path / "3heaps")
+    table = main(Args(published=(tmp_path / "3heaps",)))
+    first = evaluation.mastery(rules, lambda _, mask: int(mask.argmax())).expert
+    assert table["policy"].tolist() == [first]
+
+
 def test_wrong_values(refused, tmp_path):
     args = replace(SMALL, folder=tmp_path, updates=1, episodes=20)
+    (tmp_path / "damaged").write_bytes(b"PK")
     main(args)
     for wrong, words in (
         ({"simulations": 9}, ["--folder", "other options"]),
@@ -214,8 +233,9 @@ def test_wrong_values(refused, tmp_path):
         ({"n_heaps": ()}, ["--n-heaps"]),
         ({"networks": ()}, ["--networks"]),
         ({"learning_rate": -1.0}, ["learning rate", "-1.0"]),
-        ({"heaps": (0, 1, 2)}, ["heaps"]),
+        ({"heaps": (-1, 1, 2)}, ["heap", "-1"]),
         ({"n_jobs": 0}, ["n_jobs", "0"]),
+        ({"published": (tmp_path / "damaged",)}, ["--published", "damaged"]),
     ):
         with refused(*words):
             main(replace(args, **wrong))
