@@ -201,7 +201,7 @@ class EvaluationCallback(BaseCallback):
         figures = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
         self.evaluations.append({"timesteps": self.num_timesteps, **figures})
         for name, value in figures.items():
-            self.logger.record(f"{self.name}/{name}", float(value))  # type: ignore[arg-type]  # values were given
+            self.logger.record(f"{self.name}/{name}", float(value))
         self.logger.dump(self.num_timesteps)
         if self.verbose:
             shown = ("expert", "champion", "exploitability", "value_accuracy_overall")
