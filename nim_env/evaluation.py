@@ -149,7 +149,7 @@ def exploitability(
     response's values going first and going second. A policy has exploitability 0 exactly if it is a champion
     (:class:`Mastery`), but for mistakes of a probability below 1e-16, which rounding hides from the exploitability
     alone. A deterministic policy has exploitability 0 or 1; its mean over all positions
-    (:attr:`Report.mean_exploitability`) is graded.
+    (:class:`Report`) is graded.
 
     Args:
         rules: The game.
@@ -158,7 +158,7 @@ def exploitability(
             position nobody moves, and it is 0.
 
     Returns:
-        0 for perfect play, up to 1 for the worst: a float for the full heaps, else float64 of shape ``(...)``.
+        A float for the full heaps, else float64 of shape ``(...)``. Perfect play has 0, the worst 1.
 
     Raises:
         TypeError: An argument has the wrong type.
@@ -284,8 +284,8 @@ def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np
 
     It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
     game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017, "A unified
-    game-theoretic approach to multiagent reinforcement learning"). Nim is zero-sum, so the payoffs of the second player are the
-    negative. ``(matrix - matrix.T) / 2`` is the game in which either player moves first with probability ½, and
+    game-theoretic approach to multiagent reinforcement learning"). Nim is zero-sum, so the payoffs of the second
+    player are the negative. ``(matrix - matrix.T) / 2`` is the game in which either player moves first with probability ½, and
     ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each position once. The sweep takes 16
     bytes for each pair of policies and each position.
 

@@ -95,8 +95,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``max_take`` = ``None``: the maximum number of objects that one move may take; ``None`` for no limit.
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
-      ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
-      for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
+      ``action_probabilities``), a ``MixturePolicy`` that draws a member per move or per game, a callable
+      ``(observation, action_mask) -> action`` on one position, or ``None`` for self-play.
+      ``env.unwrapped.set_opponent(policy)`` changes it later.
     - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
       episode after a seed, then the loser of the last game). Not allowed in self-play; ignored with
       ``random_start``.

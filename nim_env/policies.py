@@ -342,7 +342,7 @@ class MixturePolicy:
 
     @property
     def member_probabilities(self) -> NDArray[np.float64]:
-        """The probability of each member: its weight divided by the sum, float64 of shape ``(n_members,)``.
+        """The weights divided by their sum, float64 of shape ``(n_members,)``.
 
         Raises:
             ValueError: There are no members, or no weight is positive.

@@ -294,8 +294,8 @@ def test_certain_results_are_exact_in_every_memory_layout(dtype):
 def mixture_against(rules, members, weights, opponent, heaps, mixture_moves):
     """The probability that a mixture drawn per game wins, by recursion over all lines of play.
 
-    The mixture plays its equivalent behavior strategy, which depends on the moves before (Kuhn 1953): a member counts
-    by its weight times the probability that it makes the mixture's moves so far.
+    The mixture plays its equivalent behavior strategy, which depends on the moves before (Kuhn 1953): a member
+    counts by its weight times the probability that it makes the mixture's moves so far.
     """
     if not any(heaps):
         return float(mixture_moves == rules.misere)

@@ -32,7 +32,7 @@ def make_pool(**arguments):
     return MixturePolicy(RULES, [first, last], draw="game", **arguments)
 
 
-def single_games(number, seed, opponent, at_reset=lambda env: None, **arguments):
+def single_games(number, seed, opponent, at_reset=lambda _: None, **arguments):
     """The opponent's moves of games against random play: a list of ``(heaps, heaps after)`` for each game."""
     env = NimEnv(RULES.heaps, misere=False, opponent=opponent, **arguments)
     generator, games = np.random.default_rng(seed), []
@@ -51,7 +51,7 @@ def single_games(number, seed, opponent, at_reset=lambda env: None, **arguments)
     return games
 
 
-def vector_games(number, seed, opponent, mode, at_reset=lambda env: None, **arguments):
+def vector_games(number, seed, opponent, mode, at_reset=lambda _: None, **arguments):
     """The same of a vector environment, in the order in which the games end."""
     env = NimVectorEnv(7, RULES.heaps, misere=False, opponent=opponent, autoreset_mode=mode, **arguments)
     generator, games = np.random.default_rng(seed), []

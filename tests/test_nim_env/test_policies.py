@@ -329,13 +329,13 @@ def test_bad_mixtures_are_refused():
             MixturePolicy(rules, ["random"], weights=[weight])
         assert mixture.policies == [RandomPolicy()]
     for weights in ([], [1, 2, 3], [[1, 2]], 1.0):
-        with pytest.raises(ValueError, match="weights.*2 policies"):
+        with pytest.raises(ValueError, match=r"weights.*2 policies"):
             MixturePolicy(rules, ["random", "expert"], weights=weights)
     with pytest.raises(ValueError, match="weights"):
         MixturePolicy(rules, ["random"], weights=[0]).action_probabilities(
             rules.heaps, rules.action_mask(rules.heaps)
         )
-    with pytest.raises(ValueError, match="draw.*'episode'"):
+    with pytest.raises(ValueError, match=r"draw.*'episode'"):
         MixturePolicy(rules, draw="episode")
     with pytest.raises(ValueError, match='draw="game"'):
         MixturePolicy(rules, [MixturePolicy(rules, ["random"], draw="game")])

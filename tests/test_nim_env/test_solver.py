@@ -270,6 +270,14 @@ def test_games_too_large_for_a_sweep_are_refused_at_once(rules, message):
             function(rules)
 
 
+@few_examples
+@given(tiny_rules, seeds)
+def test_the_best_response_to_a_policy_that_may_play_any_move_is_perfect(rules, seed):
+    """Against it only a forced win is certain."""
+    response = solver.best_response(rules, MixturePolicy(rules, [random_table(rules, seed), "random"]))
+    assert evaluation.report(rules, response).mean_exploitability == 0
+
+
 def test_fictitious_play_approaches_perfect_play():
     """The average of the responses so far comes close to an equilibrium (Brown 1951)."""
     rules = NimRules()
