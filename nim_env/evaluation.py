@@ -285,9 +285,9 @@ def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np
     It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
     game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017, "A unified
     game-theoretic approach to multiagent reinforcement learning"). Nim is zero-sum, so the payoffs of the second
-    player are the negative. ``(matrix - matrix.T) / 2`` is the game in which either player moves first with probability ½, and
-    ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each position once. The sweep takes 16
-    bytes for each pair of policies and each position.
+    player are the negative. ``(matrix - matrix.T) / 2`` is the game in which either player moves first with
+    probability ½, and ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each position once.
+    The sweep takes 16 bytes for each pair of policies and each position.
 
     Args:
         rules: The game.
