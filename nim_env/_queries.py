@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -247,6 +247,42 @@ def query_opponent(
         return query_policy(policy, observation, action_mask)
     except InvalidPolicyOutput as error:
         raise InvalidPolicyOutput(f"opponent: {error}", error.index) from None
+
+
+def query_each(
+    policies: Sequence[Policy],
+    observation: NDArray[Any],
+    action_mask: NDArray[np.int8],
+    query: Callable[[Policy, NDArray[Any], NDArray[np.int8]], NDArray[np.float64]] = query_policy,
+) -> NDArray[np.float64]:
+    """The probabilities of a policy for each position. The positions of one policy are one batch.
+
+    Args:
+        policies: ``n`` policies.
+        observation: Unfinished positions, shape ``(n, n_heaps)``.
+        action_mask: Their legal actions, shape ``(n, n_actions)``.
+        query: :func:`query_policy` or :func:`query_opponent`.
+
+    Returns:
+        float64 of shape ``(n, n_actions)``.
+
+    Raises:
+        InvalidPolicyOutput: As :func:`query_policy`, for the first such position.
+    """
+    rows_of: dict[int, list[int]] = {}
+    for row, policy in enumerate(policies):
+        rows_of.setdefault(id(policy), []).append(row)
+    probabilities, errors = np.empty(action_mask.shape), {}
+    for rows in rows_of.values():
+        try:
+            probabilities[rows] = query(policies[rows[0]], observation[rows], action_mask[rows])
+        except InvalidPolicyOutput as error:
+            if len(error.index) != 1 or error.index[0] >= len(rows):
+                raise  # of another policy, which this one queried on other positions
+            errors[rows[error.index[0]]] = error
+    if errors:
+        raise InvalidPolicyOutput(str(errors[min(errors)]), (min(errors),))
+    return probabilities
 
 
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -23,8 +24,10 @@ from nim_env._chunks import chunks
 from nim_env.encodings import Encoding, as_encoding
 from nim_env.policies import (
     InvalidPolicyOutput,
+    Policy,
     UniformPolicy,
     is_built_in,
+    query_each,
     query_opponent,
     sample,
     uniform_sample,
@@ -119,13 +122,21 @@ class Dynamics(ABC):
         """The states after the agent's actions (afterstates); for finished games reset states."""
 
     @abstractmethod
-    def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:
+    def opponent_step(
+        self,
+        states: States,
+        generator: np.random.Generator,
+        env_ids: NDArray[np.int64],
+        members: Sequence[Policy] | None = None,
+    ) -> States:
         """The states after the opponent's actions, which the agent observes next; finished games stay the same.
 
         Args:
             states: The states after :meth:`agent_step`, or reset states.
             generator: Draws the opponent's actions, and for reset states the player who starts and the position.
-            env_ids: The index of each environment, for error messages.
+            env_ids: The index of each environment.
+            members: The policy of each environment's opponent in this game, by the index, where the opponent is a
+                mixture drawn per game.
 
         Raises:
             ValueError: The opponent returned anything but a legal action, or has no opening action.
@@ -261,7 +272,13 @@ class TabularDynamics(Dynamics):
         after[finished] = self.reset_states(self.config.next_start_kinds(status[finished]))
         return after
 
-    def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:  # noqa: ARG002
+    def opponent_step(
+        self,
+        states: States,
+        generator: np.random.Generator,
+        env_ids: NDArray[np.int64],  # noqa: ARG002
+        members: Sequence[Policy] | None = None,  # noqa: ARG002
+    ) -> States:
         if not self.is_stochastic:
             return states
         nth = (generator.random(len(states)) * self._successor_counts.take(states)).astype(np.int64)
@@ -323,7 +340,13 @@ class DirectDynamics(Dynamics):
         after[finished] = self.reset_states(self.config.next_start_kinds(states[finished, -1]))
         return after
 
-    def opponent_step(self, states: States, generator: np.random.Generator, env_ids: NDArray[np.int64]) -> States:
+    def opponent_step(
+        self,
+        states: States,
+        generator: np.random.Generator,
+        env_ids: NDArray[np.int64],
+        members: Sequence[Policy] | None = None,
+    ) -> States:
         after, status = states.copy(), self.status(states)
         # one draw for each environment, as in TabularDynamics: both play the same games, unless starts are random
         draws = generator.random(len(states)) if self.is_stochastic else np.zeros(len(states))
@@ -341,7 +364,9 @@ class DirectDynamics(Dynamics):
             for part in chunks(self.rules, len(moving)):
                 rows = moving[part]
                 opens = is_reset[rows]
-                actions = self._opponent_actions(after[rows, :-1], opens, draws[rows], generator, env_ids[rows])
+                heaps, envs = after[rows, :-1], env_ids[rows]
+                playing = None if members is None else [members[env] for env in envs.tolist()]
+                actions = self._opponent_actions(heaps, opens, draws[rows], generator, envs, playing)
                 self._apply(after, rows, actions, OPPONENT_TOOK_LAST)
         return after
 
@@ -352,15 +377,19 @@ class DirectDynamics(Dynamics):
         draws: NDArray[np.float64],
         generator: np.random.Generator,
         env_ids: NDArray[np.int64],
+        playing: Sequence[Policy] | None,
     ) -> NDArray[np.int64]:
-        """The opponent's actions; ``opens`` says where they open an episode."""
+        """The opponent's actions; ``opens`` says where they open an episode, ``playing`` each one's policy."""
         assert self.config.opponent is not None
         policy, masks = self.config.opponent.policy, self.rules.action_mask(heaps)
         playable = np.where(opens[:, None], self._opening_mask, masks) if opens.any() else masks
         if is_built_in(policy):
             return uniform_sample(policy.support(heaps, masks) & playable, draws)
         try:
-            weights = query_opponent(policy, heaps, masks) * playable
+            if playing is None:
+                weights = query_opponent(policy, heaps, masks) * playable
+            else:
+                weights = query_each(playing, heaps, masks, query_opponent) * playable
         except InvalidPolicyOutput as error:
             if len(error.index) != 1 or error.index[0] >= len(env_ids):
                 raise  # of another policy, which the opponent queried on other positions

@@ -2,22 +2,35 @@
 
 A policy is a name (``"random"``, ``"take-N"``, ``"expert"``), an object with ``action_probabilities``, or a
 callable ``(observation, action_mask) -> action`` on one position; see :mod:`nim_env.policies`.
+:func:`win_probability`, :func:`payoff_matrix` and :func:`play_match` also take a
+:class:`nim_env.policies.MixturePolicy` with ``draw="game"``. The other functions raise a ValueError: they query
+single positions, where it has no probabilities.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from itertools import combinations_with_replacement, product
 from math import fsum, sqrt
 from statistics import NormalDist
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
 from nim_env._chunks import chunks
-from nim_env.policies import Policy, PolicyLike, as_policy, query_opponent, query_policy, sample
+from nim_env.policies import (
+    Policy,
+    PolicyLike,
+    as_policy,
+    is_drawn_per_game,
+    query_each,
+    query_opponent,
+    query_policy,
+    sample,
+)
 from nim_env.rules import NimRules, as_integer, check_rules
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
@@ -117,7 +130,17 @@ class _MasterySweep:
 # --- Exploitability -------------------------------------------------------------------------------
 
 
-def exploitability(rules: NimRules, policy: PolicyLike) -> float:
+@overload
+def exploitability(rules: NimRules, policy: PolicyLike, heaps: None = None) -> float: ...
+
+
+@overload
+def exploitability(rules: NimRules, policy: PolicyLike, heaps: ArrayLike) -> NDArray[np.float64]: ...
+
+
+def exploitability(
+    rules: NimRules, policy: PolicyLike, heaps: ArrayLike | None = None
+) -> float | NDArray[np.float64]:
     """The mean gain of a best response over perfect play.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
@@ -125,33 +148,60 @@ def exploitability(rules: NimRules, policy: PolicyLike) -> float:
     the loser, from the full heaps. The values of perfect play in both orders cancel, so it is the mean of the
     response's values going first and going second. A policy has exploitability 0 exactly if it is a champion
     (:class:`Mastery`), but for mistakes of a probability below 1e-16, which rounding hides from the exploitability
-    alone. A deterministic policy has exploitability 0 or 1.
+    alone. A deterministic policy has exploitability 0 or 1; its mean over all positions
+    (:class:`Report`) is graded.
 
     Args:
         rules: The game.
         policy: The policy.
+        heaps: Positions to start from, shape ``(..., n_heaps)``; ``None`` for the full heaps. In the empty
+            position nobody moves, and it is 0.
 
     Returns:
-        0 for perfect play, up to 1 for the worst.
+        A float for the full heaps, else float64 of shape ``(...)``. Perfect play has 0, the worst 1.
 
     Raises:
-        TypeError, ValueError: As :func:`mastery`.
+        TypeError: An argument has the wrong type.
+        ValueError: As :func:`mastery`; or ``heaps`` are not positions of the game.
     """
     player = as_policy(policy, rules)
+    start = rules.positions(rules.heaps if heaps is None else heaps)
     batches = iter_positions(rules)
     response = ResponseValues(rules)
     for batch in batches:
         response.update(batch, query_policy(player, batch.heaps, batch.action_mask))
-    return _exploitability(rules, response)
+    exploitability = _exploitabilities(response)[rules.index(start)]
+    return float(exploitability) if heaps is None else exploitability
 
 
-def _exploitability(rules: NimRules, response: ResponseValues) -> float:
-    full, offsets = rules.n_positions - 1, np.array(rules.offsets)
-    going_first, going_second = response.afterstates[full - offsets].max(), response.afterstates[full]
-    return float(going_first + going_second) / 2
+def _exploitabilities(response: ResponseValues) -> NDArray[np.float64]:
+    """The exploitability from every position by index, shape ``(n_positions,)``."""
+    return (response.values + response.afterstates) / 2
 
 
 # --- Win probability ------------------------------------------------------------------------------
+
+
+@overload
+def win_probability(
+    rules: NimRules,
+    policy: PolicyLike,
+    opponent: PolicyLike,
+    moves_first: bool | None = None,
+    heaps: None = None,
+) -> float: ...
+
+
+@overload
+def win_probability(
+    rules: NimRules, policy: PolicyLike, opponent: PolicyLike, moves_first: bool | None = None, *, heaps: ArrayLike
+) -> NDArray[np.float64]: ...
+
+
+@overload
+def win_probability(
+    rules: NimRules, policy: PolicyLike, opponent: PolicyLike, moves_first: bool | None, heaps: ArrayLike
+) -> NDArray[np.float64]: ...
 
 
 def win_probability(
@@ -162,6 +212,8 @@ def win_probability(
     heaps: ArrayLike | None = None,
 ) -> float | NDArray[np.float64]:
     """The exact probability that ``policy`` wins against ``opponent``, by backward induction.
+
+    For a mixture that draws a member per game it is the weighted mean over the members.
 
     Args:
         rules: The game.
@@ -180,18 +232,28 @@ def win_probability(
             was made for another game, or a policy returns anything but a distribution over legal actions.
     """
     _check_moves_first(moves_first)
-    players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
+    members = _members(as_policy(policy, rules))
+    opponents = _members(as_policy(opponent, rules, "opponent"))
     start = rules.positions(rules.heaps if heaps is None else heaps)
     batches = iter_positions(rules)
-    sweep = _WinProbabilitySweep(rules)
+    sweeps = {pair: _WinProbabilitySweep(rules) for pair in product(range(len(members)), range(len(opponents)))}
     for batch in batches:
-        sweep.update(
-            batch,
-            query_policy(players[0], batch.heaps, batch.action_mask),
-            query_opponent(players[1], batch.heaps, batch.action_mask),
-        )
-    probability = sweep.result(moves_first)[rules.index(start)]
+        played = [query_policy(member, batch.heaps, batch.action_mask) for member, _ in members]
+        replied = [query_opponent(member, batch.heaps, batch.action_mask) for member, _ in opponents]
+        for (i, j), sweep in sweeps.items():
+            sweep.update(batch, played[i], replied[j])
+    indices, probability = rules.index(start), np.zeros(start.shape[:-1])
+    for (i, j), sweep in sweeps.items():
+        probability += members[i][1] * opponents[j][1] * sweep.result(moves_first)[indices]
     return float(probability) if heaps is None else probability
+
+
+def _members(policy: Policy) -> list[tuple[Policy, float]]:
+    """The policies that may play a game, each with its probability."""
+    if not is_drawn_per_game(policy):
+        return [(policy, 1.0)]
+    probabilities = policy.member_probabilities.tolist()
+    return [member for member in zip(policy.policies, probabilities, strict=True) if member[1] > 0]
 
 
 class _WinProbabilitySweep:
@@ -212,6 +274,52 @@ class _WinProbabilitySweep:
         """The probability of a win from every position by index, shape ``(n_positions,)``."""
         mean: NDArray[np.float64] = self._wins.mean(axis=0)
         return mean if moves_first is None else self._wins[0 if moves_first else 1]
+
+
+# --- Payoff matrix --------------------------------------------------------------------------------
+
+
+def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np.float64]:
+    """The exact expected returns of all pairs of policies: the empirical game of a set of players.
+
+    It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
+    game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017, "A unified
+    game-theoretic approach to multiagent reinforcement learning"). Nim is zero-sum, so the payoffs of the second
+    player are the negative. ``(matrix - matrix.T) / 2`` is the game in which either player moves first with
+    probability ½, and ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each position once.
+    The sweep takes 16 bytes for each pair of policies and each position.
+
+    Args:
+        rules: The game.
+        policies: The ``n`` policies. For a mixture that draws a member per game, payoffs are weighted means.
+
+    Returns:
+        float64 of shape ``(n, n)``, -1 to 1: the expected return of the row's policy, which moves first from the
+        full heaps, against the column's policy, with reward 1 for the winner and -1 for the loser.
+
+    Raises:
+        TypeError: An argument has the wrong type.
+        ValueError: The game has too many positions, or a policy is unknown, was made for another game, or
+            returns anything but a distribution over legal actions.
+    """
+    players = [_members(as_policy(policy, rules, f"policies[{i}]")) for i, policy in enumerate(policies)]
+    members = list({id(member): member for player in players for member, _ in player}.values())
+    batches = iter_positions(rules)
+    pairs = combinations_with_replacement(range(len(members)), 2)
+    sweeps = {pair: _WinProbabilitySweep(rules) for pair in pairs}
+    for batch in batches:
+        probabilities = [query_policy(member, batch.heaps, batch.action_mask) for member in members]
+        for (i, j), sweep in sweeps.items():
+            sweep.update(batch, probabilities[i], probabilities[j])
+    payoffs = {}
+    for (i, j), sweep in sweeps.items():
+        payoffs[id(members[j]), id(members[i])] = 1 - 2 * float(sweep.result(False)[-1])
+        payoffs[id(members[i]), id(members[j])] = 2 * float(sweep.result(True)[-1]) - 1
+    matrix = [
+        [fsum(p * q * payoffs[id(a), id(b)] for a, p in row for b, q in column) for column in players]
+        for row in players
+    ]
+    return np.array(matrix, dtype=np.float64).reshape(len(players), len(players))
 
 
 # --- Value accuracy -------------------------------------------------------------------------------
@@ -296,6 +404,7 @@ class Report:
         expert: Expert mastery, a fraction (:class:`Mastery`).
         champion: Champion mastery (:class:`Mastery`).
         exploitability: 0 to 1 (:func:`exploitability`).
+        mean_exploitability: The mean exploitability over all starting positions but the empty one, 0 to 1.
         win_probability_random: The win probability against random play, the mean of both orders.
         win_probability_take_3: The same against ``"take-3"``.
         win_probability_expert: The same against ``"expert"``.
@@ -305,24 +414,27 @@ class Report:
     expert: float
     champion: bool
     exploitability: float
+    mean_exploitability: float
     win_probability_random: float
     win_probability_take_3: float
     win_probability_expert: float
     value_accuracy: ValueAccuracy | None = None
 
-    def to_dict(self) -> dict[str, float | bool | None]:
-        """The figures by name, ``value_accuracy`` as ``value_accuracy_won``, ``_lost`` and ``_overall``."""
-        row = {name: value for name, value in vars(self).items() if name != "value_accuracy"}
-        accuracy = (
-            dict.fromkeys(("won", "lost", "overall"))
-            if self.value_accuracy is None
-            else asdict(self.value_accuracy)
-        )
+    def to_dict(self) -> dict[str, float | bool]:
+        """The figures by name.
+
+        Returns:
+            Numbers. ``value_accuracy``, if given, is ``value_accuracy_won``, ``_lost`` and ``_overall``.
+        """
+        row: dict[str, float | bool] = {
+            name: value for name, value in vars(self).items() if name != "value_accuracy"
+        }
+        accuracy = {} if self.value_accuracy is None else asdict(self.value_accuracy)
         return row | {f"value_accuracy_{name}": value for name, value in accuracy.items()}
 
     def _repr_html_(self) -> str:
         """The figures as a table in a notebook."""
-        figures = {name.replace("_", " "): value for name, value in self.to_dict().items() if value is not None}
+        figures = {name.replace("_", " "): value for name, value in self.to_dict().items()}
         rows = [
             f"<tr><th>{name}</th><td>{value if isinstance(value, bool) else format(value, '.6g')}</td></tr>"
             for name, value in figures.items()
@@ -361,11 +473,13 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
         if value_sweep is not None:
             value_sweep.update(batch.heaps)
     found = mastery_sweep.result()
+    exploitabilities = _exploitabilities(response)
     wins = {name: float(sweep.result()[-1]) for name, sweep in win_sweeps.items()}  # from the full heaps
     return Report(
         expert=found.expert,
         champion=found.champion,
-        exploitability=_exploitability(rules, response),
+        exploitability=float(exploitabilities[-1]),
+        mean_exploitability=fsum(exploitabilities) / (rules.n_positions - 1),  # 0 in the empty position
         win_probability_random=wins["random"],
         win_probability_take_3=wins["take-3"],
         win_probability_expert=wins["expert"],
@@ -425,7 +539,7 @@ class LearningCurve:
         if not self._due or n < self._due[0]:
             return
         self._due = [episodes for episodes in self._due if episodes > n]
-        figures = {name: value for name, value in vars(report(self.rules, agent)).items() if value is not None}
+        figures = report(self.rules, agent).to_dict()
         self.rows.append({"episodes": n, "mean_return": float(np.mean(history.returns[n // 2 :])), **figures})
 
 
@@ -514,6 +628,10 @@ def _winners(
 ) -> NDArray[np.int64]:
     """The winner, 0 or 1, of one game for each entry of ``movers``, the player who moves first."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
+    members = [
+        player.draw_members(generator, len(movers)) if is_drawn_per_game(player) else [player] * len(movers)
+        for player in players
+    ]
     movers, winners = movers.copy(), np.full(len(movers), -1)
     while (playing := winners < 0).any():
         for player, query in enumerate((query_policy, query_opponent)):
@@ -521,7 +639,8 @@ def _winners(
             if not len(games):
                 continue
             observation, mask = heaps[games], rules.action_mask(heaps[games])
-            probabilities = query(players[player], observation, mask)
+            queried = [members[player][game] for game in games.tolist()]
+            probabilities = query_each(queried, observation, mask, query)
             heaps[games] = rules.apply(observation, sample(probabilities, generator))
             over = games[rules.is_over(heaps[games])]
             winners[over] = player if rules.terminal_reward > 0 else 1 - player

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from nim_env._arguments import (
     FirstPlayer,
     IllegalAction,
+    Opponent,
     as_opponent,
     check_opening,
     checked_action,
@@ -29,7 +30,7 @@ from nim_env._arguments import (
 )
 from nim_env._positions import Position, positions_of, random_heaps
 from nim_env.encodings import ObservationLike, as_encoding
-from nim_env.policies import PolicyLike, is_built_in, query_opponent, sample
+from nim_env.policies import Policy, PolicyLike, is_built_in, is_drawn_per_game, query_opponent, sample
 from nim_env.rendering import FRAMES_PER_SECOND, Display, View, view_of
 from nim_env.rules import NimRules
 
@@ -94,8 +95,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``max_take`` = ``None``: the maximum number of objects that one move may take; ``None`` for no limit.
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
-      ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
-      for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
+      ``action_probabilities``), a ``MixturePolicy`` that draws a member per move or per game, a callable
+      ``(observation, action_mask) -> action`` on one position, or ``None`` for self-play.
+      ``env.unwrapped.set_opponent(policy)`` changes it later.
     - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
       episode after a seed, then the loser of the last game). Not allowed in self-play; ignored with
       ``random_start``.
@@ -151,6 +153,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._finished_mask = finished_mask(rules)
         self._positions = positions_of(rules, self.encoding)
         self._find_replies()
+        self._playing: Policy | None  # the policy of the opponent in this game
         self._position: Position | None = None  # None before the first reset
         self._last_positions: tuple[Position, Position]  # before and after the agent's last move
         self._is_over = False
@@ -160,6 +163,11 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     def _find_replies(self) -> None:
         policy = None if self._opponent is None else self._opponent.policy
         self._replies = self._positions.replies_of(policy) if is_built_in(policy) else None
+
+    def _next_playing(self, opponent: Opponent | None) -> Policy | None:
+        """The policy of the opponent in the next game, drawn where a mixture is drawn per game."""
+        policy = None if opponent is None else opponent.policy
+        return policy.draw_members(self.np_random, 1)[0] if is_drawn_per_game(policy) else policy
 
     @property
     def opponent(self) -> PolicyLike | None:
@@ -183,6 +191,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         changed = new_opponent(self._opponent, opponent, self.rules)
         if not self.random_start:
             check_opening(self.first_player, changed, self.rules)
+        if self._position is not None:
+            self._playing = self._next_playing(changed)
         self._opponent = changed
         self._find_replies()
 
@@ -209,13 +219,13 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        agent_won = self._agent_won and seed is None
+        agent_won, playing = self._agent_won and seed is None, self._next_playing(self._opponent)
         if heaps is None and self.random_start:
             heaps = random_heaps(self.rules, generator)
         position = start = self._positions[heaps or self.rules.heaps]
         if heaps is None and self._opponent_starts(first_player, agent_won):
-            position = start.after[self._opening_action(start)]
-        self._position, self._last_positions = position, (start, start)
+            position = start.after[self._opening_action(start, playing)]
+        self._position, self._last_positions, self._playing = position, (start, start), playing
         self._is_over, self._to_play, self._agent_won = False, 0, agent_won
         if self.render_mode == "human":
             self.render()
@@ -319,25 +329,21 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     def _opponent_action(self, position: Position) -> int:
         """The opponent's action in an unfinished position."""
         if self._replies is None:
-            return int(sample(self._opponent_probabilities(position), self.np_random))
+            return int(sample(_probabilities(self._playing, position), self.np_random))
         actions = self._replies[position]
         return actions[int(self.np_random.random() * len(actions))]
 
-    def _opening_action(self, start: Position) -> int:
-        """The opponent's action from the full heaps, among those that do not end the game."""
+    def _opening_action(self, start: Position, playing: Policy | None) -> int:
+        """The action of ``playing`` from the full heaps, among those that do not end the game."""
         assert self._opponent is not None
         openings = self._opponent.openings
         if self._replies is not None:
             return openings[int(self.np_random.random() * len(openings))]
         probabilities = np.zeros(self._n_actions)
-        probabilities[list(openings)] = self._opponent_probabilities(start)[list(openings)]
+        probabilities[list(openings)] = _probabilities(playing, start)[list(openings)]
         if not probabilities.any():
             raise no_opening("first_player", "opponent", self.opponent, self.rules)
         return int(sample(probabilities, self.np_random))
-
-    def _opponent_probabilities(self, position: Position) -> NDArray[np.float64]:
-        assert self._opponent is not None
-        return query_opponent(self._opponent.policy, np.array(position.heaps), position.action_mask)
 
     def _checked_options(self, options: Any) -> tuple[tuple[int, ...] | None, FirstPlayer | None]:
         """The position to start from, if given, and the player who starts."""
@@ -350,3 +356,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         if heaps is None and not self.random_start:
             check_opening(first_player, self._opponent, self.rules, name)
         return heaps, first_player
+
+
+def _probabilities(playing: Policy | None, position: Position) -> NDArray[np.float64]:
+    """The opponent's probabilities in an unfinished position."""
+    assert playing is not None
+    return query_opponent(playing, np.array(position.heaps), position.action_mask)

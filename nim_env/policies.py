@@ -16,7 +16,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard
+from numbers import Real
+from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from gymnasium import Space
@@ -31,6 +32,7 @@ from nim_env._queries import (
     Policy,
     batched,
     batched_by_position,
+    query_each,
     query_opponent,
     query_policy,
     sample,
@@ -54,6 +56,8 @@ __all__ = [
     "batched",
     "batched_by_position",
     "is_built_in",
+    "is_drawn_per_game",
+    "query_each",
     "query_opponent",
     "query_policy",
     "sample",
@@ -259,7 +263,14 @@ def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 
 
 class MixturePolicy:
-    """A uniform mixture: at each move, a member drawn uniformly chooses the action.
+    """A weighted mixture of policies: one member, drawn by weight, chooses the moves.
+
+    With ``draw="move"`` a member is drawn at each move. The mixture is then a policy: a behavior strategy, whose
+    probabilities at a position are the weighted means of the members'. With ``draw="game"`` a member is drawn
+    at the start of each game and makes all its moves. That is a mixed strategy, as meta-strategies are (Lanctot et
+    al. 2017). It has no probabilities at a position, since they depend on the moves before it. Environments,
+    :func:`nim_env.evaluation.win_probability`, :func:`nim_env.evaluation.payoff_matrix` and
+    :func:`nim_env.evaluation.play_match` take it; whatever queries single positions raises an error.
 
     It serves as the opponent pool of self-play: :meth:`add` a snapshot of the learner at intervals
     (:func:`tabulate` makes one) and pass the mixture as ``opponent``.
@@ -268,38 +279,106 @@ class MixturePolicy:
         rules: The game.
         policies: The first members.
         max_size: The maximum number of members. :meth:`add` removes the oldest beyond it. ``None`` for no limit.
+        weights: The weight of each of ``policies``, shape ``(len(policies),)``, 0 or more. They need not sum to
+            1. ``None`` for equal weights.
+        draw: ``"move"`` or ``"game"``.
 
     Attributes:
         policies: The members, the oldest first.
+        weights: The weight of each member as it was given, a list of floats.
 
     Raises:
-        TypeError: A member is not a policy, or ``max_size`` is not an integer.
-        ValueError: A member is unknown or was made for another game, or ``max_size`` is below 1.
+        TypeError: A member is not a policy, a weight is not a number, or ``max_size`` is not an integer.
+        ValueError: A member is unknown, was made for another game or is itself drawn per game; ``max_size`` is
+            below 1; ``draw`` is unknown; a weight is negative or not finite; or ``weights`` has another length
+            than ``policies``.
     """
 
-    def __init__(self, rules: NimRules, policies: Sequence[PolicyLike] = (), max_size: int | None = None) -> None:
+    def __init__(
+        self,
+        rules: NimRules,
+        policies: Sequence[PolicyLike] = (),
+        max_size: int | None = None,
+        weights: Sequence[float] | NDArray[Any] | None = None,
+        draw: Literal["move", "game"] = "move",
+    ) -> None:
         if max_size is not None and as_integer("max_size", max_size) < 1:
             raise ValueError(f"max_size must be 1 or more, or None for no limit; got {max_size}")
-        self.rules, self.max_size = rules, max_size
+        if draw not in ("move", "game"):
+            raise ValueError(f'draw must be "move" or "game"; got {draw!r}')
+        if weights is None:
+            weights = [1.0] * len(policies)
+        if np.shape(weights) != (len(policies),):
+            raise ValueError(f"weights must have one number for each of {len(policies)} policies; got {weights!r}")
+        self.rules, self.max_size, self.draw = rules, max_size, draw
         self.policies: list[Policy] = []
-        for policy in policies:
-            self.add(policy)
+        self.weights: list[float] = []
+        for policy, weight in zip(policies, weights, strict=True):
+            self.add(policy, weight)
 
-    def add(self, policy: PolicyLike) -> None:
+    def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
         """Adds a member, and removes the oldest beyond ``max_size``.
 
         Args:
             policy: A name, a policy, or a callable on one position.
+            weight: Its weight, 0 or more.
 
         Raises:
-            TypeError, ValueError: ``policy`` is not a policy of this game.
+            TypeError: ``policy`` is not a policy, or ``weight`` is not a number.
+            ValueError: ``policy`` is not a policy of this game or is itself drawn per game, or ``weight`` is
+                negative or not finite.
         """
-        self.policies.append(as_policy(policy, self.rules))
+        member = as_policy(policy, self.rules)
+        if is_drawn_per_game(member):
+            raise ValueError(f'policy must not be a mixture with draw="game"; got {policy!r}, add its members')
+        if isinstance(weight, bool | np.bool_) or not isinstance(weight, Real):
+            raise TypeError(f"weight must be a number; got {weight!r}")
+        if not 0 <= weight < np.inf:
+            raise ValueError(f"weight must be 0 or more and finite; got {weight!r}")
+        self.policies.append(member)
+        self.weights.append(float(weight))
         if self.max_size is not None:
-            del self.policies[: -self.max_size]
+            del self.policies[: -self.max_size], self.weights[: -self.max_size]
+
+    @property
+    def member_probabilities(self) -> NDArray[np.float64]:
+        """The weights divided by their sum, float64 of shape ``(n_members,)``.
+
+        Raises:
+            ValueError: There are no members, or no weight is positive.
+        """
+        weights = self._scaled_weights()
+        probabilities: NDArray[np.float64] = weights / weights.sum()
+        return probabilities
+
+    def _scaled_weights(self) -> NDArray[np.float64]:
+        """The weights divided by the largest, so that their sum is finite."""
+        weights = np.array(self.weights)
+        if not weights.any():
+            raise ValueError(f"the mixture needs members with positive weights, add one first; got {self.weights}")
+        scaled: NDArray[np.float64] = weights / weights.max()
+        return scaled
+
+    def draw_members(self, generator: np.random.Generator, games: int) -> list[Policy]:
+        """Draws members by weight, one for each of a number of games.
+
+        Environments with an opponent draw by themselves. In the AEC environment it gives the player of each game.
+
+        Args:
+            generator: Its draws decide. A member of weight 0 is never drawn.
+            games: The number of games, 0 or more.
+
+        Returns:
+            A list of ``games`` members.
+
+        Raises:
+            ValueError: There are no members, or no weight is positive.
+        """
+        weights = np.tile(self._scaled_weights(), (games, 1))
+        return [self.policies[index] for index in sample(weights, generator).tolist()]
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The mean of the members' probabilities.
+        """The weighted mean of the members' probabilities. Members of weight 0 are not queried.
 
         Args:
             observation: Heap sizes of unfinished positions, shape ``(..., n_heaps)``.
@@ -309,14 +388,25 @@ class MixturePolicy:
             float64 of shape ``(..., n_actions)``.
 
         Raises:
-            TypeError, ValueError: As :func:`query_policy`, for any member; or there are no members.
+            TypeError, ValueError: As :func:`query_policy`, for any member; or there are no members, no weight is
+                positive, or a member is drawn per game.
         """
-        if not self.policies:
-            raise ValueError("the mixture has no members; add a policy first")
-        total = np.zeros(np.shape(action_mask))
-        for policy in self.policies:
-            total += query_policy(policy, np.asarray(observation), np.asarray(action_mask))
-        return total / len(self.policies)
+        if self.draw == "game":
+            raise ValueError(
+                'a mixture with draw="game" has no probabilities at a position, since they depend on the moves '
+                'before it; use its members (policies) one by one, or a mixture with draw="move"'
+            )
+        weights, total = self._scaled_weights(), np.zeros(np.shape(action_mask))
+        for policy, weight in zip(self.policies, weights.tolist(), strict=True):
+            if weight:
+                total += weight * query_policy(policy, np.asarray(observation), np.asarray(action_mask))
+        mean: NDArray[np.float64] = total / weights.sum()
+        return mean
+
+
+def is_drawn_per_game(policy: Any) -> TypeGuard[MixturePolicy]:
+    """Whether ``policy`` is a :class:`MixturePolicy` with ``draw="game"``."""
+    return isinstance(policy, MixturePolicy) and policy.draw == "game"
 
 
 def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
@@ -340,6 +430,11 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
         return _named_policy(policy, rules, name)
     if isinstance(policy, type):
         raise TypeError(f"{name} must be a policy, not a class; got {policy!r}, make an instance of it")
+    if not isinstance(policy, Policy) and hasattr(policy, "predict") and hasattr(policy, "observation_space"):
+        raise TypeError(
+            f"{name} must be a policy, not a model; got a {type(policy).__name__}, wrap a model of "
+            "Stable-Baselines3 as nim_env.sb3.ModelPolicy(model, env)"
+        )
     made_for = getattr(policy, "rules", rules)
     if isinstance(made_for, NimRules) and made_for != rules:
         raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")

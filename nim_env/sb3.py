@@ -21,7 +21,7 @@ try:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.policies import BasePolicy
-    from stable_baselines3.common.vec_env import VecEnv
+    from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 except ImportError as error:
     raise DependencyNotInstalled('nim_env.sb3 needs Stable-Baselines3; run pip install "nim-env[sb3]"') from error
 
@@ -52,17 +52,22 @@ class ModelPolicy:
 
     Raises:
         TypeError: ``model`` is not a Stable-Baselines3 model with discrete actions, or ``env`` is not of Nim.
-        ValueError: The model was trained on other observations or actions, or on normalized observations.
+        ValueError: The model was trained on other observations or actions than those of ``env`` without its
+            wrappers, such as normalized or flattened observations.
     """
 
     def __init__(self, model: BaseAlgorithm, env: Any, deterministic: bool = False) -> None:
         if not isinstance(model, BaseAlgorithm):
-            raise TypeError(f"model must be a Stable-Baselines3 model; got {model!r}")
-        normalization = model.get_vec_normalize_env()
-        if normalization is not None and normalization.norm_obs:
-            raise ValueError(
-                "model must be trained without normalized observations: VecNormalize(..., norm_obs=False)"
+            raise TypeError(
+                "model must be a Stable-Baselines3 model, such as a DQN or MaskablePPO, not its network; "
+                f"got a {type(model).__name__}"
             )
+        for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
+            normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
+            if normalization is not None and normalization.norm_obs:
+                raise ValueError(
+                    "model must be trained without normalized observations: VecNormalize(..., norm_obs=False)"
+                )
         rules = _attribute(env, "rules")
         if not isinstance(rules, NimRules):
             raise TypeError(f"env must be an environment of Nim; got {env!r}")
@@ -74,12 +79,13 @@ class ModelPolicy:
             raise TypeError(
                 f"model must be a DQN, PPO, A2C, MaskablePPO or the like, not recurrent; got {model!r}"
             )
-        example = self.encoding(rules.heaps)
-        is_seen = self._network.observation_space.contains(example)
-        if not is_seen or getattr(self._network.action_space, "n", None) != rules.n_actions:
+        observation_space, action_space = self._network.observation_space, self._network.action_space
+        if observation_space != self.encoding.space or getattr(action_space, "n", None) != rules.n_actions:
             raise ValueError(
-                f"model was trained on {self._network.observation_space} and {self._network.action_space}, "
-                f"not on the spaces of env, a game of {rules}"
+                f"model was trained on {observation_space} and {action_space}, but env, a game of {rules}, makes "
+                f"observations {self.encoding.space}; pass the environment it was trained in, and train without "
+                'wrappers that change observations: gym.make(..., observation="one_hot") instead of '
+                "FlattenObservation, VecNormalize(..., norm_obs=False)"
             )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
@@ -201,7 +207,7 @@ class EvaluationCallback(BaseCallback):
         figures = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
         self.evaluations.append({"timesteps": self.num_timesteps, **figures})
         for name, value in figures.items():
-            self.logger.record(f"{self.name}/{name}", float(value))  # type: ignore[arg-type]  # values were given
+            self.logger.record(f"{self.name}/{name}", float(value))
         self.logger.dump(self.num_timesteps)
         if self.verbose:
             shown = ("expert", "champion", "exploitability", "value_accuracy_overall")

@@ -238,12 +238,13 @@ class ResponseValues:
     Attributes:
         afterstates: The value of each position to the responding player who has just moved there,
             float64 of shape ``(n_positions,)``, by the position's index.
+        values: The value of each position to the responding player who is to move there, of the same shape.
     """
 
     def __init__(self, rules: NimRules, win_reward: float = 1.0, gamma: float = 1.0) -> None:
         self.gamma = gamma
         self.afterstates = _terminal_values(rules, win_reward)
-        self._after_opponent = -self.afterstates  # where the policy has just moved
+        self.values = -self.afterstates
 
     def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
         """Computes the values of a batch.
@@ -254,9 +255,8 @@ class ResponseValues:
         """
         for layer in batch.layers:
             indices = batch.indices[layer]
-            expected = batch.expected(layer, self._after_opponent, probabilities)
-            self.afterstates[indices] = self.gamma * expected
-            self._after_opponent[indices] = self.gamma * batch.best(layer, self.afterstates)
+            self.afterstates[indices] = self.gamma * batch.expected(layer, self.values, probabilities)
+            self.values[indices] = self.gamma * batch.best(layer, self.afterstates)
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:

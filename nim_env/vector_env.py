@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nim_env._arguments import (
     FirstPlayer,
     IllegalAction,
+    Opponent,
     as_opponent,
     check_opening,
     checked_bool,
@@ -34,7 +35,7 @@ from nim_env._vector_arguments import (
 )
 from nim_env._vector_dynamics import ILLEGAL_ACTION, PLAYING, Dynamics, GameConfig, States, make_dynamics
 from nim_env.encodings import ObservationLike, as_encoding
-from nim_env.policies import PolicyLike
+from nim_env.policies import Policy, PolicyLike, is_drawn_per_game
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
 from nim_env.rules import NimRules
 
@@ -126,6 +127,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._rewards = self._dynamics.config.rewards
         self._env_ids = np.arange(self.num_envs)
         self._states: States | None = None  # None before the first reset
+        self._members: list[Policy] | None = None  # of each game, where the opponent is a mixture drawn per game
         self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
         self._elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
         self._agent_won = np.zeros(self.num_envs, dtype=np.bool_)  # the last finished game against an opponent
@@ -154,10 +156,27 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         changed = new_opponent(self._opponent, opponent, self.rules)
         if not self.random_start:
             check_opening(self.first_player, changed, self.rules)
+        if self._states is not None:
+            self._members = self._next_members(changed, None, self._env_ids)
         self._opponent = changed
         before, self._dynamics = self._dynamics, self._make_dynamics()
         if self._states is not None:
             self._states = self._dynamics.states_of(before.heaps(self._states), before.status(self._states))
+
+    def _next_members(
+        self, opponent: Opponent | None, members: list[Policy] | None, envs: NDArray[np.int64]
+    ) -> list[Policy] | None:
+        """``members`` with new ones in ``envs``, where a game starts; None if they are not drawn per game."""
+        policy = None if opponent is None else opponent.policy
+        if not is_drawn_per_game(policy):
+            return None
+        drawn = policy.draw_members(self.np_random, len(envs))
+        if members is None:
+            return drawn
+        members = members.copy()
+        for env, member in zip(envs.tolist(), drawn, strict=True):
+            members[env] = member
+        return members
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -187,12 +206,15 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         generator = self.np_random  # created here at the latest, so that copies draw the same numbers
         is_drawn = ~checked.has_heaps[envs]
         starts = self._starts(checked.first_players, agent_won)[envs[is_drawn]]
-        drawn = self._dynamics.opponent_step(self._dynamics.reset_states(starts), generator, envs[is_drawn])
+        members = self._next_members(self._opponent, self._members, envs)
+        drawn = self._dynamics.opponent_step(
+            self._dynamics.reset_states(starts), generator, envs[is_drawn], members
+        )
         states = drawn
         if not is_drawn.all():
             states = self._dynamics.states_of(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
             states[is_drawn] = drawn
-        self._agent_won = agent_won
+        self._agent_won, self._members = agent_won, members
         if self._states is None:
             self._states = states
             self._last_positions = np.empty((2, self.num_envs, self.rules.n_heaps), dtype=np.int64)
@@ -233,7 +255,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             )
         actions = checked_actions(actions, self.rules.n_actions, self._is_over)
         after_agent = self._agent_step(self._states, actions)
-        states = self._dynamics.opponent_step(after_agent, self.np_random, self._env_ids)
+        members = self._next_members(self._opponent, self._members, np.flatnonzero(self._is_over))
+        states = self._dynamics.opponent_step(after_agent, self.np_random, self._env_ids, members)
         status = self._dynamics.status(states)
         rewards, terminated = self._rewards.take(status), status != PLAYING
         elapsed_steps, truncated = self._truncate()
@@ -249,12 +272,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             if (ended := is_over.nonzero()[0]).size:
                 infos = self._final_infos(ended, states[ended], to_play[ended])
                 states = states.copy()
-                states[ended] = self._next_episodes(ended, agent_won[ended])
+                members = self._next_members(self._opponent, members, ended)
+                states[ended] = self._next_episodes(ended, agent_won[ended], members)
                 status = self._dynamics.status(states)
                 to_play, elapsed_steps = to_play * ~is_over, elapsed_steps * ~is_over
         if self.render_mode is not None:
             self._last_positions = self._positions_of_step(after_agent, actions, states, is_autoreset)
-        self._states, self._agent_won = states, agent_won
+        self._states, self._agent_won, self._members = states, agent_won, members
         self._to_play, self._elapsed_steps = to_play, elapsed_steps
         if self.autoreset_mode is not AutoresetMode.SAME_STEP:
             self._is_over = is_over
@@ -341,10 +365,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             starts[envs] = kinds_of(player, agent_won[envs])
         return starts
 
-    def _next_episodes(self, envs: NDArray[np.int64], agent_won: NDArray[np.bool_]) -> States:
+    def _next_episodes(
+        self, envs: NDArray[np.int64], agent_won: NDArray[np.bool_], members: list[Policy] | None
+    ) -> States:
         """The states that the next episodes start with."""
         starts = self._dynamics.config.start_kinds(self.first_player, agent_won)
-        return self._dynamics.opponent_step(self._dynamics.reset_states(starts), self.np_random, envs)
+        return self._dynamics.opponent_step(self._dynamics.reset_states(starts), self.np_random, envs, members)
 
     def _agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         after = self._dynamics.agent_step(states, actions)

@@ -16,12 +16,15 @@ PAGE = ROOT / "docs" / "deep_rl.md"
 
 @pytest.fixture
 def run_block(monkeypatch, tmp_path):
-    """Runs the Python block under a heading; returns its variables."""
-    text = PAGE.read_text(encoding="utf-8")
+    """Runs the code under a heading, with other numbers where given; returns its variables."""
 
-    def run_block(heading):
-        section = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", text, re.DOTALL | re.MULTILINE)
-        code = re.search(r"```python\n(.*?)```", section[1], re.DOTALL)[1]
+    def run_block(heading, page=PAGE, language="python", **numbers):
+        text = page.read_text(encoding="utf-8")
+        section = re.search(rf"^##+ {heading}\n(.*?)(?=^##+ |\Z)", text, re.DOTALL | re.MULTILINE)
+        code = re.search(rf"```{language}\n(.*?)```", section[1], re.DOTALL)[1]
+        for name, number in numbers.items():
+            code, n_changed = re.subn(rf"\b{name}=[\d_]+", f"{name}={number}", code)
+            assert n_changed == 1
         variables = {"__name__": "__main__"}
         exec(compile(code, heading, "exec"), variables)
         return variables
@@ -34,7 +37,7 @@ def run_block(monkeypatch, tmp_path):
 
 
 def test_stable_baselines3(run_block):
-    model = run_block("Stable-Baselines3")["model"]
+    model = run_block("MaskablePPO of sb3-contrib")["model"]
     assert model.num_timesteps >= 10_000
     assert len(model.ep_info_buffer) > 0  # what VecMonitor adds: the log's returns and lengths of episodes
     assert {abs(episode["r"]) for episode in model.ep_info_buffer} == {1}
@@ -54,3 +57,30 @@ def test_torchrl(run_block):
     assert rollout["action_mask"].gather(-1, rollout["action"][:, None]).all()
     assert rollout["next", "done"].sum() > 5
     assert variables["envs"].reset()["action_mask"].shape == (4, 16)
+
+
+@pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested:UserWarning")
+@pytest.mark.filterwarnings("ignore:Creating .* which inherits from WeightUpdaterBase:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:The env passed to Collector is missing transforms:FutureWarning")
+def test_torchrl_with_two_players(run_block):
+    """Few plies: the values of the two players are opposite, and the moves that are learned from are legal."""
+    variables = run_block("Two players with a shared policy", frames_per_batch=60, total_frames=120)
+    plies, moves = variables["plies"]["players"], variables["moves"]
+    assert len(moves) == len(plies) == 60
+    assert moves["mask"].all()
+    assert moves["action_mask"].gather(-1, moves["action"][:, None]).all()
+    assert not moves["action_mask"].all(dim=1).any()
+    torch.testing.assert_close(plies["state_value"][:, 0], -plies["state_value"][:, 1])
+    after = variables["plies"]["next", "players"]
+    returns = after["reward"][after["done"]].reshape(-1, 2)
+    assert len(returns) > 5
+    assert (returns.abs() == 1).all()
+    assert (returns.sum(dim=1) == 0).all()
+
+
+def test_maskable_ppo_learns(run_block):
+    """A fifth of the training of the page."""
+    variables = run_block("Stable-Baselines3", ROOT / "docs" / "evaluation.md", "text", total_timesteps=10_000)
+    first, *_, last = variables["callback"].evaluations
+    assert last["expert"] > first["expert"] + 0.1
+    assert last["mean_exploitability"] < first["mean_exploitability"]

@@ -18,9 +18,9 @@ from strategies import few_examples, seeds, tiny_rules
 from strategies import rules as any_rules
 from table_policies import as_player, random_table, with_mistakes
 
-from nim_env import ExpertPolicy, NimRules, RandomPolicy, TakePolicy, evaluation, solver, theory
+from nim_env import ExpertPolicy, MixturePolicy, NimRules, RandomPolicy, TakePolicy, evaluation, solver, theory
 from nim_env.evaluation import MatchResult
-from nim_env.policies import InvalidPolicyOutput, batched
+from nim_env.policies import InvalidPolicyOutput, batched, tabulate
 
 SIMPLE = NimRules(**SIMPLE)
 STANDARD, BOUNDED = NimRules(), NimRules((4, 5, 6), max_take=2, misere=False)
@@ -196,6 +196,31 @@ def test_expert_mastery_is_summed_exactly(seed):
     assert evaluation.mastery(rules, table).expert == math.fsum(shares) / len(shares)
 
 
+@few_examples
+@given(tiny_rules, seeds, st.booleans())
+def test_exploitability_from_every_position_by_recursion(rules, seed, deterministic):
+    policy = random_table(rules, seed, deterministic=deterministic)
+    players, positions = (as_player(rules, policy), min), rules.all_positions()
+    found = evaluation.exploitability(rules, policy, positions)
+    for heaps, exploitability in zip(positions.tolist(), found, strict=True):
+        orders = [brute_force.win_probability(rules, heaps, players, to_move) for to_move in (0, 1)]
+        assert exploitability == pytest.approx(1 - sum(orders), abs=1e-12)
+    assert found[-1] == evaluation.exploitability(rules, policy)
+    assert evaluation.exploitability(rules, policy, positions[:, None]).shape == (len(positions), 1)
+    if deterministic:
+        assert set(found) <= {0, 1}
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_the_mean_exploitability_is_0_for_perfect_play_alone(rules, seed):
+    """A mistake in a position counts where the game starts there."""
+    policy = random_table(rules, seed, deterministic=True)
+    for player in (policy, "expert", solver.solve(rules)):
+        is_perfect = len(evaluation.mastery(rules, player).mistakes) == 0
+        assert (evaluation.report(rules, player).mean_exploitability == 0) == is_perfect
+
+
 def test_mastery_of_take_3():
     found = evaluation.mastery(SIMPLE, TakePolicy(SIMPLE, 3))
     # 16 heaps are not a multiple of 4; to take 3 is right at 3, 7, 11, 15, 19, to take what is left at 1 and 2
@@ -261,6 +286,108 @@ def test_certain_results_are_exact_in_every_memory_layout(dtype):
     assert evaluation.mastery(rules, Transposed()).expert == 1
     wins = evaluation.win_probability(rules, Transposed(), Transposed(), True, positions)
     np.testing.assert_array_equal(wins, theory.is_winning(rules, positions))
+
+
+# --- Mixtures drawn per game, and payoff matrices -------------------------------------------------
+
+
+def mixture_against(rules, members, weights, opponent, heaps, mixture_moves):
+    """The probability that a mixture drawn per game wins, by recursion over all lines of play.
+
+    The mixture plays its equivalent behavior strategy, which depends on the moves before (Kuhn 1953): a member
+    counts by its weight times the probability that it makes the mixture's moves so far.
+    """
+    if not any(heaps):
+        return float(mixture_moves == rules.misere)
+    total = 0.0
+    distributions = [as_player(rules, member)(heaps) for member in members]
+    replies = as_player(rules, opponent)(heaps)
+    for move, after in brute_force.moves(heaps, rules.max_take):
+        action = rules.action(*move)
+        reached = weights
+        if mixture_moves:
+            reached = [w * float(p.get(action, 0)) for w, p in zip(weights, distributions, strict=True)]
+            probability = sum(reached) / sum(weights)
+        else:
+            probability = float(replies.get(action, 0))
+        if probability > 0:
+            total += probability * mixture_against(rules, members, reached, opponent, after, not mixture_moves)
+    return total
+
+
+@few_examples
+@given(tiny_rules, seeds, st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=1, max_size=3).filter(any))
+def test_mixtures_drawn_per_game_by_recursion(rules, seed, weights):
+    members = [random_table(rules, seed + i, deterministic=i == 0) for i in range(len(weights))]
+    opponent = random_table(rules, seed + 9)
+    mixture = MixturePolicy(rules, members, weights=weights, draw="game")
+    orders = [mixture_against(rules, members, weights, opponent, rules.heaps, moves) for moves in (True, False)]
+    for moves_first, expected in ((True, orders[0]), (False, orders[1]), (None, sum(orders) / 2)):
+        found = evaluation.win_probability(rules, mixture, opponent, moves_first)
+        assert found == pytest.approx(expected, abs=1e-12)
+        if moves_first is not None:
+            other = evaluation.win_probability(rules, opponent, mixture, not moves_first)
+            assert other == pytest.approx(1 - expected, abs=1e-12)
+
+
+@few_examples
+@given(tiny_rules, seeds)
+def test_payoffs_are_those_of_recursion(rules, seed):
+    policies = [random_table(rules, seed + i, deterministic=i == 1) for i in range(3)]
+    matrix = evaluation.payoff_matrix(rules, policies)
+    assert matrix.dtype == np.float64
+    for first, second in np.ndindex(3, 3):
+        players = as_player(rules, policies[first]), as_player(rules, policies[second])
+        wins = brute_force.win_probability(rules, rules.heaps, players, 0)
+        assert matrix[first, second] == pytest.approx(2 * wins - 1, abs=1e-12)
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_payoff_matrices_and_win_probabilities(rules, seed):
+    weights = np.random.default_rng(seed).random((2, 3))
+    members = [random_table(rules, seed), "random", first_legal]
+    mixtures = [MixturePolicy(rules, members, weights=row, draw="game") for row in weights]
+    policies = [*members, *mixtures, "expert", MixturePolicy(rules, members, weights=weights[0])]
+    matrix = evaluation.payoff_matrix(rules, policies)
+    for first, second in np.ndindex(matrix.shape):
+        wins = evaluation.win_probability(rules, policies[first], policies[second], True)
+        assert matrix[first, second] == pytest.approx(2 * wins - 1, abs=1e-12)
+    # the payoffs of mixed strategies are bilinear
+    mixed = weights / weights.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(matrix[3:5, 3:5], mixed @ matrix[:3, :3] @ mixed.T, atol=1e-12)
+    assert evaluation.payoff_matrix(rules, []).shape == (0, 0)
+
+
+def test_matches_of_mixtures_drawn_per_game():
+    mixture = MixturePolicy(SIMPLE, ["take-1", "take-2", "expert"], weights=[3, 1, 2], draw="game")
+    for players, moves_first in (
+        ((mixture, "take-2"), True),
+        (("random", mixture), None),
+        ((mixture, mixture), None),
+    ):
+        exact = evaluation.win_probability(SIMPLE, *players, moves_first)
+        sampled = evaluation.play_match(SIMPLE, *players, 40_000, seed=1, moves_first=moves_first)
+        assert binomtest(sampled.wins, sampled.games, exact).pvalue > 1e-4
+        assert sampled == evaluation.play_match(SIMPLE, *players, 40_000, seed=1, moves_first=moves_first)
+
+
+def test_what_asks_about_positions_refuses_a_mixture_drawn_per_game():
+    mixture = MixturePolicy(STANDARD, ["random", "expert"], draw="game")
+    for call in (evaluation.mastery, evaluation.exploitability, evaluation.report, solver.best_response, tabulate):
+        with pytest.raises(ValueError, match='draw="game"'):
+            call(STANDARD, mixture)
+
+
+def test_bad_players_of_a_payoff_matrix_are_named():
+    for policies, error in ((["random", "best"], ValueError), (["random", 7], TypeError)):
+        with pytest.raises(error, match=r"policies\[1\]"):
+            evaluation.payoff_matrix(STANDARD, policies)
+    with pytest.raises(ValueError, match="positions"):
+        evaluation.payoff_matrix(NimRules((99,) * 9), ["random"])
+    for call in (evaluation.win_probability, lambda *players: evaluation.payoff_matrix(players[0], players[1:])):
+        with pytest.raises(ValueError, match="member"):
+            call(STANDARD, MixturePolicy(STANDARD, draw="game"), "random")
 
 
 # --- Value accuracy -------------------------------------------------------------------------------
@@ -346,6 +473,8 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
     found, mastery = evaluation.report(rules, policy, values), evaluation.mastery(rules, policy)
     assert (found.expert, found.champion) == (pytest.approx(mastery.expert, abs=1e-12), mastery.champion)
     assert found.exploitability == evaluation.exploitability(rules, policy)
+    every = evaluation.exploitability(rules, policy, rules.all_positions()[1:])
+    assert found.mean_exploitability == pytest.approx(every.mean(), abs=1e-12)
     for name, opponent in (("random", "random"), ("take_3", "take-3"), ("expert", "expert")):
         exact = evaluation.win_probability(rules, policy, opponent)
         assert getattr(found, f"win_probability_{name}") == pytest.approx(exact, abs=1e-12)
@@ -357,9 +486,9 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
     assert pickle.loads(pickle.dumps(found)) == found
     without = evaluation.report(rules, policy)
     assert without.value_accuracy is None
-    assert without.to_dict() == row | dict.fromkeys(accuracy)
-    html = without._repr_html_()  # a row for each figure that is there
-    assert html.count("<tr>") == len([figure for figure in without.to_dict().values() if figure is not None])
+    assert without.to_dict() == {name: figure for name, figure in row.items() if name not in accuracy}
+    html = without._repr_html_()
+    assert html.count("<tr>") == len(without.to_dict())
     assert f"<td>{without.champion}</td>" in html
 
 
@@ -410,6 +539,7 @@ SWEEPS = {
     "win_probability": lambda rules, policy: evaluation.win_probability(rules, policy, "random"),
     "win_probability, opponent": lambda rules, policy: evaluation.win_probability(rules, "random", policy),
     "report": evaluation.report,
+    "payoff_matrix": lambda rules, policy: evaluation.payoff_matrix(rules, [policy, "random"]),
 }
 
 

@@ -1,6 +1,7 @@
 """Every policy's distribution, and what is done with policies of other people."""
 
 from collections import Counter
+from fractions import Fraction
 
 import gymnasium as gym
 import numpy as np
@@ -257,6 +258,41 @@ def test_a_mixture_is_the_mean_of_its_members(rules, seed, number):
     )
 
 
+@few_examples
+@given(any_rules, seeds, st.lists(st.sampled_from([0, 1e-300, 0.5, 2, 1e308]), min_size=1, max_size=4).filter(any))
+def test_a_weighted_mixture_is_the_weighted_mean(rules, seed, weights):
+    members = [random_table(rules, seed + member) for member in range(len(weights))]
+    positions, mask = unfinished(rules)
+    mixture = MixturePolicy(rules, members, weights=weights)
+    shares = [Fraction(weight) / sum(map(Fraction, weights)) for weight in weights]
+    expected = sum(float(share) * member.probabilities[1:] for share, member in zip(shares, members, strict=True))
+    np.testing.assert_allclose(query_policy(mixture, positions, mask), expected, atol=1e-12)
+    np.testing.assert_allclose(mixture.member_probabilities, [float(share) for share in shares], atol=1e-12)
+
+
+@given(st.lists(st.sampled_from([0, 0.5, 1, 3]), min_size=1, max_size=4).filter(any), seeds)
+def test_members_are_drawn_by_weight(weights, seed):
+    mixture = MixturePolicy(SIMPLE, [f"take-{n + 1}" for n in range(len(weights))], weights=weights, draw="game")
+    draws = [mixture.draw_members(np.random.default_rng(seed), 2_000) for _ in range(2)]
+    assert draws[0] == draws[1]
+    counts = Counter(map(id, draws[0]))
+    counts = np.array([counts[id(member)] for member in mixture.policies])
+    expected = 2_000 * np.array(weights) / sum(weights)
+    assert not counts[expected == 0].any()
+    if np.count_nonzero(expected) > 1:
+        assert chisquare(counts[expected > 0], expected[expected > 0]).pvalue > 1e-6
+    assert mixture.draw_members(np.random.default_rng(seed), 0) == []
+
+
+def test_a_policy_is_not_asked_for_weight_0():
+    def fail(*_):
+        raise AssertionError
+
+    rules = NimRules((2, 2))
+    mixture = MixturePolicy(rules, ["random", fail], weights=[1, 0])
+    assert evaluation.report(rules, mixture) == evaluation.report(rules, "random")
+
+
 def test_the_oldest_member_leaves_first():
     rules = NimRules()
     pool = MixturePolicy(rules, ["random", "take-1", "take-2"], max_size=2)
@@ -264,6 +300,8 @@ def test_the_oldest_member_leaves_first():
     pool.add("take-3")
     assert pool.policies == [TakePolicy(rules, 2), TakePolicy(rules, 3)]
     assert MixturePolicy(rules, ["random", "take-1"], max_size=1).policies == [TakePolicy(rules, 1)]
+    pool.add("expert", weight=2.5)
+    assert pool.weights == [1.0, 2.5]
 
 
 def test_bad_mixtures_are_refused():
@@ -277,6 +315,46 @@ def test_bad_mixtures_are_refused():
         MixturePolicy(rules, ["best"])
     with pytest.raises(TypeError, match=r"policy.*7"):
         MixturePolicy(rules).add(7)
+    for weight, error in (
+        (-1, ValueError),
+        (np.nan, ValueError),
+        (np.inf, ValueError),
+        (True, TypeError),
+        ("1", TypeError),
+    ):
+        mixture = MixturePolicy(rules, ["random"])
+        with pytest.raises(error, match=f"weight.*{weight}"):
+            mixture.add("random", weight)
+        with pytest.raises(error, match=f"weight.*{weight}"):
+            MixturePolicy(rules, ["random"], weights=[weight])
+        assert mixture.policies == [RandomPolicy()]
+    for weights in ([], [1, 2, 3], [[1, 2]], 1.0):
+        with pytest.raises(ValueError, match=r"weights.*2 policies"):
+            MixturePolicy(rules, ["random", "expert"], weights=weights)
+    with pytest.raises(ValueError, match="weights"):
+        MixturePolicy(rules, ["random"], weights=[0]).action_probabilities(
+            rules.heaps, rules.action_mask(rules.heaps)
+        )
+    with pytest.raises(ValueError, match=r"draw.*'episode'"):
+        MixturePolicy(rules, draw="episode")
+    with pytest.raises(ValueError, match='draw="game"'):
+        MixturePolicy(rules, [MixturePolicy(rules, ["random"], draw="game")])
+
+
+def test_a_model_is_not_a_policy():
+    class Model:
+        observation_space, action_space = Discrete(3), Discrete(16)
+
+        def predict(self, observation):
+            return observation
+
+    class Network(Model):
+        def __call__(self, observation):
+            return observation
+
+    for model in (Model(), Network()):
+        with pytest.raises(TypeError, match=r"opponent.*ModelPolicy\(model, env\)"):
+            as_policy(model, NimRules(), "opponent")
 
 
 def test_a_member_cannot_spoil_a_mixture():

@@ -14,6 +14,7 @@ pytest.importorskip("sb3_contrib", reason=INSTALL)
 
 from configurations import GYM, SIMPLE, first_legal  # noqa: E402
 from expected_warnings import no_warning_but  # noqa: E402
+from gymnasium.wrappers import FlattenObservation, NormalizeObservation  # noqa: E402
 from pettingzoo.utils import BaseWrapper  # noqa: E402
 from sb3_contrib import MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
@@ -298,6 +299,31 @@ def test_wrong_actions_and_options_change_nothing():
     assert (env.step(np.argmax(masks, axis=1))[0] <= observations).all()  # the games continue
 
 
+def test_mixtures_drawn_per_game_are_opponents():
+    """One member makes all the moves of a game."""
+    pool = MixturePolicy(NimRules((3, 4)), [first_legal, last_legal], draw="game")
+    env = make(16, heaps=(3, 4), opponent=pool, first_player="agent")
+    env.seed(0)
+    observations, could_be, seen = env.reset(), np.ones((16, 2), dtype=bool), np.zeros(2, dtype=int)
+    for _ in range(30):
+        actions = np.array(env.env_method("action_masks")).argmax(axis=1)
+        between = pool.rules.apply(observations, actions)
+        observations, _, dones, infos = env.step(actions)
+        for i in range(16):
+            after = infos[i]["terminal_observation"] if dones[i] else observations[i]
+            if between[i].any():
+                mask = pool.rules.action_mask(between[i])
+                replies = [
+                    pool.rules.apply(between[i], member(None, mask)) for member in (first_legal, last_legal)
+                ]
+                could_be[i] &= (np.array(replies) == after).all(axis=1)
+            assert could_be[i].any()
+            if dones[i]:
+                seen += could_be[i]
+                could_be[i] = True
+    assert seen.min() > 20
+
+
 # --- ModelPolicy ----------------------------------------------------------------------------------
 
 RULES = NimRules((1, 2, 3))
@@ -418,9 +444,35 @@ def test_wrong_models_and_environments():
     for wrong in (None, model.policy, RecurrentPPO("MlpLstmPolicy", env, device="cpu")):
         with pytest.raises(TypeError, match="model"):
             ModelPolicy(wrong, env)
+
+
+def test_models_that_are_no_players_name_the_remedy(tmp_path):
+    env = make_small("one_hot")
+    model = make_model(PPO, env)
+    for bare in (model, model.policy):
+        for call in (
+            lambda policy: evaluation.mastery(RULES, policy),
+            lambda policy: make_small(opponent=policy),
+            lambda policy: MixturePolicy(RULES, [policy]),
+        ):
+            with pytest.raises(TypeError, match=r"ModelPolicy\(model, env\)"):
+                call(bare)
     normalized = VecNormalize(make_small("one_hot", "NimVecEnv"))
-    with pytest.raises(ValueError, match="norm_obs=False"):
-        ModelPolicy(make_model(PPO, normalized), normalized)
+    model = make_model(PPO, normalized)
+    model.save(tmp_path / "model.zip")
+    for trained, given in (
+        (model, normalized),
+        (model, env),
+        (PPO.load(tmp_path / "model.zip", device="cpu"), normalized),
+    ):
+        with pytest.raises(ValueError, match="norm_obs=False"):
+            ModelPolicy(trained, given)
+    for wrapper in (FlattenObservation, NormalizeObservation):
+        wrapped = wrapper(make_small("heaps" if wrapper is FlattenObservation else "one_hot"))
+        with pytest.raises(ValueError, match='observation="one_hot"'):
+            ModelPolicy(make_model(PPO, wrapped), wrapped)
+    unchanged = VecNormalize(make_small("one_hot", "NimVecEnv"), norm_obs=False)
+    evaluation.mastery(RULES, ModelPolicy(make_model(PPO, unchanged), unchanged))
 
 
 # --- EvaluationCallback ---------------------------------------------------------------------------

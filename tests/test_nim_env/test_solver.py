@@ -15,7 +15,7 @@ from strategies import few_examples, seeds, tiny_rules
 from strategies import rules as any_rules
 from table_policies import as_player, random_table
 
-from nim_env import ExpertPolicy, NimRules, evaluation, solver, theory
+from nim_env import ExpertPolicy, MixturePolicy, NimRules, evaluation, solver, theory
 from nim_env.policies import as_policy
 
 DATA = Path(__file__).parents[1] / "data"
@@ -268,3 +268,23 @@ def test_games_too_large_for_a_sweep_are_refused_at_once(rules, message):
     for function in (solver.iter_positions, solver.solve):
         with pytest.raises(ValueError, match=message):
             function(rules)
+
+
+@few_examples
+@given(tiny_rules, seeds)
+def test_the_best_response_to_a_policy_that_may_play_any_move_is_perfect(rules, seed):
+    """Against it only a forced win is certain."""
+    response = solver.best_response(rules, MixturePolicy(rules, [random_table(rules, seed), "random"]))
+    assert evaluation.report(rules, response).mean_exploitability == 0
+
+
+def test_fictitious_play_approaches_perfect_play():
+    """The average of the responses so far comes close to an equilibrium (Brown 1951)."""
+    rules = NimRules()
+    average, nash_conv = MixturePolicy(rules, ["random"]), []
+    for _ in range(50):
+        average.add(solver.best_response(rules, average))
+        nash_conv.append(2 * evaluation.exploitability(rules, average))
+    assert nash_conv[0] > 1.9
+    assert nash_conv[-1] < 0.25
+    assert all(np.diff(nash_conv) < 0)
