@@ -10,7 +10,9 @@ const words = ({ heap, count }) => `${count} from ${nameOf(heap)}`;
 
 function howTo() {
   const isLying = $("board").classList.contains("lying"), { max } = S.game.rules;
-  const top = `${isLying ? "last" : "top"} ${max}`, rest = isLying ? "all to its right" : "all above it";
+  const isOneColumn = $("board").style.getPropertyValue("--columns") === "1";
+  const top = `${isLying ? "last" : "top"} ${max}`;
+  const rest = isLying ? "all to its right" : isOneColumn ? "all above it" : "the others that are marked";
   return {
     mouse: max ? `Click one of the ${top} blocks.` : `Click a block to take it and ${rest}.`,
     touch: max ? `Tap one of the ${top}, then Take.` : "Tap a block, then Take.",
