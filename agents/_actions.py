@@ -82,7 +82,7 @@ def checked_transitions(
 def legal_indices(action_mask: Any, n_actions: int, is_next: bool = False) -> Sequence[int]:
     """The indices of the legal actions of one observation, all of them without a mask.
 
-    A ValueError if the shape is wrong, or if no action is legal, save in the mask of a next observation.
+    A ValueError if the shape is wrong, or if no action is legal, except in the mask of a next observation.
     """
     if action_mask is None:
         return range(n_actions)

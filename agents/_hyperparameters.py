@@ -13,7 +13,7 @@ Schedule: TypeAlias = float | Callable[[float], float]
 
 
 def as_integer(name: str, value: Any, minimum: int) -> int:
-    """``value`` as an int; a TypeError if it is no integer, a ValueError if it is below ``minimum``."""
+    """``value`` as an int; a TypeError if it is not an integer, a ValueError if it is below ``minimum``."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer; got {value!r}")
     if value < minimum:

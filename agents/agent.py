@@ -36,8 +36,8 @@ class Agent(ABC):
     observes one ply later, with the mover's immediate reward (minimax). The agent then plays every side, and the
     transitions of the players alternate; with :attr:`episodic` they come one player after another.
     ``terminated`` is True where the episode ended for good: there is no future. In the last transition of a
-    truncated episode it is False, as there would have been a future. In self-play the player who has just moved
-    when an episode is truncated does not observe what follows, so that transition is not delivered.
+    truncated episode it is False, since the episode could have continued. In self-play the player who has just
+    moved when an episode is truncated does not observe what follows, so that transition is not delivered.
 
     **Saving.** :meth:`save` stores the constructor's arguments other than the spaces, ``seed`` and ``table``:
     each must be kept as an attribute of the same name and be expressible in JSON; a function (a schedule) is
@@ -46,8 +46,8 @@ class Agent(ABC):
     ``Class(observation_space, action_space, **arguments)`` and then :meth:`load_state_dict`.
 
     Args:
-        observation_space: The space of the observations. Of a PettingZoo dictionary of ``"observation"`` and
-            ``"action_mask"`` the agent keeps the former.
+        observation_space: The space of the observations. From a PettingZoo dictionary of ``"observation"`` and
+            ``"action_mask"`` the agent keeps the ``"observation"``.
         action_space: A ``Discrete`` space.
         seed: Seeds the agent's own generator.
 
@@ -73,8 +73,8 @@ class Agent(ABC):
     :meth:`end_episode` before any transition of another episode or player. In self-play one game is therefore
     one episode for each player. If the class is also :attr:`batched`, in a vector environment one call of
     :meth:`update` may hold several terminated episodes end to end, each ending where ``terminated`` is True; a
-    truncated one comes in a call of its own; :meth:`end_episode` follows each call. Nothing of an unfinished
-    episode is delivered."""
+    truncated one comes in a separate call; :meth:`end_episode` follows each call. Nothing of an unfinished episode
+    is delivered."""
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
     """Which next observation a transition has in self-play, ``"own turn"`` or ``"opponent turn"``, see above."""
     supports_single_agent: ClassVar[bool] = True

@@ -86,13 +86,13 @@ class Table(ABC):
 
     @abstractmethod
     def row(self, observation: Any, add: bool = True) -> int:
-        """The row of one observation; a missing one is added, or else -1, a row of zeros.
+        """The row of one observation. With ``add`` a missing row is added; otherwise it is -1, a row of zeros.
 
         A ValueError if the observation is not in the space.
         """
 
     def rows(self, observations: NDArray[Any], add: bool = False) -> NDArray[np.int64]:
-        """As :meth:`row`, the rows of observations ``(..., *space.shape)``, int64 of shape ``(...)``.
+        """The rows of observations ``(..., *space.shape)``, as :meth:`row` finds them: int64 of shape ``(...)``.
 
         Observations of tuples and dictionaries do not come in batches, which is a ValueError.
         """

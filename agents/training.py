@@ -76,7 +76,7 @@ def train(
         env: A Gymnasium environment or vector environment (in any autoreset mode), or a PettingZoo AEC environment
             whose players share the agent's spaces.
         episodes: The number of episodes, 0 or more.
-        seed: Seeds the environment at its first reset. The agent has a seed of its own.
+        seed: Seeds the environment at its first reset. The agent has its own seed.
         progress: Whether to show a progress bar (needs tqdm).
         callback: Called as ``callback(agent, history)`` after each episode, in a vector environment after each
             step that ends any, with the history so far, read-only. Training ends if it returns False.
@@ -147,7 +147,7 @@ who acted in it), terminated and truncated. The observation is None for a player
 player who has just moved.
 """
 _Turns: TypeAlias = Generator[_Turn | None, int, None]
-"""The turns of one episode after another, None after each episode. It is sent the actions."""
+"""The turns of one episode after another, None after each episode. Actions are passed in with ``.send()``."""
 
 
 def _gymnasium_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:

@@ -245,7 +245,7 @@ def learn_episodes(agent: Agent, learner: Any, buffer: EpisodeBuffer, steps: Ste
     """Delivers the episodes that have ended, and calls ``end_episode`` after each batch.
 
     For a batched agent all terminated episodes form one batch, in which ``terminated`` marks the end of each.
-    Otherwise, and after truncation, each episode is a batch of its own.
+    Otherwise, and after truncation, each episode is a separate batch.
     """
     ended, is_terminated = steps.ended, steps.terminated.take(steps.ended)
     players = np.arange(n_players)[:, None] * len(steps.actions)
@@ -262,8 +262,8 @@ def vector_episodes(
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
     """Trains for ``episodes`` episodes; yields how many have ended in a step, their returns and their lengths.
 
-    The episodes that count are the first to begin. An environment with no such episode left is stepped on, but the
-    agent does not learn from it. In self-play the returns are those of player 0, who moves first.
+    The episodes that count are the first to begin. An environment with no such episode left continues to step, but
+    the agent does not learn from it. In self-play the returns are those of player 0, who moves first.
     """
     if agent.observation_space.shape is None:
         raise ValueError(

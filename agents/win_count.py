@@ -132,7 +132,7 @@ class WinCountAgent(TabularAgent):
         """Stores one action of the running episode; at its end, counts them all.
 
         In a batch the transitions are in order, those of one episode before another's. The legal alternatives to
-        an action are those of the mask that :meth:`act` got last at the observation; all actions without one.
+        an action are those of the last mask that :meth:`act` got at the observation; without a mask, all actions.
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask

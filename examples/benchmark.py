@@ -1,6 +1,6 @@
 """Measures the speed of the project compared with other libraries.
 
-All that is compared runs in turns in one process, so the ratios mean more than the rates. The parts:
+All benchmarks of a part take turns in one process, so the ratios mean more than the rates. The parts:
 
 - environments: steps per second of single and vector environments; only their calls are timed.
 - training: moves per second of tabular agents in training.

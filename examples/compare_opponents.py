@@ -5,7 +5,7 @@ next turn. Minimax-Q (Littman 1994) learns by self-play; the next state is the o
 its value is negated. Win counting learns against an opponent; it counts for each move the games that were won with
 it. Who moves first is drawn in each game.
 
-Then every player meets every other one, in both orders. No games are sampled for this: win probabilities and
+Then every player plays every other player, in both orders. No games are sampled for this: win probabilities and
 mastery (Zhou and Riis 2022, arXiv:2205.12787) are computed exactly. One figure shows the learning curves, one the
 tournament, and on one heap or two a third one the mistakes of each player. Custom players take part with --enter
 my.agent my_file.py:my_function.

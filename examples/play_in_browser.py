@@ -1,7 +1,7 @@
-"""Play Nim in your browser: against agents, perfect play, another person, or a player of your own.
+"""Play Nim in your browser: against agents, perfect play, another person, or your own player.
 
 The page is the folder page/, which any web server can serve: rules, opponents and lessons run in the browser.
-This script serves it on this machine alone. A player of your own is tabulated first: the page gets its
+This script serves it on this machine alone. Your own player is tabulated first: the page gets its
 probabilities, and its values if it has any, for every position.
 
 Install: pip install -e ".[examples]"

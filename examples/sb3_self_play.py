@@ -213,7 +213,7 @@ def train(
     """Trains the model to the end.
 
     Returns:
-        One row for each evaluation with greedy moves, also those before a resumed checkpoint. The column
+        One row for each evaluation with greedy moves, including those before a resumed checkpoint. The column
         ``exploitability_sampled`` holds the exploitability of moves drawn as in training.
     """
     greedy = EvaluationCallback(args.eval_interval, verbose=verbose)

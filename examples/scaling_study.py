@@ -195,7 +195,7 @@ def train_table(
     num_envs: int,
     hyperparameters: dict[str, Any],
 ) -> pd.DataFrame:
-    """Trains an agent; all but the last row hold its mastery alone."""
+    """Trains an agent; all rows except the last hold its mastery alone."""
     env = gym.make_vec(
         "nim_env:Nim-v0",
         num_envs=num_envs,

@@ -23,7 +23,7 @@ class Opponent:
 
     Attributes:
         given: The argument.
-        policy: The policy that it names, is or wraps.
+        policy: The argument resolved to a policy.
         openings: The actions that may open an episode: those from the full heaps that do not end the game; of a
             built-in policy, those it draws from.
     """

@@ -128,7 +128,7 @@ def batched_by_position(function: Callable[[Any, Any], Any]) -> FunctionPolicy:
 
 
 def batched(function: Callable[[Any, Any], Any]) -> FunctionPolicy:
-    """Wraps a function on batches as a policy.
+    """Wraps a batched function as a policy.
 
     Args:
         function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
@@ -267,7 +267,7 @@ def query_each(
         float64 of shape ``(n, n_actions)``.
 
     Raises:
-        InvalidPolicyOutput: As :func:`query_policy`, for the first such position.
+        InvalidPolicyOutput: See :func:`query_policy`, for the first such position.
     """
     rows_of: dict[int, list[int]] = {}
     for row, policy in enumerate(policies):
@@ -327,7 +327,7 @@ def _as_array(output: Any) -> NDArray[Any]:
 
 
 def _hint(function: Any, output: Any) -> str:
-    """What to do about a function on batches that was given where a function on one position was expected."""
+    """The remedy for a batched function that was given where a function on one position was expected."""
     is_batched = isinstance(function, _ByPosition) and any(
         isinstance(each, list | tuple | np.ndarray) for each in output
     )

@@ -66,7 +66,7 @@ class NimVecEnv(VecEnv):
             The observations, shape ``(num_envs, ...)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimVectorEnv.reset`.
+            TypeError, ValueError: See :meth:`NimVectorEnv.reset`.
         """
         observations, infos = self.env.reset(seed=self._seeds[0], options=self._batched_options())
         self.reset_infos = self._list_infos(infos)
@@ -130,7 +130,7 @@ class NimVecEnv(VecEnv):
         Args:
             attr_name: The name of the attribute.
             value: Its new value.
-            indices: All environments, or ``None`` for the same.
+            indices: All environments; ``None`` also means all of them.
 
         Raises:
             IndexError: An index is out of range.

@@ -55,7 +55,7 @@ def checked_max_episode_steps(max_episode_steps: Any) -> int | None:
 
 
 def checked_autoreset_mode(mode: Any) -> AutoresetMode:
-    """The autoreset mode that ``mode`` is or names."""
+    """Resolves ``mode`` to an autoreset mode."""
     if isinstance(mode, str | AutoresetMode):
         for known in AutoresetMode:
             if mode in (known, known.value, known.name):

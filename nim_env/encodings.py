@@ -20,7 +20,7 @@ The last three are float32. The nim-sum, which decides the game, is the parity o
     pettingzoo.make("aec", "nim-v0", observation="bits")
 
 ``env.unwrapped.encoding`` encodes any positions. Opponents and :mod:`nim_env.evaluation` always get heap sizes;
-:class:`nim_env.policies.EncodedPolicy` makes a player of an agent that was trained on an encoding.
+:class:`nim_env.policies.EncodedPolicy` wraps an agent that was trained on an encoding as a player.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Encoding:
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """As calling the encoding, but without a check.
+        """Like calling the encoding, but without a check.
 
         Args:
             positions: Positions of the game, shape ``(..., n_heaps)``.
@@ -96,7 +96,7 @@ ObservationLike: TypeAlias = str | Encoding
 
 
 def as_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """The encoding that ``observation`` names or is.
+    """Resolves ``observation`` to an encoding.
 
     Args:
         observation: A name, or an encoding, which is tried on the full and the empty heaps.

@@ -147,8 +147,8 @@ def exploitability(
     unified game-theoretic approach to multiagent reinforcement learning"), with reward 1 for the winner and -1 for
     the loser, from the full heaps. The values of perfect play in both orders cancel, so it is the mean of the
     response's values going first and going second. A policy has exploitability 0 exactly if it is a champion
-    (:class:`Mastery`), but for mistakes of a probability below 1e-16, which rounding hides from the exploitability
-    alone. A deterministic policy has exploitability 0 or 1; its mean over all positions
+    (:class:`Mastery`), except for mistakes of a probability below 1e-16, which rounding hides from the
+    exploitability alone. A deterministic policy has exploitability 0 or 1; its mean over all positions
     (:class:`Report`) is graded.
 
     Args:
@@ -162,7 +162,7 @@ def exploitability(
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: As :func:`mastery`; or ``heaps`` are not positions of the game.
+        ValueError: See :func:`mastery`; or ``heaps`` are not positions of the game.
     """
     player = as_policy(policy, rules)
     start = rules.positions(rules.heaps if heaps is None else heaps)
@@ -342,7 +342,7 @@ class ValueAccuracy:
 
 
 def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
-    """Evaluates a value function exactly in every position but the empty one.
+    """Evaluates a value function exactly in every position except the empty one.
 
     Args:
         rules: The game.
@@ -404,7 +404,7 @@ class Report:
         expert: Expert mastery, a fraction (:class:`Mastery`).
         champion: Champion mastery (:class:`Mastery`).
         exploitability: 0 to 1 (:func:`exploitability`).
-        mean_exploitability: The mean exploitability over all starting positions but the empty one, 0 to 1.
+        mean_exploitability: The mean exploitability over all starting positions except the empty one, 0 to 1.
         win_probability_random: The win probability against random play, the mean of both orders.
         win_probability_take_3: The same against ``"take-3"``.
         win_probability_expert: The same against ``"expert"``.

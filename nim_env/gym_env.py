@@ -175,7 +175,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         return None if self._opponent is None else self._opponent.given
 
     def set_opponent(self, opponent: PolicyLike) -> None:
-        """Changes the opponent. It makes all moves from now on, also in games in progress.
+        """Changes the opponent. The new one makes all moves from now on, including those of games in progress.
 
         A wrapped environment offers it as ``env.unwrapped.set_opponent``, and a ``VecEnv`` of Stable-Baselines3 by
         ``env_method("set_opponent", policy)``.
@@ -186,7 +186,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         Raises:
             TypeError: ``opponent`` is not a policy.
             ValueError: The opponent is unknown, was made for another game, or cannot open the game although
-                ``first_player`` lets it; or the environment is one of self-play. Nothing has changed then.
+                ``first_player`` lets it; or the environment is for self-play. The environment is unchanged after
+                an error.
         """
         changed = new_opponent(self._opponent, opponent, self.rules)
         if not self.random_start:

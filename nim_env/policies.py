@@ -6,8 +6,8 @@ It is never queried on a finished game.
 
 Where a function or an environment takes a policy, it takes a name (``"random"``, ``"take-N"``, ``"expert"``), an
 object with ``action_probabilities``, or a callable ``(observation, action_mask) -> action``. A callable gets one
-position, shapes ``(n_heaps,)`` and ``(n_actions,)``, and is called once for each. :func:`batched` wraps a function
-on batches as a policy.
+position at a time, shapes ``(n_heaps,)`` and ``(n_actions,)``. :func:`batched` wraps a batched function as a
+policy.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class UniformPolicy(ABC):
             float64 of shape ``(..., n_actions)``.
 
         Raises:
-            TypeError: As :meth:`support`.
-            ValueError: As :meth:`support`; or ``action_mask`` has a position without a legal action.
+            TypeError: See :meth:`support`.
+            ValueError: See :meth:`support`; or ``action_mask`` has a position without a legal action.
         """
         support = self.support(observation, action_mask)
         number = support.sum(axis=-1, keepdims=True)
@@ -152,7 +152,7 @@ class TakePolicy(UniformPolicy):
             int8 ones and zeros, shape ``(..., n_actions)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimRules.positions`.
+            TypeError, ValueError: See :meth:`NimRules.positions`.
         """
         limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
         count = np.minimum(self.rules.positions(observation), limit)
@@ -190,7 +190,7 @@ class ExpertPolicy(UniformPolicy):
             int8 ones and zeros, shape ``(..., n_actions)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimRules.positions`.
+            TypeError, ValueError: See :meth:`NimRules.positions`.
         """
         winning = theory.winning_action_mask(self.rules, observation)
         return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)
@@ -229,7 +229,7 @@ class TabularPolicy:
             Shape ``(..., n_actions)``, of the table's dtype.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimRules.index`.
+            TypeError, ValueError: See :meth:`NimRules.index`.
         """
         probabilities: NDArray[Any] = self.probabilities[self.rules.index(observation)]
         return probabilities
@@ -270,7 +270,7 @@ class MixturePolicy:
     at the start of each game and makes all its moves. That is a mixed strategy, as meta-strategies are (Lanctot et
     al. 2017). It has no probabilities at a position, since they depend on the moves before it. Environments,
     :func:`nim_env.evaluation.win_probability`, :func:`nim_env.evaluation.payoff_matrix` and
-    :func:`nim_env.evaluation.play_match` take it; whatever queries single positions raises an error.
+    :func:`nim_env.evaluation.play_match` take it; functions that query single positions raise an error.
 
     It serves as the opponent pool of self-play: :meth:`add` a snapshot of the learner at intervals
     (:func:`tabulate` makes one) and pass the mixture as ``opponent``.
@@ -388,7 +388,7 @@ class MixturePolicy:
             float64 of shape ``(..., n_actions)``.
 
         Raises:
-            TypeError, ValueError: As :func:`query_policy`, for any member; or there are no members, no weight is
+            TypeError, ValueError: See :func:`query_policy`, for any member; or there are no members, no weight is
                 positive, or a member is drawn per game.
         """
         if self.draw == "game":
@@ -410,7 +410,7 @@ def is_drawn_per_game(policy: Any) -> TypeGuard[MixturePolicy]:
 
 
 def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
-    """The policy that ``policy`` names, is or wraps.
+    """Resolves ``policy`` to a :class:`Policy`.
 
     Args:
         policy: A name, a policy, or a callable on one position.

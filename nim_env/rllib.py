@@ -1,4 +1,4 @@
-"""Observations as RLlib's action masking reads them. This module needs neither Ray nor RLlib."""
+"""Observations as RLlib's action masking expects them. This module needs neither Ray nor RLlib."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ AnyEnv = TypeVar("AnyEnv", bound="gymnasium.Env[Any, Any] | AECEnv[Any, Any, Any
 
 
 def masked_dict(env: AnyEnv) -> AnyEnv:
-    """Makes observations ``{"observations": ..., "action_mask": ...}``, float32, as RLlib's action masking reads.
+    """Makes observations ``{"observations": ..., "action_mask": ...}``, float32, for RLlib's action masking.
 
     Args:
         env: A Gymnasium or PettingZoo environment of Nim, with any encoding of the observation.

@@ -166,7 +166,7 @@ class NimRules:
             For one position an int, exact in games of any size. For a batch int64 of shape ``(...)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`positions`; also for a batch of a game whose indices exceed int64.
+            TypeError, ValueError: See :meth:`positions`; also for a batch of a game whose indices exceed int64.
         """
         positions = self.positions(heaps)
         if positions.ndim == 1:
@@ -283,7 +283,7 @@ class NimRules:
             int8 of shape ``(..., n_actions)``, 1 for legal and 0 for illegal.
 
         Raises:
-            TypeError, ValueError: As :meth:`positions`.
+            TypeError, ValueError: See :meth:`positions`.
         """
         mask: NDArray[np.int8] = (self.positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts).view(
             np.int8
@@ -300,7 +300,7 @@ class NimRules:
             The ``(heap, count)`` pairs, in the order of :attr:`moves`.
 
         Raises:
-            TypeError, ValueError: As :meth:`positions`; also for more than one position.
+            TypeError, ValueError: See :meth:`positions`; also for more than one position.
         """
         position = self.positions(heaps)
         if position.ndim != 1:
@@ -346,7 +346,7 @@ class NimRules:
         return after
 
     def apply_one(self, heaps: tuple[int, ...], action: int) -> tuple[int, ...]:
-        """As :meth:`apply`, for one position as plain integers: faster, and without a check.
+        """Like :meth:`apply`, for one position as plain integers: faster, and without a check.
 
         Args:
             heaps: The heap sizes.
@@ -368,7 +368,7 @@ class NimRules:
             bool of shape ``(...)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`positions`.
+            TypeError, ValueError: See :meth:`positions`.
         """
         over: np.bool_ | NDArray[np.bool_] = ~self.positions(heaps).any(axis=-1)
         return over

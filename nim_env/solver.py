@@ -50,7 +50,7 @@ class Solution(UniformPolicy):
             float64 of shape ``(...)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimRules.positions`.
+            TypeError, ValueError: See :meth:`NimRules.positions`.
         """
         return self.table[self.rules.index(heaps)]
 
@@ -64,7 +64,7 @@ class Solution(UniformPolicy):
             float64 of shape ``(..., n_actions)``; -inf for illegal moves.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimRules.positions`.
+            TypeError, ValueError: See :meth:`NimRules.positions`.
         """
         legal = self.rules.action_mask(heaps)
         indices = np.asarray(self.rules.index(heaps))
@@ -83,7 +83,7 @@ class Solution(UniformPolicy):
             float64 of shape ``(...)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimRules.positions`.
+            TypeError, ValueError: See :meth:`NimRules.positions`.
         """
         best: NDArray[np.float64] = self.q_values(heaps).max(axis=-1)
         values: NDArray[np.float64] = np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
@@ -100,7 +100,7 @@ class Solution(UniformPolicy):
             int8 ones and zeros, shape ``(..., n_actions)``.
 
         Raises:
-            TypeError, ValueError: As :meth:`NimRules.positions`.
+            TypeError, ValueError: See :meth:`NimRules.positions`.
         """
         values = self.q_values(observation)
         best: NDArray[np.int8] = np.isfinite(values) & (values == values.max(axis=-1, keepdims=True))
@@ -151,7 +151,7 @@ def best_response(rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_r
 
     Raises:
         TypeError: An argument has the wrong type.
-        ValueError: As :func:`solve`; or the policy is unknown, was made for another game, or returns
+        ValueError: See :func:`solve`; or the policy is unknown, was made for another game, or returns
             anything but a distribution over legal actions.
     """
     _check_rewards(gamma, win_reward)
@@ -260,7 +260,7 @@ class ResponseValues:
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
-    """All positions but the empty one in batches, those with fewer objects first.
+    """All positions except the empty one in batches, those with fewer objects first.
 
     Args:
         rules: The game.
@@ -271,7 +271,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     Raises:
         TypeError: ``rules`` is not a NimRules.
         ValueError: The game has more than 50 million positions, or more than 10 billion positions times actions.
-            It is raised at once.
+            The error is raised immediately.
     """
     check_rules(rules)
     if rules.n_positions > _MAX_POSITIONS or rules.n_positions * rules.n_actions > _MAX_ENTRIES:

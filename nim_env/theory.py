@@ -39,7 +39,7 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
         int64 of shape ``(...)``.
 
     Raises:
-        TypeError, ValueError: As :meth:`NimRules.positions`.
+        TypeError, ValueError: See :meth:`NimRules.positions`.
     """
     heap_values = _heap_values(rules, rules.positions(heaps))
     nim_sum: np.int64 | NDArray[np.int64] = np.bitwise_xor.reduce(heap_values, axis=-1)
@@ -60,7 +60,7 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
         bool of shape ``(...)``.
 
     Raises:
-        TypeError, ValueError: As :meth:`NimRules.positions`.
+        TypeError, ValueError: See :meth:`NimRules.positions`.
     """
     heap_values = _heap_values(rules, rules.positions(heaps))
     nim_sum = np.bitwise_xor.reduce(heap_values, axis=-1)
@@ -83,7 +83,7 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
         empty position.
 
     Raises:
-        TypeError, ValueError: As :meth:`NimRules.positions`.
+        TypeError, ValueError: See :meth:`NimRules.positions`.
     """
     positions = rules.positions(heaps)
     heap_values = _heap_values(rules, positions)

@@ -65,7 +65,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     gym.make_vec("SimpleNim-v0", num_envs=1024, opponent="expert", autoreset_mode="SameStep")
     ```
 
-    Those of the single environment, and:
+    The arguments of the single environment, and:
 
     - ``num_envs`` = 1: the number of games.
     - ``autoreset_mode`` = ``"NextStep"``: the step after the end of an episode starts the next one and ignores the
@@ -84,8 +84,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     ``None`` stands for the usual start.
 
     ## Errors
-    Those of the single environment. The message names the first offending environment. No game has changed after
-    an error.
+    The errors of the single environment. The message names the first offending environment. Every game is
+    unchanged after an error.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": FRAMES_PER_SECOND}
@@ -145,13 +145,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return None if self._opponent is None else self._opponent.given
 
     def set_opponent(self, opponent: PolicyLike) -> None:
-        """Changes the opponent. It makes all moves from now on, also in games in progress.
+        """Changes the opponent. The new one makes all moves from now on, including those of games in progress.
 
         Args:
             opponent: As in the constructor, but not ``None``.
 
         Raises:
-            TypeError, ValueError: As :meth:`nim_env.gym_env.NimEnv.set_opponent`. Nothing has changed then.
+            TypeError, ValueError: See :meth:`nim_env.gym_env.NimEnv.set_opponent`.
         """
         changed = new_opponent(self._opponent, opponent, self.rules)
         if not self.random_start:

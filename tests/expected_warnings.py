@@ -1,4 +1,4 @@
-"""Warnings are errors, but for those that are expected by their text."""
+"""Warnings are errors, except those that are expected by their text."""
 
 import contextlib
 import warnings

@@ -1,4 +1,4 @@
-"""Running the example scripts as a user does: in a process of their own, with or without a terminal."""
+"""Running the example scripts as a user does: in a separate process, with or without a terminal."""
 
 import os
 import signal
@@ -16,7 +16,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def begin(script, *arguments, folder):
-    """Starts a script in a process group of its own, as a shell does."""
+    """Starts a script in its own process group, as a shell does."""
     return subprocess.Popen(
         [sys.executable, EXAMPLES / script, *map(str, arguments)],
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""The published tables of system 4, to hold an agent against."""
+"""The published tables of system 4, to compare an agent with."""
 
 import csv
 from pathlib import Path

@@ -1,7 +1,8 @@
 """How well does a network of train.py play boards larger than those of training? A table.
 
 One-ply greedy play is evaluated exactly on boards whose positions can be enumerated, and on sampled positions of
-larger ones: positions drawn uniformly, and endgames, in which alone misère play differs from normal play.
+larger ones: positions drawn uniformly, and endgames, the only positions in which misère play differs from normal
+play.
 
     python examples/learn_the_rule/evaluate.py results/learn_the_rule/network.pt
 
@@ -100,7 +101,7 @@ def sample_endgames(rules: NimRules, n: int, generator: np.random.Generator) -> 
     """Draws n positions with one heap of more than one object, and up to n without such a heap.
 
     The number of heaps of one object is uniform; empty positions are left out. Random positions of a large board
-    are almost never endgames. In these alone the winning moves of misère play differ from those of normal play.
+    are almost never endgames. The winning moves of misère play differ from those of normal play in endgames only.
     """
     n_ones = generator.integers(rules.n_heaps + 1, size=(2 * n, 1))
     heaps = (generator.random((2 * n, rules.n_heaps)).argsort(axis=1) < n_ones).astype(np.int64)

@@ -1,7 +1,7 @@
 """Results on the boards of the literature: 1-3-5-7-9, 1-3-5-7-9-11 and 1-3-5-7-9-11-13 in normal play.
 
 The players are random play, tabular minimax-Q, MaskablePPO, the digit network of train.py, and AlphaZero as
-published by Zhou and Riis (2022, arXiv:2205.12787). Each row but the published ones is an exact evaluation over
+published by Zhou and Riis (2022, arXiv:2205.12787). Each row except the published ones is an exact evaluation over
 all positions, nim_env.evaluation.report.
 
     python examples/learn_the_rule/literature.py

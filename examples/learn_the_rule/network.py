@@ -2,8 +2,9 @@
 
 A recurrent cell scans the heaps, once for each binary digit of their sizes, with the same weights for each digit.
 The digit's bit in a heap selects one of two transitions. A small network maps the final state of each digit to
-features, and a second one maps the maximum of the features over the digits to the value. So much is built in:
-digits, weights that all digits share, a maximum over the digits, and a flag for the lowest digit.
+features, and a second one maps the maximum of the features over the digits to the value. The architecture has
+these parts built in: digits, weights that all digits share, a maximum over the digits, and a flag for the lowest
+digit.
 
 train.py trains it, evaluate.py evaluates it, prove.py searches for a proof that it plays every board perfectly.
 
@@ -32,7 +33,7 @@ class DigitNetwork(nn.Module):
         hidden_size: The size of the recurrent state.
         n_features: The number of features of a digit.
         noise: The standard deviation of the Gaussian noise on the recurrent state in training mode.
-        n_flags: The number of lowest digits that have a flag of their own.
+        n_flags: The number of lowest digits that have their own flag.
     """
 
     def __init__(self, hidden_size: int = 8, n_features: int = 16, noise: float = 0.5, n_flags: int = 1) -> None:

@@ -1,8 +1,8 @@
 """Searches for a proof that a network of train.py plays Nim perfectly on every board, and lets check.py judge it.
 
 Who wins a position depends on the binary digits of its heaps (Bouton 1901): on the parity of the number of ones
-of each digit, and in misère play also on whether a digit above the lowest has any. A finite automaton keeps so
-much while it reads a digit of the heaps, one after another. The search looks for boxes in the space of the
+of each digit, and in misère play also on whether a digit above the lowest has any. A finite automaton can track
+this while it reads a digit of the heaps, one after another. The search looks for boxes in the space of the
 recurrent state, each of which belongs to a state of the automaton: the initial state lies in a box, and each
 transition maps each box into a box of the next state. check.py decides whether the boxes prove the play of the
 network; docs/experiments/learn_the_rule.md explains why. Where it refuses them, the script looks for a position

@@ -1,4 +1,4 @@
-// One game, its link, and a board of your own: what the page knows without drawing anything.
+// One game, its link, and your own board: what the page knows without drawing anything.
 
 import { after, isOver, legalMoves, isSame, nameOf, rate, winningMoves } from "./rules.js";
 

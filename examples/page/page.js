@@ -54,7 +54,7 @@ function openBoards() {
   $("boards").showModal();
 }
 
-/** Shows what is wrong with the board of your own; while you write, only in what you have written. */
+/** Shows what is wrong with your own board; while you write, only in what you have written. */
 function drawCustom(isFinal) {
   const misere = document.querySelector("[name=last]:checked").value === "loses";
   const { errors, rules } = readBoard($("c-heaps").value, $("c-max").value, misere);
@@ -91,7 +91,7 @@ async function openLink() {
   try {
     link = fromLink(location.hash);
     const known = () => [...LEVELS, ...OTHERS].find(({ id, name, table }) => link.opponent === (table ? name : id));
-    if (!/^\d+$/.test(link.opponent) && !known()) await players; // one of your own, perhaps
+    if (!/^\d+$/.test(link.opponent) && !known()) await players; // your own player, perhaps
     Object.assign(S, /^\d+$/.test(link.opponent) ? { level: "stage", games: Number(link.opponent) } : { level: known()?.id });
     if (!S.level) throw new Error("This link is broken. It names an opponent that is not here.");
   } catch (error) {

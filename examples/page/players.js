@@ -14,7 +14,7 @@ export const LEVELS = [
   { id: "friend", name: "2 people", note: "one screen" },
 ];
 
-/** The opponents of the menu. Players of your own are added. */
+/** The opponents of the menu. Your own players are added. */
 export const OTHERS = [
   { id: "network", name: "Network", note: "873 weights" },
   { id: "random", name: "Random", note: "any move" },
@@ -40,7 +40,7 @@ export async function opponentMove(id, heaps, rules, learner, games) {
   return drawn(learner.bestMoves(heaps, learner.stageOf(games)));
 }
 
-// --- Players of your own, which play_in_browser.py has tabulated ------------------------------------
+// --- Your own players, which play_in_browser.py has tabulated ---------------------------------------
 
 class TablePlayer {
   constructor({ name, heaps, max_take: max, misere, probabilities, values }) {

@@ -25,7 +25,7 @@ export function isWinning(heaps, rules) {
   return rules.misere && !hasLarge ? sum !== 1 : sum !== 0;
 }
 
-// The empty position is lost in normal play and won in misère play, so it needs no case of its own.
+// The empty position is lost in normal play and won in misère play, so it needs no separate case.
 export const winningMoves = (heaps, rules) =>
   legalMoves(heaps, rules).filter((move) => !isWinning(after(heaps, move), rules));
 

@@ -213,7 +213,7 @@ def fuzz_vector(seed):
 
 
 def fuzz_openspiel(seed):
-    """A PettingZoo environment beside OpenSpiel's Nim, which has no limit of takes and no empty heaps."""
+    """A PettingZoo environment compared with OpenSpiel's Nim, which has no limit of takes and no empty heaps."""
     generator = np.random.default_rng(seed)
     heaps, misere = (
         generator.integers(1, 7, size=generator.integers(1, 5)).tolist(),

@@ -1,4 +1,4 @@
-"""Tables: every observation has a row of its own, whatever the space and whichever the table."""
+"""Tables: every observation has its own row, in every space and in both tables."""
 
 from collections import defaultdict
 

@@ -49,7 +49,7 @@ def test_neither_a_draw_nor_an_episode_cut_short_counts():
 
 
 def test_only_legal_actions_are_alternatives():
-    """Fifteen masked actions beside two legal ones change nothing: not the counts, not the cutoff."""
+    """Fifteen masked actions next to two legal ones change nothing: not the counts, not the cutoff."""
     narrow = WinCountAgent(spaces.Discrete(1), spaces.Discrete(2), cutoff=50, seed=0)
     wide = WinCountAgent(spaces.Discrete(1), spaces.Discrete(17), cutoff=50, seed=0)
     mask = np.array([1, 1] + [0] * 15)

@@ -1,4 +1,4 @@
-"""check.py: networks written by hand, each right or wrong in one condition; certificates that are no proof."""
+"""check.py: networks written by hand, each right or wrong in one condition; certificates that prove nothing."""
 
 import itertools
 from fractions import Fraction
@@ -236,7 +236,7 @@ def test_the_rounding_of_a_sum_is_bounded():
 
 
 def test_the_error_of_tanh_is_bounded():
-    """Two hidden units that saturate cancel but for the error of tanh."""
+    """Two hidden units that saturate cancel except for the error of tanh."""
     for size, is_accepted in ((2.0**10, True), (2.0**22, False)):
         certificate = by_hand()
         certificate["value_layers.0.bias"][4:] = 30
@@ -279,7 +279,7 @@ def exact(fraction):
     return arb(fmpq(fraction.numerator, fraction.denominator))
 
 
-# --- Certificates that are no proof ---------------------------------------------------------------
+# --- Certificates that prove nothing --------------------------------------------------------------
 
 
 def test_every_box_end_and_label_counts():

@@ -1,4 +1,4 @@
-"""prove.py: the search for a certificate, on the networks of the study and on networks that err."""
+"""prove.py: the search for a certificate, on the networks of the study and on networks with mistakes."""
 
 import pytest
 
@@ -88,13 +88,13 @@ def test_the_script(tmp_path, capsys, refused):
         check.main(check.Args((certificate,), other))
 
 
-def test_a_network_that_errs_is_not_proven(tmp_path, capsys):
+def test_a_network_with_mistakes_is_not_proven(tmp_path, capsys):
     network = of_the_study("normal4")
     rules = NimRules((7,) * 5, misere=False)
     positions = rules.all_positions()[1:]
     is_won = theory.is_winning(rules, positions)
     largest_lost = np.arctanh(predict(network, positions[~is_won]).astype(float)).max()
-    with torch.no_grad():  # one weight, by just so much that some losing positions get a positive value
+    with torch.no_grad():  # one weight, by just enough that some losing positions get a positive value
         network.value_layers[2].bias += 0.01 - largest_lost
     assert 0 < ((predict(network, positions) > 0) != is_won).sum() < len(positions) / 2
     save_network(network, tmp_path / "network.pt", misere=False)

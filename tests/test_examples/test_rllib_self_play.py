@@ -44,7 +44,7 @@ def ray_on_this_machine():
 
 @pytest.fixture(scope="module")
 def learned(tmp_path_factory):
-    """The result of a run with an env runner of its own, and its folder."""
+    """The result of a run with its own env runner, and its folder."""
     options = SMALL | {"num_env_runners": 1, "train_batch_size": 1024, "eval_interval": 3}
     folder = tmp_path_factory.mktemp("learned")
     return main(Args(**options, total_timesteps=8000, folder=folder)), folder

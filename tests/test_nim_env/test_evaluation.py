@@ -71,7 +71,7 @@ def test_matches_between_experts_are_decided_by_who_starts():
     for moves_first, games, wins in ((True, 100, 100), (False, 100, 0), (None, 100, 50), (None, 101, 51)):
         match = evaluation.play_match(SIMPLE, "expert", "expert", games, moves_first=moves_first)
         assert match == MatchResult(wins, games)
-    wide = NimRules((30_000,), max_take=20_000, misere=False)  # of so many actions that 100 games are two chunks
+    wide = NimRules((30_000,), max_take=20_000, misere=False)  # of enough actions that 100 games are two chunks
     assert evaluation.play_match(wide, "expert", "expert", 101) == MatchResult(51, 101)
 
 
@@ -155,7 +155,7 @@ def test_positions_come_in_any_shape():
 
 
 def test_rounded_probabilities_still_add_up():
-    """Float32 probabilities sum to 1 but for their rounding."""
+    """Float32 probabilities sum to 1 except for their rounding."""
     table = random_table(STANDARD, 0)
     rounded = with_mistakes(STANDARD, table, {})
     rounded.probabilities = table.probabilities.astype(np.float32) * np.float32(1 + 5e-6)
@@ -530,7 +530,7 @@ def test_bad_numbers_of_a_learning_curve_are_named(name):
         evaluation.LearningCurve(NimRules((99,) * 9), episodes=10)
 
 
-# --- What a policy is asked -----------------------------------------------------------------------
+# --- The queries of a policy ----------------------------------------------------------------------
 
 
 SWEEPS = {
@@ -576,7 +576,7 @@ def test_a_policy_gets_copies():
 
 
 class Changed:
-    """Random play, but for a change of its output."""
+    """Random play, except for a change of its output."""
 
     def __init__(self, change):
         self.change = change

@@ -1,4 +1,4 @@
-"""Every policy's distribution, and what is done with policies of other people."""
+"""Every policy's distribution, and what is done with custom policies."""
 
 from collections import Counter
 from fractions import Fraction
@@ -44,13 +44,13 @@ SIMPLE = NimRules(**SIMPLE)
 
 
 def unfinished(rules):
-    """All positions but the empty one, and their masks."""
+    """All positions except the empty one, and their masks."""
     positions = rules.all_positions()[1:]
     return positions, rules.action_mask(positions)
 
 
 class Returns:
-    """A policy that returns the same whatever it is asked."""
+    """A policy that returns the same output for every query."""
 
     def __init__(self, output):
         self.output = output
@@ -376,7 +376,7 @@ def test_a_member_cannot_spoil_a_mixture():
     )
 
 
-# --- Probabilities of other people's policies -----------------------------------------------------
+# --- Probabilities of custom policies -------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

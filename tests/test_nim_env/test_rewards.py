@@ -34,7 +34,7 @@ def actions(mask, generator):
 
 
 def check(with_rewards, without):
-    """Both games are the same but for the rewards; returns the number of games that ended with the last object."""
+    """Both games are the same except for the rewards; returns how many games ended with the last object."""
     assert with_rewards[0] == without[0]
     rewards, zeros = (np.ravel(found[1]) for found in (with_rewards, without))
     assert ((zeros == 0) | (zeros == -1)).all()  # an illegal action

@@ -18,7 +18,7 @@ LAST_LEGAL = batched(lambda _, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax
 
 
 class Wrapped:
-    """A built-in policy in a class of its own, so that the environment has to ask it."""
+    """A built-in policy in a separate class, so that the environment has to query it."""
 
     def __init__(self, policy):
         self.policy = policy
