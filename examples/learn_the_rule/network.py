@@ -84,8 +84,12 @@ class DigitNetwork(nn.Module):
             bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
         flags = nn.functional.one_hot(flag, self.n_flags + 1)[:, 1:].float()
         features = self.digit_layers(torch.cat([self.scan(bits), flags], dim=-1))
-        largest = features[inverse].unflatten(0, (len(heaps), n_digits)).amax(dim=1)
-        return torch.tanh(self.value_layers(largest)).squeeze(-1)
+        pooled = self.pool(features[inverse].unflatten(0, (len(heaps), n_digits)))
+        return torch.tanh(self.value_layers(pooled)).squeeze(-1)
+
+    def pool(self, features: torch.Tensor) -> torch.Tensor:
+        """The maximum of the features over the digits, from the lowest up to a leading zero."""
+        return features.amax(dim=1)
 
 
 class MoveNetwork(nn.Module):
