@@ -33,7 +33,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
-from common import COLORS, check_at_least, check_output, fail, run, save_figure
+from common import COLORS, check_at_least, check_output, fail, percent, run, save_figure
 
 import joblib
 import matplotlib.pyplot as plt
@@ -322,23 +322,21 @@ ROWS = {
 
 
 def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
-    """A heat map of the mean over the seeds, with the smallest and the largest figure where they differ."""
+    """A heat map of the mean over the seeds in percent, with the smallest and the largest figure."""
     columns = [column for column in table if column not in ("row", "seed", "weights", "seconds")]
     groups = table.groupby("row", sort=False)[columns]
     mean, low, high, seeds = groups.mean(), groups.min(), groups.max(), groups.size()
-    texts = mean.map("{:.3f}".format) + low.map(" ({:.2f} to ".format) + high.map("{:.2f})".format)
-    texts = texts.where(low < high, mean.map("{:.3f}".format))
+    ranges = low.map(lambda least: f" ({percent(least)} to ") + high.map(lambda most: f"{percent(most)})")
+    texts = mean.map(percent) + ranges.where(low < high, "")
     names = [f"{name} ({seeds[name]})" for name in mean.index]
     figure, axis = plt.subplots(figsize=(14, 0.28 * len(mean) + 1.5), layout="constrained")
-    cmap = sns.light_palette(COLORS["player_1"], as_cmap=True)
-    sns.heatmap(
-        mean, annot=texts, fmt="", vmin=0, vmax=1, cmap=cmap, annot_kws={"size": 8}, yticklabels=names, ax=axis
-    )
+    style = {"cmap": sns.light_palette(COLORS["player_1"], as_cmap=True), "annot_kws": {"size": 8}}
+    sns.heatmap(100 * mean, annot=texts, fmt="", vmin=0, vmax=100, yticklabels=names, ax=axis, **style)
     axis.grid(visible=False)
-    axis.set(ylabel="", xlabel="test board (heaps × objects); fraction of networks proven")
+    axis.set(ylabel="", xlabel="test board (heaps × objects); outcome: right signs of values, 50 by chance")
     play = "misère" if args.misere else "normal"
     axis.set_title(
-        f"Expert mastery on boards up to 50 heaps, {play} play: mean and range over the seeds (their number)\n"
+        f"Expert mastery and networks proven in percent, {play} play: mean and range over seeds (their number)\n"
         f"trained on 5 × 7 unless the row names another board, {args.updates:,} updates"
     )
     return figure
