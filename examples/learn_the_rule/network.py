@@ -89,8 +89,11 @@ class DigitNetwork(nn.Module):
 
     def value(self, states: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
         """The values, float32 of shape ``(n,)``, from what :meth:`read_digits` returns."""
-        largest = self.digit_layers(states)[numbers].amax(dim=1)
-        return torch.tanh(self.value_layers(largest)).squeeze(-1)
+        return torch.tanh(self.value_layers(self.pool(self.digit_layers(states)[numbers]))).squeeze(-1)
+
+    def pool(self, features: torch.Tensor) -> torch.Tensor:
+        """The maximum of the features over the digits, from the lowest up to a leading zero."""
+        return features.amax(dim=1)
 
     def forward(self, heaps: torch.Tensor) -> torch.Tensor:
         """The values of the player to move, between -1 and 1.

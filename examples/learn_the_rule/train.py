@@ -68,6 +68,8 @@ class Args:
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
+    random_start: bool = True
+    """Whether episodes start from random positions; otherwise they start from full heaps."""
     updates: int = 1500
     """The number of updates; the environments make one step before each."""
     num_envs: int = 64
@@ -183,7 +185,7 @@ def train(network: nn.Module, args: Args, callback: Callable[[int, float], objec
 
 
 def make_envs(args: Args) -> list[gym.vector.VectorEnv]:
-    """A vector environment for each number of heaps, in which episodes start from random positions."""
+    """A vector environment for each number of heaps."""
     return [
         gym.make_vec(
             "nim_env:Nim-v0",
@@ -192,7 +194,7 @@ def make_envs(args: Args) -> list[gym.vector.VectorEnv]:
             max_take=args.max_take,
             misere=args.misere,
             opponent=None,  # the network moves for both players
-            random_start=True,
+            random_start=args.random_start,
             autoreset_mode="SameStep",
         )
         for n_heaps in range(1, args.n_heaps + 1)

@@ -58,6 +58,11 @@ def test_flags_tell_the_lowest_digits_apart():
         assert distances[:n_flags, n_flags:].min() > 1e-6
 
 
+def flat(network):
+    """All weights of a network."""
+    return nn.utils.parameters_to_vector(network.parameters())
+
+
 class PerfectValues(nn.Module):
     """1 for won positions and -1 for losing positions."""
 
@@ -245,7 +250,7 @@ def test_the_same_seed_trains_the_same_network():
         torch.manual_seed(seed)
         networks.append(DigitNetwork())
         train.train(networks[-1], Args(**TINY, seed=seed))
-    first, second, other = (nn.utils.parameters_to_vector(network.parameters()) for network in networks)
+    first, second, other = (flat(network) for network in networks)
     assert torch.equal(first, second)
     assert not torch.equal(first, other)
 
@@ -293,22 +298,60 @@ def test_wrong_values(wrong, words, refused, tmp_path):
 
 
 def test_every_row_of_the_ablations(tmp_path, monkeypatch):
-    rows = {name: replace(row, test_boards=row.test_boards[:2]) for name, row in ablate.ROWS.items()}
+    small = {"training": {"n_heaps": 2, "max_heap": 2, "num_envs": 4}, "n_seeds": 1}
+    boards = ((2, 3), (3, 3))
+    rows = {
+        name: replace(row, test_boards=boards[: len(row.test_boards)], **small)
+        for name, row in ablate.ROWS.items()
+    }
     monkeypatch.setattr(ablate, "ROWS", rows)
-    monkeypatch.setattr(prove, "RADIUS", 1.0)  # fewer boxes
-    args = ablate.Args(updates=2, n_positions=10, n_seeds=1, n_jobs=1)
+    margins = {0.0: None, 0.1: 1.0, 0.25: 1.0, 0.5: None, 1.0: 1.0, 2.0: 0.5}
+    monkeypatch.setattr(ablate, "prove", lambda network, _: prove.Proof(None, margins[network.noise], ""))
+    args = ablate.Args(updates=1, n_positions=10, n_jobs=1)
     table = ablate.main(args)
     assert table["row"].tolist() == list(ablate.ROWS)
-    boards = table.drop(columns=["row", "seed", "seconds"])
+    boards = table.drop(columns=["row", "seed", "weights", "seconds"])
     assert boards.stack().dropna().between(0, 1).all()
     assert boards.loc[table["row"].str.startswith("MLP")].notna().sum(axis=1).tolist() == [1, 1]
+    assert table["weights"].tolist() == [len(flat(row.make())) for row in rows.values()]
+    proven = table.set_index("row")["proven"].dropna()
+    assert proven["second-order cell, no noise":"second-order cell, noise 2"].tolist() == [0, 1, 1, 0, 1, 1]
+    assert len(proven) == 11  # other cells have no proof
     folder = tmp_path / "results" / "learn_the_rule" / "ablate"
     assert (folder / "ablate.png").read_bytes().startswith(b"\x89PNG")
     assert len(pd.read_csv(folder / "ablate.csv")) == len(table)
-    pd.testing.assert_frame_equal(ablate.main(args), table)  # from the cache, the seconds too
 
 
-@pytest.mark.parametrize("make", [row.make for row in ablate.ROWS.values()])
+def test_the_ablations_continue(monkeypatch):
+    """An interrupted command makes the missing runs, and the table has those of all commands."""
+    small = {"training": {"n_heaps": 2, "max_heap": 2, "num_envs": 4}, "test_boards": ((2, 3),)}
+    rows = {name: replace(ablate.ROWS[name], **small) for name in ("MLP, bits", "DeepSets")}
+    monkeypatch.setattr(ablate, "ROWS", rows)
+    trained, real_train = [], train.train
+
+    def train_twice(network, args):
+        if len(trained) == 2:
+            raise KeyboardInterrupt
+        trained.append((type(network).__name__, args.seed))
+        real_train(network, args)
+
+    monkeypatch.setattr(train, "train", train_twice)
+    args = ablate.Args(updates=1, n_positions=10, n_seeds=2, n_jobs=1)
+    with pytest.raises(KeyboardInterrupt):
+        ablate.main(args)
+    assert trained == [("FixedSizeNetwork", 0), ("DeepSetsNetwork", 0)]  # every row first has one seed
+    trained.clear()
+    assert len(ablate.main(replace(args, rows=("MLP, bits",)))) == 3
+    assert trained == [("FixedSizeNetwork", 1)]
+    assert len(ablate.main(args)) == 4
+    trained.clear()
+    pd.testing.assert_frame_equal(ablate.main(args), table := ablate.main(replace(args, n_seeds=1)))
+    assert len(table) == 4
+    assert not trained
+    assert len(ablate.main(replace(args, misere=True, n_seeds=1))) == 2  # another table
+
+
+@pytest.mark.parametrize("make", [row.make for row in ablate.ROWS.values()], ids=list(ablate.ROWS))
 def test_values_of_the_ablated_networks_depend_on_the_position_alone(make):
     torch.manual_seed(0)
     network = make()
@@ -317,6 +360,61 @@ def test_values_of_the_ablated_networks_depend_on_the_position_alone(make):
     np.testing.assert_allclose(predict(network, heaps), alone, atol=1e-5)
     assert (np.abs(alone) <= 1).all()
     assert len(np.unique(alone)) > 1
+
+
+@pytest.mark.parametrize("cell", [*ablate.CELLS, "affine"])
+@pytest.mark.parametrize("noise", [0.0, 0.5])
+def test_noise_of_the_cells_in_training_only(cell, noise):
+    torch.manual_seed(0)
+    is_affine = cell == "affine"
+    network = ablate.AffineNetwork(noise=noise) if is_affine else ablate.CellNetwork(ablate.CELLS[cell], 8, noise)
+    heaps = torch.randint(8, (30, 4))
+    for is_training in (True, False):
+        first, second = (network.train(is_training)(heaps) for _ in range(2))
+        assert torch.equal(first, second) == (noise == 0 or not is_training)
+
+
+@pytest.mark.parametrize("make", [ablate.DeepSetsNetwork, ablate.TransformerNetwork])
+def test_networks_on_sets_of_bits_ignore_the_order_of_the_heaps(make):
+    torch.manual_seed(0)
+    network, generator = make(), np.random.default_rng(0)
+    heaps = generator.integers(0, 8, size=(30, 6))
+    shuffled = generator.permuted(heaps, axis=1)
+    np.testing.assert_allclose(predict(network, shuffled), predict(network, heaps), atol=1e-5)
+
+
+def test_the_affine_network_is_affine_in_its_state():
+    """The state after a sequence is an affine function of the state before it."""
+    torch.manual_seed(0)
+    network, bits = ablate.AffineNetwork().eval(), torch.tensor([[0, 1, 1, 0, 1]])
+    states = []
+    for initial_state in (torch.zeros(8), torch.ones(8), 3 * torch.ones(8)):
+        network.initial_state.data = initial_state
+        states.append(network.scan(bits).detach())
+    torch.testing.assert_close(states[2] - states[0], 3 * (states[1] - states[0]))
+    assert not torch.allclose(states[1], states[0])
+
+
+def test_only_the_network_of_own_digits_tells_higher_digits_apart():
+    torch.manual_seed(0)
+    for network, is_apart in ((ablate.OwnDigitsNetwork(), True), (ablate.SumNetwork(), False)):
+        second, third = predict(network, np.array([[2], [4]]))
+        assert (abs(second - third) > 1e-4) == is_apart
+
+
+def test_a_sum_counts_the_digits():
+    """Of heaps 2 and 6, the second has one more digit with a one; a maximum cannot tell them apart."""
+    torch.manual_seed(0)
+    for make, is_apart in ((ablate.SumNetwork, True), (DigitNetwork, False)):
+        one_digit, two_digits = predict(make(), np.array([[2], [6]]))
+        assert (abs(one_digit - two_digits) > 1e-4) == is_apart
+
+
+def test_episodes_start_from_full_heaps_on_request():
+    for is_random in (True, False):
+        envs = train.make_envs(Args(random_start=is_random))
+        observations = [env.reset(seed=0)[0] for env in envs]
+        assert all((heaps == 7).all() for heaps in observations) != is_random
 
 
 @pytest.mark.parametrize(
