@@ -90,6 +90,8 @@ class Args:
     """The networks."""
     episodes: PositiveInt = 20_000
     """The maximum number of training games of a run."""
+    stop: bool = True
+    """Whether a run ends when policy and value make no mistake."""
     num_envs: PositiveInt = 100
     """The number of games of an iteration, played at the same time."""
     simulations: PositiveInt = 50
@@ -321,7 +323,7 @@ def load_checkpoint(args: Args, rules: NimRules, name: str, seed: int) -> dict[s
 
 def options_of_runs(args: Args) -> dict[str, Any]:
     """The options on which the result of a run depends."""
-    others = ("heaps", "n_heaps", "misere", "networks", "episodes", "n_seeds", "seed", "n_jobs", "folder")
+    others = ("heaps", "n_heaps", "misere", "networks", "episodes", "stop", "n_seeds", "seed", "n_jobs", "folder")
     return {name: value for name, value in asdict(args).items() if name not in others}
 
 
@@ -353,7 +355,7 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
     if checkpoint is None:
         iteration, updates, seconds = 0, 0, 0.0
         rows = [board | {"episodes": 0, "updates": 0, "seconds": 0.0} | measure(args, evaluate, positions, False)]
-    is_done = is_perfect(rows[-1]) or iteration * args.num_envs >= args.episodes
+    is_done = (args.stop and is_perfect(rows[-1])) or iteration * args.num_envs >= args.episodes
     writer = SummaryWriter(folder)
     while not is_done:
         start = time.process_time()
@@ -373,10 +375,10 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
         if iteration % args.eval_interval and not is_last:
             continue
         row = measure(args, evaluate, positions, at_end=is_last)
-        if is_perfect(row) and not is_last:
+        if args.stop and is_perfect(row) and not is_last:
             row = measure(args, evaluate, positions, at_end=True)
         evaluate.clear()  # so that a run that continues here computes the same batches
-        is_done = is_last or is_perfect(row)
+        is_done = is_last or (args.stop and is_perfect(row))
         rows.append(board | {"episodes": iteration * args.num_envs, "updates": updates, "seconds": seconds} | row)
         for key in ("policy", "value", "search", "value_accuracy_won", "value_accuracy_lost"):
             writer.add_scalar(key, row[key], iteration * args.num_envs)

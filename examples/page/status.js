@@ -57,6 +57,7 @@ function pastStatus() {
   const { game } = S, ply = shownPly(), flag = game.decisive, isEnd = game.winner !== null, n = game.moves.length;
   const move = game.moves[ply - 1], player = ply ? game.playerAt(ply - 1) : game.first;
   const say = ply ? `${names()[player]} took ${words(move)}` : `Start: ${names()[game.first]} to move`;
+  const isIts = flag >= 0 && isOpponent(game.playerAt(flag)); // the mistake
   let how = ply ? `Move ${ply} of ${n}.` : "", aim = "", kind = "past";
   if (flag >= 0 && ply === flag + 1) {
     aim = isFriend() ? `Here ${names()[player]} gave the win away.`
@@ -64,11 +65,11 @@ function pastStatus() {
     how = `Better: ${words(game.better)}.`;
     kind = "past flagged";
   } else if (flag >= 0 && ply === flag) {
-    how = `Before the mistake. ${words(game.better)} wins.`;
+    how = isIts ? `Before its mistake. ${words(game.better)} wins for it.` : `Before the mistake. ${words(game.better)} wins.`;
   }
   const buttons = isEnd
-    ? [...(ply === flag ? [["Try again from here", "from-here", ply]] : ply === flag + 1 ? [["Show better", "view", flag]] : []),
-      ["Play again", "again"]]
+    ? [...(ply === flag && !isIts ? [["Try again from here", "from-here", ply]] : []),
+      ...(ply === flag + 1 ? [["Show better", "view", flag]] : []), ["Play again", "again"]]
     : [["Back to the game", "view", n], ["Play on from here", "from-here", ply]];
   return { say, how, aim, player, kind, buttons };
 }
