@@ -290,7 +290,7 @@ def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -
 
     Args:
         probabilities: Shape ``(..., n_actions)``. Each row may sum to any positive number.
-        generator: Its draws decide. An action of probability 0 is never drawn, whatever they are.
+        generator: Draws the actions. An action of probability 0 is never drawn.
 
     Returns:
         int64 of shape ``(...)``.

@@ -88,7 +88,7 @@ class NimVecEnv(VecEnv):
             shape ``(num_envs,)``; and a list of ``num_envs`` infos.
 
         Raises:
-            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction, TypeError, ValueError: As
+            gymnasium.error.ResetNeeded, gymnasium.error.InvalidAction, TypeError, ValueError: See
                 :meth:`NimVectorEnv.step`.
         """
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)

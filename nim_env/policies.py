@@ -365,7 +365,7 @@ class MixturePolicy:
         Environments with an opponent draw by themselves. In the AEC environment it gives the player of each game.
 
         Args:
-            generator: Its draws decide. A member of weight 0 is never drawn.
+            generator: Draws the members. A member of weight 0 is never drawn.
             games: The number of games, 0 or more.
 
         Returns:

@@ -8,7 +8,7 @@ all positions, nim_env.evaluation.report.
     python examples/learn_the_rule/literature.py --add my_player.py:choose --table results/with_mine.csv
 
 --add adds a player that play.py would take as an opponent: a function, or the file of an agent, a model or a
-network. A function is called once for each position, which takes some minutes on seven heaps.
+network. The script calls a function once for each position, which takes some minutes on seven heaps.
 
 The published figures are the last rows of the authors' logs of value accuracy and of "Policy_Branching_1", after
 500 to 600 iterations of training (github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning,
