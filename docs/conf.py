@@ -14,9 +14,18 @@ import nim_env
 FOLDER = Path(__file__).resolve().parent
 ROOT = FOLDER.parent
 NOTEBOOKS = ROOT / "examples" / "notebooks"  # pages must lie below this folder
-shutil.copytree(NOTEBOOKS, FOLDER / "notebooks", ignore=shutil.ignore_patterns("*.gif"), dirs_exist_ok=True)
+shutil.copytree(
+    NOTEBOOKS,
+    FOLDER / "notebooks",
+    ignore=shutil.ignore_patterns("*.gif"),
+    dirs_exist_ok=True,
+)
 
-REPOSITORY = re.search(r'^REPOSITORY = "(.*)"', (ROOT / "setup.py").read_text(encoding="utf-8"), re.MULTILINE)[1]
+REPOSITORY = re.search(
+    r'^REPOSITORY = "(.*)"',
+    (ROOT / "setup.py").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)[1]
 OWNER, NAME = REPOSITORY.split("/")[-2:]
 
 project = "nim-env"
@@ -30,28 +39,38 @@ extensions = [
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
     "sphinx_design",
-    "sphinx_external_toc",  # _toc.yml, so that no page shows a list of files where it is read as plain Markdown
+    "sphinx_external_toc",  # _toc.yml, so that plain Markdown shows no list
     "sphinx-mathjax-offline",
     "sphinxext.opengraph",
 ]
 exclude_patterns = ["_build"]
 nitpicky = True  # a reference to nothing is a warning
+OTHER = "abc|collections|gymnasium|np|numpy|os|pettingzoo|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
-    ("py:.*", r"(abc|collections|gymnasium|np|numpy|os|pettingzoo|pygame|stable_baselines3|typing)\..*"),
-    ("py:class", r"(\w+\.)*(AnyEnv|NDArray|_\w+)"),  # type variables and what is private
+    ("py:.*", rf"({OTHER})\..*"),
+    # type variables and what is private
+    ("py:class", r"(\w+\.)*(AnyEnv|NDArray|_\w+)"),
 ]
 
 html_theme = "furo"
 html_baseurl = f"https://{OWNER}.github.io/{NAME}/"
 html_title = f"nim-env {version}"
 html_logo = html_favicon = "pictures/logo.svg"
+html_scaled_image_link = False
 html_static_path = ["_static", "../examples/pictures/play_in_browser_dark.png"]
 html_css_files = ["custom.css"]
 html_theme_options = {
     "source_repository": REPOSITORY,
     "source_branch": "main",
     "source_directory": "docs/",
-    "footer_icons": [{"name": "Repository", "url": REPOSITORY, "html": "Repository", "class": "repository"}],
+    "footer_icons": [
+        {
+            "name": "Repository",
+            "url": REPOSITORY,
+            "html": "Repository",
+            "class": "repository",
+        }
+    ],
 }
 ogp_site_url = html_baseurl
 ogp_image = "_static/preview.png"
@@ -61,7 +80,9 @@ copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
 myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 4
-nb_execution_mode = "off"  # the notebooks hold their outputs, and tests run them
+nb_execution_mode = (
+    "off"  # the notebooks hold their outputs, and tests run them
+)
 
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["stable_baselines3", "torch"]
@@ -83,9 +104,13 @@ class LinksToRepository(SphinxTransform):
 
     def apply(self):
         for node in list(self.document.findall(addnodes.download_reference)):
-            self.replace(node, Path(self.env.relfn2path(node["reftarget"])[1]).resolve())
+            self.replace(
+                node, Path(self.env.relfn2path(node["reftarget"])[1]).resolve()
+            )
         for node in list(self.document.findall(addnodes.pending_xref)):
-            if node["refdomain"] == "doc" and node["reftarget"].startswith("/"):  # outside, without its suffix
+            if node["refdomain"] == "doc" and node["reftarget"].startswith(
+                "/"
+            ):  # outside, without its suffix
                 path = Path(node["reftarget"])
                 self.replace(node, next(path.parent.glob(f"{path.name}.*")))
 
@@ -94,9 +119,16 @@ class LinksToRepository(SphinxTransform):
             return
         if path.parent == NOTEBOOKS:
             target = f"/notebooks/{path.stem}"
-            link = addnodes.pending_xref(reftype="doc", refdomain="std", reftarget=target, refexplicit=True)
+            link = addnodes.pending_xref(
+                reftype="doc",
+                refdomain="std",
+                reftarget=target,
+                refexplicit=True,
+            )
         else:
-            link = nodes.reference(refuri=f"{REPOSITORY}/blob/main/{path.relative_to(ROOT).as_posix()}")
+            link = nodes.reference(
+                refuri=f"{REPOSITORY}/blob/main/{path.relative_to(ROOT).as_posix()}"
+            )
         link += nodes.inline("", "", *node.children)
         node.replace_self(link)
 
@@ -116,18 +148,26 @@ def link_to_page(app, what, name, documented, options, lines):  # noqa: ARG001
 
 def skip_fields(app, what, name, documented, skip, options):  # noqa: ARG001
     """The fields of a named tuple are described in the docstring of the tuple."""
-    return True if (documented.__doc__ or "").startswith("Alias for field number") else None
+    return (
+        True
+        if (documented.__doc__ or "").startswith("Alias for field number")
+        else None
+    )
 
 
 def resolve_short_name(app, env, node, contnode):
     """``NimRules.positions`` refers to ``nim_env.rules.NimRules.positions`` in every docstring."""
     domain = env.get_domain("py")
-    target = re.sub(r".*\._\w+\.", "", node["reftarget"])  # a public name that is defined in a private module
+    target = re.sub(
+        r".*\._\w+\.", "", node["reftarget"]
+    )  # a public name that is defined in a private module
     names = [name for name in domain.objects if name.endswith(f".{target}")]
     if len({domain.objects[name].node_id for name in names}) != 1:
         return None
     entry = domain.objects[names[0]]
-    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode)
+    return make_refnode(
+        app.builder, node["refdoc"], entry.docname, entry.node_id, contnode
+    )
 
 
 def edit_notebook(app, pagename, templatename, context, doctree):  # noqa: ARG001
@@ -140,7 +180,12 @@ def copy_page(app, exception):
     """The page on which you play, for the iframe of play.md."""
     if exception is None and app.builder.format == "html":
         ignored = shutil.ignore_patterns("*.py", "__pycache__")
-        shutil.copytree(ROOT / "examples" / "page", Path(app.outdir) / "page", ignore=ignored, dirs_exist_ok=True)
+        shutil.copytree(
+            ROOT / "examples" / "page",
+            Path(app.outdir) / "page",
+            ignore=ignored,
+            dirs_exist_ok=True,
+        )
 
 
 def setup(app):

@@ -1,4 +1,4 @@
-"""Fills the parts of the pages that come from the code: python docs/generate.py.
+"""Fills the parts of the pages that come from the code: python docs/scripts/generate.py.
 
 A page marks such a part with ``<!-- generated: KIND NAME -->`` and ``<!-- end -->``, which no reader sees.
 """
@@ -13,7 +13,7 @@ import pettingzoo
 
 import nim_env  # noqa: F401  registers the environments
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1]
 PART = re.compile(r"(<!-- generated: (\w+) (.+) -->\n)(?s:.*?)(<!-- end -->)")
 
 

@@ -1,4 +1,4 @@
-"""Draws the pictures of the pages, the logo and the preview of links: python docs/draw_pictures.py.
+"""Draws the pictures of the pages, the logo and the preview of links: python docs/scripts/draw_pictures.py.
 
 They are drawn in the palette of the package. The SVG files follow the color scheme of the reader.
 Install: pip install -e ".[docs]"
@@ -14,7 +14,7 @@ import agents
 from nim_env import NimRules, evaluation, theory
 from nim_env.rendering import COLORS
 
-FOLDER = Path(__file__).parent
+FOLDER = Path(__file__).parents[1]
 OWN_AGENT = FOLDER / "agents" / "own_agent.md"
 STYLE = (FOLDER.parent / "examples" / "page" / "style.css").read_text(encoding="utf-8")
 DARK = dict(re.findall(r"light-dark\((#\w+), (#\w+)\)", STYLE))  # by the light color
