@@ -1,23 +1,32 @@
 """Settings of the documentation site: sphinx-build -W docs docs/_build/html."""
 
-import importlib
-import inspect
 import re
 import shutil
 from pathlib import Path
 
-import gymnasium as gym
-import pettingzoo
-from sphinx.util.docutils import SphinxDirective
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import make_refnode
 
 import nim_env
 
-FOLDER = Path(__file__).parent
-NOTEBOOKS = FOLDER.parent / "examples" / "notebooks"  # pages must lie below this folder
-shutil.copytree(NOTEBOOKS, FOLDER / "notebooks", ignore=shutil.ignore_patterns("*.gif"), dirs_exist_ok=True)
+FOLDER = Path(__file__).resolve().parent
+ROOT = FOLDER.parent
+NOTEBOOKS = ROOT / "examples" / "notebooks"  # pages must lie below this folder
+shutil.copytree(
+    NOTEBOOKS,
+    FOLDER / "notebooks",
+    ignore=shutil.ignore_patterns("*.gif"),
+    dirs_exist_ok=True,
+)
 
-PAGE = FOLDER.parent / "examples" / "page"
+REPOSITORY = re.search(
+    r'^REPOSITORY = "(.*)"',
+    (ROOT / "setup.py").read_text(encoding="utf-8"),
+    re.MULTILINE,
+)[1]
+OWNER, NAME = REPOSITORY.split("/")[-2:]
 
 project = "nim-env"
 author = "The nim-env authors"
@@ -29,23 +38,51 @@ extensions = [
     "sphinx.ext.doctest",
     "sphinx.ext.napoleon",
     "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_external_toc",  # _toc.yml, so that plain Markdown shows no list
+    "sphinx-mathjax-offline",
+    "sphinxext.opengraph",
 ]
 exclude_patterns = ["_build"]
 nitpicky = True  # a reference to nothing is a warning
+OTHER = "abc|collections|gymnasium|np|numpy|os|pettingzoo|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
-    ("py:.*", r"(abc|collections|gymnasium|np|numpy|os|pettingzoo|pygame|stable_baselines3|typing)\..*"),
-    ("py:class", r"(\w+\.)*(AnyEnv|NDArray|_\w+)"),  # type variables and what is private
+    ("py:.*", rf"({OTHER})\..*"),
+    # type variables and what is private
+    ("py:class", r"(\w+\.)*(AnyEnv|NDArray|_\w+)"),
 ]
 
 html_theme = "furo"
-html_title = "nim-env"
-html_static_path = ["_static"]
+html_baseurl = f"https://{OWNER}.github.io/{NAME}/"
+html_title = f"nim-env {version}"
+html_logo = html_favicon = "pictures/logo.svg"
+html_scaled_image_link = False
+html_static_path = ["_static", "../examples/pictures/play_in_browser_dark.png"]
 html_css_files = ["custom.css"]
+html_theme_options = {
+    "source_repository": REPOSITORY,
+    "source_branch": "main",
+    "source_directory": "docs/",
+    "footer_icons": [
+        {
+            "name": "Repository",
+            "url": REPOSITORY,
+            "html": "Repository",
+            "class": "repository",
+        }
+    ],
+}
+ogp_site_url = html_baseurl
+ogp_image = "_static/preview.png"
+ogp_image_alt = "Heaps of 1, 3, 5 and 7 blocks"
+ogp_social_cards = {"enable": False}
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 
-myst_enable_extensions = ["attrs_inline", "dollarmath", "substitution"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "html_image"]
 myst_heading_anchors = 4
-nb_execution_mode = "off"  # the notebooks hold their outputs, and tests run them
+nb_execution_mode = (
+    "off"  # the notebooks hold their outputs, and tests run them
+)
 
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["stable_baselines3", "torch"]
@@ -60,41 +97,47 @@ PAGES = {  # whose docstrings are pages, in Markdown
 }
 
 
-def spaces_table(action_space, observation_space, creation):
-    """The table at the top of an environment's page."""
-    rows = [("Action space", action_space), ("Observation space", observation_space), ("Creation", creation)]
-    return "\n".join(["| | |", "|---|---|", *(f"| {name} | `{value}` |" for name, value in rows)])
+class LinksToRepository(SphinxTransform):
+    """A link to a file outside this folder leads to the repository, or to the notebook on the site."""
+
+    default_priority = 700
+
+    def apply(self):
+        for node in list(self.document.findall(addnodes.download_reference)):
+            self.replace(
+                node, Path(self.env.relfn2path(node["reftarget"])[1]).resolve()
+            )
+        for node in list(self.document.findall(addnodes.pending_xref)):
+            if node["refdomain"] == "doc" and node["reftarget"].startswith(
+                "/"
+            ):  # outside, without its suffix
+                path = Path(node["reftarget"])
+                self.replace(node, next(path.parent.glob(f"{path.name}.*")))
+
+    def replace(self, node, path):
+        if FOLDER in path.parents:
+            return
+        if path.parent == NOTEBOOKS:
+            target = f"/notebooks/{path.stem}"
+            link = addnodes.pending_xref(
+                reftype="doc",
+                refdomain="std",
+                reftarget=target,
+                refexplicit=True,
+            )
+        else:
+            link = nodes.reference(
+                refuri=f"{REPOSITORY}/blob/main/{path.relative_to(ROOT).as_posix()}"
+            )
+        link += nodes.inline("", "", *node.children)
+        node.replace_self(link)
 
 
-def gymnasium_table(env_id):
-    env = gym.make(env_id).unwrapped
-    return spaces_table(env.action_space, env.observation_space, f'gymnasium.make("{env_id}")')
-
-
-def pettingzoo_table(env_id):
-    env = pettingzoo.make("aec", env_id)
-    observation_space = env.observation_space("player_0")["observation"]
-    return spaces_table(env.action_space("player_0"), observation_space, f'pettingzoo.make("aec", "{env_id}")')
-
-
-myst_substitutions = {
-    "nim": gymnasium_table("Nim-v0"),
-    "simple_nim": gymnasium_table("SimpleNim-v0"),
-    "nim_aec": pettingzoo_table("nim-v0"),
-    "simple_nim_aec": pettingzoo_table("simple_nim-v0"),
-}
-
-
-class EnvironmentDocstring(SphinxDirective):
-    """The docstring of an environment, which is Markdown, without its first line."""
-
-    required_arguments = 1
-
-    def run(self):
-        module, _, name = self.arguments[0].rpartition(".")
-        documented = getattr(importlib.import_module(module), name)
-        text = inspect.getdoc(documented).partition("\n\n")[2].replace("\n###", "\n##")
-        return self.parse_text_to_nodes(text, allow_section_headings=True)
+def label_objects(app, env):  # noqa: ARG001
+    """Links such as ``api/nim_env.rules.md#nim_env.rules.NimRules`` lead to the object on the page."""
+    labels = env.get_domain("std").anonlabels
+    for name, entry in env.get_domain("py").objects.items():
+        labels[name] = entry.docname, entry.node_id
 
 
 def link_to_page(app, what, name, documented, options, lines):  # noqa: ARG001
@@ -105,30 +148,51 @@ def link_to_page(app, what, name, documented, options, lines):  # noqa: ARG001
 
 def skip_fields(app, what, name, documented, skip, options):  # noqa: ARG001
     """The fields of a named tuple are described in the docstring of the tuple."""
-    return True if (documented.__doc__ or "").startswith("Alias for field number") else None
+    return (
+        True
+        if (documented.__doc__ or "").startswith("Alias for field number")
+        else None
+    )
 
 
 def resolve_short_name(app, env, node, contnode):
     """``NimRules.positions`` refers to ``nim_env.rules.NimRules.positions`` in every docstring."""
     domain = env.get_domain("py")
-    target = re.sub(r".*\._\w+\.", "", node["reftarget"])  # a public name that is defined in a private module
+    target = re.sub(
+        r".*\._\w+\.", "", node["reftarget"]
+    )  # a public name that is defined in a private module
     names = [name for name in domain.objects if name.endswith(f".{target}")]
     if len({domain.objects[name].node_id for name in names}) != 1:
         return None
     entry = domain.objects[names[0]]
-    return make_refnode(app.builder, node["refdoc"], entry.docname, entry.node_id, contnode)
+    return make_refnode(
+        app.builder, node["refdoc"], entry.docname, entry.node_id, contnode
+    )
+
+
+def edit_notebook(app, pagename, templatename, context, doctree):  # noqa: ARG001
+    """The notebooks are edited in their own folder."""
+    if pagename.startswith("notebooks/"):
+        context["theme_source_directory"] = "examples/"
 
 
 def copy_page(app, exception):
     """The page on which you play, for the iframe of play.md."""
     if exception is None and app.builder.format == "html":
         ignored = shutil.ignore_patterns("*.py", "__pycache__")
-        shutil.copytree(PAGE, Path(app.outdir) / "page", ignore=ignored, dirs_exist_ok=True)
+        shutil.copytree(
+            ROOT / "examples" / "page",
+            Path(app.outdir) / "page",
+            ignore=ignored,
+            dirs_exist_ok=True,
+        )
 
 
 def setup(app):
-    app.add_directive("environment-docstring", EnvironmentDocstring)
+    app.add_transform(LinksToRepository)
     app.connect("autodoc-process-docstring", link_to_page)
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("build-finished", copy_page)
+    app.connect("env-updated", label_objects)
+    app.connect("html-page-context", edit_notebook)
     app.connect("missing-reference", resolve_short_name)

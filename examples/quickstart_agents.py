@@ -1,7 +1,8 @@
-"""The program of quickstart.py with the package agents: an agent holds the table, agents.train plays the games.
+"""The program of quickstart.py with the package agents.
 
-Four heaps hold 1, 3, 5 and 7 objects. Two players take turns; each takes one object or more from a single heap.
-The player who takes the last object loses.
+An agent holds the table, and agents.train plays the games. Four heaps hold 1,
+3, 5 and 7 objects. Two players take turns; each takes one object or more from a
+single heap. The player who takes the last object loses.
 
 Install: pip install -e .   (in the folder of the project)
 """
@@ -13,7 +14,7 @@ from nim_env import evaluation  # importing nim_env registers Nim-v0
 
 EPISODES, LEARNING_RATE, EPSILON, SEED = 5_000, 0.5, 0.1, 0
 
-env = gym.make("Nim-v0", heaps=(1, 3, 5, 7), misere=True, opponent=None)  # no opponent: the agent plays both sides
+env = gym.make("Nim-v0", opponent=None)  # no opponent: it plays both sides
 rules = env.unwrapped.rules
 agent = agents.MinimaxQAgent(
     env.observation_space,
@@ -26,9 +27,10 @@ agent = agents.MinimaxQAgent(
 
 
 def print_mastery(n_games):
-    """Prints the share of winning positions in which the agent plays a winning move, exactly, as Nim is solved."""
-    mastery = evaluation.mastery(rules, agent)
-    print(f"{n_games:,} games: {mastery.expert:.1%} of {mastery.winning_positions} winning positions played right")
+    """Prints in how many winning positions the agent plays a winning move."""
+    mastery = evaluation.mastery(rules, agent)  # exact, since Nim is solved
+    share = f"{mastery.expert:.1%} of {mastery.winning_positions}"
+    print(f"{n_games:,} games: {share} winning positions played right")
 
 
 print_mastery(0)
@@ -41,6 +43,6 @@ terminated = False
 while not terminated:
     action = agent.act(observation, info["action_mask"])
     (heap, count), player = rules.moves[action], info["to_play"] + 1
-    print(f"{observation} player {player} takes {count} from heap {'ABCD'[heap]}")
+    print(observation, f"player {player} takes {count} from heap", "ABCD"[heap])
     observation, reward, terminated, _, info = env.step(action)
 print(f"{observation} player {player} took the last object and loses")

@@ -87,8 +87,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     import gymnasium as gym
     import nim_env
 
-    gym.make("Nim-v0")         # 1-3-5-7, misère, random opponent
-    gym.make("SimpleNim-v0")   # one heap of 21, take 1 to 3, normal play
+    gym.make("Nim-v0")  # 1-3-5-7, misère, random opponent
+    gym.make("SimpleNim-v0")  # one heap of 21, take 1 to 3, normal play
     ```
 
     - ``heaps`` = ``(1, 3, 5, 7)``: starting heap sizes.

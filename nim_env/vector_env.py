@@ -62,7 +62,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     import nim_env
 
     gym.make_vec("Nim-v0", num_envs=1024)
-    gym.make_vec("SimpleNim-v0", num_envs=1024, opponent="expert", autoreset_mode="SameStep")
+    gym.make_vec("SimpleNim-v0", num_envs=1024, autoreset_mode="SameStep")
     ```
 
     The arguments of the single environment, and:

@@ -1,6 +1,7 @@
 """The code, the files and the pictures of the README and of the documentation."""
 
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -8,11 +9,18 @@ import pytest
 ROOT = Path(__file__).parent.parent
 BY_HAND = ROOT / "docs" / "deep_rl.md"  # test_other_libraries.py runs what it can
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+WIDE = ROOT / "README.md", ROOT / "docs" / "experiments" / "learn_the_rule.md"  # their code blocks are wider
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
 
+PICTURES = sorted((ROOT / "docs" / "pictures").glob("*.svg"))
+generate = runpy.run_path(str(ROOT / "docs" / "scripts" / "generate.py"))["generate"]
+
+
 def code_blocks(page):
-    return re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    """What comes from the code is tested with the code."""
+    text = re.sub(r"<!-- generated: .*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 WITH_CODE = [page for page in PAGES if code_blocks(page) and page != BY_HAND]
@@ -43,6 +51,41 @@ def test_no_code_escapes_the_tests(page):
     fences = re.findall(r"^ *```+(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
     assert {fence for fence in fences if not fence.startswith("{")} <= {"python", "sh", "text"}
     assert not any("code" in fence for fence in fences)
+
+
+@EVERY_PAGE
+def test_what_comes_from_the_code_is_what_the_code_says(page):
+    """If this fails, run python docs/scripts/generate.py."""
+    text = page.read_text(encoding="utf-8")
+    assert generate(text) == text
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in WIDE], ids=lambda page: page.stem)
+def test_code_is_80_columns_wide(page):
+    blocks = re.findall(r"^```\w+\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert [line for block in blocks for line in block.splitlines() if len(line) > 80] == []
+
+
+@EVERY_PAGE
+def test_pages_read_as_plain_markdown(page):
+    """Nothing that only the site shows, but the API reference and the files that belong elsewhere."""
+    text = page.read_text(encoding="utf-8")
+    fences = set(re.findall(r"^```+{([^}]*)}", text, re.MULTILINE))
+    assert fences <= ({"eval-rst"} if page.parent.name == "api" else {"include"})
+    assert not re.search(r"\{[\w:]+\}`|\{\{|\)\{", text)
+
+
+@pytest.fixture(scope="module")
+def drawn(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("pictures")
+    runpy.run_path(str(ROOT / "docs" / "scripts" / "draw_pictures.py"))["draw"](folder)
+    return folder
+
+
+@pytest.mark.parametrize("path", PICTURES, ids=lambda path: path.name)
+def test_pictures_are_what_their_script_draws(path, drawn):
+    """If this fails, run python docs/scripts/draw_pictures.py."""
+    assert path.read_text(encoding="utf-8") == (drawn / path.name).read_text(encoding="utf-8")
 
 
 @EVERY_PAGE

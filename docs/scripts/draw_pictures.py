@@ -1,0 +1,361 @@
+"""Draws the pictures of the pages, the logo and the preview of links: python docs/scripts/draw_pictures.py.
+
+They are drawn in the palette of the package. The SVG files follow the color scheme of the reader.
+Install: pip install -e ".[docs]"
+"""
+
+import re
+from pathlib import Path
+
+import gymnasium as gym
+import numpy as np
+
+import agents
+from nim_env import NimRules, evaluation, theory
+from nim_env.rendering import COLORS
+
+FOLDER = Path(__file__).parents[1]
+OWN_AGENT = FOLDER / "agents" / "own_agent.md"
+STYLE = (FOLDER.parent / "examples" / "page" / "style.css").read_text(encoding="utf-8")
+DARK = dict(re.findall(r"light-dark\((#\w+), (#\w+)\)", STYLE))  # by the light color
+PALETTE = {**COLORS, "on_block": "#2a1a00"}  # the text on a block
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
+
+
+class Picture:
+    """An SVG picture on a card; colors are names of the palette."""
+
+    def __init__(self, width, height, *, card=True):
+        self.width, self.height = width, height
+        self.shapes = []
+        if card:
+            self.rect(0, 0, width, height, "page", radius=12)
+
+    def rect(self, x, y, width, height, fill, *, line=None, radius=5, line_width=1.5, opacity=1):
+        """A rectangle with round corners."""
+        outline = "" if line is None else f' class="s-{line}" stroke-width="{line_width}"'
+        shape = f'<rect x="{x:g}" y="{y:g}" width="{width:g}" height="{height:g}" rx="{radius:g}"{outline}/>'
+        self.shapes.append(f'<g class="f-{fill}" fill-opacity="{opacity:.3g}">{shape}</g>')
+
+    def block(self, x, y, width, height, fill="block"):
+        """A block of a heap."""
+        self.rect(x, y, width, height, fill, line="edge" if fill == "block" else None, radius=4)
+
+    def text(self, x, y, text, *, size=16, fill="ink", anchor="middle", bold=False):
+        """A line of text; y is its middle."""
+        weight = ' font-weight="650"' if bold else ""
+        self.shapes.append(
+            f'<text x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}" dominant-baseline="central"'
+            f'{weight} class="f-{fill}">{text}</text>'
+        )
+
+    def line(self, x1, y1, x2, y2, color="muted", *, width=1.5, arrow=False, dashed=False):
+        """A line, with a head at its end if it is an arrow."""
+        head = f' marker-end="url(#head-{color})"' if arrow else ""
+        dashes = ' stroke-dasharray="5 4"' if dashed else ""
+        self.shapes.append(
+            f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" class="s-{color}" '
+            f'stroke-width="{width:g}"{dashes}{head}/>'
+        )
+
+    def save(self, path, title):
+        """Writes the file; the title is read aloud."""
+        used = [name for name in PALETTE if re.search(rf"\b(f|s|head)-{name}\b", "".join(self.shapes))]
+        rules = {
+            scheme: "".join(f".f-{name}{{fill:{colors[name]}}}.s-{name}{{stroke:{colors[name]}}}" for name in used)
+            for scheme, colors in (
+                ("light", PALETTE),
+                ("dark", {name: DARK[color] for name, color in PALETTE.items()}),
+            )
+        }
+        heads = "".join(
+            f'<marker id="head-{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
+            f'orient="auto"><path d="M0 0L10 5L0 10z" class="f-{name}"/></marker>'
+            for name in used
+            if f"#head-{name})" in "".join(self.shapes)
+        )
+        path.write_text(
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {self.width} {self.height}" '
+            f'width="{self.width}" height="{self.height}" font-family="{FONT}" role="img">\n'
+            f"<title>{title}</title>\n"
+            f"<style>{rules['light']}@media (prefers-color-scheme:dark){{{rules['dark']}}}</style>\n"
+            f"<defs>{heads}</defs>\n" + "\n".join(self.shapes) + "\n</svg>\n",
+            encoding="utf-8",
+        )
+
+
+def name_of(heaps):
+    """A position in text: 1-2."""
+    return "-".join(map(str, heaps))
+
+
+def draw_logo(folder):
+    """Three heaps; the block on top of the last one has just been taken by player 1."""
+    picture = Picture(96, 96, card=False)
+    for heap, size in enumerate((1, 2, 3)):
+        for row in range(size):
+            picture.block(6 + 29 * heap, 66 - 29 * row, 26, 25, "player_1" if row == 2 else "block")
+    picture.save(folder / "logo.svg", "nim-env")
+
+
+def draw_columns(path, rules, *positions):
+    """The binary digits of positions, one below the other, and whether each column holds an odd number of ones."""
+    picture = Picture(330 * len(positions) - 20 if len(positions) > 1 else 330, 60 + 40 * (len(positions[0]) + 1))
+    for number, heaps in enumerate(positions):
+        left = 20 + 330 * number
+        nim_sum = int(np.bitwise_xor.reduce(heaps))
+        odd = [nim_sum >> digit & 1 for digit in (2, 1, 0)]
+        for column, (weight, is_odd) in enumerate(zip((4, 2, 1), odd, strict=True)):
+            x = left + 130 + 52 * column
+            if is_odd:
+                picture.rect(x - 24, 12, 48, picture.height - 24, "flag", opacity=0.12)
+            picture.text(x, 30, weight, size=14, fill="muted")
+            for row, heap in enumerate(heaps):
+                y = 66 + 40 * row
+                if heap & weight:
+                    picture.block(x - 17, y - 15, 34, 30)
+                picture.text(
+                    x,
+                    y,
+                    int(bool(heap & weight)),
+                    size=17,
+                    bold=bool(heap & weight),
+                    fill="on_block" if heap & weight else "muted",
+                )
+            picture.text(
+                x,
+                66 + 40 * len(heaps) + 4,
+                "odd" if is_odd else "even",
+                size=14,
+                bold=True,
+                fill="flag" if is_odd else "good",
+            )
+        for row, heap in enumerate(heaps):
+            changed = number > 0 and heap != positions[number - 1][row]
+            picture.text(left + 18, 66 + 40 * row, "ABCD"[row], fill="muted")
+            picture.text(left + 56, 66 + 40 * row, heap, size=18, bold=True, fill="player_1" if changed else "ink")
+        y = 66 + 40 * len(heaps)
+        picture.line(left, y - 20, left + 262, y - 20, "line")
+        winning = theory.is_winning(rules, heaps)
+        picture.text(
+            left,
+            y + 4,
+            "winning" if winning else "lost",
+            bold=True,
+            anchor="start",
+            fill="good" if winning else "flag",
+        )
+        if number:
+            picture.line(
+                left - 48, picture.height / 2, left - 14, picture.height / 2, "player_1", width=2.5, arrow=True
+            )
+    picture.save(path, "Binary digits of " + ", then ".join(map(name_of, positions)))
+
+
+TREE = {
+    (1, 2): (60, 200),
+    (0, 2): (260, 70),
+    (1, 1): (260, 200),
+    (1, 0): (260, 330),
+    (0, 1): (460, 195),
+    (0, 0): (660, 200),
+}
+
+
+def draw_game_tree(path, rules):
+    """Every position of 1-2 and every move; winning moves are thick."""
+    picture = Picture(740, 400)
+    radius = 34
+    for heaps, (x, y) in TREE.items():
+        mask = rules.action_mask(heaps)
+        winning = theory.winning_action_mask(rules, heaps)
+        for action in np.flatnonzero(mask):
+            to = tuple(rules.apply(heaps, action).tolist())
+            x2, y2 = TREE[to]
+            length = np.hypot(x2 - x, y2 - y)
+            dx, dy = (x2 - x) / length, (y2 - y) / length
+            start = x + dx * (radius + 2), y + dy * (radius + 2)
+            end = x2 - dx * (radius + 5), y2 - dy * (radius + 5)
+            wins = bool(winning[action])
+            picture.line(
+                *start, *end, "good" if wins else "muted", width=3 if wins else 1.5, arrow=True, dashed=not wins
+            )
+    for heaps, (x, y) in TREE.items():
+        winning = bool(theory.is_winning(rules, heaps))
+        color = "good" if winning else "flag"
+        picture.rect(x - radius, y - 27, 2 * radius, 54, "page", radius=12)
+        picture.rect(x - radius, y - 27, 2 * radius, 54, color, line=color, radius=12, opacity=0.12, line_width=2)
+        picture.text(x, y - 10, name_of(heaps), size=19, bold=True)
+        picture.text(x, y + 12, "winning" if winning else "lost", size=13, fill=color)
+    picture.line(20, 30, 60, 30, "good", width=3, arrow=True)
+    picture.text(70, 30, "a winning move", size=14, anchor="start")
+    picture.line(20, 56, 60, 56, "muted", arrow=True, dashed=True)
+    picture.text(70, 56, "any other move", size=14, anchor="start")
+    picture.save(path, "The positions and moves of 1-2 in misère play")
+
+
+def draw_cell(picture, x, y, width, height, share, text, *, good="good", bad="flag", size=15, bold=False):
+    """A cell of a table: green towards 1, rust towards 0."""
+    color = good if share >= 0.5 else bad
+    picture.rect(x, y, width - 2, height - 2, color, radius=3, opacity=0.08 + 0.42 * abs(2 * share - 1))
+    picture.text(x + width / 2 - 1, y + height / 2 - 1, text, size=size, bold=bold)
+
+
+def draw_value_table(path, rules):
+    """The probability that random play wins from each position of 1-2 against random play."""
+    picture = Picture(500, 244)
+    picture.text(300, 28, "heap B", fill="muted")
+    picture.text(58, 148, "heap A", fill="muted")
+    for b in range(3):
+        picture.text(190 + 110 * b, 58, b, bold=True)
+        for a in range(2):
+            picture.text(112, 112 + 74 * a, a, bold=True)
+            wins = evaluation.win_probability(rules, "random", "random", moves_first=True, heaps=[(a, b)])[0]
+            draw_cell(picture, 136 + 110 * b, 76 + 74 * a, 110, 74, wins, f"{wins:g}", size=22, bold=True)
+    picture.save(path, "The values of random play in the six positions of 1-2")
+
+
+def draw_lost_positions(path):
+    """Which positions of two heaps are lost, in three games."""
+    games = (
+        ("normal play", NimRules((7, 7), misere=False)),
+        ("misère play", NimRules((7, 7))),
+        ("normal play, take 1 to 3", NimRules((7, 7), max_take=3, misere=False)),
+    )
+    picture = Picture(780, 300)
+    for number, (name, rules) in enumerate(games):
+        left, top, step = 38 + 250 * number, 62, 26
+        picture.text(left + 4 * step, 24, name, bold=True)
+        for index in range(8):
+            picture.text(left + (index + 0.5) * step, 50, index, size=13, fill="muted")
+            picture.text(left - 12, top + (index + 0.5) * step, index, size=13, fill="muted")
+        for a, b in rules.all_positions().tolist():
+            lost = not theory.is_winning(rules, (a, b))
+            picture.rect(
+                left + b * step,
+                top + a * step,
+                step - 3,
+                step - 3,
+                "flag" if lost else "good",
+                radius=4,
+                opacity=0.85 if lost else 0.16,
+            )
+    picture.rect(38, 277, 14, 14, "flag", radius=3, opacity=0.85)
+    picture.text(60, 284, "lost", size=14, anchor="start")
+    picture.rect(110, 277, 14, 14, "good", radius=3, opacity=0.16)
+    picture.text(132, 284, "winning", size=14, anchor="start")
+    picture.save(path, "The lost positions of two heaps of up to seven")
+
+
+def draw_step(path):
+    """One step: the agent's move and the opponent's reply, with the observations and masks of the page."""
+    rules = NimRules((2, 3))
+    picture = Picture(780, 300)
+    boards = (
+        (20, "observation", (2, 3), None, None),
+        (290, "the agent takes 1", (2, 2), (1, 2), "player_1"),
+        (560, "the opponent takes 1", (2, 1), (1, 1), "player_2"),
+    )
+    for number, (left, title, heaps, taken, color) in enumerate(boards):
+        picture.text(left + 100, 26, title, size=14, fill=color or "muted", bold=color is not None)
+        for heap, size in enumerate(heaps):
+            x = left + 20 + 85 * heap
+            for row in range(size):
+                picture.block(x, 146 - 40 * row, 75, 34)
+            if taken and taken[0] == heap:
+                picture.rect(x, 146 - 40 * taken[1], 75, 34, color, radius=4, opacity=0.18, line=color)
+            picture.text(x + 37, 202, f"heap {heap}", size=14, fill="muted")
+        if number != 1:
+            picture.text(left + 100, 236, f"[{heaps[0]} {heaps[1]}]", bold=True)
+            mask = " ".join(map(str, rules.action_mask(heaps)))
+            picture.text(left + 100, 266, f"action_mask [{mask}]", size=14)
+        if number:
+            picture.line(left - 52, 150, left - 12, 150, color, width=2.5, arrow=True)
+    picture.text(390, 236, "one call of env.step", size=14, fill="muted")
+    picture.line(240, 258, 540, 258, "muted", arrow=True)
+    picture.save(path, "One step: the agent's move and the opponent's reply")
+
+
+def own_agent():
+    """The agent of the page, trained as on the page."""
+    variables = {}
+    code = re.findall(r"^```python\n(.*?)^```", OWN_AGENT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    exec(compile(code[0], OWN_AGENT.name, "exec"), variables)
+    env = gym.make("SimpleNim-v0", opponent="expert")
+    agent = variables["ExpectedSarsaAgent"](env.observation_space, env.action_space, seed=0)
+    agents.train(agent, env, episodes=1_000, seed=0)
+    return agent
+
+
+def draw_q_table(path, agent, rules):
+    """The Q-values of one heap of 21, with a frame around the move that the agent plays."""
+    picture = Picture(980, 250)
+    picture.text(20, 30, "objects in the heap", size=15, fill="muted", anchor="start")
+    for heap in range(1, 22):
+        x = 84 + 42 * (heap - 1)
+        lost = not theory.is_winning(rules, (heap,))
+        picture.text(x + 20, 62, heap, bold=True, fill="flag" if lost else "ink")
+        mask, q_values = rules.action_mask((heap,)), agent.q_values(np.array([heap]))
+        for action in np.flatnonzero(mask):
+            y = 82 + 42 * action
+            draw_cell(
+                picture,
+                x,
+                y,
+                42,
+                42,
+                (1 + q_values[action]) / 2,
+                f"{q_values[action]:.1f}".replace("-", "−"),
+                size=13,
+            )
+        best = agent.act(np.array([heap]), mask)
+        if not lost:
+            picture.rect(x, 82 + 42 * best, 40, 40, "page", line="player_1", radius=3, line_width=3, opacity=0)
+    for action in range(3):
+        picture.text(20, 102 + 42 * action, f"take {action + 1}", size=15, anchor="start")
+    picture.rect(20, 221, 14, 14, "page", line="player_1", radius=3, line_width=3)
+    picture.text(44, 228, "the agent's move in a winning position", size=14, anchor="start")
+    picture.text(330, 228, "4, 8, 12, …: lost positions", size=14, anchor="start", fill="flag")
+    picture.save(path, "The Q-values of every heap size and move after 1,000 games")
+
+
+def draw_preview(path):
+    """What a link to the site shows elsewhere: 1200 by 630 pixels."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    image = Image.new("RGB", (1200, 630), COLORS["page"])
+    draw = ImageDraw.Draw(image)
+    for heap, size in enumerate((1, 3, 5, 7)):
+        for row in range(size):
+            x, y = 690 + 115 * heap, 530 - 68 * row
+            taken = heap == 3 and row > 4
+            fill = COLORS["player_1"] if taken else COLORS["block"]
+            draw.rounded_rectangle((x, y, x + 105, y + 58), 10, fill, None if taken else COLORS["edge"], 3)
+    draw.text((70, 110), "nim-env", COLORS["ink"], ImageFont.load_default(110))
+    lines = (
+        "Nim for reinforcement learning:",
+        "Gymnasium and PettingZoo",
+        "environments in which every player",
+        "is evaluated exactly",
+    )
+    draw.multiline_text((70, 280), "\n".join(lines), COLORS["muted"], ImageFont.load_default(36), spacing=14)
+    image.save(path, optimize=True)
+
+
+def draw(folder):
+    """Draws every picture but the preview."""
+    folder.mkdir(exist_ok=True)
+    normal, small = NimRules((7, 7, 7, 7), misere=False), NimRules((1, 2))
+    draw_logo(folder)
+    draw_columns(folder / "columns.svg", NimRules((3, 4, 5), misere=False), (3, 4, 5), (1, 4, 5))
+    draw_columns(folder / "columns_1-3-5-7.svg", normal, (1, 3, 5, 7))
+    draw_game_tree(folder / "game_tree.svg", small)
+    draw_value_table(folder / "value_table.svg", small)
+    draw_lost_positions(folder / "lost_positions.svg")
+    draw_step(folder / "step.svg")
+    draw_q_table(folder / "q_table.svg", own_agent(), NimRules((21,), max_take=3, misere=False))
+
+
+if __name__ == "__main__":
+    draw(FOLDER / "pictures")
+    draw_preview(FOLDER / "_static" / "preview.png")
