@@ -419,10 +419,10 @@ def is_perfect(row: dict[str, Any]) -> bool:
 
 
 def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
-    """Expert mastery of policy and value over the games: a panel for each board, a color for each network."""
+    """Expert mastery of policy and value over the games: a column for each board, a color for each network."""
     boards, names = table["board"].unique()[::-1], table["network"].unique()
-    shared = {"layout": "constrained", "sharex": True, "sharey": True, "squeeze": False}
-    figure, axes = plt.subplots(2, len(boards), figsize=(4 * len(boards) + 2, 6), **shared)
+    size = {"figsize": (max(6, 4 * len(boards)), 6.5), "layout": "constrained"}
+    figure, axes = plt.subplots(2, len(boards), **size, sharex=True, sharey=True, squeeze=False)
     colors = dict(zip(NETWORKS, ("player_1", "player_2", "good", "flag", "muted"), strict=True))
     for board, column in zip(boards, axes.T, strict=True):
         for kind, axis in zip(("policy", "value"), column, strict=True):
@@ -434,9 +434,11 @@ def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
     axes[0, 0].set(ylabel="policy, without search", ylim=(-0.03, 1.03))
     axes[1, 0].set_ylabel("one ply on the value")
     handles = [plt.Line2D([], [], color=COLORS[colors[name]]) for name in names]
-    figure.legend(handles, names, title="network", loc="outside right upper", frameon=False)
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
     play = "misère" if args.misere else "normal"
-    figure.suptitle(f"AlphaZero in {play} play: winning positions in which the player makes a winning move")
+    figure.suptitle(
+        f"AlphaZero, {play} play: won positions in which\nthe player makes a winning move, a line for each seed"
+    )
     return figure
 
 
