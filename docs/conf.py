@@ -97,8 +97,19 @@ PAGES = {  # whose docstrings are pages, in Markdown
 }
 
 
+ELSEWHERE = {  # files outside this folder that are pages
+    "CHANGELOG.md": "/changelog",
+    "CONTRIBUTING.md": "/contributing",
+    "examples/README.md": "/examples",
+    **{
+        f"examples/notebooks/{path.name}": f"/notebooks/{path.stem}"
+        for path in NOTEBOOKS.glob("*.ipynb")
+    },
+}
+
+
 class LinksToRepository(SphinxTransform):
-    """A link to a file outside this folder leads to the repository, or to the notebook on the site."""
+    """A link to a file outside this folder leads to its page or to the repository."""
 
     default_priority = 700
 
@@ -117,17 +128,18 @@ class LinksToRepository(SphinxTransform):
     def replace(self, node, path):
         if FOLDER in path.parents:
             return
-        if path.parent == NOTEBOOKS:
-            target = f"/notebooks/{path.stem}"
+        file = path.relative_to(ROOT).as_posix()
+        link = nodes.reference(refuri=f"{REPOSITORY}/blob/main/{file}")
+        if file in ELSEWHERE:
             link = addnodes.pending_xref(
                 reftype="doc",
                 refdomain="std",
-                reftarget=target,
+                reftarget=ELSEWHERE[file],
                 refexplicit=True,
             )
-        else:
-            link = nodes.reference(
-                refuri=f"{REPOSITORY}/blob/main/{path.relative_to(ROOT).as_posix()}"
+        elif file == "examples/page/index.html":  # copy_page copies it
+            link["refuri"] = (
+                "../" * self.env.docname.count("/") + "page/index.html"
             )
         link += nodes.inline("", "", *node.children)
         node.replace_self(link)
