@@ -628,9 +628,8 @@ def _winners(
 ) -> NDArray[np.int64]:
     """The winner, 0 or 1, of one game for each entry of ``movers``, the player who moves first."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
-    members = [
-        player.draw_members(generator, len(movers)) if is_drawn_per_game(player) else [player] * len(movers)
-        for player in players
+    drawn = [
+        player.draw_members(generator, len(movers)) if is_drawn_per_game(player) else [] for player in players
     ]
     movers, winners = movers.copy(), np.full(len(movers), -1)
     while (playing := winners < 0).any():
@@ -639,8 +638,11 @@ def _winners(
             if not len(games):
                 continue
             observation, mask = heaps[games], rules.action_mask(heaps[games])
-            queried = [members[player][game] for game in games.tolist()]
-            probabilities = query_each(queried, observation, mask, query)
+            if drawn[player]:
+                members = [drawn[player][game] for game in games.tolist()]
+                probabilities = query_each(members, observation, mask, query)
+            else:
+                probabilities = query(players[player], observation, mask)
             heaps[games] = rules.apply(observation, sample(probabilities, generator))
             over = games[rules.is_over(heaps[games])]
             winners[over] = player if rules.terminal_reward > 0 else 1 - player

@@ -255,7 +255,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             )
         actions = checked_actions(actions, self.rules.n_actions, self._is_over)
         after_agent = self._agent_step(self._states, actions)
-        members = self._next_members(self._opponent, self._members, np.flatnonzero(self._is_over))
+        members = self._members
+        if members is not None:
+            members = self._next_members(self._opponent, members, np.flatnonzero(self._is_over))
         states = self._dynamics.opponent_step(after_agent, self.np_random, self._env_ids, members)
         status = self._dynamics.status(states)
         rewards, terminated = self._rewards.take(status), status != PLAYING
