@@ -125,8 +125,7 @@ class PolicyValueNetwork(DigitNetwork):
         self.move_layers = nn.Sequential(
             nn.Linear(self.hidden_size + self.n_flags + 2, n_features),
             nn.Tanh(),
-            nn.Linear(n_features, n_features),
-            nn.Tanh(),
+            nn.Linear(n_features, n_features),  # a tanh here saturates, and moves with equal scores remain
         )
         self.score_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
 
