@@ -1,8 +1,8 @@
 """Results on the boards of the literature: 1-3-5-7-9, 1-3-5-7-9-11 and 1-3-5-7-9-11-13 in normal play.
 
 The players are random play, tabular minimax-Q, MaskablePPO, the digit network of train.py, and AlphaZero as
-published by Zhou and Riis (2022, arXiv:2205.12787). Each row except the published ones is an exact evaluation over
-all positions, nim_env.evaluation.report.
+published by Zhou and Riis (2026, Machine Learning 115:54, arXiv:2205.12787). Each row except the published ones
+is an exact evaluation over all positions, nim_env.evaluation.report.
 
     python examples/learn_the_rule/literature.py
     python examples/learn_the_rule/literature.py --add my_player.py:choose --table results/with_mine.csv
@@ -64,7 +64,7 @@ from learn_the_rule.network import DigitNetwork, NetworkPolicy
 MASKABLE_PPO_TIMESTEPS = 1_000_000
 BOARDS = ((1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 DIGIT_NETWORK = "digit network (train.py)"
-ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2022)"
+ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2026)"
 PUBLISHED = [
     {"heaps": BOARDS[0], "expert": 0.415, "value_accuracy_overall": 0.930, "seconds": 186_737},
     {"heaps": BOARDS[1], "expert": 0.156, "value_accuracy_overall": 0.567, "seconds": 678_162},
