@@ -3,7 +3,7 @@
 This is the part of the proof that must be trusted. It shares no code with the search (prove.py), and computes with
 Arb's balls (python-flint), which enclose the exact results. docs/experiments/learn_the_rule.md says why the
 conditions suffice. It assumes that PyTorch computes linear layers in single precision, in any order, with or
-without fused operations and denormal numbers, and tanh within 2**-20, and that heap sizes have 64 bits.
+without fused operations and denormal numbers, and tanh within 2**-21, and that heap sizes have 64 bits.
 
 A certificate is an npz file: "misere", the weights by their names in the network's state_dict, "boxes" of
 recurrent states (lower and upper ends), and for each box a state of the automaton in "states" and a number in
@@ -35,7 +35,7 @@ from flint import arb
 NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}  # ones so far: after a 0, a 1
 LARGEST = 2.0**40  # of all numbers, so that no product or sum of products overflows in single precision
 UNIT_ROUNDOFF = 2.0**-24
-TANH_ERROR = 2.0**-20  # at least 8 times the error in single precision; the rest covers underflow before it
+TANH_ERROR = 2.0**-20  # twice what is assumed; the rest covers underflow before it
 MARGIN = 2.0**-19  # the last tanh turns no larger value into 0 or the other sign
 
 
@@ -61,7 +61,8 @@ def main(args: Args) -> None:
             except ValueError as error:
                 raise ValueError(f"{path} is refused: {error}") from error
         play = "misère" if certificate["misere"] else "normal"
-        print(f"{path}: accepted, {play} play on every board, margin {margin:.3f}")
+        rounded = np.floor(1000 * margin) / 1000  # down, since the margin is a lower bound
+        print(f"{path}: accepted, {play} play on every board, margin {rounded:.3f}")
 
 
 def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
@@ -77,8 +78,11 @@ def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
         saved = torch.load(network, weights_only=True)
         if saved["misere"] != certificate.get("misere") or saved["max_take"] is not None:
             raise ValueError(f"{path} claims other rules than {network}")
+        weights = set(certificate) - {"misere", "boxes", "states", "groups"}
+        if set(saved["weights"]) != weights:
+            raise ValueError(f"{path} does not belong to {network}, which has other weights")
         for name, weight in saved["weights"].items():
-            if not np.array_equal(weight, certificate.get(name)):
+            if not np.array_equal(weight, certificate[name]):
                 raise ValueError(f"{path} does not belong to {network}, which has another {name}")
     return certificate
 

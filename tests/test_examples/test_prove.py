@@ -80,6 +80,9 @@ def test_the_script(tmp_path, capsys, refused):
     save_network(of_the_study("misere0"), other, misere=True, max_take=3)
     with refused("misere0.npz claims other rules"):
         check.main(check.Args((certificate,), other))
+    torch.save({"weights": {}, "misere": True, "max_take": None}, other)
+    with refused("misere0.npz does not belong to"):
+        check.main(check.Args((certificate,), other))
     changed = of_the_study("misere0")
     with torch.no_grad():
         changed.transitions[1].weight[3, 5] += 1e-6
