@@ -115,19 +115,22 @@ class PolicyValueNetwork(DigitNetwork):
 
     Args:
         rules: The game whose moves are scored, an attribute that may be replaced by another board.
+        n_move_features: The number of features of a digit and its change.
         **options: The arguments of :class:`DigitNetwork`.
     """
 
-    def __init__(self, rules: NimRules, **options: Any) -> None:
+    def __init__(self, rules: NimRules, n_move_features: int = 32, **options: Any) -> None:
         super().__init__(**options)
         self.rules = rules
-        n_features = self.value_layers[0].in_features
+        # no tanh after the second layer: it saturates there, and moves with equal scores remain
         self.move_layers = nn.Sequential(
-            nn.Linear(self.hidden_size + self.n_flags + 2, n_features),
+            nn.Linear(self.hidden_size + self.n_flags + 2, n_move_features),
             nn.Tanh(),
-            nn.Linear(n_features, n_features),  # a tanh here saturates, and moves with equal scores remain
+            nn.Linear(n_move_features, n_move_features),
         )
-        self.score_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
+        self.score_layers = nn.Sequential(
+            nn.Linear(n_move_features, n_move_features), nn.Tanh(), nn.Linear(n_move_features, 1)
+        )
 
     def forward(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The scores of all actions, of which those of illegal ones mean nothing, and the values.
@@ -141,7 +144,7 @@ class PolicyValueNetwork(DigitNetwork):
         states, numbers = self.read_digits(heaps)
         changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])  # a bit before and after the move
         inputs = torch.cat([states[:, None].expand(-1, 4, -1), changes.expand(len(states), -1, -1)], dim=-1)
-        features = self.move_layers(inputs)  # (n_states, 4, n_features)
+        features = self.move_layers(inputs)  # (n_states, 4, n_move_features)
         move_heaps, counts = torch.tensor(self.rules.move_heaps), torch.tensor(self.rules.move_counts)
         before = heaps[:, move_heaps]
         after = (before - counts).clamp(min=0)
