@@ -10,11 +10,11 @@ single positions, where it has no probabilities.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import combinations_with_replacement, product
 from math import fsum, sqrt
 from statistics import NormalDist
-from typing import Any, TypeAlias, overload
+from typing import Any, NamedTuple, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,6 +90,16 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
     return sweep.result()
 
 
+class _Judgment(NamedTuple):
+    """A policy's moves in a batch of positions, judged by the theory; shapes ``(n,)``."""
+
+    is_winning: NDArray[np.bool_]
+    right: NDArray[np.float64]
+    """The probability of a winning move, 0 in losing positions."""
+    is_mistake: NDArray[np.bool_]
+    """Whether the position is winning and a losing move has positive probability."""
+
+
 class _MasterySweep:
     """Mastery, updated batch by batch in the order of :func:`iter_positions`."""
 
@@ -102,15 +112,14 @@ class _MasterySweep:
         self._always_wins = np.empty((2, rules.n_positions), dtype=np.bool_)
         self._always_wins[:, 0] = rules.misere, not rules.misere
 
-    def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> None:
+    def update(self, batch: PositionBatch, probabilities: NDArray[np.float64]) -> _Judgment:
         """Adds a batch; ``probabilities`` of shape ``(n, n_actions)`` are ignored in losing positions."""
         is_right = theory.winning_action_mask(self._rules, batch.heaps) != 0
         is_winning = is_right.any(axis=1)
-        played = probabilities[is_winning]
-        right = (played * is_right[is_winning]).sum(axis=1)
+        played, right = probabilities[is_winning], np.zeros(len(is_winning))
+        right[is_winning] = (played * is_right[is_winning]).sum(axis=1) / played.sum(axis=1)
         self._n_winning += len(played)
-        shares = right / played.sum(axis=1)
-        self._n_right.append(fsum(shares.tolist()))  # NumPy's sum depends on its version
+        self._n_right.append(fsum(right.tolist()))  # NumPy's sum depends on its version
         is_mistake = is_winning & ((probabilities > 0) & ~is_right).any(axis=1)
         self._mistakes.append(batch.indices[is_mistake])
         for layer in batch.layers:
@@ -118,6 +127,7 @@ class _MasterySweep:
             policy_wins = batch.all_lead_to(layer, self._always_wins[1], probabilities > 0)
             self._always_wins[0, indices] = is_winning[layer] & policy_wins
             self._always_wins[1, indices] = batch.all_lead_to(layer, self._always_wins[0], batch.action_mask > 0)
+        return _Judgment(is_winning, right, is_mistake)
 
     def result(self) -> Mastery:
         goes_first = theory.is_winning(self._rules, self._rules.heaps)
@@ -374,8 +384,8 @@ class _ValueSweep:
         self._n_right = {True: 0, False: 0}
         self._number = {True: 0, False: 0}
 
-    def update(self, heaps: NDArray[np.int64]) -> None:
-        """Adds unfinished positions, shape ``(n, n_heaps)``."""
+    def update(self, heaps: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Adds unfinished positions, shape ``(n, n_heaps)``; returns which have a right value, shape ``(n,)``."""
         values = np.asarray(self._values(heaps.copy()))
         if values.dtype.kind not in "biuf":
             raise TypeError(f"values must return numbers; got {values!r}")
@@ -387,6 +397,7 @@ class _ValueSweep:
         for won, is_right in ((True, values > 0), (False, values < 0)):
             self._number[won] += int((is_won == won).sum())
             self._n_right[won] += int((is_right & (is_won == won)).sum())
+        return np.where(is_won, values > 0, values < 0)
 
     def result(self) -> ValueAccuracy:
         won, lost = (self._n_right[won] / self._number[won] if self._number[won] else 1.0 for won in (True, False))
@@ -394,6 +405,62 @@ class _ValueSweep:
 
 
 # --- Report ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class PositionGroup:
+    """Where a player errs: the figures of the positions with the same number of nonempty heaps, endgames apart.
+
+    An endgame is a position with at most one heap of more than one object. With unbounded takes the winning moves
+    of misère and normal play differ in endgames only.
+
+    Attributes:
+        n_heaps: The number of nonempty heaps, 1 or more.
+        endgame: Whether the positions are endgames.
+        won: The number of won positions in the group.
+        lost: The number of losing positions.
+        mistakes: The number of won positions in which the policy plays a losing move with positive probability.
+        expert: The mean probability of a winning move in the won positions; 1.0 where there are none.
+        value_accuracy_won: The fraction of won positions with a value above 0; 1.0 where there are none, ``None``
+            without values.
+        value_accuracy_lost: The fraction of losing positions with a value below 0, likewise.
+    """
+
+    n_heaps: int
+    endgame: bool
+    won: int
+    lost: int
+    mistakes: int
+    expert: float
+    value_accuracy_won: float | None = None
+    value_accuracy_lost: float | None = None
+
+
+class _GroupSweep:
+    """The figures of the groups, updated batch by batch."""
+
+    def __init__(self, n_heaps: int) -> None:
+        # the sums of the columns below by the number of heaps and endgame
+        self._sums = np.zeros((6, 2 * n_heaps + 2))
+
+    def update(self, heaps: NDArray[np.int64], moves: _Judgment, is_right: NDArray[np.bool_] | None) -> None:
+        """Adds unfinished positions, the judgment of the moves, and whether the values are right."""
+        is_won, value = moves.is_winning, np.zeros(len(heaps)) if is_right is None else is_right
+        group = 2 * (heaps > 0).sum(axis=1) + ((heaps > 1).sum(axis=1) <= 1)
+        columns = (is_won, ~is_won, moves.is_mistake, moves.right, value * is_won, value * ~is_won)
+        for sums, column in zip(self._sums, columns, strict=True):
+            sums += np.bincount(group, weights=column, minlength=len(sums))
+
+    def result(self, with_values: bool) -> tuple[PositionGroup, ...]:
+        groups = []
+        for group, (won, lost, mistakes, right, right_won, right_lost) in enumerate(self._sums.T.tolist()):
+            if not won + lost:
+                continue
+            expert, value_won = (right / won, right_won / won) if won else (1.0, 1.0)
+            values = (value_won, right_lost / lost if lost else 1.0) if with_values else ()
+            counts = group // 2, bool(group % 2), int(won), int(lost), int(mistakes)
+            groups.append(PositionGroup(*counts, expert, *values))
+        return tuple(groups)
 
 
 @dataclass(frozen=True)
@@ -409,6 +476,8 @@ class Report:
         win_probability_take_3: The same against ``"take-3"``.
         win_probability_expert: The same against ``"expert"``.
         value_accuracy: The accuracy of the player's values, ``None`` where they were not given.
+        groups: Where the player errs: the figures by number of nonempty heaps, endgames apart, in this order.
+            ``pandas.DataFrame(report.groups)`` is a table.
     """
 
     expert: float
@@ -419,15 +488,17 @@ class Report:
     win_probability_take_3: float
     win_probability_expert: float
     value_accuracy: ValueAccuracy | None = None
+    groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
         """The figures by name.
 
         Returns:
-            Numbers. ``value_accuracy``, if given, is ``value_accuracy_won``, ``_lost`` and ``_overall``.
+            Numbers, without the groups. ``value_accuracy``, if given, is ``value_accuracy_won``, ``_lost`` and
+            ``_overall``.
         """
         row: dict[str, float | bool] = {
-            name: value for name, value in vars(self).items() if name != "value_accuracy"
+            name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")
         }
         accuracy = {} if self.value_accuracy is None else asdict(self.value_accuracy)
         return row | {f"value_accuracy_{name}": value for name, value in accuracy.items()}
@@ -464,14 +535,15 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
     mastery_sweep, response = _MasterySweep(rules), ResponseValues(rules)
     win_sweeps = {name: _WinProbabilitySweep(rules) for name in baselines}
     value_sweep = None if values is None else _ValueSweep(rules, values)
+    group_sweep = _GroupSweep(rules.n_heaps)
     for batch in batches:
         probabilities = query_policy(player, batch.heaps, batch.action_mask)
-        mastery_sweep.update(batch, probabilities)
+        moves = mastery_sweep.update(batch, probabilities)
         response.update(batch, probabilities)
         for name, baseline in baselines.items():
             win_sweeps[name].update(batch, probabilities, query_policy(baseline, batch.heaps, batch.action_mask))
-        if value_sweep is not None:
-            value_sweep.update(batch.heaps)
+        is_right = None if value_sweep is None else value_sweep.update(batch.heaps)
+        group_sweep.update(batch.heaps, moves, is_right)
     found = mastery_sweep.result()
     exploitabilities = _exploitabilities(response)
     wins = {name: float(sweep.result()[-1]) for name, sweep in win_sweeps.items()}  # from the full heaps
@@ -484,6 +556,7 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
         win_probability_take_3=wins["take-3"],
         win_probability_expert=wins["expert"],
         value_accuracy=None if value_sweep is None else value_sweep.result(),
+        groups=group_sweep.result(with_values=values is not None),
     )
 
 
