@@ -103,9 +103,10 @@ def main(args: Args) -> pd.DataFrame:
     calls = [joblib.delayed(cached)(*options, seed) for seed in seeds for options in runs]
     tables = joblib.Parallel(args.n_jobs, return_as="generator")(calls)
     table = pd.concat(tqdm(tables, total=len(calls), desc="runs", disable=None), ignore_index=True)
+    last = last_rows(table)
     with replacing(args.folder / "find_the_bug.csv") as file:
-        table.round(4).to_csv(file, index=False)
-    print(summarize(table).to_string())
+        last.to_csv(file, index=False)
+    print(summarize(last).T.to_string())
     save_figure(draw_bugs(table), args.folder / "find_the_bug.png")
     save_figure(draw_learners(table), args.folder / "find_the_bug_learners.png")
     return table
@@ -226,7 +227,7 @@ def train_minimax_q(rules: NimRules, seed: int, moves: int, curve: Curve, bug: s
         if bug == "truncation as termination":
             has_ended = terminations | truncations
         targets = rewards + np.where(has_ended, 0, futures)
-        is_move = ~is_over  # the step after the end of an episode starts the next one and ignores the action
+        is_move = ~is_over  # the step after an end ignores the action
         if bug == "autoreset step learned":
             is_move[:] = True
         for env in np.flatnonzero(is_move):
@@ -267,7 +268,8 @@ def train_model(
         n_rows = len(curve.rows)
         curve(model.num_timesteps, player, player.values)
         if bug == "no mask at prediction" and len(curve.rows) > n_rows:
-            actions, _ = model.predict(player.encoding(curve.positions), deterministic=True)
+            encoded = player.encoding(curve.positions)
+            actions, _ = model.predict(encoded, deterministic=True)
             curve.rows[-1] |= figures_of_actions(rules, curve.positions, actions)
 
     def evaluate_before_the_end(*_: Any) -> bool:
@@ -275,7 +277,7 @@ def train_model(
             evaluate()
         return True
 
-    curve(0, player, player.values)
+    evaluate()
     model.learn(moves, callback=[*callbacks, ConvertCallback(evaluate_before_the_end)])
     evaluate()
 
@@ -367,23 +369,25 @@ FIGURES = {
 # --- Results --------------------------------------------------------------------------------------
 
 
-def summarize(table: pd.DataFrame) -> pd.DataFrame:
-    """The figures at the end of training, as median (minimum to maximum) over the seeds, and when a run got there.
+def last_rows(table: pd.DataFrame) -> pd.DataFrame:
+    """The last evaluation of each run, and after how many moves expert mastery stayed 1 (NaN: it did not)."""
+    keys = ["board", "learner", "bug", "seed"]
+    last = table.groupby(keys, sort=False).tail(1).set_index(keys)
+    wrong = table[table["expert"] < 1].groupby(keys)["evaluation"].max().reindex(last.index, fill_value=-1)
+    right = table.merge((wrong + 1).reset_index(), on=[*keys, "evaluation"]).set_index(keys)
+    last["mastered_after"] = right["moves"]
+    return last[[*FIGURES, "mastered_after", "moves", "seconds"]].round(4).reset_index()
 
-    "moves" is the number of moves after which expert mastery stays 1, for runs that get there.
-    """
-    keys = ["board", "learner", "bug"]
-    last = table.groupby([*keys, "seed"], sort=False).last()
-    wrong = table[table["expert"] < 1].groupby([*keys, "seed"])["evaluation"].max()
-    right = table.merge((wrong + 1).rename("evaluation").reset_index(), on=[*keys, "seed", "evaluation"])
-    last["moves"] = right.set_index([*keys, "seed"])["moves"]
-    groups = last.groupby(keys, sort=False)
+
+def summarize(last: pd.DataFrame) -> pd.DataFrame:
+    """The last figures as median (minimum to maximum) over the seeds, and how many seeds have no mistake."""
+    groups = last.groupby(["board", "learner", "bug"], sort=False)
     columns = {}
-    for column, digits in {**dict.fromkeys(FIGURES, 2), "moves": 0, "seconds": 1}.items():
+    for column, digits in {**dict.fromkeys(FIGURES, 2), "mastered_after": 0, "seconds": 1}.items():
         middle, low, high = (groups[column].agg(how).round(digits) for how in ("median", "min", "max"))
         spread = " (" + low.astype(str) + " to " + high.astype(str) + ")"
         columns[column] = middle.astype(str) + spread.where(low < high, "")
-    return pd.DataFrame(columns).assign(mastered=groups["expert"].agg(lambda expert: int((expert == 1).sum())))
+    return pd.DataFrame(columns).assign(perfect=groups["expert"].agg(lambda expert: int((expert == 1).sum())))
 
 
 def draw_band(axis: plt.Axes, rows: pd.DataFrame, column: str, color: str, label: str) -> None:
@@ -417,7 +421,8 @@ def draw_learners(table: pd.DataFrame) -> plt.Figure:
     """The correct learners: a row for each figure, a column for each board, over the share of the moves."""
     shown = ("expert", "mean_exploitability", "value_accuracy_won", "value_accuracy_lost")
     correct = table[table["bug"] == ""]
-    figure, axes = plt.subplots(len(shown), len(LEARNERS), figsize=(15, 9), layout="constrained", sharey=True)
+    size = {"figsize": (15, 8), "layout": "constrained"}
+    figure, axes = plt.subplots(len(shown), len(LEARNERS), **size, sharex="col", sharey=True)
     colors = dict(zip(table["board"].unique(), ("player_1", "player_2", "good"), strict=False))
     for learner, column in zip(LEARNERS, axes.T, strict=True):
         for name, axis in zip(shown, column, strict=True):

@@ -482,7 +482,8 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
     row = found.to_dict()
     assert json.loads(json.dumps(row)) == row
     accuracy = {f"value_accuracy_{name}": value for name, value in asdict(found.value_accuracy).items()}
-    assert row == {name: value for name, value in asdict(found).items() if name != "value_accuracy"} | accuracy
+    figures = {name: value for name, value in asdict(found).items() if name not in ("value_accuracy", "groups")}
+    assert row == figures | accuracy
     assert pickle.loads(pickle.dumps(found)) == found
     without = evaluation.report(rules, policy)
     assert without.value_accuracy is None
@@ -490,6 +491,44 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
     html = without._repr_html_()
     assert html.count("<tr>") == len(without.to_dict())
     assert f"<td>{without.champion}</td>" in html
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_the_groups_of_a_report_say_where_a_player_errs(rules, seed):
+    policy, table = random_table(rules, seed), np.random.default_rng(seed).normal(size=rules.n_positions)
+    found = evaluation.report(rules, policy, lambda heaps: table[rules.index(heaps)])
+    positions = rules.all_positions().tolist()
+    groups = {}
+    for heaps, is_won, value in zip(positions[1:], brute_force.winners(rules)[1:], table[1:], strict=True):
+        name = sum(size > 0 for size in heaps), sum(size > 1 for size in heaps) <= 1
+        played = policy.action_probabilities(np.array(heaps), rules.action_mask(heaps))
+        right = 0.0
+        for move, after in brute_force.moves(tuple(heaps), rules.max_take):
+            if not brute_force.mover_wins(tuple(sorted(after)), rules.max_take, rules.misere):
+                right += played[rules.action(*move)]
+        groups.setdefault(name, []).append((is_won, right, value))
+    assert [(group.n_heaps, group.endgame) for group in found.groups] == sorted(groups)
+    for group in found.groups:
+        rows = groups[group.n_heaps, group.endgame]
+        won, lost = ([row for row in rows if row[0] == is_won] for is_won in (True, False))
+        assert (group.won, group.lost) == (len(won), len(lost))
+        assert group.mistakes == sum(right < 1 - 1e-12 for _, right, _ in won)
+        for figure, fractions in (
+            (group.expert, [right for _, right, _ in won]),
+            (group.value_accuracy_won, [value > 0 for *_, value in won]),
+            (group.value_accuracy_lost, [value < 0 for *_, value in lost]),
+        ):
+            assert figure == pytest.approx(np.mean(fractions) if fractions else 1, abs=1e-12)
+    assert sum(group.mistakes for group in found.groups) == len(evaluation.mastery(rules, policy).mistakes)
+    assert {group.value_accuracy_won for group in evaluation.report(rules, policy).groups} == {None}
+
+
+def test_the_groups_of_a_large_board_come_from_several_batches():
+    found = evaluation.report(SEVERAL_BATCHES, "random").groups
+    assert sum(group.won + group.lost for group in found) == SEVERAL_BATCHES.n_positions - 1
+    assert [(group.n_heaps, group.endgame) for group in found] == [(1, True), (2, False), (2, True)]
+    assert (found[0].won, found[0].lost, found[0].mistakes) == (180, 0, 178)
 
 
 # --- Learning curves ------------------------------------------------------------------------------
