@@ -35,6 +35,7 @@ from common import (
     checking_args,
     label_lines,
     load_player,
+    percent,
     replacing,
     run,
     save_figure,
@@ -46,6 +47,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pettingzoo
+import seaborn as sns
 import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import DQN, PPO
@@ -54,6 +56,7 @@ from stable_baselines3.common.callbacks import ConvertCallback
 from stable_baselines3.common.utils import LinearSchedule
 from tqdm import tqdm
 
+import agents
 from nim_env import NimRules, evaluation, solver, theory
 from nim_env.policies import PolicyLike, batched
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
@@ -448,7 +451,7 @@ def diagnose(args: Args) -> pd.DataFrame:
     with checking_args():
         rules = NimRules(args.heaps, args.max_take, args.misere)
         player = load_player(args.player, rules)
-        report = evaluation.report(rules, player, getattr(player, "values", None))
+        report = evaluation.report(rules, player, values_of(player, rules))
     check_output("folder", args.folder / "find_the_bug_player.png")
     for name, figure in report.to_dict().items():
         print(f"{name:24} {figure:.4f}")
@@ -458,23 +461,38 @@ def diagnose(args: Args) -> pd.DataFrame:
     return groups
 
 
+def values_of(player: PolicyLike, rules: NimRules) -> evaluation.ValueFunction | None:
+    """The values of a Q-learner, a model or a network; None for other players."""
+    if not isinstance(player, agents.QLearningAgent):
+        return getattr(player, "values", None)
+
+    def values(heaps: np.ndarray) -> np.ndarray:
+        return np.where(rules.action_mask(heaps), player.q_values(heaps), -np.inf).max(axis=1)
+
+    return values
+
+
 def draw_groups(report: evaluation.Report, title: str) -> plt.Figure:
-    """Where a player errs: mastery and value accuracy by number of heaps, endgames apart."""
+    """A heat map of the errors of a player by number of heaps, endgames apart."""
     groups = pd.DataFrame(report.groups)
-    names = groups["n_heaps"].astype(str) + " heaps" + groups["endgame"].map({True: ", endgames", False: ""})
-    labels = {
-        "expert": "winning moves played",
-        "value_accuracy_won": "won positions valued right",
-        "value_accuracy_lost": "lost positions valued right",
+    columns = {
+        "expert": ("winning moves\nplayed", "won"),
+        "value_accuracy_won": ("won positions\nvalued right", "won"),
+        "value_accuracy_lost": ("lost positions\nvalued right", "lost"),
     }
-    shown = groups[list(labels)].rename(columns=labels).set_axis(names).dropna(axis="columns")
-    figure, axis = plt.subplots(figsize=(9, 0.6 * len(groups) + 1.6), layout="constrained")
-    shown.plot.barh(ax=axis, color=[COLORS["player_1"], COLORS["good"], COLORS["player_2"]], width=0.75)
-    axis.set(title=title, xlabel="fraction of positions", xlim=(0, 1.02))
-    axis.invert_yaxis()
-    axis.grid(visible=False, axis="y")
-    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=len(labels))
-    axis.get_legend().remove()
+    shown = groups[list(columns)].dropna(axis="columns")
+    counts = groups[[columns[name][1] for name in shown]].to_numpy()
+    kinds = groups["endgame"].map({True: ", endgames", False: ""})
+    names = [f"{n} heap{'s' * (n > 1)}{kind}" for n, kind in zip(groups["n_heaps"], kinds, strict=True)]
+    texts = shown.map(percent) + " % of " + counts.astype(str)
+    figure, axis = plt.subplots(
+        figsize=(2 + 1.8 * len(shown.columns), 1.2 + 0.5 * len(groups)), layout="constrained"
+    )
+    style = {"cmap": sns.light_palette(COLORS["flag"], as_cmap=True), "vmin": 0, "vmax": 1, "cbar": False}
+    sns.heatmap(1 - shown, annot=texts, fmt="", mask=counts == 0, yticklabels=names, ax=axis, **style)
+    axis.set_xticks(axis.get_xticks(), [columns[name][0] for name in shown], rotation=0)
+    axis.grid(visible=False)
+    axis.set_title(title)
     return figure
 
 
