@@ -353,7 +353,7 @@ BUGS = {
     "no mask at prediction": Bug(
         "MaskablePPO", "illegal", "Stable-Baselines-Team/stable-baselines3-contrib/issues/212"
     ),
-    "wrong player's view": Bug("AlphaZero", "value_accuracy_won", "werner-duvaud/muzero-general/issues/55"),
+    "wrong player's view": Bug("AlphaZero", "value_accuracy_lost", "werner-duvaud/muzero-general/issues/55"),
 }
 
 FIGURES = {
