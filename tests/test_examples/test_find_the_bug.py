@@ -42,6 +42,24 @@ def test_each_bug_shows_in_its_figure(bug):
     assert abs(wrong[figure] - correct[figure]) > 0.1
 
 
+@pytest.mark.parametrize("bug", BUGS)
+def test_no_seed_of_a_bug_looks_correct_in_the_published_figures(bug):
+    table = pd.read_csv(ROOT / "docs" / "experiments" / "find_the_bug.csv", keep_default_na=False)
+    runs = table[(table["board"] == "2-3-4") & (table["learner"] == BUGS[bug].learner)]
+    correct, wrong = (pd.to_numeric(runs.loc[runs["bug"] == name, BUGS[bug].figure]) for name in ("", bug))
+    assert len(correct) == len(wrong) == 10
+    assert correct.max() + 0.1 < wrong.min() or wrong.max() + 0.1 < correct.min()
+
+
+def test_values_of_the_finished_game_tell_the_autoreset_step_from_truncation(monkeypatch):
+    tables = []
+    player_of = find_the_bug.player_of
+    monkeypatch.setattr(find_the_bug, "player_of", lambda *args: tables.append(args[1]) or player_of(*args))
+    for bug in (None, "truncation as termination", "autoreset step learned"):
+        train("minimax-Q", SMALLEST, bug, seed=0, share=0.02)
+        assert tables[-1][0, 0, 0].any() == (bug == "autoreset step learned")
+
+
 def test_in_normal_play_won_and_lost_positions_change_places():
     rules = NimRules(SMALLEST, misere=False)
     for function, bug, misere, normal in (
@@ -81,6 +99,7 @@ def test_the_script_makes_every_run_and_draws_them(monkeypatch, tmp_path):
     assert table.groupby(["learner", "bug", "seed"])["moves"].is_monotonic_increasing.all()
     for name in ("find_the_bug.png", "find_the_bug_learners.png"):
         assert (tmp_path / name).stat().st_size > 10_000
+    monkeypatch.setattr(find_the_bug, "save_figure", lambda *_: None)
     pd.testing.assert_frame_equal(main(args), table)  # from the cache
 
 
