@@ -57,7 +57,7 @@ from stable_baselines3.common.utils import LinearSchedule
 from tqdm import tqdm
 
 import agents
-from nim_env import NimRules, evaluation, solver, theory
+from nim_env import NimRules, evaluation, theory
 from nim_env.policies import PolicyLike, batched
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
 
@@ -126,7 +126,6 @@ class Curve:
         self.rows: list[dict[str, float]] = []
         self.due = [moves * n / N_EVALS for n in range(N_EVALS + 1)]
         self.positions = rules.all_positions()[1:]
-        self.true_values = solver.solve(rules).values(self.positions)
 
     def __call__(self, n_moves: int, player: PolicyLike, values: Callable[[Any], Any]) -> None:
         if not self.due or n_moves < self.due[0]:
@@ -137,9 +136,6 @@ class Curve:
         for name, is_endgame in (("expert_endgames", True), ("expert_others", False)):
             groups = [group for group in report.groups if group.endgame == is_endgame]
             row[name] = np.average([group.expert for group in groups], weights=[group.won for group in groups])
-        errors = np.abs(values(self.positions) - self.true_values)
-        row["value_error_won"] = errors[self.true_values > 0].mean()
-        row["value_error_lost"] = errors[self.true_values < 0].mean()
         self.rows.append(row | {"illegal": 0.0})
 
 

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 import pickle
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from types import SimpleNamespace
 
 import brute_force
@@ -395,15 +395,13 @@ def test_bad_players_of_a_payoff_matrix_are_named():
 
 def recount(rules, table):
     """The accuracy of values by index, position by position."""
-    right = {True: [], False: []}
+    right, errors = {True: [], False: []}, {True: [], False: []}
     for wins, value in zip(brute_force.winners(rules)[1:], table[1:], strict=True):
         right[wins].append(value > 0 if wins else value < 0)
+        errors[wins].append(abs(value - 1 if wins else value + 1))
     won, lost = (np.mean(right[wins]) if right[wins] else 1.0 for wins in (True, False))
-    return pytest.approx((won, lost, np.mean(right[True] + right[False])), abs=1e-12)
-
-
-def figures(accuracy):
-    return accuracy.won, accuracy.lost, accuracy.overall
+    distances = (np.mean(errors[wins]) if errors[wins] else 0.0 for wins in (True, False))
+    return pytest.approx((won, lost, np.mean(right[True] + right[False]), *distances), abs=1e-12, nan_ok=True)
 
 
 @few_examples
@@ -417,7 +415,7 @@ def test_value_accuracy_by_recount(rules, seed):
         positions[:] = 0  # a copy
         return table[asked[-len(positions) :]]
 
-    assert figures(evaluation.value_accuracy(rules, values)) == recount(rules, table)
+    assert astuple(evaluation.value_accuracy(rules, values)) == recount(rules, table)
     assert sorted(asked) == list(range(1, rules.n_positions))
 
 
@@ -426,9 +424,9 @@ def test_value_accuracy_by_recount(rules, seed):
 def test_value_accuracy_of_constants_and_of_the_solution(rules):
     for constant in (1.0, -1.0, 0.0):
         found = evaluation.value_accuracy(rules, lambda heaps, constant=constant: [constant] * len(heaps))
-        assert figures(found) == recount(rules, [constant] * rules.n_positions)
-    for gamma in (1.0, 0.9):
-        assert figures(evaluation.value_accuracy(rules, solver.solve(rules, gamma).values)) == (1.0, 1.0, 1.0)
+        assert astuple(found) == recount(rules, [constant] * rules.n_positions)
+    assert astuple(evaluation.value_accuracy(rules, solver.solve(rules).values)) == (1, 1, 1, 0, 0)
+    assert astuple(evaluation.value_accuracy(rules, solver.solve(rules, 0.9).values))[:3] == (1, 1, 1)
 
 
 def fail(heaps):  # noqa: ARG001
@@ -478,10 +476,12 @@ def test_a_report_holds_what_the_functions_give(rules, policy):
     for name, opponent in (("random", "random"), ("take_3", "take-3"), ("expert", "expert")):
         exact = evaluation.win_probability(rules, policy, opponent)
         assert getattr(found, f"win_probability_{name}") == pytest.approx(exact, abs=1e-12)
-    assert found.value_accuracy == evaluation.value_accuracy(rules, values)
+    accuracy = evaluation.value_accuracy(rules, values)  # which has other batches
+    assert astuple(found.value_accuracy) == pytest.approx(astuple(accuracy), abs=1e-12)
     row = found.to_dict()
     assert json.loads(json.dumps(row)) == row
-    accuracy = {f"value_accuracy_{name}": value for name, value in asdict(found.value_accuracy).items()}
+    names = "accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"
+    accuracy = dict(zip([f"value_{name}" for name in names], astuple(found.value_accuracy), strict=True))
     figures = {name: value for name, value in asdict(found).items() if name not in ("value_accuracy", "groups")}
     assert row == figures | accuracy
     assert pickle.loads(pickle.dumps(found)) == found
