@@ -178,12 +178,14 @@ def evaluate_file(name: str, heaps: tuple[int, ...]) -> dict[str, Any]:
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Expert mastery of the players on each board; the digit network stands out."""
+    """Expert mastery of the players on each board; the digit network comes first and stands out."""
     boards = list(table.groupby("board", sort=False))
     figure, axes = plt.subplots(1, len(boards), figsize=(11, 3.2), layout="constrained", sharey=True)
     for axis, (board, rows) in zip(axes, boards, strict=True):
+        rows = rows.sort_values("player", key=lambda names: names != DIGIT_NETWORK, kind="stable")
         is_own = rows["player"] == DIGIT_NETWORK
-        bars = axis.barh(rows["player"], rows["expert"], color=np.where(is_own, COLORS["player_1"], "#b8b2a7"))
+        names = rows["player"].str.replace(r" \(\w+\.py\)", "", regex=True)
+        bars = axis.barh(names, rows["expert"], color=np.where(is_own, COLORS["player_1"], "#b8b2a7"))
         labels = axis.bar_label(
             bars, [f"{percent(share).removesuffix('.0')} %" for share in rows["expert"]], padding=3
         )
@@ -194,7 +196,7 @@ def draw(table: pd.DataFrame) -> plt.Figure:
         axis.tick_params(left=False)
         axis.spines[:].set_visible(False)
     axes[0].invert_yaxis()
-    figure.suptitle("Winning positions in which a player makes a winning move, normal play")
+    figure.suptitle("Share of the winning positions in which a player makes a winning move, normal play")
     return figure
 
 
