@@ -119,7 +119,7 @@ class PolicyValueNetwork(DigitNetwork):
         **options: The arguments of :class:`DigitNetwork`.
     """
 
-    def __init__(self, rules: NimRules, n_move_features: int = 32, **options: Any) -> None:
+    def __init__(self, rules: NimRules, n_move_features: int = 16, **options: Any) -> None:
         super().__init__(**options)
         self.rules = rules
         # no tanh after the second layer: it saturates there, and moves with equal scores remain
