@@ -75,7 +75,7 @@ class Args:
     """The options of this script."""
 
     player: str | None = None
-    """A player to evaluate instead: random, take-N, expert, file.py:name, or the file of an agent, model or network."""
+    """A player to evaluate instead: random, take-N, expert, file.py:name, or the file of an agent or a network."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes, for --player."""
     max_take: int | None = None
