@@ -8,7 +8,7 @@ planted in them, each in the lines after "if bug ==". The page docs/test_your_ag
     python examples/find_the_bug.py
     python examples/find_the_bug.py --player results/sb3_self_play/model.zip --heaps 1 3 5 7
 
-The second command evaluates a player of your own and draws where it errs. The runs of the first are cached in
+The second command evaluates your own player and draws where it errs. The runs of the first are cached in
 --folder, so the same command continues after an interruption; delete the folder after a change of the learners.
 
 Sources: Q-learning, Watkins (1989); minimax-Q, Littman (1994); expert mastery, Zhou and Riis (2022,
@@ -439,7 +439,7 @@ def draw_learners(table: pd.DataFrame) -> plt.Figure:
     return figure
 
 
-# --- A player of your own -------------------------------------------------------------------------
+# --- Your own player ------------------------------------------------------------------------------
 
 
 def diagnose(args: Args) -> pd.DataFrame:

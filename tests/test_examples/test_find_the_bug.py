@@ -123,7 +123,7 @@ def test_after_how_many_moves_a_run_stays_without_mistakes():
     assert last["mastered_after"].fillna(-1).tolist() == [30, -1, 0]
 
 
-def test_a_player_of_ones_own(capsys, tmp_path):
+def test_a_custom_player(capsys, tmp_path):
     groups = diagnose(Args(player="take-1", heaps=(1, 2, 3), misere=False, folder=tmp_path))
     report = evaluation.report(NimRules((1, 2, 3), misere=False), "take-1")
     expected = pd.DataFrame(report.groups).dropna(axis="columns")
