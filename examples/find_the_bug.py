@@ -62,6 +62,7 @@ from nim_env.policies import PolicyLike, batched
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
 
 from learn_the_rule import alphazero
+from learn_the_rule.other_networks import make_network
 from learn_the_rule.search import Evaluator, Player
 from sb3_self_play import EntropySchedule
 
@@ -294,7 +295,7 @@ def train_alphazero(rules: NimRules, seed: int, moves: int, curve: Curve, bug: s
     """AlphaZero with a perceptron; its policy plays without search."""
     torch.manual_seed(seed)
     options, generator = alphazero.Args(num_envs=25, simulations=25), np.random.default_rng(seed)
-    network = alphazero.make_network("one_hot", rules, noise=0)
+    network = make_network("one_hot", rules, noise=0)
     optimizer = torch.optim.Adam(network.parameters(), options.learning_rate)
     evaluate, buffer, n_moves = Evaluator(network, rules), deque(maxlen=options.buffer_size), 0
     player = Player(evaluate, "policy", options.simulations)

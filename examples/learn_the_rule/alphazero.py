@@ -65,11 +65,11 @@ from nim_env import NimRules, evaluation, theory
 from learn_the_rule import distill
 from learn_the_rule.evaluate import plays_winning_moves, sample_endgames, sample_positions
 from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
+from learn_the_rule.other_networks import NETWORKS, UnaryNetwork, make_network
 from learn_the_rule.prove import prove
 from learn_the_rule.search import Evaluator, Player, search
 
 PLAYERS = ("policy", "value", "search")
-NETWORKS = ("digit", "gru", "one_hot", "bits", "lstm")
 LSTM_LEARNING_RATE, LSTM_MILESTONES, LSTM_WEIGHT_DECAY = 0.01, (200, 600), 1e-4  # published; in iterations
 MAX_EXACT, MAX_EXACT_AT_END = 10_000, 1_000_000  # positions of boards that are evaluated exactly
 N_SAMPLED = 1000  # won and losing positions for the other evaluations
@@ -157,73 +157,6 @@ def main(args: Args) -> pd.DataFrame:
     print(f"table: {args.folder / 'alphazero.csv'}")
     save_figure(draw(args, table), args.folder / "alphazero.png")
     return table
-
-
-# --- Networks: heaps (n, n_heaps) -> scores of actions (n, n_actions), values (n,) ----------------
-
-
-class GatedDigitNetwork(PolicyValueNetwork):
-    """The digit network with a gated recurrent unit (Cho et al. 2014) as its cell."""
-
-    def __init__(self, rules: NimRules, **options: Any) -> None:
-        super().__init__(rules, **options)
-        del self.transitions
-        self.cell = nn.GRUCell(1, self.hidden_size)
-
-    def scan(self, bits: torch.Tensor) -> torch.Tensor:
-        state = self.initial_state.expand(len(bits), -1)
-        for bit in bits.float().unsqueeze(-1).unbind(1):
-            state = self.cell(bit, state)
-            if self.training and self.noise:
-                state = state + self.noise * torch.randn_like(state)
-        return state
-
-
-class Perceptron(nn.Module):
-    """Two hidden layers on the one-hot heap sizes, or on their binary digits."""
-
-    def __init__(self, rules: NimRules, is_binary: bool, width: int = 128) -> None:
-        super().__init__()
-        largest = max(rules.heaps)
-        digits, numbers = torch.arange(largest.bit_length()), torch.arange(largest + 1)
-        codes = (numbers[:, None] >> digits) & 1 if is_binary else torch.eye(largest + 1)
-        self.register_buffer("codes", codes.float(), persistent=False)  # of each heap size
-        n_inputs = rules.n_heaps * self.codes.shape[1]
-        self.body = nn.Sequential(nn.Linear(n_inputs, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU())
-        self.policy_head, self.value_head = nn.Linear(width, rules.n_actions), nn.Linear(width, 1)
-
-    def forward(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        features = self.body(self.codes[heaps].flatten(1))
-        return self.policy_head(features), torch.tanh(self.value_head(features)).squeeze(-1)
-
-
-class UnaryNetwork(nn.Module):
-    """The network of Zhou and Riis: an LSTM reads 0 for each object taken, 1 for each left, -1 between heaps.
-
-    The names of the weights are those of the authors' files.
-    """
-
-    def __init__(self, rules: NimRules, hidden_size: int = 128) -> None:
-        super().__init__()
-        size, heap = (np.repeat(x, np.add(rules.heaps, 1)) for x in (rules.heaps, np.arange(rules.n_heaps)))
-        place = np.concatenate([np.arange(n + 1) for n in rules.heaps])
-        self.heap, self.n_above = torch.from_numpy(heap[:-1]), torch.from_numpy((size - place)[:-1])
-        self.lstm = nn.LSTM(1, hidden_size, batch_first=True)
-        self.policy_head = nn.Sequential(nn.Linear(hidden_size, rules.n_actions))
-        self.value_head = nn.Sequential(nn.Linear(hidden_size, 1))
-
-    def forward(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        is_left = (heaps[:, self.heap] >= self.n_above).float()
-        features = self.lstm(torch.where(self.n_above == 0, -1.0, is_left)[..., None])[0][:, -1]
-        return self.policy_head(features), torch.tanh(self.value_head(features)).squeeze(-1)
-
-
-def make_network(name: str, rules: NimRules, noise: float) -> nn.Module:
-    """A network with random weights."""
-    if name in ("digit", "gru"):
-        kind = PolicyValueNetwork if name == "digit" else GatedDigitNetwork
-        return kind(rules, n_move_features=32, noise=noise)
-    return UnaryNetwork(rules) if name == "lstm" else Perceptron(rules, is_binary=name == "bits")
 
 
 # --- Training -------------------------------------------------------------------------------------

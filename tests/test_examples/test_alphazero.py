@@ -15,8 +15,9 @@ from torch import nn
 from nim_env import NimRules, evaluation, theory
 
 from learn_the_rule import alphazero
-from learn_the_rule.alphazero import NETWORKS, Args, main, make_network, play
+from learn_the_rule.alphazero import Args, main, play
 from learn_the_rule.network import load_network
+from learn_the_rule.other_networks import NETWORKS, make_network
 from learn_the_rule.search import Evaluator, Player, search
 
 torch.set_num_threads(1)  # the tensors are small
