@@ -65,31 +65,32 @@ class DigitNetwork(nn.Module):
         return state
 
     def read_digits(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the scan leaves of the digits of positions.
+        """The features of the digits of positions.
 
         Args:
             heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
 
         Returns:
-            States with flags, float32 of shape ``(n_states, hidden_size + n_flags)``, and the number of the state
-            of each digit, int64 of shape ``(n, n_digits)``. The highest digit is a leading zero.
+            The features of all different digits, float32 of shape ``(n_different, n_features)``, and the row of
+            each digit there, int64 of shape ``(n, n_digits)``. The highest digit is a leading zero.
         """
         # one leading zero at least, without a flag; more of them change nothing
         n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
         bits = (heaps[:, None, :] >> torch.arange(n_digits)[:, None]) & 1  # (n, n_digits, n_heaps)
         flag = (self.n_flags - torch.arange(n_digits)).clamp(min=0).expand(len(heaps), -1)  # 0 for none
         bits, flag = bits.flatten(0, 1), flag.flatten()
-        numbers = torch.arange(len(bits))
+        rows = torch.arange(len(bits))
         if not self.training and heaps.shape[1] < 60:  # without noise, equal digits need one scan only
             powers = torch.arange(heaps.shape[1])
-            keys, numbers = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
+            keys, rows = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
             bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
         flags = nn.functional.one_hot(flag, self.n_flags + 1)[:, 1:].float()
-        return torch.cat([self.scan(bits), flags], dim=-1), numbers.unflatten(0, (len(heaps), n_digits))
+        features = self.digit_layers(torch.cat([self.scan(bits), flags], dim=-1))
+        return features, rows.unflatten(0, (len(heaps), n_digits))
 
-    def value(self, states: torch.Tensor, numbers: torch.Tensor) -> torch.Tensor:
+    def value(self, features: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
         """The values, float32 of shape ``(n,)``, from what :meth:`read_digits` returns."""
-        return torch.tanh(self.value_layers(self.pool(self.digit_layers(states)[numbers]))).squeeze(-1)
+        return torch.tanh(self.value_layers(self.pool(features[rows]))).squeeze(-1)
 
     def pool(self, features: torch.Tensor) -> torch.Tensor:
         """The maximum of the features over the digits, from the lowest up to a leading zero."""
@@ -110,8 +111,8 @@ class DigitNetwork(nn.Module):
 class PolicyValueNetwork(DigitNetwork):
     """The digit network with a second head, which scores the moves; alphazero.py and distill.py train it.
 
-    For a move, a small network reads from each digit the final state of the scan, the flag, and the digit's bits
-    in the heap before and after the move; the maximum over the digits gives the score.
+    For a move, a small network reads from each digit its features, which the value reads too, and the digit's bits
+    in the heap before and after the move. A second one maps the maximum over the digits to the score.
 
     Args:
         rules: The game whose moves are scored, an attribute that may be replaced by another board.
@@ -119,12 +120,12 @@ class PolicyValueNetwork(DigitNetwork):
         **options: The arguments of :class:`DigitNetwork`.
     """
 
-    def __init__(self, rules: NimRules, n_move_features: int = 16, **options: Any) -> None:
+    def __init__(self, rules: NimRules, n_move_features: int = 32, **options: Any) -> None:
         super().__init__(**options)
         self.rules = rules
         # no tanh after the second layer: it saturates there, and moves with equal scores remain
         self.move_layers = nn.Sequential(
-            nn.Linear(self.hidden_size + self.n_flags + 2, n_move_features),
+            nn.Linear(self.digit_layers[2].out_features + 2, n_move_features),
             nn.Tanh(),
             nn.Linear(n_move_features, n_move_features),
         )
@@ -141,18 +142,18 @@ class PolicyValueNetwork(DigitNetwork):
         Returns:
             float32 of shape ``(n, n_actions)`` and ``(n,)``.
         """
-        states, numbers = self.read_digits(heaps)
+        features, rows = self.read_digits(heaps)
         changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])  # a bit before and after the move
-        inputs = torch.cat([states[:, None].expand(-1, 4, -1), changes.expand(len(states), -1, -1)], dim=-1)
-        features = self.move_layers(inputs)  # (n_states, 4, n_move_features)
+        inputs = torch.cat([features[:, None].expand(-1, 4, -1), changes.expand(len(features), -1, -1)], dim=-1)
+        move_features = self.move_layers(inputs)  # (n_different, 4, n_move_features)
         move_heaps, counts = torch.tensor(self.rules.move_heaps), torch.tensor(self.rules.move_counts)
         before = heaps[:, move_heaps]
         after = (before - counts).clamp(min=0)
         largest = None
-        for digit, number in enumerate(numbers.unbind(1)):
-            of_moves = features[number[:, None], 2 * ((before >> digit) & 1) + ((after >> digit) & 1)]
+        for digit, row in enumerate(rows.unbind(1)):
+            of_moves = move_features[row[:, None], 2 * ((before >> digit) & 1) + ((after >> digit) & 1)]
             largest = of_moves if largest is None else torch.maximum(largest, of_moves)
-        return self.score_layers(largest).squeeze(-1), self.value(states, numbers)
+        return self.score_layers(largest).squeeze(-1), self.value(features, rows)
 
 
 # --- One-ply play ---------------------------------------------------------------------------------

@@ -79,6 +79,5 @@ class UnaryNetwork(nn.Module):
 def make_network(name: str, rules: NimRules, noise: float) -> nn.Module:
     """A network with random weights."""
     if name in ("digit", "gru"):
-        kind = PolicyValueNetwork if name == "digit" else GatedDigitNetwork
-        return kind(rules, n_move_features=32, noise=noise)
+        return (PolicyValueNetwork if name == "digit" else GatedDigitNetwork)(rules, noise=noise)
     return UnaryNetwork(rules) if name == "lstm" else Perceptron(rules, is_binary=name == "bits")
