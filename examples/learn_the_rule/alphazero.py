@@ -333,7 +333,7 @@ def generalization(network: PolicyValueNetwork, misere: bool, folder: Path) -> d
     Returns:
         Expert mastery on sampled won positions, half of them endgames, and whether prove.py proves the value.
     """
-    value_network = DigitNetwork()
+    value_network = DigitNetwork(network.hidden_size, network.n_features)
     value_network.load_state_dict({key: network.state_dict()[key] for key in value_network.state_dict()})
     save_network(value_network, folder / "network.pt", misere=misere)
     row = {"proven": float(prove(value_network, misere).margin is not None)}

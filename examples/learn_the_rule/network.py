@@ -38,7 +38,7 @@ class DigitNetwork(nn.Module):
 
     def __init__(self, hidden_size: int = 8, n_features: int = 16, noise: float = 0.5, n_flags: int = 1) -> None:
         super().__init__()
-        self.hidden_size, self.noise, self.n_flags = hidden_size, noise, n_flags
+        self.hidden_size, self.n_features, self.noise, self.n_flags = hidden_size, n_features, noise, n_flags
         self.initial_state = nn.Parameter(torch.zeros(hidden_size))
         self.transitions = nn.ModuleList(nn.Linear(hidden_size, hidden_size) for _ in (0, 1))  # one for each bit
         for transition in self.transitions:
@@ -125,7 +125,7 @@ class PolicyValueNetwork(DigitNetwork):
         self.rules = rules
         # no tanh after the second layer: it saturates there, and moves with equal scores remain
         self.move_layers = nn.Sequential(
-            nn.Linear(self.digit_layers[2].out_features + 2, n_move_features),
+            nn.Linear(self.n_features + 2, n_move_features),
             nn.Tanh(),
             nn.Linear(n_move_features, n_move_features),
         )

@@ -79,5 +79,6 @@ class UnaryNetwork(nn.Module):
 def make_network(name: str, rules: NimRules, noise: float) -> nn.Module:
     """A network with random weights."""
     if name in ("digit", "gru"):
-        return (PolicyValueNetwork if name == "digit" else GatedDigitNetwork)(rules, noise=noise)
+        kind = PolicyValueNetwork if name == "digit" else GatedDigitNetwork
+        return kind(rules, hidden_size=16, n_features=32, noise=noise)
     return UnaryNetwork(rules) if name == "lstm" else Perceptron(rules, is_binary=name == "bits")
