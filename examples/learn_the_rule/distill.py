@@ -3,8 +3,8 @@
 The network of train.py compares the values of all next positions. Here a second network, PolicyValueNetwork of
 network.py, learns to score the moves of a position from the position alone.
 
-It trains on positions of small boards. The targets are the value network's action values (policy distillation,
-Rusu et al. 2015, arXiv:1511.06295).
+It starts with the weights of the value network, and trains on positions of small boards. The targets are the value
+network's action values (policy distillation, Rusu et al. 2015, arXiv:1511.06295) and, for the value, the largest.
 
     python examples/learn_the_rule/train.py
     python examples/learn_the_rule/distill.py results/learn_the_rule/network.pt
@@ -93,7 +93,9 @@ def main(args: Args) -> pd.DataFrame:
         torch.optim.Adam([torch.zeros(1)], lr=args.learning_rate)
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
-    network = PolicyValueNetwork(NimRules((MAX_HEAP,) * N_HEAPS), noise=args.noise)
+    sizes = {name: getattr(value_network, name) for name in ("hidden_size", "n_features", "n_flags")}
+    network = PolicyValueNetwork(NimRules((MAX_HEAP,) * N_HEAPS), noise=args.noise, **sizes)
+    network.load_state_dict(value_network.state_dict(), strict=False)  # all but the policy head
     test_sets = make_test_sets(args, rules["misere"])
     progress = tqdm(total=args.updates, desc="updates", disable=None)
     curves = []
@@ -115,16 +117,10 @@ def main(args: Args) -> pd.DataFrame:
     return table
 
 
-def score_actions(network: PolicyValueNetwork, rules: NimRules, heaps: np.ndarray) -> torch.Tensor:
-    """The scores of all actions, between -1 and 1: float32 of shape ``(n, n_actions)``."""
-    network.rules = rules
-    return torch.tanh(network(torch.from_numpy(heaps))[0])
-
-
 def train(
     network: PolicyValueNetwork, value_network: DigitNetwork, args: Args, misere: bool, callback: Any = None
 ) -> None:
-    """Trains the scores of all moves of random positions towards the value network's action values."""
+    """Trains scores and values of random positions towards the value network's action values and their maximum."""
     generator = np.random.default_rng(args.seed)
     optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
     boards = [NimRules((MAX_HEAP,) * n_heaps, misere=misere) for n_heaps in range(1, N_HEAPS + 1)]
@@ -135,8 +131,11 @@ def train(
             heaps = rules.from_index(generator.integers(1, rules.n_positions, size=args.batch_size))
             mask = rules.action_mask(heaps)
             targets = action_values(value_network, rules, heaps, mask)
-            scores = score_actions(network, rules, heaps)[mask > 0]
-            losses.append(nn.functional.mse_loss(scores, torch.from_numpy(targets[mask > 0])))
+            network.rules = rules
+            scores, values = network(torch.from_numpy(heaps))
+            legal = mask > 0
+            losses.append(nn.functional.mse_loss(torch.tanh(scores[legal]), torch.from_numpy(targets[legal])))
+            losses.append(nn.functional.mse_loss(values, torch.from_numpy(targets.max(axis=1))))
         loss = torch.stack(losses).mean()
         optimizer.zero_grad()
         loss.backward()
@@ -149,9 +148,10 @@ def train(
 def evaluate(network: PolicyValueNetwork, rules: NimRules, heaps: np.ndarray) -> evaluation.MatchResult:
     """In how many of the won positions the move of the highest score wins."""
     network.eval()
+    network.rules = rules
     wins = 0
     for part in np.array_split(heaps, len(heaps) * rules.n_actions // 2**18 + 1):
-        scores = np.where(rules.action_mask(part), score_actions(network, rules, part).numpy(), -np.inf)
+        scores = np.where(rules.action_mask(part), network(torch.from_numpy(part))[0].numpy(), -np.inf)
         wins += int(theory.winning_action_mask(rules, part)[np.arange(len(part)), scores.argmax(axis=1)].sum())
     return evaluation.MatchResult(wins, len(heaps))
 

@@ -10,7 +10,7 @@ import torch
 from nim_env import NimRules, theory
 
 from learn_the_rule import distill
-from learn_the_rule.distill import Args, main, score_actions
+from learn_the_rule.distill import Args, main
 from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
 
 torch.set_num_threads(1)  # the tensors are small
@@ -23,10 +23,11 @@ def test_the_score_depends_on_the_position_and_the_move_alone():
     network = PolicyValueNetwork(rules).eval()
     heaps = np.array([[1, 2, 3], [3, 0, 0], [0, 9, 5]])
     with torch.no_grad():
-        together = score_actions(network, rules, heaps).numpy()
+        together = network(torch.from_numpy(heaps))[0].numpy()
         for i, position in enumerate(heaps):
             for board in (rules, larger):
-                alone = score_actions(network, board, position[None]).numpy()[0]
+                network.rules = board
+                alone = network(torch.from_numpy(position[None]))[0].numpy()[0]
                 for action in np.flatnonzero(rules.action_mask(position)):
                     move = int(rules.move_heaps[action]), int(rules.move_counts[action])
                     same = [
@@ -46,7 +47,7 @@ def test_it_learns_to_take_all_of_one_heap(tmp_path, monkeypatch):
         return (2 * theory.winning_action_mask(rules, heaps) - 1).astype(np.float32)
 
     monkeypatch.setattr(distill, "action_values", perfect_values)
-    save_network(DigitNetwork(), tmp_path / "network.pt", misere=False)
+    save_network(DigitNetwork(hidden_size=6, n_features=12), tmp_path / "network.pt", misere=False)
     curves = main(Args(tmp_path / "network.pt", updates=250, n_positions=50, eval_interval=125, noise=0.1))
     assert curves["update"].tolist() == [125, 250]
     assert curves.iloc[-1, 1:].min() >= 0.9
