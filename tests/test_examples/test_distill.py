@@ -11,7 +11,7 @@ from nim_env import NimRules, theory
 
 from learn_the_rule import distill
 from learn_the_rule.distill import Args, main
-from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
+from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, predict, save_network
 
 torch.set_num_threads(1)  # the tensors are small
 
@@ -52,6 +52,35 @@ def test_it_learns_to_take_all_of_one_heap(tmp_path, monkeypatch):
     assert curves["update"].tolist() == [125, 250]
     assert curves.iloc[-1, 1:].min() >= 0.9
     assert (tmp_path / "results" / "learn_the_rule" / "distill.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_it_starts_with_the_value_network_and_trains_both_heads(tmp_path, monkeypatch):
+    monkeypatch.setattr(distill, "N_HEAPS", 2)
+    monkeypatch.setattr(distill, "MAX_HEAP", 3)
+    monkeypatch.setattr(distill, "TEST_BOARDS", ((2, 3),))
+    torch.manual_seed(3)
+    rules, value_network = NimRules((3, 3), misere=False), DigitNetwork(hidden_size=6, n_features=12)
+    save_network(value_network, tmp_path / "network.pt", misere=False)
+    positions, networks = rules.all_positions()[1:], []
+
+    def perfect_values(_, rules, heaps, mask):  # noqa: ARG001
+        return (2 * theory.winning_action_mask(rules, heaps) - 1).astype(np.float32)
+
+    def train(network, *arguments):
+        values = network(torch.from_numpy(positions))[1].detach().numpy()
+        networks.append((network, values))
+        original(network, *arguments)
+
+    original = distill.train
+    monkeypatch.setattr(distill, "train", train)
+    monkeypatch.setattr(distill, "action_values", perfect_values)
+    main(Args(tmp_path / "network.pt", updates=300, n_positions=50, eval_interval=300, noise=0))
+    ((network, values),) = networks
+    np.testing.assert_allclose(values, predict(value_network, positions), atol=1e-6)
+    network.rules = rules
+    with torch.no_grad():
+        values = network.eval()(torch.from_numpy(positions))[1].numpy()
+    np.testing.assert_array_equal(values > 0, theory.is_winning(rules, positions))
 
 
 def test_wrong_values(refused, tmp_path):
