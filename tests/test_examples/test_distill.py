@@ -57,7 +57,7 @@ def test_it_learns_to_take_all_of_one_heap(tmp_path, monkeypatch):
 def test_it_starts_with_the_value_network_and_trains_both_heads(tmp_path, monkeypatch):
     monkeypatch.setattr(distill, "N_HEAPS", 2)
     monkeypatch.setattr(distill, "MAX_HEAP", 3)
-    monkeypatch.setattr(distill, "TEST_BOARDS", ((3, 2), (2, 3)))
+    monkeypatch.setattr(distill, "TEST_BOARDS", ((4, 2), (2, 3)))
     torch.manual_seed(3)
     rules, value_network = NimRules((3, 3), misere=False), DigitNetwork(hidden_size=6, n_features=12)
     save_network(value_network, tmp_path / "network.pt", misere=False)
