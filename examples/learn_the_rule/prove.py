@@ -42,7 +42,7 @@ AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "e
 RADIUS = 0.1  # of the first boxes
 MAX_BOXES = 100
 SLACK = 1e-4  # more than the rounding, which check.py bounds
-MAX_GROUPS = {"none": 1, "even": 4, "odd": 4}  # hulls of features, since the check enumerates their sets
+MAX_GROUPS = 4  # of "even" and of "odd", since the check enumerates the sets of groups
 STATE_COLORS = {"none": COLORS["block"], "even": COLORS["player_1"], "odd": COLORS["player_2"]}
 
 
@@ -189,16 +189,16 @@ def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
 
 
 def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Numbers of the boxes of each state, equal where the features are close: int64 of shape ``(n_boxes,)``."""
+    """Numbers of the boxes of "even" and "odd", equal where the features are close: int64 of shape ``(n_boxes,)``."""
     weights, features = layers(network), []
     for flag in (0, 1):
         inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (low, high))
         features += affine(weights, "digit_layers.2", *affine(weights, "digit_layers.0", *inputs))
     vectors, groups = np.concatenate(features, axis=1), np.zeros(len(states), dtype=np.int64)
-    for state, number in MAX_GROUPS.items():
+    for state in ("even", "odd"):
         own = np.flatnonzero(states == state)
         if len(own) > 1:
-            groups[own] = fcluster(linkage(vectors[own], "complete", "cityblock"), number, "maxclust")
+            groups[own] = fcluster(linkage(vectors[own], "complete", "cityblock"), MAX_GROUPS, "maxclust")
     return groups
 
 
