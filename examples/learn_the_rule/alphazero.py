@@ -26,7 +26,6 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
-import math
 import sys
 import time
 from collections import deque
@@ -60,20 +59,24 @@ from torch import nn
 from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
-from nim_env import NimRules, evaluation, theory
+from nim_env import NimRules, theory
 
 from learn_the_rule import distill
-from learn_the_rule.evaluate import plays_winning_moves, sample_endgames, sample_positions
+from learn_the_rule.evaluate import (
+    N_SAMPLED,
+    PLAYERS,
+    SAMPLED_BOARDS,
+    evaluate_players,
+    plays_winning_moves,
+    sample_endgames,
+    sample_positions,
+)
 from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
-from learn_the_rule.other_networks import NETWORKS, UnaryNetwork, make_network
+from learn_the_rule.other_networks import NETWORKS, load_published, make_network
 from learn_the_rule.prove import prove
-from learn_the_rule.search import Evaluator, Player, search
+from learn_the_rule.search import Evaluator, search
 
-PLAYERS = ("policy", "value", "search")
 LSTM_LEARNING_RATE, LSTM_MILESTONES, LSTM_WEIGHT_DECAY = 0.01, (200, 600), 1e-4  # published; in iterations
-MAX_EXACT, MAX_EXACT_AT_END = 10_000, 1_000_000  # positions of boards that are evaluated exactly
-N_SAMPLED = 1000  # won and losing positions for the other evaluations
-LARGE_BOARDS = ((20, 15), (50, 15), (10, 255))  # heaps, objects in each
 
 
 @dataclass
@@ -128,7 +131,13 @@ class Args:
 def main(args: Args) -> pd.DataFrame:
     """Trains all networks, and returns a row for each evaluation."""
     if args.published:
-        table = pd.DataFrame([evaluate_published(args, path) for path in args.published])
+        rows = []
+        for path in args.published:
+            with checking_args(Exception, f"--published: {path} is not a network of Zhou and Riis: "):
+                network, rules = load_published(path)
+            row = evaluate_players(Evaluator(network, rules), args.simulations, at_end=True)
+            rows.append({"file": path.name} | row)
+        table = pd.DataFrame(rows)
         print(table.to_string(index=False, float_format="{:.3f}".format))
         return table
     if not args.networks:
@@ -199,45 +208,6 @@ def loss(network: nn.Module, rules: NimRules, heaps: Any, fractions: Any, return
     return -(fractions * log_policy).sum(dim=1).mean() + nn.functional.mse_loss(values, returns)
 
 
-def measure(args: Args, evaluate: Evaluator, positions: list[np.ndarray], at_end: bool) -> dict[str, Any]:
-    """Expert mastery of policy, value and search, and the fractions of values with the right sign.
-
-    Policy and value are evaluated exactly on boards of up to MAX_EXACT positions, at the end MAX_EXACT_AT_END, and
-    otherwise on sampled won positions, the search always on a part of these.
-    """
-    rules, (won, lost) = evaluate.rules, positions
-    is_exact = rules.n_positions <= (MAX_EXACT_AT_END if at_end else MAX_EXACT)
-    row: dict[str, Any] = {}
-    for kind in PLAYERS:
-        player, heaps = Player(evaluate, kind, args.simulations), won
-        if kind == "search":
-            heaps = won if at_end else won[: len(won) // 5]
-        elif is_exact:
-            row[kind] = evaluation.mastery(rules, player).expert
-            continue
-        chosen = player.action_probabilities(heaps, rules.action_mask(heaps))
-        row[kind] = float((chosen * theory.winning_action_mask(rules, heaps)).sum(axis=1).mean())
-    for name, heaps, sign in (("value_accuracy_won", won, 1), ("value_accuracy_lost", lost, -1)):
-        row[name] = float((sign * evaluate(rules.index(heaps))[1] > 0).mean())
-    return row | {"is_exact": is_exact}
-
-
-def evaluate_published(args: Args, path: Path) -> dict[str, Any]:
-    """Evaluates a file of Zhou and Riis; exits with an error if it is something else."""
-    with checking_args(Exception, f"--published: {path} is not a network of Zhou and Riis: "):
-        weights = torch.load(path, map_location="cpu", weights_only=True)
-        n_heaps = math.isqrt(len(weights["policy_head.0.bias"]))  # heaps of 1, 3, 5, ... have n_heaps² objects
-        rules = NimRules(range(1, 2 * n_heaps, 2), misere=False)
-        network = UnaryNetwork(rules)
-        network.load_state_dict(weights)
-    return {"file": path.name} | measure(args, Evaluator(network, rules), sample(rules), at_end=True)
-
-
-def sample(rules: NimRules) -> list[np.ndarray]:
-    """Won and losing positions, the same for each network."""
-    return [sample_positions(rules, N_SAMPLED, is_won, np.random.default_rng(0)) for is_won in (True, False)]
-
-
 def folder_of(args: Args, rules: NimRules, name: str, seed: int) -> Path:
     """Where a run saves its files."""
     play = "misere" if rules.misere else "normal"
@@ -266,7 +236,6 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
     torch.set_num_threads(1)  # there is one run per core
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
-    positions = sample(rules)
     network = make_network(name, rules, args.noise)
     optimizer = torch.optim.Adam(network.parameters(), args.learning_rate)
     scheduler = torch.optim.lr_scheduler.MultiStepLR(optimizer, ())
@@ -288,7 +257,8 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
     evaluate = Evaluator(network, rules)
     if checkpoint is None:
         iteration, updates, seconds = 0, 0, 0.0
-        rows = [board | {"episodes": 0, "updates": 0, "seconds": 0.0} | measure(args, evaluate, positions, False)]
+        row = evaluate_players(evaluate, args.simulations, at_end=False)
+        rows = [board | {"episodes": 0, "updates": 0, "seconds": 0.0} | row]
     is_done = (args.stop and is_perfect(rows[-1])) or iteration * args.num_envs >= args.episodes
     writer = SummaryWriter(folder)
     while not is_done:
@@ -308,9 +278,9 @@ def train(args: Args, rules: NimRules, name: str, seed: int) -> pd.DataFrame:
         is_last = iteration * args.num_envs >= args.episodes
         if iteration % args.eval_interval and not is_last:
             continue
-        row = measure(args, evaluate, positions, at_end=is_last)
+        row = evaluate_players(evaluate, args.simulations, at_end=is_last)
         if args.stop and is_perfect(row) and not is_last:
-            row = measure(args, evaluate, positions, at_end=True)
+            row = evaluate_players(evaluate, args.simulations, at_end=True)
         evaluate.clear()  # so that a run that continues here computes the same batches
         is_done = is_last or (args.stop and is_perfect(row))
         rows.append(board | {"episodes": iteration * args.num_envs, "updates": updates, "seconds": seconds} | row)
@@ -337,7 +307,7 @@ def generalization(network: PolicyValueNetwork, misere: bool, folder: Path) -> d
     value_network.load_state_dict({key: network.state_dict()[key] for key in value_network.state_dict()})
     save_network(value_network, folder / "network.pt", misere=misere)
     row = {"proven": float(prove(value_network, misere).margin is not None)}
-    for n_heaps, size in LARGE_BOARDS:
+    for n_heaps, size in SAMPLED_BOARDS:
         rules, generator = NimRules((size,) * n_heaps, misere=misere), np.random.default_rng(0)
         endgames = sample_endgames(rules, N_SAMPLED, generator)
         won = sample_positions(rules, N_SAMPLED // 2, True, generator)

@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
@@ -28,9 +28,13 @@ from torch import nn
 from nim_env import NimRules, evaluation, theory
 
 from learn_the_rule.network import NetworkPolicy, load_network, predict
+from learn_the_rule.search import Evaluator, Player
 
 ENUMERATED_BOARDS = ((1, 3, 5, 7), (1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 SAMPLED_BOARDS = ((20, 15), (50, 15), (10, 255))  # heaps, objects in each
+PLAYERS = ("policy", "value", "search")  # of alphazero.py
+MAX_EXACT, MAX_EXACT_AT_END = 10_000, 1_000_000  # positions of the boards on which these are evaluated exactly
+N_SAMPLED = 1000  # positions of the others
 
 
 @dataclass
@@ -140,6 +144,35 @@ def evaluate_sample(network: nn.Module, rules: NimRules, heaps: np.ndarray) -> d
         "value_accuracy_won": float((values[is_won] > 0).mean()),
         "value_accuracy_lost": float((values[~is_won] < 0).mean()),
     }
+
+
+def evaluate_players(evaluate: Evaluator, simulations: int, at_end: bool) -> dict[str, Any]:
+    """Expert mastery of policy, value and search of alphazero.py, and the fractions of values with the right sign.
+
+    Policy and value are evaluated exactly on boards of up to MAX_EXACT positions, at the end MAX_EXACT_AT_END, and
+    otherwise on N_SAMPLED won positions, the search on these or, before the end, on a fifth of them.
+
+    Args:
+        evaluate: The network's priors and values.
+        simulations: The number of simulations of a search.
+        at_end: Whether this is the last evaluation of a run.
+    """
+    rules = evaluate.rules
+    won, lost = (sample_positions(rules, N_SAMPLED, is_won, np.random.default_rng(0)) for is_won in (True, False))
+    is_exact = rules.n_positions <= (MAX_EXACT_AT_END if at_end else MAX_EXACT)
+    row: dict[str, Any] = {}
+    for kind in PLAYERS:
+        player, heaps = Player(evaluate, kind, simulations), won
+        if kind == "search":
+            heaps = won if at_end else won[: len(won) // 5]
+        elif is_exact:
+            row[kind] = evaluation.mastery(rules, player).expert
+            continue
+        chosen = player.action_probabilities(heaps, rules.action_mask(heaps))
+        row[kind] = float((chosen * theory.winning_action_mask(rules, heaps)).sum(axis=1).mean())
+    for name, heaps, sign in (("value_accuracy_won", won, 1), ("value_accuracy_lost", lost, -1)):
+        row[name] = float((sign * evaluate(rules.index(heaps))[1] > 0).mean())
+    return row | {"is_exact": is_exact}
 
 
 if __name__ == "__main__":

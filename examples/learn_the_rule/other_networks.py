@@ -7,6 +7,8 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -74,6 +76,16 @@ class UnaryNetwork(nn.Module):
         is_left = (heaps[:, self.heap] >= self.n_above).float()
         features = self.lstm(torch.where(self.n_above == 0, -1.0, is_left)[..., None])[0][:, -1]
         return self.policy_head(features), torch.tanh(self.value_head(features)).squeeze(-1)
+
+
+def load_published(path: Path) -> tuple[UnaryNetwork, NimRules]:
+    """A trained network of Zhou and Riis and its board, from a file of their repository."""
+    weights = torch.load(path, map_location="cpu", weights_only=True)
+    n_heaps = math.isqrt(len(weights["policy_head.0.bias"]))  # heaps of 1, 3, 5, ... have n_heaps² objects
+    rules = NimRules(range(1, 2 * n_heaps, 2), misere=False)
+    network = UnaryNetwork(rules)
+    network.load_state_dict(weights)
+    return network, rules
 
 
 def make_network(name: str, rules: NimRules, noise: float) -> nn.Module:

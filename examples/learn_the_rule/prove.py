@@ -189,7 +189,7 @@ def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
 
 
 def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Numbers of the boxes of "even" and "odd", equal where the features are close: int64 of shape ``(n_boxes,)``."""
+    """Numbers of the boxes of "even" and "odd", equal for close features: int64 of shape ``(n_boxes,)``."""
     weights, features = layers(network), []
     for flag in (0, 1):
         inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (low, high))

@@ -14,7 +14,7 @@ from torch import nn
 
 from nim_env import NimRules, evaluation, theory
 
-from learn_the_rule import alphazero
+from learn_the_rule import alphazero, evaluate
 from learn_the_rule.alphazero import Args, main, play
 from learn_the_rule.network import load_network
 from learn_the_rule.other_networks import NETWORKS, make_network
@@ -27,8 +27,9 @@ BOARDS = [NimRules(heaps, misere=misere) for heaps in ((1, 2), (3, 2, 2), (1, 3,
 
 @pytest.fixture(autouse=True)
 def small_evaluations(monkeypatch):
-    monkeypatch.setattr(alphazero, "LARGE_BOARDS", ((4, 3),))
+    monkeypatch.setattr(alphazero, "SAMPLED_BOARDS", ((4, 3),))
     monkeypatch.setattr(alphazero, "N_SAMPLED", 40)
+    monkeypatch.setattr(evaluate, "N_SAMPLED", 40)
 
 
 class Fixed(nn.Module):
