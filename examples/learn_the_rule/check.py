@@ -7,7 +7,7 @@ without fused operations and denormal numbers, and tanh within 2**-21, and that 
 
 A certificate is an npz file: "misere", the weights by their names in the network's state_dict, "boxes" of
 recurrent states (lower and upper ends), and for each box a state of the automaton in "states" and a number in
-"groups".
+"groups". If there are the weights of a policy too (distill.py), its play without lookahead is checked as well.
 
     python examples/learn_the_rule/check.py examples/learn_the_rule/certificates/*.npz
     python examples/learn_the_rule/check.py results/certificates/network.npz --network results/network.pt
@@ -36,7 +36,7 @@ NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")
 LARGEST = 2.0**40  # of all numbers, so that no product or sum of products overflows in single precision
 UNIT_ROUNDOFF = 2.0**-24
 TANH_ERROR = 2.0**-20  # twice what is assumed; the rest covers underflow before it
-MARGIN = 2.0**-19  # the last tanh turns no larger value into 0 or the other sign
+MARGIN = 2.0**-19  # neither the last tanh nor underflow turns a larger number into 0 or the other sign
 
 
 @dataclass
@@ -44,7 +44,7 @@ class Args:
     """The options of this script."""
 
     certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Certificates written by prove.py."""
+    """Certificates written by prove.py or distill.py."""
     network: Path | None = None
     """A network saved by train.py, to which the certificates must belong."""
 
@@ -52,7 +52,7 @@ class Args:
 def main(args: Args) -> None:
     """Prints a line for each certificate; exits with an error at the first that is refused."""
     if not args.certificates:
-        fail("give one certificate or more, written by prove.py")
+        fail("give one certificate or more, written by prove.py or distill.py")
     for path in args.certificates:
         with checking_args():
             certificate = read(path, args.network)
@@ -60,9 +60,10 @@ def main(args: Args) -> None:
                 margin = check(certificate)
             except ValueError as error:
                 raise ValueError(f"{path} is refused: {error}") from error
-        play = "misère" if certificate["misere"] else "normal"
+        play = "misère play" if certificate["misere"] else "normal play"
+        play += ", with and without lookahead," if "score_layers.0.bias" in certificate else ""
         rounded = np.floor(1000 * margin) / 1000  # down, since the margin is a lower bound
-        print(f"{path}: accepted, {play} play on every board, margin {rounded:.3f}")
+        print(f"{path}: accepted, {play} on every board, margin {rounded:.3f}")
 
 
 def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
@@ -88,7 +89,11 @@ def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
 
 
 def check(certificate: dict[str, np.ndarray]) -> float:
-    """The smallest distance of a value from the wrong sign, before the last tanh; a ValueError without a proof."""
+    """The smallest distance of a value (before the last tanh) or score from the wrong sign.
+
+    Raises:
+        ValueError: There is no proof.
+    """
     check_arrays(certificate)
     misere, states, boxes = (certificate[name].tolist() for name in ("misere", "states", "boxes"))
     balls = [[arb(low).union(arb(high)) for low, high in zip(*box, strict=True)] for box in boxes]
@@ -129,16 +134,60 @@ def check(certificate: dict[str, np.ndarray]) -> float:
             words = f"the lowest digit {lowest}, the higher ones {', '.join(sorted(higher))}"
             raise ValueError(f"{words}: {'won' if is_won else 'lost'}, but the value is {value.str(4)}")
         margins.append(float(margin.lower()))
+    if "score_layers.0.bias" in certificate:
+        margins.append(check_policy(certificate, hulls))
+    return min(margins)
+
+
+def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str, int], list[arb]], ...]) -> float:
+    """The smallest distance of a score from the wrong sign: positive for winning moves, negative for others.
+
+    A move of normal play wins exactly if it changes all odd digits and no others (Bouton 1901).
+    """
+    if certificate["misere"]:
+        raise ValueError("the policy plays misère; its proof is for normal play")
+
+    # 4. The features of a digit and its bit in the heap of a move, before and after the move, lie in a box.
+    boxes: tuple[dict[tuple[str, int, int], list[arb]], ...] = ({}, {})
+    for box, hull in zip(boxes, hulls, strict=True):
+        for state, before, after in itertools.product(NEXT, (0, 1), (0, 1)):
+            if (state, before) == ("none", 1):
+                continue
+            balls = [ball for (label, _), ball in hull.items() if label == state]
+            features = [reduce(arb.union, column) for column in zip(*balls, strict=True)]
+            first = tanh(linear(certificate, "move_layers.0", [*features, arb(before), arb(after)]))
+            box[state, before, after] = linear(certificate, "move_layers.2", first)
+
+    # 5. For each set of changes of the higher digits, so for any number of digits, the score has the right sign.
+    leading_zero = ("none", 0, 0)  # the highest digit
+    others = [change for change in boxes[0] if change != leading_zero]
+    sets = [chosen for size in range(len(others) + 1) for chosen in itertools.combinations(others, size)]
+    margins = []
+    for chosen, lowest in itertools.product(sets, boxes[1]):
+        changes = [lowest, leading_zero, *chosen]
+        if all((before, after) != (1, 0) for _, before, after in changes):
+            continue  # the highest digit that a move changes is 1 before it
+        digits = [boxes[1][lowest], *(boxes[0][change] for change in changes[1:])]
+        largest = [reduce(arb.max, column) for column in zip(*digits, strict=True)]
+        (score,) = linear(certificate, "score_layers.2", tanh(linear(certificate, "score_layers.0", largest)))
+        is_winning = all((state == "odd") == (before != after) for state, before, after in changes)
+        margin = score if is_winning else -score
+        if not margin > MARGIN:
+            words = f"a {'winning' if is_winning else 'losing'} move with the digits {changes}, the lowest first"
+            raise ValueError(f"{words}: the score is {score.str(4)}")
+        margins.append(float(margin.lower()))
     return min(margins)
 
 
 def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     """Raises a ValueError unless all arrays are there, with their dtypes and shapes, and nothing can overflow."""
-    n, h, f = (
-        len(np.atleast_1d(certificate.get(name, ()))) for name in ("boxes", "initial_state", "value_layers.0.bias")
-    )
+    names = ("boxes", "initial_state", "value_layers.0.bias", "score_layers.0.bias")
+    n, h, f, m = (len(np.atleast_1d(certificate.get(name, ()))) for name in names)
     layers = {"transitions.0": (h, h), "transitions.1": (h, h), "digit_layers.0": (f, h + 1)}
     layers |= {"digit_layers.2": (f, f), "value_layers.0": (f, f), "value_layers.2": (1, f)}
+    if m:
+        layers |= {"move_layers.0": (m, f + 2), "move_layers.2": (m, m), "score_layers.0": (m, m)}
+        layers |= {"score_layers.2": (1, m)}
     shapes = {"initial_state": (h,)} | {f"{name}.weight": shape for name, shape in layers.items()}
     shapes |= {f"{name}.bias": shape[:1] for name, shape in layers.items()} | {"boxes": (n, 2, h)}
     forms = {name: ("float32", shape) for name, shape in shapes.items()}

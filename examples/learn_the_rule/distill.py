@@ -1,10 +1,12 @@
 """A policy network for Nim that names the move without looking one ply ahead, for boards of any size.
 
-The network of train.py compares the values of all next positions. Here a second network, PolicyValueNetwork of
-network.py, learns to score the moves of a position from the position alone.
+The network of train.py compares the values of all next positions. Here it gets a second head, which scores the
+moves of a position from the position alone: PolicyValueNetwork of network.py.
 
-It starts with the weights of the value network, and trains on positions of small boards. The targets are the value
-network's action values (policy distillation, Rusu et al. 2015, arXiv:1511.06295) and, for the value, the largest.
+The head trains on positions of small boards towards positive scores for the moves that win for the value network
+(policy distillation, Rusu et al. 2015, arXiv:1511.06295). The features of the digits, its inputs, differ a little
+on other boards. So it trains against all features within a radius (interval bound propagation, Gowal et al. 2018,
+arXiv:1810.12715). In normal play prove.py and check.py can then prove the policy for every board.
 
     python examples/learn_the_rule/train.py
     python examples/learn_the_rule/distill.py results/learn_the_rule/network.pt
@@ -46,6 +48,7 @@ from nim_env import NimRules, evaluation, theory
 
 from learn_the_rule.evaluate import sample_endgames, sample_positions
 from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, action_values, load_network
+from learn_the_rule.prove import prove
 
 N_HEAPS, MAX_HEAP = 5, 7  # the largest training board
 TEST_BOARDS = ((5, 7), (7, 15), (20, 15), (50, 15), (10, 255))  # heaps, objects in each
@@ -57,22 +60,24 @@ class Args:
 
     network: Annotated[Path, tyro.conf.Positional]
     """A network saved by train.py."""
-    updates: int = 3000
+    updates: int = 1000
     """The number of updates."""
-    batch_size: int = 64
+    batch_size: int = 32
     """The number of positions of each training board in an update."""
     learning_rate: float = 3e-3
     """The learning rate of Adam."""
-    noise: float = 0.5
-    """The standard deviation of the Gaussian noise on the recurrent state in training."""
+    radius: float = 0.1
+    """The largest difference of a digit's features against which the scores are trained."""
     n_positions: int = 1000
     """The number of won positions sampled from each test board."""
-    eval_interval: int = 250
+    eval_interval: int = 200
     """The number of updates between two evaluations."""
     seed: int = 0
     """Random seed."""
     picture: Path = Path("results/learn_the_rule/distill.png")
     """Where the learning curves are saved."""
+    certificate: Path = Path("results/learn_the_rule/policy.npz")
+    """Where the certificate for check.py is saved if the policy is proven."""
 
 
 def main(args: Args) -> pd.DataFrame:
@@ -81,9 +86,10 @@ def main(args: Args) -> pd.DataFrame:
         1, **{name: getattr(args, name) for name in ("updates", "batch_size", "n_positions", "eval_interval")}
     )
     check_seed(args.seed)
-    if not 0 <= args.noise < float("inf"):
-        fail(f"--noise must be 0 or more and finite; got {args.noise}")
+    if not 0 <= args.radius < float("inf"):
+        fail(f"--radius must be 0 or more and finite; got {args.radius}")
     check_output("picture", args.picture, FIGURE_SUFFIXES)
+    check_output("certificate", args.certificate, (".npz",))
     with checking_args():
         value_network, rules = load_network(args.network)
         if rules["max_take"] is not None:
@@ -94,7 +100,7 @@ def main(args: Args) -> pd.DataFrame:
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
     sizes = {name: getattr(value_network, name) for name in ("hidden_size", "n_features", "n_flags")}
-    network = PolicyValueNetwork(NimRules((MAX_HEAP,) * N_HEAPS), noise=args.noise, **sizes)
+    network = PolicyValueNetwork(NimRules((MAX_HEAP,) * N_HEAPS), **sizes)
     network.load_state_dict(value_network.state_dict(), strict=False)  # all but the policy head
     test_sets = make_test_sets(args, rules["misere"])
     progress = tqdm(total=args.updates, desc="updates", disable=None)
@@ -112,6 +118,12 @@ def main(args: Args) -> pd.DataFrame:
                     print(f"{name}: {percent(result.win_rate, 2)} % ({percent(low, 2)} to {percent(high, 2)})")
 
     train(network, value_network, args, rules["misere"], callback)
+    proof = prove(network, rules["misere"])
+    if proof.margin is None:
+        print(f"not proven: {proof.refusal}")
+    else:
+        np.savez_compressed(args.certificate, **proof.certificate)
+        print(f"proven for every board, with and without lookahead: margin {proof.margin:.3f}: {args.certificate}")
     table = pd.DataFrame(curves)
     save_figure(draw(table, rules["misere"], args.seed), args.picture)
     return table
@@ -120,28 +132,65 @@ def main(args: Args) -> pd.DataFrame:
 def train(
     network: PolicyValueNetwork, value_network: DigitNetwork, args: Args, misere: bool, callback: Any = None
 ) -> None:
-    """Trains scores and values of random positions towards the value network's action values and their maximum."""
+    """Trains the scores of random positions to be positive for the moves that win for the value network.
+
+    The loss is that of the worst scores within their bounds (Gowal et al. 2018, arXiv:1810.12715, equation 11).
+    """
     generator = np.random.default_rng(args.seed)
-    optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
+    head = [*network.move_layers.parameters(), *network.score_layers.parameters()]
+    optimizer = torch.optim.Adam(head, lr=args.learning_rate)
     boards = [NimRules((MAX_HEAP,) * n_heaps, misere=misere) for n_heaps in range(1, N_HEAPS + 1)]
+    network.eval()
     for update in range(1, args.updates + 1):
-        network.train()
-        losses = []
+        radius = args.radius * min(1, 2 * update / args.updates)
+        right, wrong = [], []  # how far the worst score of a move is on the right side of 0
         for rules in boards:
             heaps = rules.from_index(generator.integers(1, rules.n_positions, size=args.batch_size))
             mask = rules.action_mask(heaps)
-            targets = action_values(value_network, rules, heaps, mask)
+            is_winning = torch.from_numpy(action_values(value_network, rules, heaps, mask) > 0)
             network.rules = rules
-            scores, values = network(torch.from_numpy(heaps))
-            legal = mask > 0
-            losses.append(nn.functional.mse_loss(torch.tanh(scores[legal]), torch.from_numpy(targets[legal])))
-            losses.append(nn.functional.mse_loss(values, torch.from_numpy(targets.max(axis=1))))
-        loss = torch.stack(losses).mean()
+            low, high = score_bounds(network, torch.from_numpy(heaps), radius)
+            right.append(low[is_winning])
+            wrong.append(-high[torch.from_numpy(mask > 0) & ~is_winning])
+        loss = sum(nn.functional.softplus(-torch.cat(worst)).mean() for worst in (right, wrong))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
         if callback is not None:
             callback(update)
+
+
+def score_bounds(
+    network: PolicyValueNetwork, heaps: torch.Tensor, radius: float
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Bounds of the scores of all actions if each feature of each digit differs by up to the radius.
+
+    Args:
+        network: The policy network.
+        heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
+        radius: The largest difference of a feature.
+
+    Returns:
+        The lower and upper ends, float32 of shape ``(n, n_actions)`` each.
+    """
+    with torch.no_grad():
+        features, rows = network.read_digits(heaps)
+    inputs = network.add_changes(features)
+    difference = torch.tensor([radius] * network.n_features + [0.0, 0.0])
+    ends = propagate(network.move_layers, inputs - difference, inputs + difference)
+    low, high = propagate(network.score_layers, *(network.pool_moves(end, rows, heaps) for end in ends))
+    return low.squeeze(-1), high.squeeze(-1)
+
+
+def propagate(layers: nn.Sequential, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Interval bound propagation through linear layers and tanh (Gowal et al. 2018, section 3)."""
+    for layer in layers:
+        if isinstance(layer, nn.Linear):
+            center, radius = layer((low + high) / 2), (high - low) / 2 @ layer.weight.abs().T
+            low, high = center - radius, center + radius
+        else:
+            low, high = layer(low), layer(high)
+    return low, high
 
 
 @torch.no_grad()

@@ -143,17 +143,31 @@ class PolicyValueNetwork(DigitNetwork):
             float32 of shape ``(n, n_actions)`` and ``(n,)``.
         """
         features, rows = self.read_digits(heaps)
-        changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])  # a bit before and after the move
-        inputs = torch.cat([features[:, None].expand(-1, 4, -1), changes.expand(len(features), -1, -1)], dim=-1)
-        move_features = self.move_layers(inputs)  # (n_different, 4, n_move_features)
-        move_heaps, counts = torch.tensor(self.rules.move_heaps), torch.tensor(self.rules.move_counts)
-        before = heaps[:, move_heaps]
-        after = (before - counts).clamp(min=0)
+        largest = self.pool_moves(self.move_layers(self.add_changes(features)), rows, heaps)
+        return self.score_layers(largest).squeeze(-1), self.value(features, rows)
+
+    def add_changes(self, features: torch.Tensor) -> torch.Tensor:
+        """The features of digits, ``(n, n_features)``, with each pair of bits: ``(n, 4, n_features + 2)``."""
+        changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        pairs = features[:, None].expand(-1, 4, -1), changes.expand(len(features), -1, -1)
+        return torch.cat(pairs, dim=-1)
+
+    def pool_moves(self, features: torch.Tensor, rows: torch.Tensor, heaps: torch.Tensor) -> torch.Tensor:
+        """The maximum over the digits for each move, float32 of shape ``(n, n_actions, n_move_features)``.
+
+        Args:
+            features: Of each different digit and change, float32 of shape ``(n_different, 4, n_move_features)``.
+            rows: The row of each digit there, int64 of shape ``(n, n_digits)``.
+            heaps: Heap sizes, int64 of shape ``(n, n_heaps)``.
+        """
+        before = heaps[:, torch.tensor(self.rules.move_heaps)]
+        after = (before - torch.tensor(self.rules.move_counts)).clamp(min=0)
         largest = None
         for digit, row in enumerate(rows.unbind(1)):
-            of_moves = move_features[row[:, None], 2 * ((before >> digit) & 1) + ((after >> digit) & 1)]
+            change = 2 * ((before >> digit) & 1) + ((after >> digit) & 1)
+            of_moves = nn.functional.embedding(4 * row[:, None] + change, features.flatten(0, 1))
             largest = of_moves if largest is None else torch.maximum(largest, of_moves)
-        return self.score_layers(largest).squeeze(-1), self.value(features, rows)
+        return largest
 
 
 # --- One-ply play ---------------------------------------------------------------------------------

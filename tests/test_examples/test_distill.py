@@ -4,14 +4,20 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
+from pathlib import Path
+
 import numpy as np
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nim_env import NimRules, theory
 
-from learn_the_rule import distill
+from learn_the_rule import check, distill
 from learn_the_rule.distill import Args, main
-from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, predict, save_network
+from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
+
+CERTIFICATES = Path(check.__file__).parent / "certificates"
 
 torch.set_num_threads(1)  # the tensors are small
 
@@ -38,6 +44,27 @@ def test_the_score_depends_on_the_position_and_the_move_alone():
                     assert same == pytest.approx([together[i, action]], abs=1e-5)
 
 
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 2**32 - 1), radius=st.sampled_from([0.0, 0.01, 0.3]))
+def test_the_bounds_contain_the_scores_of_all_features_within_the_radius(seed, radius):
+    torch.manual_seed(seed)
+    network = PolicyValueNetwork(NimRules((3, 6)), hidden_size=3, n_features=5, n_move_features=4).eval()
+    heaps = torch.tensor([[1, 2], [3, 5], [0, 6]])
+    with torch.no_grad():
+        low, high = distill.score_bounds(network, heaps, radius)
+        features, rows = network.read_digits(heaps)
+        for _ in range(20):  # each feature at an end, or between
+            shift = radius * torch.clamp(2 * torch.randn_like(features), -1, 1)
+            scores = network.score_layers(
+                network.pool_moves(network.move_layers(network.add_changes(features + shift)), rows, heaps)
+            ).squeeze(-1)
+            assert (low - 1e-5 <= scores).all()
+            assert (scores <= high + 1e-5).all()
+        if radius == 0:
+            torch.testing.assert_close(low, network(heaps)[0])
+            torch.testing.assert_close(high, network(heaps)[0])
+
+
 def test_it_learns_to_take_all_of_one_heap(tmp_path, monkeypatch):
     monkeypatch.setattr(distill, "N_HEAPS", 1)
     monkeypatch.setattr(distill, "MAX_HEAP", 3)
@@ -48,39 +75,63 @@ def test_it_learns_to_take_all_of_one_heap(tmp_path, monkeypatch):
 
     monkeypatch.setattr(distill, "action_values", perfect_values)
     save_network(DigitNetwork(hidden_size=6, n_features=12), tmp_path / "network.pt", misere=False)
-    curves = main(Args(tmp_path / "network.pt", updates=250, n_positions=50, eval_interval=125, noise=0.1))
+    args = Args(tmp_path / "network.pt", updates=250, n_positions=50, eval_interval=125, radius=0.01)
+    curves = main(args)
     assert curves["update"].tolist() == [125, 250]
     assert curves.iloc[-1, 1:].min() >= 0.9
     assert (tmp_path / "results" / "learn_the_rule" / "distill.png").read_bytes().startswith(b"\x89PNG")
+    assert not (tmp_path / "results" / "learn_the_rule" / "policy.npz").exists()
 
 
-def test_it_starts_with_the_value_network_and_trains_both_heads(tmp_path, monkeypatch):
-    monkeypatch.setattr(distill, "N_HEAPS", 2)
-    monkeypatch.setattr(distill, "MAX_HEAP", 3)
-    monkeypatch.setattr(distill, "TEST_BOARDS", ((4, 2), (2, 3)))
-    torch.manual_seed(3)
-    rules, value_network = NimRules((3, 3), misere=False), DigitNetwork(hidden_size=6, n_features=12)
-    save_network(value_network, tmp_path / "network.pt", misere=False)
-    positions, networks = rules.all_positions()[1:], []
+@pytest.mark.parametrize(("name", "is_proven"), [("normal4", True), ("misere0", False)])
+def test_a_policy_is_proven_with_the_weights_of_the_value_network(name, is_proven, tmp_path, monkeypatch, capsys):
+    """The head comes from a certificate; no update changes it."""
+    saved = check.read(CERTIFICATES / "policy4.npz")
+    value_network = DigitNetwork()
+    weights = check.read(CERTIFICATES / f"{name}.npz")
+    value_network.load_state_dict({key: torch.from_numpy(weights[key]) for key in value_network.state_dict()})
+    save_network(value_network, tmp_path / "network.pt", misere=not is_proven)
 
-    def perfect_values(_, rules, heaps, mask):  # noqa: ARG001
-        return (2 * theory.winning_action_mask(rules, heaps) - 1).astype(np.float32)
+    def train(network, *_):
+        head = {key: torch.from_numpy(array) for key, array in saved.items() if key.startswith(("move", "score"))}
+        network.load_state_dict(head, strict=False)
 
-    def train(network, *arguments):
-        values = network(torch.from_numpy(positions))[1].detach().numpy()
-        networks.append((network, values))
-        original(network, *arguments)
-
-    original = distill.train
     monkeypatch.setattr(distill, "train", train)
-    monkeypatch.setattr(distill, "action_values", perfect_values)
-    main(Args(tmp_path / "network.pt", updates=300, n_positions=50, eval_interval=300, noise=0))
-    ((network, values),) = networks
-    np.testing.assert_allclose(values, predict(value_network, positions), atol=1e-6)
-    network.rules = rules
-    with torch.no_grad():
-        values = network.eval()(torch.from_numpy(positions))[1].numpy()
-    np.testing.assert_array_equal(values > 0, theory.is_winning(rules, positions))
+    main(Args(tmp_path / "network.pt"))
+    file = tmp_path / "results" / "learn_the_rule" / "policy.npz"
+    assert file.exists() == is_proven
+    assert ("not proven" in capsys.readouterr().out) != is_proven
+    if is_proven:
+        certificate = check.read(file)
+        for key, weight in value_network.state_dict().items():
+            np.testing.assert_array_equal(certificate[key], weight)
+
+
+def test_a_proven_policy_scores_the_moves_of_large_boards_right():
+    certificate = check.read(CERTIFICATES / "policy4.npz")
+    network = PolicyValueNetwork(NimRules((1,)))
+    network.load_state_dict({key: torch.from_numpy(certificate[key]) for key in network.state_dict()})
+    generator = np.random.default_rng(0)
+    for n_heaps, size in ((3, 2000), (60, 15), (300, 2)):
+        network.rules = rules = NimRules((size,) * n_heaps, misere=False)
+        heaps = generator.integers(size, size=(40, n_heaps), endpoint=True)
+        heaps[:20] *= generator.random((20, n_heaps)) < 0.1  # endgames
+        with torch.no_grad():
+            scores = network.eval()(torch.from_numpy(heaps))[0].numpy()
+        mask = rules.action_mask(heaps) > 0
+        is_winning = theory.winning_action_mask(rules, heaps) > 0
+        np.testing.assert_array_equal(scores[mask] > 0, is_winning[mask])
+
+
+def test_it_trains_the_policy_head_alone():
+    torch.manual_seed(0)
+    value_network = DigitNetwork(hidden_size=4, n_features=6)
+    network = PolicyValueNetwork(NimRules((1,)), hidden_size=4, n_features=6)
+    network.load_state_dict(value_network.state_dict(), strict=False)
+    before = {name: weight.clone() for name, weight in network.state_dict().items()}
+    distill.train(network, value_network, Args(Path("network.pt"), updates=3, batch_size=2), misere=False)
+    for name, weight in network.state_dict().items():
+        assert weight.equal(before[name]) != name.startswith(("move", "score"))
 
 
 def test_wrong_values(refused, tmp_path):
@@ -90,7 +141,7 @@ def test_wrong_values(refused, tmp_path):
         (Args(tmp_path / "missing.pt"), ["missing.pt"]),
         (Args(tmp_path / "bounded.pt"), ["max_take"]),
         (Args(tmp_path / "bounded.pt", updates=0), ["--updates", "0"]),
-        (Args(tmp_path / "network.pt", noise=-1.0), ["--noise", "-1.0"]),
+        (Args(tmp_path / "network.pt", radius=-1.0), ["--radius", "-1.0"]),
         (Args(tmp_path / "network.pt", learning_rate=-1.0), ["learning rate", "-1.0"]),
     ):
         with refused(*words):
