@@ -111,24 +111,26 @@ LITERALS = {  # the features that tell a state, for the lowest digit and the hig
 }
 
 
-def with_policy(certificate, mistake=None, scale=1.0):
+def with_policy(certificate, mistake=None, needed=None, scale=1.0):
     """A policy for a network by hand: the score is ``scale`` for winning moves and minus that for others.
 
     A digit is wrong for a move if its parity and its bits before and after the move have an odd sum. A mistake is
-    a change that is taken for wrong though it is right, or the other way round.
+    a change that is taken for wrong though it is right, or the other way round. Without a digit that makes the
+    needed change, all scores are negative.
     """
     g = GAIN
     count, largest = np.zeros((4, 8)), np.zeros((4, 4))  # the sum is at least 1, 2, 3; the digit is the mistake
     count[:3, FEATURES.index("odd")], count[:3, 6:] = g / 2, g
     bias, change = np.array([0.0, -g, -2 * g, -g]), np.zeros(4)
-    largest[0, :3] = 1, -1, 1
-    if mistake is not None:
-        is_lowest, state, *bits = mistake
-        literals = LITERALS[is_lowest, state]
+    largest[0, :3], largest[1, 3] = (1, -1, 1), 1
+    if mistake or needed:
+        is_lowest, state, *bits = mistake or needed
+        literals = LITERALS.get((is_lowest, state), {})
         for feature, sign in literals.items():
             count[3, FEATURES.index(feature)] = sign * g
         count[3, 6:] = g * (4 * np.array(bits) - 2)
         bias[3] = -g * (len(literals) + 2 * sum(bits) - 1)
+    if mistake:
         largest[0, 3] = change[0] = 1 if is_right_change(*mistake[1:]) else -1
     return certificate | {
         name: np.array(weight, dtype=np.float32)
@@ -139,8 +141,8 @@ def with_policy(certificate, mistake=None, scale=1.0):
             "move_layers.2.bias": change,
             "score_layers.0.weight": g * np.eye(4),
             "score_layers.0.bias": np.zeros(4),
-            "score_layers.2.weight": [[-scale, 0, 0, 0]],
-            "score_layers.2.bias": [0],
+            "score_layers.2.weight": [[-scale, scale if needed else 0, 0, 0]],
+            "score_layers.2.bias": [-scale if needed else 0],
         }.items()
     }
 
@@ -265,6 +267,19 @@ def test_a_policy_that_is_wrong_about_one_change_of_a_digit_is_refused(mistake):
     with pytest.raises(ValueError, match="the score is") as refusal:
         check.check(certificate)
     assert str(mistake[1:]) in str(refusal.value)
+
+
+@pytest.mark.parametrize("needed", [*CHANGES, ("any", "any", 1, 0)], ids=str)
+def test_a_policy_that_needs_a_change_of_some_digit_is_refused(needed):
+    """Except those that each move has: the leading zero, and a digit that changes from 1 to 0."""
+    certificate = with_policy(by_hand(), needed=needed)
+    if needed in ((False, "none", 0, 0), ("any", "any", 1, 0)):
+        assert not wrong_moves(certificate)
+        assert check.check(certificate) > 0.9
+    else:
+        assert wrong_moves(certificate)
+        with pytest.raises(ValueError, match="a winning move"):
+            check.check(certificate)
 
 
 def test_a_policy_of_misere_play_is_refused():
