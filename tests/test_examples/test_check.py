@@ -269,6 +269,14 @@ def test_a_policy_that_is_wrong_about_one_change_of_a_digit_is_refused(mistake):
     assert str(mistake[1:]) in str(refusal.value)
 
 
+@pytest.mark.parametrize("change", [(is_lowest, "none", 1, bit) for is_lowest in (True, False) for bit in (0, 1)])
+def test_a_change_that_no_digit_makes_does_not_count(change):
+    """A digit without ones has no one in the heap of the move."""
+    certificate = with_policy(by_hand(), mistake=change)
+    assert not wrong_moves(certificate)
+    assert check.check(certificate) > 0.9
+
+
 @pytest.mark.parametrize("needed", [*CHANGES, ("any", "any", 1, 0)], ids=str)
 def test_a_policy_that_needs_a_change_of_some_digit_is_refused(needed):
     """Except those that each move has: the leading zero, and a digit that changes from 1 to 0."""
