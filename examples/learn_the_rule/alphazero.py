@@ -71,7 +71,7 @@ from learn_the_rule.evaluate import (
     sample_endgames,
     sample_positions,
 )
-from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
+from learn_the_rule.network import PolicyValueNetwork, save_network
 from learn_the_rule.other_networks import NETWORKS, load_published, make_network
 from learn_the_rule.prove import prove
 from learn_the_rule.search import Evaluator, search
@@ -303,8 +303,7 @@ def generalization(network: PolicyValueNetwork, misere: bool, folder: Path) -> d
     Returns:
         Expert mastery on sampled won positions, half of them endgames, and whether prove.py proves the value.
     """
-    value_network = DigitNetwork(network.hidden_size, network.n_features)
-    value_network.load_state_dict({key: network.state_dict()[key] for key in value_network.state_dict()})
+    value_network = network.value_network()
     save_network(value_network, folder / "network.pt", misere=misere)
     row = {"proven": float(prove(value_network, misere).margin is not None)}
     for n_heaps, size in SAMPLED_BOARDS:

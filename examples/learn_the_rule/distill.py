@@ -10,6 +10,8 @@ arXiv:1810.12715). In normal play prove.py and check.py can then prove the polic
 
     python examples/learn_the_rule/train.py
     python examples/learn_the_rule/distill.py results/learn_the_rule/network.pt
+    python examples/learn_the_rule/check.py results/learn_the_rule/policy.npz
+    python examples/play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/policy.pt
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -47,7 +49,14 @@ from tqdm import tqdm
 from nim_env import NimRules, evaluation, theory
 
 from learn_the_rule.evaluate import sample_endgames, sample_positions
-from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, action_values, load_network
+from learn_the_rule.network import (
+    DigitNetwork,
+    PolicyValueNetwork,
+    ScorePolicy,
+    action_values,
+    load_network,
+    save_network,
+)
 from learn_the_rule.prove import prove
 
 N_HEAPS, MAX_HEAP = 5, 7  # the largest training board
@@ -76,8 +85,8 @@ class Args:
     """Random seed."""
     picture: Path = Path("results/learn_the_rule/distill.png")
     """Where the learning curves are saved."""
-    certificate: Path = Path("results/learn_the_rule/policy.npz")
-    """Where the certificate for check.py is saved if the policy is proven."""
+    policy: Path = Path("results/learn_the_rule/policy.pt")
+    """Where the network is saved, and its certificate for check.py beside it, named .npz, if it is proven."""
 
 
 def main(args: Args) -> pd.DataFrame:
@@ -89,7 +98,7 @@ def main(args: Args) -> pd.DataFrame:
     if not 0 <= args.radius < float("inf"):
         fail(f"--radius must be 0 or more and finite; got {args.radius}")
     check_output("picture", args.picture, FIGURE_SUFFIXES)
-    check_output("certificate", args.certificate, (".npz",))
+    check_output("policy", args.policy, (".pt",))
     with checking_args():
         value_network, rules = load_network(args.network)
         if rules["max_take"] is not None:
@@ -118,12 +127,15 @@ def main(args: Args) -> pd.DataFrame:
                     print(f"{name}: {percent(result.win_rate, 2)} % ({percent(low, 2)} to {percent(high, 2)})")
 
     train(network, value_network, args, rules["misere"], callback)
+    save_network(network, args.policy, misere=rules["misere"])
+    print(f"network: {args.policy}")
     proof = prove(network, rules["misere"])
     if proof.margin is None:
         print(f"not proven: {proof.refusal}")
     else:
-        np.savez_compressed(args.certificate, **proof.certificate)
-        print(f"proven for every board, with and without lookahead: margin {proof.margin:.3f}: {args.certificate}")
+        certificate = args.policy.with_suffix(".npz")
+        np.savez_compressed(certificate, **proof.certificate)
+        print(f"proven for every board, with and without lookahead: margin {proof.margin:.3f}: {certificate}")
     table = pd.DataFrame(curves)
     save_figure(draw(table, rules["misere"], args.seed), args.picture)
     return table
@@ -193,16 +205,10 @@ def propagate(layers: nn.Sequential, low: torch.Tensor, high: torch.Tensor) -> t
     return low, high
 
 
-@torch.no_grad()
 def evaluate(network: PolicyValueNetwork, rules: NimRules, heaps: np.ndarray) -> evaluation.MatchResult:
     """In how many of the won positions the move of the highest score wins."""
-    network.eval()
-    network.rules = rules
-    wins = 0
-    for part in np.array_split(heaps, len(heaps) * rules.n_actions // 2**18 + 1):
-        scores = np.where(rules.action_mask(part), network(torch.from_numpy(part))[0].numpy(), -np.inf)
-        wins += int(theory.winning_action_mask(rules, part)[np.arange(len(part)), scores.argmax(axis=1)].sum())
-    return evaluation.MatchResult(wins, len(heaps))
+    chosen = ScorePolicy(network, rules).action_probabilities(heaps, rules.action_mask(heaps))
+    return evaluation.MatchResult(int((chosen * theory.winning_action_mask(rules, heaps)).sum()), len(heaps))
 
 
 def make_test_sets(args: Args, misere: bool) -> dict[str, tuple[NimRules, np.ndarray]]:

@@ -146,6 +146,12 @@ class PolicyValueNetwork(DigitNetwork):
         largest = self.pool_moves(self.move_layers(self.add_changes(features)), rows, heaps)
         return self.score_layers(largest).squeeze(-1), self.value(features, rows)
 
+    def value_network(self) -> DigitNetwork:
+        """A copy of the network without the second head."""
+        network = DigitNetwork(self.hidden_size, self.n_features, n_flags=self.n_flags)
+        network.load_state_dict({name: self.state_dict()[name] for name in network.state_dict()})
+        return network
+
     def add_changes(self, features: torch.Tensor) -> torch.Tensor:
         """The features of digits, ``(n, n_features)``, with each pair of bits: ``(n, 4, n_features + 2)``."""
         changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
@@ -170,7 +176,7 @@ class PolicyValueNetwork(DigitNetwork):
         return largest
 
 
-# --- One-ply play ---------------------------------------------------------------------------------
+# --- Players ---------------------------------------------------------------------------------
 
 
 @torch.no_grad()
@@ -210,12 +216,37 @@ class NetworkPolicy:
         """Probability 1 for the greedy action: float64 of shape ``(..., n_actions)``."""
         heaps = np.reshape(observation, (-1, self.rules.n_heaps))
         mask = np.reshape(action_mask, (-1, self.rules.n_actions))
-        greedy = action_values(self.network, self.rules, heaps, mask).argmax(axis=1)
+        greedy = self.action_scores(heaps, mask).argmax(axis=1)
         return (np.arange(mask.shape[1]) == greedy[:, None]).astype(float).reshape(np.shape(action_mask))
+
+    def action_scores(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """What the greedy action maximizes: float32 of shape ``(n, n_actions)``, -inf for illegal actions."""
+        return action_values(self.network, self.rules, heaps, action_mask)
 
     def values(self, positions: np.ndarray) -> np.ndarray:
         """The network's values of positions, ``(n, n_heaps)``: float32 of shape ``(n,)``."""
         return predict(self.network, positions)
+
+
+class ScorePolicy(NetworkPolicy):
+    """Greedy play without lookahead: the action of the highest score of the second head.
+
+    Args:
+        network: A network with both heads.
+        rules: The game.
+    """
+
+    def __init__(self, network: PolicyValueNetwork, rules: NimRules) -> None:
+        super().__init__(network.value_network(), rules)
+        self.policy_network = network.eval()
+
+    @torch.no_grad()
+    def action_scores(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        """The scores: float32 of shape ``(n, n_actions)``, -inf for illegal actions."""
+        self.policy_network.rules = self.rules
+        parts = torch.from_numpy(heaps).split(max(2**18 // self.rules.n_actions, 1))
+        scores = np.concatenate([self.policy_network(part)[0].numpy() for part in parts])
+        return np.where(action_mask, scores, -np.inf)
 
 
 # --- Files ----------------------------------------------------------------------------------------
@@ -227,18 +258,41 @@ def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: i
 
 
 def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
-    """A saved network, and the ``misere`` and ``max_take`` of the games that it was trained on.
+    """A saved network without a policy head, and the ``misere`` and ``max_take`` of the games of its training.
 
     Raises:
         ValueError: There is no such file, or it is damaged or holds something else.
     """
+    network, rules = _load(path)
+    return network.value_network().eval() if isinstance(network, PolicyValueNetwork) else network, rules
+
+
+def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
+    """A saved network as a player, by the scores of its policy head if it has one.
+
+    Raises:
+        ValueError: The file is damaged, or the network was trained on games with other rules.
+    """
+    network, trained_on = _load(path)
+    if trained_on != {"misere": rules.misere, "max_take": rules.max_take}:
+        options = ", ".join(f"{name}={value}" for name, value in trained_on.items())
+        raise ValueError(f"{path} holds a network trained with {options}, not a player of {rules}")
+    return (
+        ScorePolicy(network, rules) if isinstance(network, PolicyValueNetwork) else NetworkPolicy(network, rules)
+    )
+
+
+def _load(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
     try:
         saved = torch.load(path, weights_only=True)
         weights = saved["weights"]
         hidden_size, (n_features, n_inputs) = len(weights["initial_state"]), weights["digit_layers.0.weight"].shape
-        network = DigitNetwork(hidden_size, n_features, n_flags=n_inputs - hidden_size)
+        sizes = {"hidden_size": hidden_size, "n_features": n_features, "n_flags": n_inputs - hidden_size}
+        network = DigitNetwork(**sizes)
+        if "score_layers.0.bias" in weights:
+            network = PolicyValueNetwork(NimRules((1,)), len(weights["score_layers.0.bias"]), **sizes)
         network.load_state_dict(weights)
         rules = {"misere": saved["misere"], "max_take": saved["max_take"]}
         if not all(weight.isfinite().all() for weight in network.parameters()):
@@ -247,16 +301,3 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
         reason = str(error).partition("\n")[0].partition(". ")[0]
         raise ValueError(f"{path} is damaged or not a network of train.py: {reason}") from error
     return network.eval(), rules
-
-
-def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
-    """A saved network as a player.
-
-    Raises:
-        ValueError: The file is damaged, or the network was trained on games with other rules.
-    """
-    network, trained_on = load_network(path)
-    if trained_on != {"misere": rules.misere, "max_take": rules.max_take}:
-        options = ", ".join(f"{name}={value}" for name, value in trained_on.items())
-        raise ValueError(f"{path} holds a network trained with {options}, not a player of {rules}")
-    return NetworkPolicy(network, rules)

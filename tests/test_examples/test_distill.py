@@ -11,11 +11,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nim_env import NimRules, theory
+from nim_env import NimRules, evaluation, theory
 
 from learn_the_rule import check, distill
 from learn_the_rule.distill import Args, main
-from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, save_network
+from learn_the_rule.network import (
+    DigitNetwork,
+    PolicyValueNetwork,
+    load_network,
+    load_policy,
+    predict,
+    save_network,
+)
 
 CERTIFICATES = Path(check.__file__).parent / "certificates"
 
@@ -101,10 +108,32 @@ def test_a_policy_is_proven_with_the_weights_of_the_value_network(name, is_prove
     file = tmp_path / "results" / "learn_the_rule" / "policy.npz"
     assert file.exists() == is_proven
     assert ("not proven" in capsys.readouterr().out) != is_proven
+    rules = NimRules((4, 1, 6), misere=not is_proven)
+    player = load_policy(file.with_suffix(".pt"), rules)
+    assert (evaluation.mastery(rules, player).expert == 1) == is_proven
     if is_proven:
-        certificate = check.read(file)
+        certificate = check.read(file, file.with_suffix(".pt"))
         for key, weight in value_network.state_dict().items():
             np.testing.assert_array_equal(certificate[key], weight)
+
+
+def test_a_saved_policy_is_a_player_and_a_value_network(tmp_path):
+    torch.manual_seed(0)
+    rules = NimRules((2, 5, 3), misere=False)
+    network = PolicyValueNetwork(rules, 7, hidden_size=3, n_features=5, n_flags=2)
+    save_network(network, tmp_path / "policy.pt", misere=False)
+    positions = rules.all_positions()[1:]
+    mask = rules.action_mask(positions)
+    with torch.no_grad():
+        scores, values = (part.numpy() for part in network.eval()(torch.from_numpy(positions)))
+    player = load_policy(tmp_path / "policy.pt", rules)
+    played = player.action_probabilities(positions, mask).argmax(axis=1)
+    np.testing.assert_array_equal(played, np.where(mask, scores, -np.inf).argmax(axis=1))
+    value_network, trained_on = load_network(tmp_path / "policy.pt")
+    for found in (player.values(positions), predict(value_network, positions)):
+        np.testing.assert_allclose(found, values, atol=1e-6)
+    assert trained_on == {"misere": False, "max_take": None}
+    assert type(value_network) is DigitNetwork
 
 
 def test_a_proven_policy_scores_the_moves_of_large_boards_right():
