@@ -161,13 +161,13 @@ def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str
     # 5. For each set of changes of the higher digits, so for any number of digits, the score has the right sign.
     leading_zero = ("none", 0, 0)  # the highest digit
     others = [change for change in boxes[0] if change != leading_zero]
-    sets = [chosen for size in range(len(others) + 1) for chosen in itertools.combinations(others, size)]
     margins = []
-    for chosen, lowest in itertools.product(sets, boxes[1]):
-        changes = [lowest, leading_zero, *chosen]
+    for lowest, *present in itertools.product(boxes[1], *[(False, True)] * len(others)):
+        higher = [leading_zero, *itertools.compress(others, present)]
+        changes = [lowest, *higher]
         if all((before, after) != (1, 0) for _, before, after in changes):
             continue  # the highest digit that a move changes is 1 before it
-        digits = [boxes[1][lowest], *(boxes[0][change] for change in changes[1:])]
+        digits = [boxes[1][lowest], *(boxes[0][change] for change in higher)]
         largest = [reduce(arb.max, column) for column in zip(*digits, strict=True)]
         (score,) = linear(certificate, "score_layers.2", tanh(linear(certificate, "score_layers.0", largest)))
         is_winning = all((state == "odd") == (before != after) for state, before, after in changes)

@@ -260,6 +260,13 @@ def test_a_right_policy_is_accepted():
         assert 0.9 < check.check(with_policy(certificate)) <= check.check(certificate)
 
 
+@pytest.mark.parametrize("bias", [-0.5, 0.5])
+def test_the_margin_is_that_of_the_worst_move(bias):
+    certificate = with_policy(by_hand())
+    certificate["score_layers.2.bias"][0] = bias
+    assert 0.4 < check.check(certificate) <= 0.5
+
+
 @pytest.mark.parametrize("mistake", CHANGES, ids=str)
 def test_a_policy_that_is_wrong_about_one_change_of_a_digit_is_refused(mistake):
     certificate = with_policy(by_hand(), mistake)
