@@ -79,7 +79,7 @@ class Args:
     """The largest difference of a digit's features against which the scores are trained."""
     n_positions: int = 1000
     """The number of won positions sampled from each test board."""
-    eval_interval: int = 200
+    eval_interval: int = 100
     """The number of updates between two evaluations."""
     seed: int = 0
     """Random seed."""
