@@ -146,7 +146,7 @@ def train(
 ) -> None:
     """Trains the scores of random positions to be positive for the moves that win for the value network.
 
-    The loss is that of the worst scores within their bounds (Gowal et al. 2018, arXiv:1810.12715, equation 11).
+    The loss is that of the worst scores within their bounds (Gowal et al. 2018, arXiv:1810.12715, section 3).
     """
     generator = np.random.default_rng(args.seed)
     head = [*network.move_layers.parameters(), *network.score_layers.parameters()]
