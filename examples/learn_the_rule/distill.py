@@ -105,10 +105,14 @@ def main(args: Args) -> pd.DataFrame:
             raise ValueError(
                 f"{args.network} was trained with max_take={rules['max_take']}; give one without a limit"
             )
+        if value_network.n_flags != 1:
+            raise ValueError(
+                f"{args.network} has flags for {value_network.n_flags} digits; give one with one flag"
+            )
         torch.optim.Adam([torch.zeros(1)], lr=args.learning_rate)
     torch.set_num_threads(1)
     torch.manual_seed(args.seed)
-    sizes = {name: getattr(value_network, name) for name in ("hidden_size", "n_features", "n_flags")}
+    sizes = {name: getattr(value_network, name) for name in ("hidden_size", "n_features")}
     network = PolicyValueNetwork(NimRules((MAX_HEAP,) * N_HEAPS), **sizes)
     network.load_state_dict(value_network.state_dict(), strict=False)  # all but the policy head
     test_sets = make_test_sets(args, rules["misere"])
@@ -127,13 +131,14 @@ def main(args: Args) -> pd.DataFrame:
                     print(f"{name}: {percent(result.win_rate, 2)} % ({percent(low, 2)} to {percent(high, 2)})")
 
     train(network, value_network, args, rules["misere"], callback)
+    certificate = args.policy.with_suffix(".npz")
+    certificate.unlink(missing_ok=True)  # of another network
     save_network(network, args.policy, misere=rules["misere"])
     print(f"network: {args.policy}")
     proof = prove(network, rules["misere"])
     if proof.margin is None:
         print(f"not proven: {proof.refusal}")
     else:
-        certificate = args.policy.with_suffix(".npz")
         np.savez_compressed(certificate, **proof.certificate)
         print(f"proven for every board, with and without lookahead: margin {proof.margin:.3f}: {certificate}")
     table = pd.DataFrame(curves)
@@ -164,7 +169,8 @@ def train(
             low, high = score_bounds(network, torch.from_numpy(heaps), radius)
             right.append(low[is_winning])
             wrong.append(-high[torch.from_numpy(mask > 0) & ~is_winning])
-        loss = sum(nn.functional.softplus(-torch.cat(worst)).mean() for worst in (right, wrong))
+        worst = [torch.cat(parts) for parts in (right, wrong)]
+        loss = sum(nn.functional.softplus(-scores).mean() for scores in worst if len(scores))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

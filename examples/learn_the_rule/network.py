@@ -214,7 +214,7 @@ class NetworkPolicy:
 
     def action_probabilities(self, observation: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
         """Probability 1 for the greedy action: float64 of shape ``(..., n_actions)``."""
-        heaps = np.reshape(observation, (-1, self.rules.n_heaps))
+        heaps = np.reshape(observation, (-1, self.rules.n_heaps)).astype(np.int64)
         mask = np.reshape(action_mask, (-1, self.rules.n_actions))
         greedy = self.action_scores(heaps, mask).argmax(axis=1)
         return (np.arange(mask.shape[1]) == greedy[:, None]).astype(float).reshape(np.shape(action_mask))
@@ -299,5 +299,5 @@ def _load(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
             raise ValueError("a weight is not finite")
     except Exception as error:  # torch, pickle and zipfile raise many kinds
         reason = str(error).partition("\n")[0].partition(". ")[0]
-        raise ValueError(f"{path} is damaged or not a network of train.py: {reason}") from error
+        raise ValueError(f"{path} is damaged or not a network of train.py or distill.py: {reason}") from error
     return network.eval(), rules

@@ -111,38 +111,44 @@ LITERALS = {  # the features that tell a state, for the lowest digit and the hig
 }
 
 
-def with_policy(certificate, mistake=None, needed=None, scale=1.0):
+def with_policy(certificate, mistake=None, needed=None, together=(), scale=1.0):
     """A policy for a network by hand: the score is ``scale`` for winning moves and minus that for others.
 
     A digit is wrong for a move if its parity and its bits before and after the move have an odd sum. A mistake is
     a change that is taken for wrong though it is right, or the other way round. Without a digit that makes the
-    needed change, all scores are negative.
+    needed change, all scores are negative. With digits that make all changes of ``together``, they are positive.
     """
-    g = GAIN
-    count, largest = np.zeros((4, 8)), np.zeros((4, 4))  # the sum is at least 1, 2, 3; the digit is the mistake
-    count[:3, FEATURES.index("odd")], count[:3, 6:] = g / 2, g
-    bias, change = np.array([0.0, -g, -2 * g, -g]), np.zeros(4)
-    largest[0, :3], largest[1, 3] = (1, -1, 1), 1
-    if mistake or needed:
-        is_lowest, state, *bits = mistake or needed
+    g, changes = GAIN, [mistake or needed, *together]
+    m = 3 + len(changes)  # whether the sum is at least 1, 2, 3, and whether the digit makes these changes
+    count, largest, scores = np.zeros((m, 8)), np.eye(m), g * np.eye(m)
+    bias, shift, scores_bias, last = np.zeros(m), np.zeros(m), np.zeros(m), np.zeros((1, m))
+    count[:3, FEATURES.index("odd")], count[:3, 6:], bias[:3] = g / 2, g, (0, -g, -2 * g)
+    largest[0, :3], last[0, 0] = (1, -1, 1), -scale
+    for row, change in enumerate(changes, start=3):
+        is_lowest, state, *bits = change or ("no", "change", 0, 0)
         literals = LITERALS.get((is_lowest, state), {})
         for feature, sign in literals.items():
-            count[3, FEATURES.index(feature)] = sign * g
-        count[3, 6:] = g * (4 * np.array(bits) - 2)
-        bias[3] = -g * (len(literals) + 2 * sum(bits) - 1)
+            count[row, FEATURES.index(feature)] = sign * g
+        count[row, 6:] = g * (4 * np.array(bits) - 2)
+        bias[row] = -g * (len(literals) + 2 * sum(bits) - 1)
     if mistake:
-        largest[0, 3] = change[0] = 1 if is_right_change(*mistake[1:]) else -1
+        largest[0, 3] = shift[0] = 1 if is_right_change(*mistake[1:]) else -1
+    if needed:
+        last[0, 3] = scale
+    if together:
+        scores[4, 4:], scores_bias[4] = g, -g * (len(together) - 1)
+        last[0, 4] = 2 * scale
     return certificate | {
         name: np.array(weight, dtype=np.float32)
         for name, weight in {
             "move_layers.0.weight": count,
             "move_layers.0.bias": bias,
             "move_layers.2.weight": largest,
-            "move_layers.2.bias": change,
-            "score_layers.0.weight": g * np.eye(4),
-            "score_layers.0.bias": np.zeros(4),
-            "score_layers.2.weight": [[-scale, scale if needed else 0, 0, 0]],
-            "score_layers.2.bias": [-scale if needed else 0],
+            "move_layers.2.bias": shift,
+            "score_layers.0.weight": scores,
+            "score_layers.0.bias": scores_bias,
+            "score_layers.2.weight": last,
+            "score_layers.2.bias": [(2 * scale if together else 0) - (scale if needed else 0)],
         }.items()
     }
 
@@ -295,6 +301,31 @@ def test_a_policy_that_needs_a_change_of_some_digit_is_refused(needed):
         assert wrong_moves(certificate)
         with pytest.raises(ValueError, match="a winning move"):
             check.check(certificate)
+
+
+@pytest.mark.parametrize("number", range(len(CHANGES)))
+def test_a_policy_that_is_wrong_about_two_changes_together_is_refused(number):
+    """With a higher digit, the lowest one or another one."""
+    higher = [change for change in CHANGES if not change[0]]
+    together = CHANGES[number], higher[(7 * number + 3) % len(higher)]
+    with pytest.raises(ValueError, match="a losing move"):
+        check.check(with_policy(by_hand(), together=together))
+
+
+def test_two_changes_together():
+    """In 4-6-2 the heap of 4 loses the one of an even digit and gets one of another: it becomes 2 or 3."""
+    together = (False, "even", 0, 1), (False, "even", 1, 0)
+    certificate = with_policy(by_hand(), together=together)
+    found = scores(certificate, (4, 6, 2))
+    assert {after for after, score in found.items() if score > 0} == {(2, 6, 2), (3, 6, 2)}
+
+
+def test_a_policy_that_is_wrong_about_all_changes_together_is_refused():
+    for is_lowest in (False, True):  # of the higher digits; and of those and a lowest one
+        together = [change for change in CHANGES if not change[0]]
+        together += [(True, "even", 1, 1)] * is_lowest
+        with pytest.raises(ValueError, match="a losing move"):
+            check.check(with_policy(by_hand(), together=together))
 
 
 def test_a_policy_of_misere_play_is_refused():
@@ -577,6 +608,20 @@ def test_certificates_of_the_study(name):
     assert bool(certificate["misere"]) == path.stem.startswith("misere")
     assert certificate["initial_state"].shape == (8,)
     assert check.check(certificate) > 1
+
+
+def test_the_policies_of_the_study():
+    """Of eight networks of normal play, with the same values."""
+    names = {path.stem for path in CERTIFICATES.glob("policy*.npz")}
+    assert names == {f"policy{seed}" for seed in range(1, 9)}
+    for seed in range(1, 9):
+        policy, network = (read(CERTIFICATES / f"{kind}{seed}.npz") for kind in ("policy", "normal"))
+        assert all(
+            np.array_equal(policy[key], network[key])
+            for key in network
+            if key not in ("boxes", "groups", "states")
+        )
+    assert check.check(policy) > 1
 
 
 def test_the_study_has_proven_10_and_9_networks():

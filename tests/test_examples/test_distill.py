@@ -104,8 +104,10 @@ def test_a_policy_is_proven_with_the_weights_of_the_value_network(name, is_prove
         network.load_state_dict(head, strict=False)
 
     monkeypatch.setattr(distill, "train", train)
-    main(Args(tmp_path / "network.pt"))
     file = tmp_path / "results" / "learn_the_rule" / "policy.npz"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(b"the certificate of another run")
+    main(Args(tmp_path / "network.pt"))
     assert file.exists() == is_proven
     assert ("not proven" in capsys.readouterr().out) != is_proven
     rules = NimRules((4, 1, 6), misere=not is_proven)
@@ -127,7 +129,7 @@ def test_a_saved_policy_is_a_player_and_a_value_network(tmp_path):
     with torch.no_grad():
         scores, values = (part.numpy() for part in network.eval()(torch.from_numpy(positions)))
     player = load_policy(tmp_path / "policy.pt", rules)
-    played = player.action_probabilities(positions, mask).argmax(axis=1)
+    played = player.action_probabilities(positions.astype(np.uint16), mask).argmax(axis=1)
     np.testing.assert_array_equal(played, np.where(mask, scores, -np.inf).argmax(axis=1))
     value_network, trained_on = load_network(tmp_path / "policy.pt")
     for found in (player.values(positions), predict(value_network, positions)):
@@ -166,9 +168,11 @@ def test_it_trains_the_policy_head_alone():
 def test_wrong_values(refused, tmp_path):
     save_network(DigitNetwork(), tmp_path / "bounded.pt", misere=False, max_take=2)
     save_network(DigitNetwork(), tmp_path / "network.pt", misere=False)
+    save_network(DigitNetwork(n_flags=2), tmp_path / "flags.pt", misere=False)
     for args, words in (
         (Args(tmp_path / "missing.pt"), ["missing.pt"]),
         (Args(tmp_path / "bounded.pt"), ["max_take"]),
+        (Args(tmp_path / "flags.pt"), ["flags.pt", "2 digits"]),
         (Args(tmp_path / "bounded.pt", updates=0), ["--updates", "0"]),
         (Args(tmp_path / "network.pt", radius=-1.0), ["--radius", "-1.0"]),
         (Args(tmp_path / "network.pt", learning_rate=-1.0), ["learning rate", "-1.0"]),

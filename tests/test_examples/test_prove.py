@@ -86,6 +86,22 @@ def test_the_sampled_states_are_named_after_the_ones_so_far():
     assert set(names) == {"none", "even", "odd"}
 
 
+@given(seed=st.integers(0, 2**32 - 1))
+def test_the_first_boxes_are_the_smallest_around_near_points_of_one_state(seed):
+    generator = np.random.default_rng(seed)
+    points = generator.choice([-0.5, 0.0, 0.5], size=(60, 3)) + generator.uniform(-0.04, 0.04, size=(60, 3))
+    states = generator.choice(["none", "even", "odd"], size=60)
+    names, low, high = prove.first_boxes(points, states)
+    is_inside = ((low <= points[:, None]) & (points[:, None] <= high)).all(axis=2)
+    is_inside &= states[:, None] == names
+    assert (is_inside.sum(axis=1) == 1).all()
+    for box in range(len(names)):  # the points are in clusters, one box for each
+        own = points[is_inside[:, box]]
+        assert len(np.unique(np.round(2 * own), axis=0)) == 1
+        np.testing.assert_array_equal(low[box], own.min(axis=0))
+        np.testing.assert_array_equal(high[box], own.max(axis=0))
+
+
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**32 - 1), gain=st.floats(0.1, 4), drift=st.floats(0, 0.1))
 def test_closed_boxes_contain_their_images(seed, gain, drift):
