@@ -8,7 +8,7 @@ The head trains on positions of small boards towards positive scores for the mov
 on other boards. So it trains against all features within a radius (interval bound propagation, Gowal et al. 2018,
 arXiv:1810.12715). In normal play prove.py and check.py can then prove the policy for every board.
 
-    python examples/learn_the_rule/train.py
+    python examples/learn_the_rule/train.py --seed 1
     python examples/learn_the_rule/distill.py results/learn_the_rule/network.pt
     python examples/learn_the_rule/check.py results/learn_the_rule/policy.npz
     python examples/play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/policy.pt

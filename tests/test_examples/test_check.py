@@ -333,35 +333,38 @@ def test_a_policy_of_misere_play_is_refused():
         check.check(with_policy(by_hand(misere=True)))
 
 
+def hulls_by_hand():
+    """Of the higher digits and of the lowest, without width."""
+    higher = {
+        "none": {"none higher": 1},
+        "even": {"seen": 1, "even higher": 1},
+        "odd": {"odd": 1, "odd higher": 1},
+    }
+    lowest = {"none": {"none lowest": 1}, "even": {}, "odd": {"odd": 1}}
+    return [
+        {(state, 0): [arb(literals.get(feature, -1)) for feature in FEATURES] for state, literals in hulls.items()}
+        for hulls in (higher, lowest)
+    ]
+
+
 @pytest.mark.parametrize("is_lowest", [False, True])
-@pytest.mark.parametrize(("state", "other"), list(itertools.permutations(("none", "even", "odd"), 2)))
+@pytest.mark.parametrize(("state", "other"), [("none", "odd"), ("even", "odd"), ("odd", "none"), ("odd", "even")])
 @pytest.mark.parametrize("first", [False, True])
 def test_all_hulls_of_a_state_count_for_the_policy(is_lowest, state, other, first):
     """A group more, with the features of another state."""
-    certificate = with_policy(by_hand())
-    signs = [
-        {
-            (label, 0): [arb(literals.get(feature, -1)) for feature in FEATURES]
-            for label, literals in of_states.items()
-        }
-        for of_states in (
-            {
-                "none": {"none higher": 1},
-                "even": {"seen": 1, "even higher": 1},
-                "odd": {"odd": 1, "odd higher": 1},
-            },
-            {"none": {"none lowest": 1}, "even": {}, "odd": {"odd": 1}},
-        )
-    ]
-    margin = check.check_policy(certificate, tuple(signs))
-    assert margin > 0.9
-    more = {(state, 1): signs[is_lowest][other, 0]}
-    signs[is_lowest] = more | signs[is_lowest] if first else signs[is_lowest] | more
-    if "odd" in (state, other):
-        with pytest.raises(ValueError, match="score"):
-            check.check_policy(certificate, tuple(signs))
-    else:  # their changes count the same
-        assert check.check_policy(certificate, tuple(signs)) == pytest.approx(margin)
+    hulls = hulls_by_hand()
+    more = {(state, 1): hulls[is_lowest][other, 0]}
+    hulls[is_lowest] = more | hulls[is_lowest] if first else hulls[is_lowest] | more
+    with pytest.raises(ValueError, match="score"):
+        check.check_policy(with_policy(by_hand()), tuple(hulls))
+
+
+def test_the_hulls_of_none_and_even_may_overlap():
+    """Since their changes count the same for this policy."""
+    hulls = hulls_by_hand()
+    for of_states in hulls:
+        of_states["none", 1], of_states["even", 1] = of_states["even", 0], of_states["none", 0]
+    assert check.check_policy(with_policy(by_hand()), tuple(hulls)) > 0.9
 
 
 def test_a_drift_that_shows_after_150_heaps_is_refused():
