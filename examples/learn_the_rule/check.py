@@ -46,7 +46,7 @@ class Args:
     certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Certificates written by prove.py or distill.py."""
     network: Path | None = None
-    """A network saved by train.py, to which the certificates must belong."""
+    """A network saved by train.py or distill.py, to which the certificates must belong."""
 
 
 def main(args: Args) -> None:

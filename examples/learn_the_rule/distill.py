@@ -169,8 +169,7 @@ def train(
             low, high = score_bounds(network, torch.from_numpy(heaps), radius)
             right.append(low[is_winning])
             wrong.append(-high[torch.from_numpy(mask > 0) & ~is_winning])
-        worst = [torch.cat(parts) for parts in (right, wrong)]
-        loss = sum(nn.functional.softplus(-scores).mean() for scores in worst if len(scores))
+        loss = sum(nn.functional.softplus(-torch.cat(worst)).mean() for worst in (right, wrong))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()

@@ -258,7 +258,7 @@ def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: i
 
 
 def load_network(path: Path) -> tuple[DigitNetwork, dict[str, Any]]:
-    """A saved network without a policy head, and the ``misere`` and ``max_take`` of the games of its training.
+    """The value network of a file, and the ``misere`` and ``max_take`` of the games that it was trained on.
 
     Raises:
         ValueError: There is no such file, or it is damaged or holds something else.

@@ -165,6 +165,31 @@ def test_it_trains_the_policy_head_alone():
         assert weight.equal(before[name]) != name.startswith(("move", "score"))
 
 
+def test_the_loss_is_that_of_the_lowest_scores_of_winning_moves(monkeypatch):
+    """Gradients of the lower ends alone push the scores up; the radius grows until half of the updates."""
+    network, radii = PolicyValueNetwork(NimRules((1,)), hidden_size=4, n_features=6), []
+
+    def score_bounds(network, heaps, radius):
+        radii.append(radius)
+        scores = network(heaps)[0]
+        return scores, scores.detach()
+
+    monkeypatch.setattr(distill, "N_HEAPS", 1)
+    monkeypatch.setattr(distill, "score_bounds", score_bounds)
+    before = network.score_layers[2].bias.item()
+    distill.train(network, DigitNetwork(), Args(Path("network.pt"), updates=4, radius=0.3), misere=False)
+    assert network.score_layers[2].bias.item() > before
+    assert radii == pytest.approx([0.15, 0.3, 0.3, 0.3])
+
+
+def test_a_board_without_a_losing_move(monkeypatch):
+    monkeypatch.setattr(distill, "N_HEAPS", 1)
+    monkeypatch.setattr(distill, "MAX_HEAP", 1)
+    network = PolicyValueNetwork(NimRules((1,)), hidden_size=4, n_features=6)
+    distill.train(network, DigitNetwork(), Args(Path("network.pt"), updates=2), misere=False)
+    assert all(weight.isfinite().all() for weight in network.parameters())
+
+
 def test_wrong_values(refused, tmp_path):
     save_network(DigitNetwork(), tmp_path / "bounded.pt", misere=False, max_take=2)
     save_network(DigitNetwork(), tmp_path / "network.pt", misere=False)
