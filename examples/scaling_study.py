@@ -392,8 +392,10 @@ def published_accuracy(args: Args) -> dict[int, float]:
 def describe(args: Args) -> str:
     """The training, for the title of a figure."""
     seeds = "one seed" if args.n_seeds == 1 else f"mean and range of {args.n_seeds} seeds"
-    learners = ", ".join(dict.fromkeys(args.learners))
-    return f"{learners}; opponent in training: {args.opponent}; {args.total_timesteps:,} timesteps, {seeds}"
+    learners, opponent = ", ".join(dict.fromkeys(args.learners)), args.opponent
+    if opponent == "self-play" and "win-counting" in args.learners:
+        opponent += " (win-counting: random)"
+    return f"{learners}; opponent in training: {opponent}; {args.total_timesteps:,} timesteps, {seeds}"
 
 
 if __name__ == "__main__":
