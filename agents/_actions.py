@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.agent import Agent
+if TYPE_CHECKING:
+    from agents.agent import Agent
 
 ILLEGAL = -1e308  # is added to the values of illegal actions
 LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
@@ -41,6 +42,15 @@ def action_index(agent: Agent, action: Any) -> int:
     """:func:`action_indices` of one action, faster for an int."""
     index = action - agent.first_action if type(action) is int else -1
     return index if 0 <= index < agent.n_actions else int(action_indices(agent, action, ()))
+
+
+def checked_actions(agent: Agent, actions: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """What :meth:`Agent.act` returned for observations of these leading dimensions; an error if it is wrong."""
+    try:
+        return action_indices(agent, actions, shape) + agent.first_action
+    except (TypeError, ValueError) as error:
+        needed = f"integers of shape {shape}, one for each observation, in {agent.action_space}"
+        raise type(error)(f"{type(agent).__name__}.act must return {needed}; got {actions!r}") from None
 
 
 def as_reward(reward: Any) -> float:

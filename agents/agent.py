@@ -12,6 +12,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
+from agents._actions import checked_actions
 from agents._hyperparameters import as_integer
 
 Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
@@ -95,6 +96,12 @@ class Agent(ABC):
             )
         if cls.episodic and cls.bootstraps_from == "opponent turn":
             raise TypeError(f'{cls.__name__}: an episodic agent needs bootstraps_from = "own turn"')
+        known = Agent.classes.get(cls.__name__, cls)
+        if known.__module__.startswith("agents.") and known.__module__ != cls.__module__:
+            raise ValueError(
+                f"{cls.__name__} is the name of an agent of this package, by which agents.load finds it; choose "
+                "another name"
+            )
         Agent.classes[cls.__name__] = cls
 
     def __init__(
@@ -192,16 +199,20 @@ class Agent(ABC):
 
         Returns:
             Probabilities, float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            TypeError, ValueError: :meth:`act` returns anything but actions of ``action_space``.
         """
-        if self.batched or not self.is_batch(observation):
-            actions = np.asarray(self.act(observation, action_mask))
+        leading: tuple[int, ...] = ()
+        if self.is_batch(observation):
+            leading = np.shape(observation)[: np.ndim(observation) - len(self.observation_space.shape or ())]
+        if self.batched or not leading:
+            actions = checked_actions(self, self.act(observation, action_mask), leading)
         else:
-            observations = np.asarray(observation)
-            leading = observations.shape[: observations.ndim - len(self.observation_space.shape or ())]
-            actions = np.empty(leading, dtype=np.int64)
+            observations, actions = np.asarray(observation), np.empty(leading, dtype=np.int64)
             for index in np.ndindex(leading):
                 mask = None if action_mask is None else np.asarray(action_mask)[index]
-                actions[index] = self.act(observations[index], mask)
+                actions[index] = checked_actions(self, self.act(observations[index], mask), ())
         indices = actions - self.first_action
         return np.asarray(np.arange(self.n_actions) == indices[..., None], dtype=np.float64)
 

@@ -26,7 +26,8 @@ import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
-from agents._environments import TO_PLAY, check_setting, check_spaces, checked_actions, split_observation
+from agents._actions import checked_actions
+from agents._environments import TO_PLAY, check_setting, check_spaces, split_observation
 from agents._hyperparameters import as_integer
 from agents.agent import Agent
 from agents.vector_training import vector_episodes
@@ -86,7 +87,8 @@ def train(
 
     Raises:
         TypeError: ``agent`` is not an agent (or did not call ``super().__init__``), ``env`` is not an environment
-            of these kinds, ``episodes`` is not an integer, or the agent's actions are not integers.
+            of these kinds, ``episodes`` is not an integer, ``callback`` is not callable, or the agent's actions
+            are not integers.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
             trained in this setting (self-play, or as a single agent), or returns actions outside their space.
         gymnasium.error.DependencyNotInstalled: ``progress`` without tqdm.
@@ -97,6 +99,8 @@ def train(
         name = type(agent).__name__
         raise TypeError(f"{name}.__init__ must call super().__init__(observation_space, action_space)")
     episodes = as_integer("episodes", episodes, 0)
+    if callback is not None and not callable(callback):
+        raise TypeError(f"callback must be callable as callback(agent, history), or None; got {callback!r}")
     ended_episodes = _episodes(agent, env, episodes, seed)
     agent.start_training()
     returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)

@@ -81,10 +81,14 @@ class FunctionPolicy:
         output = self.function(flat_observations.copy(), flat_masks.copy())
         actions = _as_array(output)
         if actions.dtype.kind not in "iu" or actions.shape != (len(flat_masks),):
+            first, needed = 0, f"one integer action for each position, shape {(len(flat_masks),)}"
+            if isinstance(self.function, _ByPosition):
+                first = next(n for n, each in enumerate(output) if not _is_int64(each))
+                output = output[first]
+                needed = f"an integer action for observation {_shortened(flat_observations[first].tolist())}"
             raise InvalidPolicyOutput(
-                f"{self!r} must return one integer action for each position, shape {(len(flat_masks),)}; "
-                f"got {_shortened(output)}{_hint(self.function, output)}",
-                (0,) * len(leading),
+                f"{self!r} must return {needed}; got {_shortened(output)}{_hint(self.function, output)}",
+                tuple(map(int, np.unravel_index(first, leading))),
             )
         chosen = np.arange(n_actions) == actions[:, None]
         is_legal = (chosen & (flat_masks != 0)).any(axis=-1)
@@ -109,10 +113,9 @@ class _ByPosition:
 
     def __call__(self, observations: NDArray[Any], action_masks: NDArray[Any]) -> Any:
         outputs = [self.function(*position) for position in zip(observations, action_masks, strict=True)]
-        try:
-            return [as_integer("action", output) for output in outputs]
-        except TypeError:
-            return np.fromiter(outputs, dtype=object, count=len(outputs))  # which FunctionPolicy refuses
+        if all(map(_is_int64, outputs)):
+            return np.array(outputs, dtype=np.int64)
+        return np.fromiter(outputs, dtype=object, count=len(outputs))  # which FunctionPolicy refuses
 
 
 def batched_by_position(function: Callable[[Any, Any], Any]) -> FunctionPolicy:
@@ -226,10 +229,11 @@ def query_policy(policy: Policy, observation: NDArray[Any], action_mask: NDArray
             (0,) * (action_mask.ndim - 1),
         )
     probabilities = probabilities.astype(np.float64, order="C")  # sums over rows round alike in every layout
+    totals = probabilities.sum(axis=-1)
     checks = {
         "a negative or undefined probability": (probabilities >= 0).all(axis=-1),
         "a positive probability for an illegal action": ~((probabilities > 0) & (action_mask == 0)).any(axis=-1),
-        "probabilities that do not sum to 1": np.abs(probabilities.sum(axis=-1) - 1) <= _TOLERANCE,
+        f"probabilities that do not sum to 1 within {_TOLERANCE}": np.abs(totals - 1) <= _TOLERANCE,
     }
     for fault, is_valid in checks.items():
         if not np.all(is_valid):
@@ -326,12 +330,23 @@ def _as_array(output: Any) -> NDArray[Any]:
         return np.array(None)
 
 
+def _is_int64(output: Any) -> bool:
+    """Whether the output of a function on one position is an integer of 64 bits."""
+    try:
+        return -(2**63) <= as_integer("action", output) < 2**63
+    except TypeError:
+        return False
+
+
 def _hint(function: Any, output: Any) -> str:
-    """The remedy for a batched function that was given where a function on one position was expected."""
-    is_batched = isinstance(function, _ByPosition) and any(
-        isinstance(each, list | tuple | np.ndarray) for each in output
-    )
-    return "; wrap a function on batches with nim_env.policies.batched" if is_batched else ""
+    """The remedy for two functions that were given where a function on one position was expected."""
+    if not isinstance(function, _ByPosition):
+        return ""
+    if isinstance(output, tuple):
+        return "; return the action alone, such as model.predict(...)[0]"
+    if isinstance(output, list | np.ndarray):
+        return "; wrap a function on batches with nim_env.policies.batched"
+    return ""
 
 
 def _shortened(output: Any) -> str:

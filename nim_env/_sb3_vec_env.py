@@ -100,6 +100,17 @@ class NimVecEnv(VecEnv):
                 listed[env] = info
         return observations, rewards.astype(np.float32), terminated | truncated, listed
 
+    def get_images(self) -> list[Any]:
+        """The pictures of all games with ``render_mode="rgb_array"``, from which ``render`` tiles one.
+
+        Returns:
+            RGB values, a list of ``num_envs`` uint8 arrays of shape ``(400, 600, 3)``.
+
+        Raises:
+            gymnasium.error.ResetNeeded, gymnasium.error.DependencyNotInstalled: See :meth:`NimVectorEnv.render`.
+        """
+        return list(self.env.render() or ())
+
     def close(self) -> None:
         """Closes the environment."""
         self.env.close()

@@ -35,6 +35,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env.rules import NimRules
 
+_MAX_OBJECTS = 10_000_000  # for the encodings with an entry for each object: 40 MB an observation
+
 
 class Encoding:
     """A function from positions to observations, with the space of an observation.
@@ -106,13 +108,18 @@ def as_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
         The encoding.
 
     Raises:
-        ValueError: There is no encoding of that name, or the encoding fails or returns anything but observations
-            of its space.
+        ValueError: There is no encoding of that name, the encoding fails or returns anything but observations of
+            its space, or the heaps are too large for ``"one_hot"`` or ``"unary"``.
         TypeError: ``observation`` is neither a name nor an encoding.
     """
     if isinstance(observation, str):
         if observation not in _ENCODINGS:
             raise ValueError(f"observation must be one of {', '.join(map(repr, _ENCODINGS))}; got {observation!r}")
+        if observation in ("one_hot", "unary") and sum(rules.heaps) > _MAX_OBJECTS:
+            raise ValueError(
+                f"observation={observation!r} has an entry for each object, {sum(rules.heaps):,} and more, up to "
+                f'{_MAX_OBJECTS:,} are allowed; use observation="bits" or smaller heaps'
+            )
         return _named_encoding(observation, rules)
     if not isinstance(observation, Encoding):
         raise TypeError(f"observation must be one of {tuple(_ENCODINGS)} or an Encoding; got {observation!r}")

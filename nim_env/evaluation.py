@@ -31,7 +31,7 @@ from nim_env.policies import (
     query_policy,
     sample,
 )
-from nim_env.rules import NimRules, as_integer, check_rules
+from nim_env.rules import NimRules, as_integer
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -368,13 +368,12 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
 
     Raises:
         TypeError: ``rules`` is not a NimRules, or ``values`` is not callable or returns anything but numbers.
-        ValueError: The game has too many positions to list, or ``values`` returns another shape.
+        ValueError: The game has too many positions, or ``values`` returns another shape or NaN.
     """
-    check_rules(rules)
-    positions = rules.all_positions()
+    iter_positions(rules)  # raises if the game is too large
     sweep = _ValueSweep(rules, values)
     for rows in chunks(rules, rules.n_positions - 1, start=1):
-        sweep.update(positions[rows])
+        sweep.update(rules.from_index(np.arange(rows.start, rows.stop)))
     return sweep.result()
 
 
@@ -397,6 +396,9 @@ class _ValueSweep:
             raise ValueError(
                 f"values must return one number for each position, shape {(len(heaps),)}; got {values.shape}"
             )
+        if np.isnan(values).any():
+            first = heaps[np.isnan(values).argmax()].tolist()
+            raise ValueError(f"values must return a number for each position; got nan at {first}")
         is_won = np.asarray(theory.is_winning(self._rules, heaps))
         is_right = np.where(is_won, values > 0, values < 0)
         errors = np.abs(np.where(is_won, 1.0, -1.0) - values)
@@ -587,7 +589,8 @@ class LearningCurve:
         table = pandas.DataFrame(curve.rows)
 
     The evaluations are due at numbers of episodes that grow geometrically from ``first`` to ``episodes``. A vector
-    environment ends several episodes in one step; a row holds how many there were.
+    environment ends several episodes in one step; a row holds how many there were. A curve is for one call of
+    ``agents.train``.
 
     Args:
         rules: The game.

@@ -302,8 +302,10 @@ class MixturePolicy:
         weights: Sequence[float] | NDArray[Any] | None = None,
         draw: Literal["move", "game"] = "move",
     ) -> None:
-        if max_size is not None and as_integer("max_size", max_size) < 1:
-            raise ValueError(f"max_size must be 1 or more, or None for no limit; got {max_size}")
+        if max_size is not None:
+            max_size = as_integer("max_size", max_size)
+            if max_size < 1:
+                raise ValueError(f"max_size must be 1 or more, or None for no limit; got {max_size}")
         if draw not in ("move", "game"):
             raise ValueError(f'draw must be "move" or "game"; got {draw!r}')
         if weights is None:
@@ -325,10 +327,12 @@ class MixturePolicy:
 
         Raises:
             TypeError: ``policy`` is not a policy, or ``weight`` is not a number.
-            ValueError: ``policy`` is not a policy of this game or is itself drawn per game, or ``weight`` is
-                negative or not finite.
+            ValueError: ``policy`` is not a policy of this game, is the mixture itself or is drawn per game, or
+                ``weight`` is negative or not finite.
         """
         member = as_policy(policy, self.rules)
+        if member is self:
+            raise ValueError("policy must not be the mixture itself; add its members")
         if is_drawn_per_game(member):
             raise ValueError(f'policy must not be a mixture with draw="game"; got {policy!r}, add its members')
         if isinstance(weight, bool | np.bool_) or not isinstance(weight, Real):

@@ -533,10 +533,10 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], sec
     Args:
         frames: RGB values, uint8 of shape ``(height, width, 3)``, one frame at least.
         path: The file.
-        seconds: The duration of a frame. The last one lasts three times as long.
+        seconds: The duration of a frame, 200 at most. The last one lasts three times as long.
 
     Raises:
-        ValueError: There are no frames.
+        ValueError: There are no frames, or ``seconds`` is out of range.
         gymnasium.error.DependencyNotInstalled: Pillow is missing.
         OSError: The file cannot be written.
     """
@@ -546,6 +546,8 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], sec
         raise DependencyNotInstalled('save_gif needs Pillow; run pip install "nim-env[render]"') from error
     if len(frames) == 0:
         raise ValueError("frames must hold one frame or more; got none")
+    if not 0 <= seconds <= 200:  # a GIF holds durations up to 655 seconds
+        raise ValueError(f"seconds must be between 0 and 200; got {seconds!r}")
     height = len(frames[0])
     film = Image.fromarray(np.concatenate(frames)).quantize(
         256, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation
 from nim_env.policies import MixturePolicy, Policy, tabulate
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, as_integer
 
 try:
     import torch
@@ -172,6 +172,7 @@ class EvaluationCallback(BaseCallback):
         evaluations: One dictionary for each evaluation: ``timesteps`` and the figures.
 
     Raises:
+        TypeError: ``eval_freq`` is not an integer.
         ValueError: ``eval_freq`` is below 1.
         TypeError, ValueError: When training starts, as :class:`ModelPolicy` and
             :func:`nim_env.evaluation.report`.
@@ -179,7 +180,7 @@ class EvaluationCallback(BaseCallback):
 
     def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
         super().__init__(verbose)
-        if eval_freq < 1:
+        if as_integer("eval_freq", eval_freq) < 1:
             raise ValueError(f"eval_freq must be 1 or more; got {eval_freq}")
         self.eval_freq, self.deterministic, self.name = eval_freq, deterministic, name
         self.evaluations: list[dict[str, Any]] = []
@@ -244,7 +245,8 @@ class SelfPlayCallback(BaseCallback):
         pool: The opponent, once training has started.
 
     Raises:
-        TypeError: When training starts, as :class:`ModelPolicy`.
+        TypeError: ``snapshot_interval`` or ``pool_size`` is not an integer. When training starts, as
+            :class:`ModelPolicy`.
         ValueError: ``snapshot_interval`` or ``pool_size`` is below 1. When training starts: the environment has
             ``opponent=None``, or the model has a pool of another game.
     """
@@ -252,7 +254,7 @@ class SelfPlayCallback(BaseCallback):
     def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
         super().__init__(verbose)
         for name, number in (("snapshot_interval", snapshot_interval), ("pool_size", pool_size)):
-            if number is not None and number < 1:
+            if (number is not None or name == "snapshot_interval") and as_integer(name, number) < 1:
                 raise ValueError(f"{name} must be 1 or more; got {number}")
         self.snapshot_interval, self.pool_size = snapshot_interval, pool_size
         self._n_rollouts = 0

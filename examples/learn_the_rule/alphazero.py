@@ -13,8 +13,8 @@ on 1-3-5-7-9-11-13 with their network, an LSTM over unary tokens. Here five netw
 Three defaults differ from the publication. Games start from random positions, not from the full heaps (exploring
 starts, Sutton and Barto 2018, section 5.3); a move is drawn from the visit counts in the whole game, not in its
 first three moves; and an iteration makes 40 updates from the last 20 iterations, not one for each 128 positions of
-its own games. As published: --no-random-start --temperature-moves 3 --updates 0 --buffer-size 1, and --simulations 60
-with six heaps, 100 with seven.
+its own games. As published: --no-random-start --temperature-moves 3 --updates 0 --buffer-size 1, and with 60
+simulations on six heaps and 100 on seven.
 
     python examples/learn_the_rule/alphazero.py
     python examples/learn_the_rule/alphazero.py --networks digit lstm --n-heaps 5 6 7 --n-seeds 3 --misere

@@ -217,6 +217,28 @@ def test_an_action_outside_the_space(name):
             agents.train(agent, env, 1, seed=0)
 
 
+@pytest.mark.parametrize("batched", [False, True])
+def test_evaluations_and_opponents_check_actions(batched):
+    kind = type("Checked", (Constant,), {"batched": batched})
+    env = gym.make("SimpleNim-v0")
+    agent, rules = agent_for(env, kind), env.unwrapped.rules
+    for answer, error in (
+        (1.9, TypeError),
+        (None, TypeError),
+        ([0], ValueError),
+        (3, ValueError),
+        (-1, ValueError),
+    ):
+        agent.answer = answer
+        with pytest.raises(error, match=r"Checked\.act must return .*Discrete\(3\)"):
+            evaluation.mastery(rules, agent)
+        with pytest.raises(error, match=r"Checked\.act must return .*Discrete\(3\)"):
+            agent.action_probabilities([21], [1, 1, 1])
+        for opposed in (gym.make("SimpleNim-v0", opponent=agent), gym.make_vec("SimpleNim-v0", 2, opponent=agent)):
+            with pytest.raises(error, match=r"Checked\.act must return .*Discrete\(3\)"):
+                opposed.reset(seed=0, options={"first_player": "opponent"})
+
+
 def test_integers_of_all_kinds_are_actions():
     env = gym.make("SimpleNim-v0", opponent=None)
     agent = agent_for(env, Constant)
@@ -314,6 +336,15 @@ def test_an_error_of_the_constructor_is_named(tmp_path):
     Strict.allowed = False
     with pytest.raises(ValueError, match="agent: cannot restore its Strict: RuntimeError: no license"):
         agents.load(tmp_path / "agent")
+
+
+def test_the_names_of_the_agents_are_theirs():
+    for kind in agents.ALGORITHMS.values():
+        with pytest.raises(ValueError, match=f"{kind.__name__} is the name"):
+            type(kind.__name__, (kind,), {})
+        assert Agent.classes[kind.__name__] is kind
+    own = [type("Own", (Constant,), {}) for _ in range(2)]  # as when the cell of a notebook runs again
+    assert Agent.classes["Own"] is own[1]
 
 
 def test_every_algorithm_has_a_name():

@@ -237,6 +237,14 @@ def test_bad_numbers_of_episodes_are_named():
             agents.train(agent_for(env), env, episodes)
 
 
+def test_a_callback_that_is_no_function_changes_nothing():
+    env = gym.make("SimpleNim-v0")
+    agent = agent_for(env)
+    with pytest.raises(TypeError, match=r"callback.*5"):
+        agents.train(agent, env, 10, callback=5)
+    assert not agent.q_values(env.unwrapped.rules.all_positions()).any()
+
+
 def test_an_agent_made_for_other_spaces_is_refused():
     agent = agent_for(gym.make("SimpleNim-v0"))
     for env in (gym.make("Nim-v0"), pettingzoo.make("aec", "nim-v0")):

@@ -481,6 +481,8 @@ def test_wrong_observations(observation, error, message):
         (lambda: gym.make("Nim-v0", opponent=agent_on(FRACTIONS)), ValueError, "opponent.*EncodedPolicy"),
         (lambda: EncodedPolicy(agents.QLearningAgent, OWN["sorted"]), TypeError, "policy.*QLearningAgent"),
         (lambda: as_encoding("bits", NimRules())((1, 3, 5, 8)), ValueError, "heaps.*8"),
+        (lambda: gym.make("Nim-v0", heaps=(2**63 - 2,), max_take=3, observation="one_hot"), ValueError, "bits"),
+        (lambda: gym.make_vec("Nim-v0", 2, heaps=(10**9,), max_take=3, observation="unary"), ValueError, "bits"),
     ],
 )
 def test_bad_input(call, error, message):

@@ -183,9 +183,35 @@ def test_a_batch_needs_one_action_for_each_position():
     for answer in (0, [0], [[0]] * 21, [0] * 20):
         with pytest.raises(InvalidPolicyOutput, match=r"lambda.*\(21,\)"):
             batched(lambda *_, answer=answer: answer).action_probabilities(*unfinished(SIMPLE))
-    for answer in ([0] * 21, np.zeros(21, int), (0, None)):  # a function on batches that is passed as it is
-        with pytest.raises(InvalidPolicyOutput, match=r"lambda.*0.*batched"):
+    for answer, remedy in (
+        ([0] * 21, "batched"),  # a function on batches that is passed as it is
+        (np.zeros(21, int), "batched"),
+        ((0, None), r"predict.*\[0\]"),
+    ):
+        with pytest.raises(InvalidPolicyOutput, match=f"lambda.*0.*{remedy}"):
             as_policy(lambda *_, answer=answer: answer, SIMPLE).action_probabilities(*unfinished(SIMPLE))
+
+
+@given(
+    st.sets(st.integers(1, 20), min_size=1),
+    st.sampled_from([None, 0.0, True, np.bool_(True), [0], (0, None), np.array([0]), 2**63, -(2**70), -1, 3]),
+)
+def test_the_first_position_with_a_wrong_answer_is_named(sizes, answer):
+    def function(heaps, action_mask):  # noqa: ARG001
+        return answer if heaps[0] in sizes else np.int8(0)
+
+    heaps, mask = (array.reshape(3, 7, -1) for array in unfinished(SIMPLE))
+    first = min(sizes)
+    with pytest.raises(InvalidPolicyOutput, match=rf"function.* observation \[{first}\]") as caught:
+        as_policy(function, SIMPLE).action_probabilities(heaps, mask)
+    assert caught.value.index == divmod(first - 1, 7)
+    env = NimVectorEnv(20, (21,), 3, misere=False, opponent=function, first_player="agent")
+    env.reset(options={"heaps": np.arange(2, 22)[:, None]})
+    with pytest.raises(
+        InvalidPolicyOutput, match=rf"environment {first - 1}: .* observation \[{first}\]"
+    ) as caught:
+        env.step(np.zeros(20, dtype=int))  # the agent takes one object
+    assert caught.value.index == (first - 1,)
 
 
 @given(st.integers(0, 1), st.integers(0, 2))
@@ -299,13 +325,18 @@ def test_the_oldest_member_leaves_first():
     assert pool.policies == [TakePolicy(rules, 1), TakePolicy(rules, 2)]
     pool.add("take-3")
     assert pool.policies == [TakePolicy(rules, 2), TakePolicy(rules, 3)]
-    assert MixturePolicy(rules, ["random", "take-1"], max_size=1).policies == [TakePolicy(rules, 1)]
+    for max_size in (1, np.int64(1), np.uint8(1)):
+        assert MixturePolicy(rules, ["random", "take-1"], max_size=max_size).policies == [TakePolicy(rules, 1)]
     pool.add("expert", weight=2.5)
     assert pool.weights == [1.0, 2.5]
 
 
 def test_bad_mixtures_are_refused():
     rules = NimRules()
+    mixture = MixturePolicy(rules, ["random"])
+    with pytest.raises(ValueError, match="itself"):
+        mixture.add(mixture)
+    assert mixture.policies == [RandomPolicy()]
     with pytest.raises(ValueError, match="members"):
         MixturePolicy(rules).action_probabilities(rules.heaps, rules.action_mask(rules.heaps))
     for size, error in ((0, ValueError), (2.0, TypeError)):

@@ -446,6 +446,15 @@ def test_save_gif(tmp_path):
     with pytest.raises(ValueError, match="frames"):
         save_gif([], tmp_path / "none.gif")
     assert not (tmp_path / "none.gif").exists()
+    before = (tmp_path / "game").read_bytes()
+    for seconds in (-0.1, 200.1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="seconds"):
+            save_gif(film, tmp_path / "game", seconds)
+    assert (tmp_path / "game").read_bytes() == before
+    save_gif(film[:2], tmp_path / "slow.gif", 200)
+    with Image.open(tmp_path / "slow.gif") as gif:
+        gif.seek(1)
+        assert gif.info["duration"] == 600_000
     with pytest.raises(FileNotFoundError):
         save_gif(film, tmp_path / "missing" / "game.gif")
 

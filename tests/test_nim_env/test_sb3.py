@@ -215,6 +215,17 @@ def test_methods_and_attributes():
     assert "7" in env.env_method("render", indices=1)[0]
 
 
+def test_pictures():
+    env = make(3, render_mode="rgb_array", opponent=None)
+    env.reset()
+    env.step(np.array([3, 0, 1]))
+    for image, expected in zip(env.get_images(), env.env.render(), strict=True):
+        np.testing.assert_array_equal(image, expected)
+    tiled = env.render()
+    assert tiled.shape == (2 * 400, 2 * 600, 3)
+    np.testing.assert_array_equal(tiled[:400, 600:], env.get_images()[1])
+
+
 def test_masks_are_read_only():
     for arguments in ({"opponent": None}, {"opponent": first_legal}, {"heaps": (1, 3, 5, 7, 9, 11)}):
         env = make(3, **arguments)
@@ -584,6 +595,12 @@ def test_wrong_self_play():
     for arguments, message in (((0,), "snapshot_interval.*0"), ((1, 0), "pool_size.*0")):
         with pytest.raises(ValueError, match=message):
             SelfPlayCallback(*arguments)
+    for arguments, message in (((None,), "snapshot_interval.*None"), ((1, 2.5), r"pool_size.*2\.5")):
+        with pytest.raises(TypeError, match=message):
+            SelfPlayCallback(*arguments)
+    for eval_freq, error in ((0, ValueError), (1.5, TypeError), ("x", TypeError)):
+        with pytest.raises(error, match=f"eval_freq.*{eval_freq}"):
+            EvaluationCallback(eval_freq)
     env = make_small("bits", "NimVecEnv", opponent=None)
     with pytest.raises(ValueError, match="opponent=None"):
         make_model(MaskablePPO, env).learn(32, callback=SelfPlayCallback(1))
