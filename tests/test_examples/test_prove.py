@@ -233,6 +233,46 @@ def test_the_counterexample_of_a_constant_value(value, outcome):
         assert theory.is_winning(NimRules((7,) * heaps.shape[1], misere=misere), heaps)[0] == (outcome == "won")
 
 
+class WrongOn(torch.nn.Module):
+    """Right values except on some positions."""
+
+    def __init__(self, is_wrong, misere):
+        super().__init__()
+        self.is_wrong, self.misere = is_wrong, misere
+
+    def forward(self, heaps):
+        heaps = heaps.numpy()
+        won = theory.is_winning(NimRules((7,) * heaps.shape[1], misere=self.misere), heaps)
+        return torch.from_numpy(np.where(won ^ self.is_wrong(heaps, won), 1.0, -1.0))
+
+
+def several_large(heaps):
+    return (heaps > 1).sum(axis=1) > 1
+
+
+@pytest.mark.parametrize("misere", [False, True])
+@pytest.mark.parametrize(
+    "is_wrong",
+    [
+        lambda heaps, won: won & several_large(heaps),
+        lambda heaps, won: ~won & several_large(heaps),
+        lambda heaps, won: won & ~several_large(heaps),
+        lambda heaps, won: ~won & ~several_large(heaps),
+        lambda heaps, won: won & (heaps.shape[1] == 1),
+        lambda heaps, won: ~won & (heaps.shape[1] == 3),
+        lambda heaps, won: ~won & (heaps.max(axis=1) == 7),
+    ],
+)
+def test_each_kind_of_mistake_has_a_counterexample(is_wrong, misere):
+    words = prove.counterexample(WrongOn(is_wrong, misere), misere, max_heaps=3).split()
+    heaps = np.array([words[1].split("-")], dtype=np.int64)
+    won = theory.is_winning(NimRules((7,) * heaps.shape[1], misere=misere), heaps)
+    assert is_wrong(heaps, won).all()
+    assert (words[3], float(words[-1])) == (("won,", -1) if won else ("lost,", 1))
+    network = WrongOn(lambda heaps, won: won & (heaps.shape[1] > 3), misere)
+    assert "no counterexample" in prove.counterexample(network, misere, max_heaps=3)
+
+
 def test_networks_without_a_counterexample_and_without_boxes():
     assert "no counterexample" in prove.counterexample(of_the_study("normal4"), misere=False, max_heaps=5)
     torch.manual_seed(0)
