@@ -282,10 +282,10 @@ def _load_from_module(path: Path, name: str) -> PolicyLike:
         raise ValueError(f"there is no file {path}")
     if (folder := str(path.resolve().parent)) not in sys.path:
         sys.path.insert(0, folder)  # the file may import its neighbors, as a script does
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    spec = importlib.util.spec_from_file_location(f"player_of_{path.stem}", path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look there
     spec.loader.exec_module(module)
     player = getattr(module, name, None)
     if not callable(player) and not hasattr(player, "action_probabilities"):

@@ -29,7 +29,7 @@ import pettingzoo
 
 import agents
 from nim_env import NimRules, theory
-from nim_env.policies import as_policy
+from nim_env.policies import InvalidPolicyOutput, as_policy
 from nim_env.rendering import heap_name, save_gif
 
 from terminal_game import OURS, Leave, ask_choice, play_game
@@ -92,7 +92,8 @@ def main(args: Args) -> Any:
         while True:
             human = int(generator.integers(2)) if args.first is None else ["human", "opponent"].index(args.first)
             frames.clear()
-            play_game(env, opponent, human, generator, OURS, show)
+            with checking_args(InvalidPolicyOutput, "--opponent: "):
+                play_game(env, opponent, human, generator, OURS, show)
             if ask_choice("\nAnother game, yes or no? ", ["yes", "no"]) == "no":
                 break
     except Leave:

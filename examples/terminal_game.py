@@ -96,7 +96,7 @@ def play_game(
     rules = env.unwrapped.rules
     policy = as_policy(opponent, rules)
     heap_word = words.heap.capitalize()
-    print(f"\nIn this game {words.goal(rules)}. {words.move_form(rules)}")
+    print(f"\nIn this game {words.goal(rules)}.\n{words.move_form(rules)}")
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()
         heaps, is_human = observation["observation"].tolist(), player == f"player_{human}"

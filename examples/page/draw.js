@@ -28,7 +28,11 @@ export function drawHeader() {
     make("span", { className: "who p1", ariaHidden: "true" }, make("span", { className: wide, textContent: two }), mark()));
   drawLevels();
   $("starts").value = S.starts;
-  for (const radio of document.getElementsByName("starts")) radio.checked = radio.value === S.starts;
+  names().forEach((name, i) => { $("starts").options[i].textContent = name; });
+  [...document.getElementsByName("starts")].forEach((radio, i) => {
+    radio.checked = radio.value === S.starts;
+    radio.nextElementSibling.textContent = [...names(), "In turn"][i];
+  });
   $("undo").disabled = S.isBusy || !S.game.moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
 }
 
@@ -38,7 +42,7 @@ function drawLevels() {
   const nodes = levels.map(({ id, name, note, isTrained, tooBig }) => {
     const reason = reasonAgainst({ id, isTrained, tooBig }), games = gamesOf(id);
     const small = reason ? "too big" : note ?? (games === undefined ? "learning …" : thousands(games));
-    const unit = make("span", { className: id === "beginner" ? "" : "narrow-out", textContent: " games" });
+    const unit = make("span", { className: id === "beginner" ? "" : "narrow-out", textContent: games === 1 ? " game" : " games" });
     return make("label", { title: reason },
       make("input", { type: "radio", name: "level", value: id, checked: S.level === id, disabled: Boolean(reason) }),
       make("span", {}, name, make("small", { textContent: small }, reason || note || games === undefined ? null : unit)));

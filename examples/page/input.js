@@ -11,13 +11,12 @@ export function listen({ choose, unchoose, take }) {
   let pressed = null; // by a finger that is still down
 
   function onMouse(event, target) {
-    if (event.type === "pointermove") {
-      if (target) choose(target.heap, target.count, "mouse");
-      else if (S.by === "mouse") unchoose();
-    } else if (event.type === "pointerdown" && target && event.button === 0) {
+    if (event.type === "pointermove" && target) choose(target.heap, target.count, "mouse");
+    else if (event.type === "pointerdown" && event.button === 0) {
+      if (!target) return unchoose();
       choose(target.heap, target.count, "mouse");
       if (!S.isTooMany) take();
-    } else if (event.type === "pointerleave" && S.by === "mouse") unchoose();
+    }
   }
 
   function onFinger(event, target) {
@@ -35,7 +34,11 @@ export function listen({ choose, unchoose, take }) {
     }
   }
 
-  for (const type of ["pointermove", "pointerdown", "pointerup", "pointercancel", "pointerleave"]) {
+  // not when the pointer leaves the board, so that a mouse can reach the buttons below it
+  board.parentElement.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "mouse" && S.by === "mouse") unchoose();
+  });
+  for (const type of ["pointermove", "pointerdown", "pointerup", "pointercancel"]) {
     board.addEventListener(type, (event) => {
       const isMouse = event.pointerType === "mouse";
       (isMouse ? onMouse : onFinger)(event, targetOf(event, isMouse));

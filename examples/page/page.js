@@ -156,7 +156,7 @@ function begin() {
   addEventListener("storage", readTheme); // the documentation around this page has changed it
   document.querySelector(".logo").innerHTML = [1, 3, 5, 7].flatMap((n, i) => Array.from({ length: n }, (_, k) =>
     `<rect x="${i * 8}" y="${26.5 - k * 4.3}" width="7" height="3.4" rx="1"/>`)).join("");
-  document.body.classList.toggle("first-visit", !location.hash);
+  document.body.classList.toggle("first-visit", !location.hash.includes("moves="));
   listen({ choose, unchoose, take: takeChosen });
   $("take").onclick = takeChosen;
   $("less").onclick = () => choose(S.chosen.heap, S.chosen.count - 1);

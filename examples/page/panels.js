@@ -2,7 +2,7 @@
 
 import { $, make } from "./dom.js";
 import { thousands } from "./game.js";
-import { after, isOver, lessonOf, nameOf } from "./rules.js";
+import { after, isOver, lessonOf, limit, nameOf, singlesOf } from "./rules.js";
 import { S, gamesOf, isFriend, levelOf, names, shownPly } from "./state.js";
 
 export function drawPanel() {
@@ -64,13 +64,24 @@ export function drawTeach() {
   const [verdict, kind] = verdictOf(here, heaps, lesson);
   $("verdict").textContent = verdict;
   $("verdict").className = kind;
-  $("lesson").textContent = chosen
-    ? lesson.isException ? "The misère exception: at most one heap has more than 1 block. Count the single blocks: leave an odd number."
-      : lesson.sum ? ODD : EVEN
-    : $("show-move").checked || !lesson.move ? lesson.text : "Choose blocks and watch the bottom row. Which take makes every column even?";
+  $("lesson").textContent = chosen ? aboutChosen(heaps, lesson) : $("show-move").checked || !lesson.move ? lesson.text
+    : lesson.isException ? `The misère exception. Which take leaves an odd number of ${singlesOf(rules)}?`
+    : "Choose blocks and watch the bottom row. Which take makes every column even?";
+  const { max } = rules, sizes = digitsOf(rules).join(", ").replace(/, (\d+)$/, " and $1");
+  const first = max ? `Set groups of ${max + 1} aside: if one player takes a part of one, the other can take its rest. Cut what is left` : "Cut each heap";
+  $("why-groups").textContent = `${first} into groups of ${sizes}, as the digits say. `
+    + "If every kind of group occurs an even number of times, the groups form pairs.";
   $("why-end").textContent = rules.misere
-    ? "If the last block loses, play the same way until your move would leave only single blocks. Then leave an odd number of them."
+    ? `If the last block loses, play the same way until your move would leave ${max ? "no remainder above 1" : "only single blocks"}. `
+      + `Then leave an odd number of ${singlesOf(rules)}.`
     : "The last block wins here, so this is all there is to know.";
+}
+
+function aboutChosen(heaps, lesson) {
+  if (isOver(heaps)) return "This takes the last block.";
+  if (!lesson.isException) return lesson.sum ? ODD : EVEN;
+  const { rules } = S.game, than = rules.max ? "a remainder of more than 1" : "more than 1 block";
+  return `The misère exception: at most one heap has ${than}. Leave an odd number of ${singlesOf(rules)}.`;
 }
 
 function verdictOf(here, heaps, lesson) {
@@ -85,10 +96,15 @@ function verdictOf(here, heaps, lesson) {
   return [game.playerAt(shownPly()) === 0 || isFriend() ? "✓ You can win from here." : "The opponent can win from here.", "good"];
 }
 
-function digitTable(heaps, { values, sum, isException }) {
-  const { game: { rules }, chosen } = S, digits = [];
-  const most = Math.max(...rules.heaps.map((size) => Math.min(size, rules.max ?? size)));
+/** The columns of the table: 4, 2 and 1 for heaps of up to 7. */
+function digitsOf(rules) {
+  const digits = [], most = Math.max(...rules.heaps.map((size) => limit(size, rules)));
   for (let digit = 1; digit <= most; digit *= 2) digits.unshift(digit);
+  return digits;
+}
+
+function digitTable(heaps, { values, sum, isException }) {
+  const { game: { rules }, chosen } = S, digits = digitsOf(rules);
   const cell = (tag, className, textContent) => make(tag, { className, textContent });
   const oddity = (digit) => (sum & digit ? "odd" : "even");
   const head = make("tr", {}, cell("th", "left", "Heap"), cell("td", "", ""), ...digits.map((digit) => cell("th", oddity(digit), digit)));
@@ -116,17 +132,18 @@ function percent(share) {
 
 export function drawLearn() {
   const { learner } = S, own = levelOf(S.level)?.table, at = learner.stageOf(S.games);
-  $("learn-intro").textContent = learner.isSmall ? "It plays against itself. It is told only who won."
-    : "This board has too many positions for a table. A network of 873 weights, trained on boards of up to 5 heaps, "
-      + "plays it perfectly, and that is proven. It is in the menu.";
-  $("learn-figures").hidden = !learner.isSmall;
+  $("learn-intro").textContent = own ? `${levelOf(S.level).name} is yours. It does not learn here.`
+    : learner.isSmall ? "It plays against itself. It is told only who won."
+    : `This board has too many positions for a table.${S.game.rules.max ? "" : " A network of 873 weights, trained on boards of "
+      + "up to 5 heaps, plays it perfectly, and that is proven. It is in the menu."}`;
+  $("learn-figures").hidden = !learner.isSmall || Boolean(own);
   $("learn-values").hidden = !learner.isSmall && !own;
   $("learn-hint").textContent = own?.kind === "probability"
     ? `A number on a block is the probability with which ${levelOf(S.level).name} takes this block and all above.`
     : `A number on a block is what ${own ? levelOf(S.level).name : "it"} expects if a move takes this block and all above: `
-      + "+1 won, −1 lost, ? never tried. The ring is its move."
-      + (own ? "" : " Mastery: the share of all won positions in which it makes a winning move, counted, not sampled.");
-  if (!learner.isSmall || at < 0) return;
+      + "+1 won, −1 lost, ? never tried. A ring marks its move."
+      + (own ? "" : " Mastery: the share of all winning positions in which it makes a winning move, counted, not sampled.");
+  if (!learner.isSmall || own || at < 0) return;
   const games = learner.stages[at], mastery = percent(learner.mastery[at]);
   $("games").max = learner.stages.length - 1;
   $("games").value = at;

@@ -19,7 +19,7 @@ export function choose(heap, number, by = S.by) {
   const size = S.game.heaps[heap];
   if (!isYours() || !size) return;
   const most = limit(size, S.game.rules);
-  S.isTooMany = number > most;
+  S.isTooMany = Boolean(S.game.rules.max) && number > S.game.rules.max;
   S.chosen = { heap, count: Math.max(1, Math.min(number, most)) };
   drawChosen();
 }

@@ -3,7 +3,7 @@
 import { loadNetwork, networkMove } from "./network.js";
 import { legalMoves, limit, winningMoves } from "./rules.js";
 
-const SIMPLE = "This board has too many positions for a table. Only the theory and the network play here.";
+const SIMPLE = "This board has too many positions for a table.";
 
 /** The opponents at the top of the page. A trained one plays the Q-learner after that many games. */
 export const LEVELS = [

@@ -53,6 +53,9 @@ export function groupOf(n, left, rules) {
   }
 }
 
+/** The heaps that count in the misère exception, in words. */
+export const singlesOf = (rules) => (rules.max ? "heaps with remainder 1" : "single blocks");
+
 /** The digits of the heaps, the move to recommend, and the reason in words. */
 export function lessonOf(heaps, rules) {
   const values = heaps.map((size) => grundy(size, rules)), sum = nimSum(heaps, rules);
@@ -68,9 +71,8 @@ export function lessonOf(heaps, rules) {
   if (isOver(heaps)) text = "The game is over.";
   else if (isException && large === 1) {
     const heap = nameOf(values.findIndex((value) => value >= 2)), than = rules.max ? "a remainder of 1" : "1 block";
-    const leave = rules.max ? "heaps with remainder 1" : "single blocks";
     text = `The misère exception: only heap ${heap} has more than ${than}. Do not make the columns even. `
-      + `Leave an odd number of ${leave}. ${take}: ${to}.`;
+      + `Leave an odd number of ${singlesOf(rules)}. ${take}: ${to}.`;
   } else if (isException && rules.max) {
     text = move ? `The misère exception: leave an odd number of heaps with remainder 1. ${take}.`
       : "An odd number of heaps with remainder 1 is left. The last block will be yours.";

@@ -82,7 +82,8 @@ export function drawStatus() {
   $("status").dataset.hasActions = Boolean(status.buttons);
   $("status-actions").replaceChildren(...(status.buttons ?? []).map(([textContent, action, value]) =>
     make("button", { textContent, id: `do-${action}`, className: isFilled ? "on-fill" : "", data: { do: action, value } })));
-  if (hasFocus) ($("status-actions").firstElementChild ?? $("board")).focus({ preventScroll: true });
+  const next = $("status-actions").firstElementChild ?? $("board").querySelector("[tabindex='0']") ?? $("board");
+  if (hasFocus) next.focus({ preventScroll: true });
 }
 
 function say({ say: text, how, aim = "", player, kind = "" }) {

@@ -283,7 +283,10 @@ def test_built_in_players():
 
 def test_a_function_or_policy_in_a_file(tmp_path):
     (tmp_path / "mine.py").write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
         "from nim_env import RandomPolicy\n"
+        "@dataclass\nclass Note:\n    text: str = ''\n"
         "def last(observation, action_mask):\n    return action_mask.nonzero()[0][-1]\n"
         "policy, number = RandomPolicy(), 7\n"
     )

@@ -372,6 +372,33 @@ def test_a_whole_game(visit, take):
     assert heaps_of(page) == [3, 4, 5]
 
 
+def test_the_buttons_below_the_board_are_for_every_mouse(visit):
+    page = visit("heaps=3-4-5&last=wins&vs=friend")
+    block(page, 1, 2).hover()
+    page.get_by_role("button", name="One block more").hover()
+    expect(page.locator("#take")).to_have_text("Take 2 from B")
+    page.get_by_role("button", name="One block fewer").click()
+    page.locator("#take").click()
+    assert heaps_of(page) == [3, 3, 5]
+    block(page, 2, 1).hover()
+    page.locator("#open-boards").hover()
+    expect(page.locator(".chosen")).to_have_count(0)
+
+
+def test_keys_go_on_after_a_game_and_stop_at_the_last_block(visit):
+    page = visit("heaps=1-2&last=wins&vs=friend")
+    for heap, count in ((1, 2), (0, 1)):
+        press_keys(page, heap, count)
+    expect(page.get_by_role("button", name="Play again")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("[data-heap='0']")).to_be_focused()
+    page.keyboard.press("ArrowRight")
+    for _ in range(3):
+        page.keyboard.press("ArrowDown")
+    expect(page.locator(".chosen")).to_have_count(2)
+    expect(page.locator("#say")).to_have_text("Player 1’s turn")
+
+
 def test_undo_replay_and_another_try(visit):
     page = visit(f"{CLASSIC}&vs=random&moves=D2.B1.C3.D4.C2.B2.A1")
     page.wait_for_selector("#do-again")
@@ -479,6 +506,7 @@ def test_a_player_of_the_user(visit, agent):
     values = agent.q_values(np.array(heaps))[rules.action_mask(heaps) == 1]
     shown = [float(text.replace("−", "-")) for text in page.locator(".value").all_inner_texts()]
     assert sorted(shown) == pytest.approx(sorted(values), abs=0.006)
+    expect(page.locator("#learn-figures")).to_be_hidden()  # they are those of the page's learner
     page.reload()
     expect(page.locator("#levels :checked + span")).to_contain_text("my.agent")
 

@@ -73,6 +73,15 @@ def test_hints(opponent, person, capsys):
     assert len(hints(second)) < 5  # at the next turn, of the moves that are left
 
 
+def test_an_opponent_that_plays_no_legal_move(person, capsys):
+    Path("mine.py").write_text("def wrong(observation, action_mask):\n    return 99\n")
+    person("A1")
+    with pytest.raises(SystemExit) as stop:
+        play.main(play.Args(opponent="mine.py:wrong", first="opponent"))
+    assert stop.value.code == 2
+    assert re.fullmatch(r"[^\n]*--opponent[^\n]*wrong[^\n]*99[^\n]*\n", capsys.readouterr().err)
+
+
 def test_an_animation_of_the_last_game(person, tmp_path):
     pytest.importorskip("pygame", reason='needs pip install -e ".[render]"')
     person("B58", "B1", "q")
