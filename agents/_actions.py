@@ -5,24 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-from gymnasium import Space, spaces
 from numpy.typing import NDArray
+
+from agents.agent import Agent
 
 ILLEGAL = -1e308  # is added to the values of illegal actions
 LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
 MAX_REWARD = 1e300  # so that sums of rewards stay finite
-
-
-class HasSpaces(Protocol):
-    """What these functions need of an agent; see its attributes."""
-
-    observation_space: Space[Any]
-    action_space: spaces.Discrete
-    n_actions: int
-    first_action: int
 
 
 def as_array(name: str, value: Any, shape: tuple[int, ...] | None = None, kinds: str = "biuf") -> NDArray[Any]:
@@ -35,7 +27,7 @@ def as_array(name: str, value: Any, shape: tuple[int, ...] | None = None, kinds:
     return array
 
 
-def action_indices(agent: HasSpaces, actions: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
+def action_indices(agent: Agent, actions: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
     """The indices of actions, 0 for the first; a TypeError or ValueError if they are not actions of this shape."""
     array = as_array("action", actions, shape, "iu").astype(np.int64)
     try:
@@ -45,19 +37,10 @@ def action_indices(agent: HasSpaces, actions: Any, shape: tuple[int, ...]) -> ND
     return indices
 
 
-def action_index(agent: HasSpaces, action: Any) -> int:
+def action_index(agent: Agent, action: Any) -> int:
     """:func:`action_indices` of one action, faster for an int."""
     index = action - agent.first_action if type(action) is int else -1
     return index if 0 <= index < agent.n_actions else int(action_indices(agent, action, ()))
-
-
-def checked_actions(agent: HasSpaces, actions: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """What :meth:`Agent.act` returned for observations of these leading dimensions; an error if it is wrong."""
-    try:
-        return action_indices(agent, actions, shape) + agent.first_action
-    except (TypeError, ValueError) as error:
-        needed = f"integers of shape {shape}, one for each observation, in {agent.action_space}"
-        raise type(error)(f"{type(agent).__name__}.act must return {needed}; got {actions!r}") from None
 
 
 def as_reward(reward: Any) -> float:
@@ -69,7 +52,7 @@ def as_reward(reward: Any) -> float:
 
 
 def checked_transitions(
-    agent: HasSpaces,
+    agent: Agent,
     observation: Any,
     action: Any,
     reward: Any,

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from agents._actions import action_indices
 from agents.agent import Agent, agent_observation_space
 
 TO_PLAY = "to_play"
@@ -39,3 +43,12 @@ def check_setting(agent: Agent, n_players: int) -> None:
     else:
         return
     raise ValueError(f"{type(agent).__name__} {problem}")
+
+
+def checked_actions(agent: Agent, actions: Any, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """What :meth:`Agent.act` returned for observations of these leading dimensions; an error if it is wrong."""
+    try:
+        return action_indices(agent, actions, shape) + agent.first_action
+    except (TypeError, ValueError) as error:
+        needed = f"integers of shape {shape}, one for each observation, in {agent.action_space}"
+        raise type(error)(f"{type(agent).__name__}.act must return {needed}; got {actions!r}") from None

@@ -12,7 +12,6 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._actions import checked_actions
 from agents._hyperparameters import as_integer
 
 Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
@@ -201,20 +200,29 @@ class Agent(ABC):
             Probabilities, float64 of shape ``(..., n_actions)``.
 
         Raises:
-            TypeError, ValueError: :meth:`act` returns anything but actions of ``action_space``.
+            TypeError: :meth:`act` returns anything but one integer for each observation.
         """
         leading: tuple[int, ...] = ()
         if self.is_batch(observation):
             leading = np.shape(observation)[: np.ndim(observation) - len(self.observation_space.shape or ())]
         if self.batched or not leading:
-            actions = checked_actions(self, self.act(observation, action_mask), leading)
+            actions = self._act(observation, action_mask, leading)
         else:
             observations, actions = np.asarray(observation), np.empty(leading, dtype=np.int64)
             for index in np.ndindex(leading):
                 mask = None if action_mask is None else np.asarray(action_mask)[index]
-                actions[index] = checked_actions(self, self.act(observations[index], mask), ())
+                actions[index] = self._act(observations[index], mask, ())
         indices = actions - self.first_action
         return np.asarray(np.arange(self.n_actions) == indices[..., None], dtype=np.float64)
+
+    def _act(self, observation: Any, action_mask: Any, shape: tuple[int, ...]) -> NDArray[Any]:
+        """What :meth:`act` returns as an array; a TypeError unless it holds integers of this shape."""
+        output = self.act(observation, action_mask)
+        actions = np.asarray(output)
+        if actions.dtype.kind not in "iu" or actions.shape != shape:
+            needed = f"integers of shape {shape}, one for each observation" if shape else "an integer"
+            raise TypeError(f"{type(self).__name__}.act must return {needed}; got {output!r} for {observation!r}")
+        return actions
 
     def is_batch(self, observation: Any) -> bool:
         """Whether ``observation`` has leading dimensions before the shape of the observation space."""

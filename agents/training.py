@@ -26,8 +26,7 @@ import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
-from agents._actions import checked_actions
-from agents._environments import TO_PLAY, check_setting, check_spaces, split_observation
+from agents._environments import TO_PLAY, check_setting, check_spaces, checked_actions, split_observation
 from agents._hyperparameters import as_integer
 from agents.agent import Agent
 from agents.vector_training import vector_episodes

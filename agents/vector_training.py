@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._actions import checked_actions, legal_batch
-from agents._environments import TO_PLAY, check_setting, split_observation
+from agents._actions import legal_batch
+from agents._environments import TO_PLAY, check_setting, checked_actions, split_observation
 from agents.agent import Agent
 
 SIGNS = np.array([1.0, -1.0])  # of a reward of player 0 or 1, for player 0

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nim_env import NimRules
-from nim_env.policies import as_policy, sample
+from nim_env.policies import as_policy, query_policy, sample
 from nim_env.rendering import bars, heap_name
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def play_game(
         if is_human:
             action = ask_move(rules, heaps, words)
         else:
-            probabilities = policy.action_probabilities(observation["observation"], observation["action_mask"])
+            probabilities = query_policy(policy, observation["observation"], observation["action_mask"])
             action = int(sample(probabilities, generator))
             heap, count = rules.moves[action]
             print(words.reply.format(count=count, heap=words.heap_name(heap)))

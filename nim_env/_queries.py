@@ -81,14 +81,17 @@ class FunctionPolicy:
         output = self.function(flat_observations.copy(), flat_masks.copy())
         actions = _as_array(output)
         if actions.dtype.kind not in "iu" or actions.shape != (len(flat_masks),):
-            first, needed = 0, f"one integer action for each position, shape {(len(flat_masks),)}"
+            index, needed = (
+                (0,) * len(leading),
+                f"one integer action for each position, shape {(len(flat_masks),)}",
+            )
             if isinstance(self.function, _ByPosition):
                 first = next(n for n, each in enumerate(output) if not _is_int64(each))
-                output = output[first]
-                needed = f"an integer action for observation {_shortened(flat_observations[first].tolist())}"
+                index, output = tuple(map(int, np.unravel_index(first, leading))), output[first]
+                shown = _shortened(flat_observations[first].tolist())
+                needed = f"an integer from 0 to {n_actions - 1} for observation {shown}"
             raise InvalidPolicyOutput(
-                f"{self!r} must return {needed}; got {_shortened(output)}{_hint(self.function, output)}",
-                tuple(map(int, np.unravel_index(first, leading))),
+                f"{self!r} must return {needed}; got {_shortened(output)}{_hint(self.function, output)}", index
             )
         chosen = np.arange(n_actions) == actions[:, None]
         is_legal = (chosen & (flat_masks != 0)).any(axis=-1)
@@ -229,11 +232,10 @@ def query_policy(policy: Policy, observation: NDArray[Any], action_mask: NDArray
             (0,) * (action_mask.ndim - 1),
         )
     probabilities = probabilities.astype(np.float64, order="C")  # sums over rows round alike in every layout
-    totals = probabilities.sum(axis=-1)
     checks = {
         "a negative or undefined probability": (probabilities >= 0).all(axis=-1),
         "a positive probability for an illegal action": ~((probabilities > 0) & (action_mask == 0)).any(axis=-1),
-        f"probabilities that do not sum to 1 within {_TOLERANCE}": np.abs(totals - 1) <= _TOLERANCE,
+        "probabilities that do not sum to 1": np.abs(probabilities.sum(axis=-1) - 1) <= _TOLERANCE,
     }
     for fault, is_valid in checks.items():
         if not np.all(is_valid):

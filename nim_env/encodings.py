@@ -117,8 +117,8 @@ def as_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
             raise ValueError(f"observation must be one of {', '.join(map(repr, _ENCODINGS))}; got {observation!r}")
         if observation in ("one_hot", "unary") and sum(rules.heaps) > _MAX_OBJECTS:
             raise ValueError(
-                f"observation={observation!r} has an entry for each object, {sum(rules.heaps):,} and more, up to "
-                f'{_MAX_OBJECTS:,} are allowed; use observation="bits" or smaller heaps'
+                f"observation={observation!r} has an entry for each of {sum(rules.heaps):,} objects, more than "
+                f'{_MAX_OBJECTS:,}; use observation="bits" or smaller heaps'
             )
         return _named_encoding(observation, rules)
     if not isinstance(observation, Encoding):

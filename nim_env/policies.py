@@ -332,7 +332,7 @@ class MixturePolicy:
         """
         member = as_policy(policy, self.rules)
         if member is self:
-            raise ValueError("policy must not be the mixture itself; add its members")
+            raise ValueError("policy must not be the mixture itself; add a copy of it")
         if is_drawn_per_game(member):
             raise ValueError(f'policy must not be a mixture with draw="game"; got {policy!r}, add its members')
         if isinstance(weight, bool | np.bool_) or not isinstance(weight, Real):

@@ -253,8 +253,9 @@ class SelfPlayCallback(BaseCallback):
 
     def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
         super().__init__(verbose)
-        for name, number in (("snapshot_interval", snapshot_interval), ("pool_size", pool_size)):
-            if (number is not None or name == "snapshot_interval") and as_integer(name, number) < 1:
+        largest = 1 if pool_size is None else pool_size
+        for name, number in (("snapshot_interval", snapshot_interval), ("pool_size", largest)):
+            if as_integer(name, number) < 1:
                 raise ValueError(f"{name} must be 1 or more; got {number}")
         self.snapshot_interval, self.pool_size = snapshot_interval, pool_size
         self._n_rollouts = 0

@@ -55,6 +55,8 @@ export function drawReplay() {
 
 // --- Teach me ---------------------------------------------------------------------------------------
 
+const oddSingles = (rules) => (rules.max ? "no remainder above 1, and an odd number of heaps with remainder 1"
+  : "only single blocks, an odd number of them");
 const EVEN = "Every column is even. The opponent must make one odd.", ODD = "A column is odd. The opponent can make all even.";
 
 export function drawTeach() {
@@ -65,7 +67,7 @@ export function drawTeach() {
   $("verdict").textContent = verdict;
   $("verdict").className = kind;
   $("lesson").textContent = chosen ? aboutChosen(heaps, lesson) : $("show-move").checked || !lesson.move ? lesson.text
-    : lesson.isException ? `The misère exception. Which take leaves an odd number of ${singlesOf(rules)}?`
+    : lesson.isException ? `The misère exception. Which take leaves ${oddSingles(rules)}?`
     : "Choose blocks and watch the bottom row. Which take makes every column even?";
   const { max } = rules, sizes = digitsOf(rules).join(", ").replace(/, (\d+)$/, " and $1");
   const first = max ? `Set groups of ${max + 1} aside: if one player takes a part of one, the other can take its rest. Cut what is left` : "Cut each heap";
@@ -80,8 +82,7 @@ export function drawTeach() {
 function aboutChosen(heaps, lesson) {
   if (isOver(heaps)) return "This takes the last block.";
   if (!lesson.isException) return lesson.sum ? ODD : EVEN;
-  const { rules } = S.game, than = rules.max ? "a remainder of more than 1" : "more than 1 block";
-  return `The misère exception: at most one heap has ${than}. Leave an odd number of ${singlesOf(rules)}.`;
+  return `The misère exception: leave ${oddSingles(S.game.rules)}.`;
 }
 
 function verdictOf(here, heaps, lesson) {

@@ -16,6 +16,7 @@ import agents
 import nim_env  # noqa: F401  registers
 from agents import Agent, QLearningAgent, TabularAgent
 from nim_env import NimRules, evaluation
+from nim_env.policies import InvalidPolicyOutput
 
 
 class Sarsa(TabularAgent):
@@ -222,21 +223,22 @@ def test_evaluations_and_opponents_check_actions(batched):
     kind = type("Checked", (Constant,), {"batched": batched})
     env = gym.make("SimpleNim-v0")
     agent, rules = agent_for(env, kind), env.unwrapped.rules
-    for answer, error in (
-        (1.9, TypeError),
-        (None, TypeError),
-        ([0], ValueError),
-        (3, ValueError),
-        (-1, ValueError),
-    ):
-        agent.answer = answer
-        with pytest.raises(error, match=r"Checked\.act must return .*Discrete\(3\)"):
+    vector = gym.make_vec("SimpleNim-v0", 2, opponent=agent)
+    opposed = gym.make("SimpleNim-v0", opponent=agent), vector
+    for agent.answer in (1.9, None, [0]):
+        with pytest.raises(TypeError, match=r"Checked\.act must return .*integer"):
             evaluation.mastery(rules, agent)
-        with pytest.raises(error, match=r"Checked\.act must return .*Discrete\(3\)"):
-            agent.action_probabilities([21], [1, 1, 1])
-        for opposed in (gym.make("SimpleNim-v0", opponent=agent), gym.make_vec("SimpleNim-v0", 2, opponent=agent)):
-            with pytest.raises(error, match=r"Checked\.act must return .*Discrete\(3\)"):
-                opposed.reset(seed=0, options={"first_player": "opponent"})
+        with pytest.raises(
+            TypeError, match=rf"Checked\.act must return an integer; got {re.escape(repr(agent.answer))}"
+        ):
+            agent.action_probabilities(np.array([21]), [1, 1, 1])
+        for each in opposed:
+            with pytest.raises(TypeError, match=r"Checked\.act must return .*integer"):
+                each.reset(seed=0, options={"first_player": "opponent"})
+    for action in (3, -1):
+        agent.answer = np.full(2, action) if batched else action
+        with pytest.raises(InvalidPolicyOutput, match=r"environment 0: opponent: Checked.*\[21\]"):
+            vector.reset(seed=0, options={"first_player": "opponent"})
 
 
 def test_integers_of_all_kinds_are_actions():
