@@ -74,12 +74,17 @@ def test_hints(opponent, person, capsys):
 
 
 def test_an_opponent_that_plays_no_legal_move(person, capsys):
-    Path("mine.py").write_text("def wrong(observation, action_mask):\n    return 99\n")
-    person("A1")
-    with pytest.raises(SystemExit) as stop:
-        play.main(play.Args(opponent="mine.py:wrong", first="opponent"))
-    assert stop.value.code == 2
-    assert re.fullmatch(r"[^\n]*--opponent[^\n]*wrong[^\n]*99[^\n]*\n", capsys.readouterr().err)
+    Path("mine.py").write_text(
+        "class Wrong:\n    def action_probabilities(self, observation, action_mask):\n        return 0 * action_mask\n"
+        "def wrong(observation, action_mask):\n    return 99\n"
+        "nothing = Wrong()\n"
+    )
+    for name, fault in (("wrong", "99"), ("nothing", "sum")):
+        person("A1")
+        with pytest.raises(SystemExit) as stop:
+            play.main(play.Args(opponent=f"mine.py:{name}", first="opponent"))
+        assert stop.value.code == 2
+        assert re.fullmatch(rf"[^\n]*--opponent[^\n]*{fault}[^\n]*\n", capsys.readouterr().err)
 
 
 def test_an_animation_of_the_last_game(person, tmp_path):
