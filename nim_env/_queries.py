@@ -81,10 +81,8 @@ class FunctionPolicy:
         output = self.function(flat_observations.copy(), flat_masks.copy())
         actions = _as_array(output)
         if actions.dtype.kind not in "iu" or actions.shape != (len(flat_masks),):
-            index, needed = (
-                (0,) * len(leading),
-                f"one integer action for each position, shape {(len(flat_masks),)}",
-            )
+            index: tuple[int, ...] = (0,) * len(leading)
+            needed = f"one integer action for each position, shape {(len(flat_masks),)}"
             if isinstance(self.function, _ByPosition):
                 first = next(n for n, each in enumerate(output) if not _is_int64(each))
                 index, output = tuple(map(int, np.unravel_index(first, leading))), output[first]

@@ -75,7 +75,8 @@ def test_hints(opponent, person, capsys):
 
 def test_an_opponent_that_plays_no_legal_move(person, capsys):
     Path("mine.py").write_text(
-        "class Wrong:\n    def action_probabilities(self, observation, action_mask):\n        return 0 * action_mask\n"
+        "class Wrong:\n"
+        "    def action_probabilities(self, observation, action_mask):\n        return 0 * action_mask\n"
         "def wrong(observation, action_mask):\n    return 99\n"
         "nothing = Wrong()\n"
     )
