@@ -256,6 +256,7 @@ def several_large(heaps):
     [
         lambda heaps, won: won & several_large(heaps),
         lambda heaps, won: ~won & several_large(heaps),
+        lambda heaps, won: ~won & several_large(heaps) & (heaps.shape[1] == 2),
         lambda heaps, won: won & ~several_large(heaps),
         lambda heaps, won: ~won & ~several_large(heaps),
         lambda heaps, won: won & (heaps.shape[1] == 1),
