@@ -339,7 +339,7 @@ def _is_int64(output: Any) -> bool:
 
 
 def _hint(function: Any, output: Any) -> str:
-    """The remedy for two functions that were given where a function on one position was expected."""
+    """The remedy for an output of ``model.predict``, or of a function on batches, at one position."""
     if not isinstance(function, _ByPosition):
         return ""
     if isinstance(output, tuple):

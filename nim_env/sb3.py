@@ -180,9 +180,10 @@ class EvaluationCallback(BaseCallback):
 
     def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
         super().__init__(verbose)
-        if as_integer("eval_freq", eval_freq) < 1:
+        self.eval_freq = as_integer("eval_freq", eval_freq)
+        if self.eval_freq < 1:
             raise ValueError(f"eval_freq must be 1 or more; got {eval_freq}")
-        self.eval_freq, self.deterministic, self.name = eval_freq, deterministic, name
+        self.deterministic, self.name = deterministic, name
         self.evaluations: list[dict[str, Any]] = []
         self._next_evaluation = 0
 
