@@ -10,6 +10,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from nim_env._arguments import checked_options
 from nim_env.rules import NimRules, as_integer
 
 _MAX_MASK_ENTRIES = 2**32  # of all environments: 4 GiB
@@ -33,9 +34,7 @@ class ResetOptions(NamedTuple):
 
 def checked_num_envs(num_envs: Any, rules: NimRules) -> int:
     """``num_envs`` as an int, if it is 1 or more and the arrays of a step can fit into memory."""
-    number = as_integer("num_envs", num_envs)
-    if number < 1:
-        raise ValueError(f"num_envs must be 1 or more; got {num_envs}")
+    number = as_integer("num_envs", num_envs, 1)
     if number * rules.n_actions > _MAX_MASK_ENTRIES:
         raise ValueError(
             f"num_envs={number:,} with {rules.n_actions:,} actions needs more than 4 GiB for the action masks; "
@@ -46,12 +45,7 @@ def checked_num_envs(num_envs: Any, rules: NimRules) -> int:
 
 def checked_max_episode_steps(max_episode_steps: Any) -> int | None:
     """``max_episode_steps`` as an int of 1 or more, or None."""
-    if max_episode_steps is None:
-        return None
-    number = as_integer("max_episode_steps", max_episode_steps)
-    if number < 1:
-        raise ValueError(f"max_episode_steps must be 1 or more, or None; got {max_episode_steps}")
-    return number
+    return None if max_episode_steps is None else as_integer("max_episode_steps", max_episode_steps, 1)
 
 
 def checked_autoreset_mode(mode: Any) -> AutoresetMode:
@@ -71,9 +65,7 @@ def checked_actions(actions: Any, n_actions: int, is_ignored: NDArray[np.bool_])
     if not isinstance(actions, np.ndarray):
         if not isinstance(actions, Sequence) or isinstance(actions, str | bytes | bytearray):
             raise InvalidAction(f"actions must be an array or a sequence of {num_envs} integers; got {actions!r}")
-        array = np.empty(len(actions), dtype=object)
-        for env, action in enumerate(actions):
-            array[env] = action
+        array = np.fromiter(actions, dtype=object, count=len(actions))
     if array.shape != (num_envs,):
         raise InvalidAction(
             f"actions must have shape ({num_envs},), one action for each environment; got shape {array.shape}"
@@ -107,12 +99,7 @@ def checked_reset_options(
     options: Mapping[str, Any] | None, num_envs: int, rules: NimRules, is_first_reset: bool
 ) -> ResetOptions:
     """The options of ``reset``, arrays broadcast to all environments."""
-    options = {} if options is None else options
-    if not isinstance(options, Mapping):
-        raise TypeError(f"options must be a dictionary or None; got {options!r}")
-    for key in options:
-        if key not in ("heaps", "first_player", "reset_mask"):
-            raise ValueError(f'options may hold "heaps", "first_player" and "reset_mask"; got {key!r}')
+    options = checked_options(options, ("heaps", "first_player", "reset_mask"))
     reset_mask = _checked_reset_mask(options.get("reset_mask"), num_envs, is_first_reset)
     heaps, has_heaps = _checked_heaps(options.get("heaps"), reset_mask, rules)
     first_players = _checked_first_players(options.get("first_player"), num_envs)

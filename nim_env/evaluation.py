@@ -611,8 +611,7 @@ class LearningCurve:
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
         iter_positions(rules)
         for name, number in (("episodes", episodes), ("n_evals", n_evals), ("first", first)):
-            if as_integer(name, number) < 1:
-                raise ValueError(f"{name} must be 1 or more; got {number}")
+            as_integer(name, number, 1)
         self.rules = rules
         self.rows: list[dict[str, Any]] = []
         due = np.geomspace(episodes, min(first, episodes), n_evals)  # a root of an integer is never a half
@@ -695,12 +694,10 @@ def play_match(
         ValueError: ``games`` is below 1, ``seed`` below 0, a policy is unknown or was made for another game,
             or a policy returns anything but a distribution over legal actions.
     """
-    games = as_integer("games", games)
-    if games < 1:
-        raise ValueError(f"games must be 1 or more; got {games}")
+    games = as_integer("games", games, 1)
     _check_moves_first(moves_first)
-    if seed is not None and as_integer("seed", seed) < 0:
-        raise ValueError(f"seed must be 0 or more; got {seed}")
+    if seed is not None:
+        as_integer("seed", seed, 0)
     players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2 if moves_first is None else np.full(games, 0 if moves_first else 1)

@@ -138,8 +138,7 @@ class TakePolicy(UniformPolicy):
 
     def __post_init__(self) -> None:
         check_rules(self.rules)
-        if as_integer("n", self.n) < 1:
-            raise ValueError(f"n must be 1 or more; got {self.n}")
+        as_integer("n", self.n, 1)
 
     def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
         """One action for each non-empty heap.
@@ -303,9 +302,7 @@ class MixturePolicy:
         draw: Literal["move", "game"] = "move",
     ) -> None:
         if max_size is not None:
-            max_size = as_integer("max_size", max_size)
-            if max_size < 1:
-                raise ValueError(f"max_size must be 1 or more, or None for no limit; got {max_size}")
+            max_size = as_integer("max_size", max_size, 1)
         if draw not in ("move", "game"):
             raise ValueError(f'draw must be "move" or "game"; got {draw!r}')
         if weights is None:

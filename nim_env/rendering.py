@@ -401,11 +401,7 @@ def _words(text: str, size: int, color: Color) -> pygame.Surface:
 
 def check_pygame(render_mode: str) -> None:
     """Raises DependencyNotInstalled unless pygame is installed."""
-    try:
-        is_installed = importlib.util.find_spec("pygame") is not None
-    except ValueError:  # sys.modules holds None in its place
-        is_installed = False
-    if not is_installed:
+    if importlib.util.find_spec("pygame") is None:
         raise DependencyNotInstalled(
             f'render_mode="{render_mode}" needs pygame; run pip install "nim-env[render]"'
         )

@@ -65,9 +65,7 @@ class NimRules:
 
     def __post_init__(self) -> None:
         heaps = _heap_sizes(self.heaps)
-        max_take = None if self.max_take is None else as_integer("max_take", self.max_take)
-        if max_take is not None and max_take < 1:
-            raise ValueError(f"max_take must be 1 or more, or None for no limit; got {max_take}")
+        max_take = None if self.max_take is None else as_integer("max_take", self.max_take, 1)
         if not isinstance(self.misere, bool | np.bool_):
             raise TypeError(f"misere must be True or False; got {self.misere!r}")
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
@@ -374,13 +372,19 @@ class NimRules:
         return over
 
 
-def as_integer(name: str, value: Any) -> int:
-    """``value`` as an int if it is one (a Python or NumPy integer, or a 0-d integer array), else TypeError."""
+def as_integer(name: str, value: Any, minimum: int | None = None) -> int:
+    """``value`` as an int; a TypeError if it is not an integer, a ValueError if it is below ``minimum``.
+
+    Python and NumPy integers and 0-d integer arrays are integers; booleans are not.
+    """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer; got {value!r}")
-    return operator.index(value)
+    number = operator.index(value)
+    if minimum is not None and number < minimum:
+        raise ValueError(f"{name} must be {minimum} or more; got {number}")
+    return number
 
 
 def check_rules(rules: Any) -> None:

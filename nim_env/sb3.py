@@ -180,9 +180,7 @@ class EvaluationCallback(BaseCallback):
 
     def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
         super().__init__(verbose)
-        self.eval_freq = as_integer("eval_freq", eval_freq)
-        if self.eval_freq < 1:
-            raise ValueError(f"eval_freq must be 1 or more; got {eval_freq}")
+        self.eval_freq = as_integer("eval_freq", eval_freq, 1)
         self.deterministic, self.name = deterministic, name
         self.evaluations: list[dict[str, Any]] = []
         self._next_evaluation = 0
@@ -254,11 +252,8 @@ class SelfPlayCallback(BaseCallback):
 
     def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
         super().__init__(verbose)
-        largest = 1 if pool_size is None else pool_size
-        for name, number in (("snapshot_interval", snapshot_interval), ("pool_size", largest)):
-            if as_integer(name, number) < 1:
-                raise ValueError(f"{name} must be 1 or more; got {number}")
-        self.snapshot_interval, self.pool_size = snapshot_interval, pool_size
+        self.snapshot_interval = as_integer("snapshot_interval", snapshot_interval, 1)
+        self.pool_size = None if pool_size is None else as_integer("pool_size", pool_size, 1)
         self._n_rollouts = 0
 
     def _on_training_start(self) -> None:
