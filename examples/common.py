@@ -23,6 +23,7 @@ from cycler import cycler
 
 import agents
 from nim_env import NimRules
+from nim_env.evaluation import ValueFunction
 from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy
 from nim_env.rendering import COLORS
 
@@ -71,7 +72,7 @@ def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.Pri
 
     def parse(strings: list[str]) -> Any:
         number = kind(strings[0])
-        if not minimum <= number <= maximum:
+        if not minimum <= number <= maximum or number == float("inf"):
             raise ValueError(f"must be {range_}; got {number}")
         return number
 
@@ -105,19 +106,6 @@ def checking_args(errors: Any = (ValueError, TypeError, OSError), start: str = "
         yield
     except errors as error:
         fail(start + str(error).split(" was raised from the environment creator")[0])  # a suffix of gym.make
-
-
-def check_at_least(minimum: int, **numbers: int | None) -> None:
-    """Exits with an error unless every option, named as in its dataclass, is ``minimum`` or more, or None."""
-    for name, number in numbers.items():
-        if number is not None and number < minimum:
-            fail(f"--{name.replace('_', '-')} must be {minimum} or more; got {number}")
-
-
-def check_seed(seed: int, n_seeds: int = 1) -> None:
-    """Exits with an error unless the seeds from ``seed`` on lie between 0 and 2³² - 1."""
-    if not 0 <= seed <= 2**32 - n_seeds:
-        fail(f"--seed must be from 0 to {2**32 - n_seeds}; got {seed}")
 
 
 def check_output(option: str, path: Path | None, suffixes: Sequence[str] = ()) -> None:
@@ -309,6 +297,17 @@ def _load_network(path: Path, rules: NimRules) -> PolicyLike:
     from learn_the_rule.network import load_policy  # here, since most scripts run without PyTorch
 
     return load_policy(path, rules)
+
+
+def values_of(player: PolicyLike, rules: NimRules) -> ValueFunction | None:
+    """The values of a Q-learner, a model or a network; None for other players."""
+    if not isinstance(player, agents.QLearningAgent):
+        return getattr(player, "values", None)
+
+    def values(heaps: np.ndarray) -> np.ndarray:
+        return np.where(rules.action_mask(heaps), player.q_values(heaps), -np.inf).max(axis=1)
+
+    return values
 
 
 def save_table_policy(policy: TabularPolicy, path: Path) -> None:

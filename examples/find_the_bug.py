@@ -39,6 +39,7 @@ from common import (
     replacing,
     run,
     save_figure,
+    values_of,
 )
 
 import gymnasium as gym
@@ -56,7 +57,6 @@ from stable_baselines3.common.callbacks import ConvertCallback
 from stable_baselines3.common.utils import LinearSchedule
 from tqdm import tqdm
 
-import agents
 from nim_env import NimRules, evaluation, theory
 from nim_env.policies import PolicyLike, batched
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
@@ -456,17 +456,6 @@ def diagnose(args: Args) -> pd.DataFrame:
     print(groups.to_string(index=False))
     save_figure(draw_groups(report, f"{args.player}, {rules}"), args.folder / "find_the_bug_player.png")
     return groups
-
-
-def values_of(player: PolicyLike, rules: NimRules) -> evaluation.ValueFunction | None:
-    """The values of a Q-learner, a model or a network; None for other players."""
-    if not isinstance(player, agents.QLearningAgent):
-        return getattr(player, "values", None)
-
-    def values(heaps: np.ndarray) -> np.ndarray:
-        return np.where(rules.action_mask(heaps), player.q_values(heaps), -np.inf).max(axis=1)
-
-    return values
 
 
 def draw_groups(report: evaluation.Report, title: str) -> plt.Figure:

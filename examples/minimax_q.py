@@ -17,8 +17,8 @@ from common import (
     COLORS,
     FIGURE_SUFFIXES,
     Fraction,
+    NonNegativeInt,
     Seed,
-    check_at_least,
     check_output,
     checking_args,
     fail,
@@ -48,7 +48,7 @@ class Args:
 
     heaps: tuple[int, int, int] | None = None
     """Three starting heap sizes from 0 to 9; the script asks if not given."""
-    episodes: int | None = None
+    episodes: NonNegativeInt | None = None
     """The number of training games; the script asks if not given."""
     epsilon: Fraction = 1.0
     """The probability of a random action in training."""
@@ -60,7 +60,6 @@ class Args:
 
 def main(args: Args) -> agents.MinimaxQAgent | None:
     """Returns the trained agent, or None if the human leaves before."""
-    check_at_least(0, episodes=args.episodes)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     if args.heaps is not None and not all(0 <= size <= 9 for size in args.heaps):
         fail(f"--heaps must each be 0 to 9; got {args.heaps}")

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from common import (
     NonNegativeInt,
-    check_at_least,
+    Seed,
     check_output,
     checking_args,
     fail,
@@ -59,13 +59,12 @@ class Args:
     """Whether to show at your turn what the opponent thinks of each move, and whether the move wins."""
     picture: Path | None = None
     """Where to save the last game as an animated .gif."""
-    seed: int | None = None
+    seed: Seed | None = None
     """Random seed."""
 
 
 def main(args: Args) -> Any:
     """Returns the opponent."""
-    check_at_least(0, seed=args.seed)
     check_output("save", args.save)
     check_output("picture", args.picture, [".gif"])
     if args.save is not None and args.opponent not in agents.ALGORITHMS:

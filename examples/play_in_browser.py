@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from common import check_at_least, checking_args, fail, load_player, run
+from common import NonNegativeInt, checking_args, fail, load_player, run
 
 import numpy as np
 
@@ -46,14 +46,13 @@ class Args:
     """Opponents to add, made for this game: file.py:name, or the files of saved agents, tables (.npz), networks
     (.pt) or MaskablePPO models (.zip). The first of them is the first opponent.
     Files .py and .zip run code when loaded: give only those you trust."""
-    port: int = 8080
+    port: NonNegativeInt = 8080
     """The page is at http://127.0.0.1:PORT. 0 takes a free port."""
     browser: bool = True
     """Whether to open the page in your browser."""
 
 
 def main(args: Args) -> None:
-    check_at_least(0, port=args.port)
     with checking_args():
         rules = NimRules(args.heaps, args.max_take, args.misere)
         if 0 in rules.heaps or rules.n_heaps > MAX_HEAPS or max(rules.heaps) > MAX_BLOCKS:

@@ -18,7 +18,7 @@ from common import (
     FIGURE_SUFFIXES,
     Fraction,
     NonNegativeInt,
-    check_at_least,
+    Seed,
     check_output,
     run,
     save_figure,
@@ -50,7 +50,7 @@ class Args:
     """The learning rate."""
     epsilon: Fraction = 0.1
     """The probability of a random action in training."""
-    seed: int | None = None
+    seed: Seed | None = None
     """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the evaluations during training."""
@@ -58,7 +58,6 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     """Returns the agent and its exact evaluations during training."""
-    check_at_least(0, seed=args.seed)
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
     agent = agents.QLearningAgent(

@@ -4,8 +4,8 @@ Each run trains one learner on one board with one seed from random starts, and e
 mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
 arXiv:2205.12787), exploitability what a best response gains over perfect play. A timestep is one of its moves.
 q-learning, minimax-q and win-counting are tables of this project; MaskablePPO, PPO and DQN are networks, as in
-sb3_self_play.py. They train by self-play, unless --opponent names an opponent; win-counting trains against random
-play instead.
+sb3_self_play.py. They train by self-play, unless --opponent names an opponent. Instead of self-play, win-counting
+trains against random play; DQN needs an opponent.
 
 With several boards the figure shows the trained learners against the number of heaps, with one board the learning
 curves.
@@ -141,7 +141,7 @@ def make_runs(args: Args, boards: list[NimRules]) -> Iterator[dict[str, Any]]:
     """The arguments of :func:`train` for each run, the longest first.
 
     Raises:
-        ValueError: There is nothing to train, or minimax-Q has an opponent.
+        ValueError: There is nothing to train, minimax-Q has an opponent, or DQN has none.
     """
     if not args.learners or not boards or not args.observation:
         raise ValueError("give --learners, --n-heaps and --observation one or more values each")
@@ -154,6 +154,8 @@ def make_runs(args: Args, boards: list[NimRules]) -> Iterator[dict[str, Any]]:
                 opponent = "random"
             if learner == "minimax-q" and opponent != "self-play":
                 raise ValueError(f"minimax-q learns by self-play alone; got --opponent {opponent}")
+            if learner == "DQN" and opponent == "self-play":
+                raise ValueError("DQN needs --opponent random, take-N or expert: its rollouts are single steps")
             num_envs = args.num_envs or (256 if is_table else 512)
             if learner in ("MaskablePPO", "PPO") and num_envs * args.n_steps % args.batch_size:
                 rollout = num_envs * args.n_steps

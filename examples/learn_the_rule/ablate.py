@@ -33,7 +33,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
-from common import COLORS, check_at_least, check_output, fail, percent, run, save_figure
+from common import COLORS, PositiveInt, check_output, checking_args, fail, percent, run, save_figure
 
 import joblib
 import matplotlib.pyplot as plt
@@ -66,11 +66,11 @@ class Args:
     """The rows, by name; all of them by default."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
-    updates: int = 1500
+    updates: PositiveInt = 1500
     """The number of updates of each run."""
-    n_positions: int = 500
+    n_positions: PositiveInt = 500
     """The number of won positions sampled from each test board."""
-    n_seeds: int = 30
+    n_seeds: PositiveInt = 30
     """The maximum number of seeds of a row, from 0 on; the rows have 3, 10 or 30."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
@@ -104,9 +104,8 @@ def check(args: Args) -> None:
     for name in args.rows:
         if name not in ROWS:
             fail(f"--rows must name some of {', '.join(ROWS)}; got {name}")
-    check_at_least(1, updates=args.updates, n_positions=args.n_positions, n_seeds=args.n_seeds)
-    if args.n_jobs == 0:
-        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
+    with checking_args():
+        joblib.effective_n_jobs(args.n_jobs)
     check_output("folder", args.folder / "ablate.csv")
 
 
@@ -207,20 +206,12 @@ class CellNetwork(DigitNetwork):
                 state = self.with_noise(self.cell(bit, state))
         return state
 
-    def with_noise(self, state: torch.Tensor) -> torch.Tensor:
-        return state + self.noise * torch.randn_like(state) if self.training and self.noise else state
-
 
 class AffineNetwork(DigitNetwork):
     """The digit network without the tanh of the recurrence."""
 
-    def scan(self, bits: torch.Tensor) -> torch.Tensor:
-        state = self.initial_state.expand(len(bits), -1)
-        for bit in bits.bool().unsqueeze(-1).unbind(1):
-            state = torch.where(bit, self.transitions[1](state), self.transitions[0](state))
-            if self.training and self.noise:
-                state = state + self.noise * torch.randn_like(state)
-        return state
+    def step(self, state: torch.Tensor, bit: torch.Tensor) -> torch.Tensor:
+        return torch.where(bit > 0, self.transitions[1](state), self.transitions[0](state))
 
 
 class DeepSetsNetwork(DigitNetwork):

@@ -28,11 +28,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 from common import (
     COLORS,
     FIGURE_SUFFIXES,
-    check_at_least,
+    NonNegative,
+    PositiveInt,
+    Seed,
     check_output,
-    check_seed,
     checking_args,
-    fail,
     percent,
     run,
     save_figure,
@@ -69,19 +69,19 @@ class Args:
 
     network: Annotated[Path, tyro.conf.Positional]
     """A network saved by train.py."""
-    updates: int = 1000
+    updates: PositiveInt = 1000
     """The number of updates."""
-    batch_size: int = 32
+    batch_size: PositiveInt = 32
     """The number of positions of each training board in an update."""
     learning_rate: float = 3e-3
     """The learning rate of Adam."""
-    radius: float = 0.1
+    radius: NonNegative = 0.1
     """The largest difference of a digit's features against which the scores are trained."""
-    n_positions: int = 1000
+    n_positions: PositiveInt = 1000
     """The number of won positions sampled from each test board."""
-    eval_interval: int = 100
+    eval_interval: PositiveInt = 100
     """The number of updates between two evaluations."""
-    seed: int = 0
+    seed: Seed = 0
     """Random seed."""
     picture: Path = Path("results/learn_the_rule/distill.png")
     """Where the learning curves are saved."""
@@ -91,12 +91,6 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Trains and evaluates a policy network; returns its learning curves."""
-    check_at_least(
-        1, **{name: getattr(args, name) for name in ("updates", "batch_size", "n_positions", "eval_interval")}
-    )
-    check_seed(args.seed)
-    if not 0 <= args.radius < float("inf"):
-        fail(f"--radius must be 0 or more and finite; got {args.radius}")
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     check_output("policy", args.policy, (".pt",))
     with checking_args():

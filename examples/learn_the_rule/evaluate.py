@@ -18,7 +18,7 @@ from typing import Annotated, Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
-from common import check_at_least, check_output, check_seed, checking_args, run
+from common import PositiveInt, Seed, check_output, checking_args, fail, run
 
 import numpy as np
 import pandas as pd
@@ -43,13 +43,13 @@ class Args:
 
     network: Annotated[Path, tyro.conf.Positional]
     """A network saved by train.py."""
-    n_heaps: int = 5
+    n_heaps: PositiveInt = 5
     """The maximum number of heaps of a training board, for the column "seen"."""
-    max_heap: int = 7
+    max_heap: PositiveInt = 7
     """The maximum number of objects in a heap of a training board, for the column "seen"."""
-    n_positions: int = 10_000
+    n_positions: PositiveInt = 10_000
     """The number of won and of losing positions sampled from each board."""
-    seed: int = 0
+    seed: Seed = 0
     """Random seed."""
     table: Path = Path("results/learn_the_rule/evaluation.csv")
     """Where the table is saved."""
@@ -57,8 +57,8 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Evaluates a network, saves the table, and returns it."""
-    check_at_least(20, n_positions=args.n_positions)  # so that the endgames have won positions
-    check_seed(args.seed)
+    if args.n_positions < 20:  # so that the endgames have won positions
+        fail(f"--n-positions must be 20 or more; got {args.n_positions}")
     with checking_args():
         network, trained_on = load_network(args.network)
     check_output("table", args.table, (".csv",))

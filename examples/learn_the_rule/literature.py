@@ -37,14 +37,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py an
 from common import (
     COLORS,
     FIGURE_SUFFIXES,
+    Seed,
     check_output,
-    check_seed,
     checking_args,
-    fail,
     load_player,
     percent,
     run,
     save_figure,
+    values_of,
 )
 
 import joblib
@@ -79,7 +79,7 @@ class Args:
     add: tuple[str, ...] = ()
     """Players to add: file.py:name, or the files of networks (.pt) and other saved players.
     Files .py and .zip run code when loaded: give only those you trust."""
-    seed: int = 0
+    seed: Seed = 0
     """The random seed of the training."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
@@ -93,9 +93,8 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Makes the rows that are not cached, saves the table, and returns it."""
-    check_seed(args.seed)
-    if args.n_jobs == 0:
-        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
+    with checking_args():
+        joblib.effective_n_jobs(args.n_jobs)
     check_output("table", args.table, (".csv",))
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():
@@ -125,11 +124,7 @@ def random_play(rules: NimRules, seed: int) -> dict[str, Any]:  # noqa: ARG001  
 def minimax_q(rules: NimRules, seed: int) -> dict[str, Any]:
     """Until 99.9 % expert mastery, by master_large_nim.py."""
     agent, _ = master_large_nim.train(master_large_nim.Args(seed=seed), rules)
-
-    def values(heaps: np.ndarray) -> np.ndarray:
-        return np.where(rules.action_mask(heaps) == 1, agent.q_values(heaps), -np.inf).max(axis=-1)
-
-    return evaluation.report(rules, agent, values).to_dict()
+    return evaluation.report(rules, agent, values_of(agent, rules)).to_dict()
 
 
 def maskable_ppo(rules: NimRules, seed: int) -> dict[str, Any]:
@@ -173,7 +168,7 @@ def evaluate_file(name: str, heaps: tuple[int, ...]) -> dict[str, Any]:
     """The row of a player that the command line names."""
     rules = NimRules(heaps, misere=False)
     player = load_player(name, rules)
-    report = evaluation.report(rules, player, getattr(player, "values", None))
+    report = evaluation.report(rules, player, values_of(player, rules))
     return {"heaps": heaps, "player": name, **report.to_dict()}
 
 

@@ -58,11 +58,17 @@ class DigitNetwork(nn.Module):
             float32 of shape ``(n, hidden_size)``.
         """
         state = self.initial_state.expand(len(bits), -1)
-        for bit in bits.bool().unsqueeze(-1).unbind(1):
-            state = torch.tanh(torch.where(bit, self.transitions[1](state), self.transitions[0](state)))
-            if self.training and self.noise:
-                state = state + self.noise * torch.randn_like(state)
+        for bit in bits.unsqueeze(-1).unbind(1):
+            state = self.with_noise(self.step(state, bit))
         return state
+
+    def step(self, state: torch.Tensor, bit: torch.Tensor) -> torch.Tensor:
+        """The recurrent states after one more heap, given its bits, 0 or 1 of shape ``(n, 1)``."""
+        return torch.tanh(torch.where(bit > 0, self.transitions[1](state), self.transitions[0](state)))
+
+    def with_noise(self, state: torch.Tensor) -> torch.Tensor:
+        """The recurrent state, in training mode with noise."""
+        return state + self.noise * torch.randn_like(state) if self.training and self.noise else state
 
     def read_digits(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """The features of the digits of positions.

@@ -11,11 +11,11 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
 from nim_env import NimRules
+from nim_env.encodings import as_encoding
 
 from learn_the_rule.network import PolicyValueNetwork
 
@@ -30,13 +30,8 @@ class GatedDigitNetwork(PolicyValueNetwork):
         del self.transitions
         self.cell = nn.GRUCell(1, self.hidden_size)
 
-    def scan(self, bits: torch.Tensor) -> torch.Tensor:
-        state = self.initial_state.expand(len(bits), -1)
-        for bit in bits.float().unsqueeze(-1).unbind(1):
-            state = self.cell(bit, state)
-            if self.training and self.noise:
-                state = state + self.noise * torch.randn_like(state)
-        return state
+    def step(self, state: torch.Tensor, bit: torch.Tensor) -> torch.Tensor:
+        return self.cell(bit.float(), state)
 
 
 class Perceptron(nn.Module):
@@ -65,16 +60,14 @@ class UnaryNetwork(nn.Module):
 
     def __init__(self, rules: NimRules, hidden_size: int = 128) -> None:
         super().__init__()
-        size, heap = (np.repeat(x, np.add(rules.heaps, 1)) for x in (rules.heaps, np.arange(rules.n_heaps)))
-        place = np.concatenate([np.arange(n + 1) for n in rules.heaps])
-        self.heap, self.n_above = torch.from_numpy(heap[:-1]), torch.from_numpy((size - place)[:-1])
+        self.encoding = as_encoding("unary", rules)
         self.lstm = nn.LSTM(1, hidden_size, batch_first=True)
         self.policy_head = nn.Sequential(nn.Linear(hidden_size, rules.n_actions))
         self.value_head = nn.Sequential(nn.Linear(hidden_size, 1))
 
     def forward(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        is_left = (heaps[:, self.heap] >= self.n_above).float()
-        features = self.lstm(torch.where(self.n_above == 0, -1.0, is_left)[..., None])[0][:, -1]
+        tokens = torch.from_numpy(self.encoding(heaps.numpy()))
+        features = self.lstm(tokens[..., None])[0][:, -1]
         return self.policy_head(features), torch.tanh(self.value_head(features)).squeeze(-1)
 
 

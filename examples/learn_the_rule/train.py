@@ -27,9 +27,11 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
 from common import (
-    check_at_least,
+    Fraction,
+    NonNegative,
+    PositiveInt,
+    Seed,
     check_output,
-    check_seed,
     checking_args,
     fail,
     label_lines,
@@ -60,9 +62,9 @@ N_CURVE_POSITIONS = 500
 class Args:
     """The options of this script."""
 
-    n_heaps: int = 5
+    n_heaps: PositiveInt = 5
     """The maximum number of heaps of a training board; there is a board for each number of heaps up to it."""
-    max_heap: int = 7
+    max_heap: PositiveInt = 7
     """The maximum number of objects in a heap of a training board."""
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
@@ -70,22 +72,22 @@ class Args:
     """Whether the player who takes the last object loses."""
     random_start: bool = True
     """Whether episodes start from random positions; otherwise they start from full heaps."""
-    updates: int = 1500
+    updates: PositiveInt = 1500
     """The number of updates; the environments make one step before each."""
-    num_envs: int = 64
+    num_envs: PositiveInt = 64
     """The number of environments for each training board."""
-    epsilon: float = 0.3
-    """The probability of a random move in training, 0 to 1."""
+    epsilon: Fraction = 0.3
+    """The probability of a random move in training."""
     learning_rate: float = 3e-3
     """The learning rate of Adam."""
-    noise: float = 0.5
+    noise: NonNegative = 0.5
     """The standard deviation of the Gaussian noise on the recurrent state in training."""
-    n_flags: int = 1
+    n_flags: PositiveInt = 1
     """The number of lowest digits that the network can tell from the others, from 1 to 8. Games with takes up to
     1, 3 or 7 objects need 1, 2 or 3."""
-    eval_interval: int = 100
+    eval_interval: PositiveInt = 100
     """The number of updates between two evaluations for the learning curves."""
-    seed: int = 0
+    seed: Seed = 0
     """Random seed."""
     folder: Path = Path("results/learn_the_rule")
     """Where the network, the learning curves and TensorBoard's logs are saved."""
@@ -131,15 +133,8 @@ def main(args: Args) -> pd.DataFrame:
 
 def check(args: Args) -> None:
     """Exits with an error if an option that no library checks has a wrong value."""
-    names = ("n_heaps", "max_heap", "updates", "num_envs", "n_flags", "eval_interval")
-    check_at_least(1, **{name: getattr(args, name) for name in names})
     if args.n_flags > 8:
         fail(f"--n-flags must be 8 or less; got {args.n_flags}")
-    check_seed(args.seed)
-    if not 0 <= args.epsilon <= 1:
-        fail(f"--epsilon must be from 0 to 1; got {args.epsilon}")
-    if not 0 <= args.noise < float("inf"):
-        fail(f"--noise must be 0 or more and finite; got {args.noise}")
     with checking_args():
         make_envs(args)
         torch.optim.Adam([torch.zeros(1)], lr=args.learning_rate)

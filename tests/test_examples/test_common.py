@@ -175,9 +175,6 @@ def test_errors_of_the_system_are_one_line(run, refused, monkeypatch):
 
 
 def test_wrong_values_are_one_line(refused, tmp_path):
-    common.check_at_least(0, episodes=0, seed=None)
-    with refused("--max-take", "-1"):
-        common.check_at_least(0, max_take=-1)
     with refused("no such heap"), common.checking_args():
         raise ValueError("no such heap")
     (tmp_path / "file").touch()

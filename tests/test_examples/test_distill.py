@@ -198,8 +198,6 @@ def test_wrong_values(refused, tmp_path):
         (Args(tmp_path / "missing.pt"), ["missing.pt"]),
         (Args(tmp_path / "bounded.pt"), ["max_take"]),
         (Args(tmp_path / "flags.pt"), ["flags.pt", "2 digits"]),
-        (Args(tmp_path / "bounded.pt", updates=0), ["--updates", "0"]),
-        (Args(tmp_path / "network.pt", radius=-1.0), ["--radius", "-1.0"]),
         (Args(tmp_path / "network.pt", learning_rate=-1.0), ["learning rate", "-1.0"]),
     ):
         with refused(*words):

@@ -82,13 +82,13 @@ def test_the_figure(person, tmp_path):
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("heaps", (1, 2, 10)), ("heaps", (1, 2, -3)), ("heaps", (0, 0, 0)), ("episodes", -1)],
+    [("heaps", (1, 2, 10)), ("heaps", (1, 2, -3)), ("heaps", (0, 0, 0))],
 )
 def test_wrong_values(name, value, refused):
     with refused(name, str(value)):
         minimax_q.main(minimax_q.Args(**{"heaps": (1, 2, 3), name: value}))
 
 
-@pytest.mark.parametrize(("option", "value"), [("--epsilon", "2.0"), ("--seed", "-1")])
+@pytest.mark.parametrize(("option", "value"), [("--epsilon", "2.0"), ("--episodes", "-1"), ("--seed", "-1")])
 def test_wrong_numbers(option, value, refused_option):
     refused_option(minimax_q.Args, option, value)

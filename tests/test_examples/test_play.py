@@ -125,7 +125,6 @@ def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
         ("heaps", (0, 0)),
         ("heaps", (-1,)),
         ("max_take", 0),
-        ("seed", -1),
         ("picture", Path("game.png")),
         ("save", Path("broken.npz/agent.npz")),
     ],

@@ -76,12 +76,8 @@ def test_the_seed_and_the_hyperparameters(person):
 
 
 @pytest.mark.parametrize(
-    ("option", "value"), [("--episodes", "-1"), ("--epsilon", "2.0"), ("--learning-rate", "-1.0")]
+    ("option", "value"),
+    [("--episodes", "-1"), ("--epsilon", "2.0"), ("--learning-rate", "-1.0"), ("--seed", "-1")],
 )
 def test_wrong_numbers(option, value, refused_option):
     refused_option(script.Args, option, value)
-
-
-def test_a_wrong_seed(refused):
-    with refused("--seed", "-1"):
-        script.main(script.Args(seed=-1))

@@ -77,6 +77,7 @@ def test_learning_curves_of_tables_against_an_opponent(tmp_path):
 @pytest.mark.parametrize(
     ("wrong", "words"),
     [
+        ({"learners": ("DQN",)}, ["DQN", "--opponent"]),
         ({"n_heaps": (3, 8)}, ["--n-heaps", "8"]),
         ({"n_heaps": ()}, ["--n-heaps"]),
         ({"n_jobs": 0}, ["n_jobs"]),
