@@ -101,7 +101,7 @@ def train(args: Args, rules: NimRules) -> tuple[agents.MinimaxQAgent, pd.DataFra
     """Trains an agent until it masters a board; returns the agent and its learning curve."""
     envs, agent = make(args, rules)
     print(f"{rules}: {rules.n_positions:,} positions, a table of {agent.table.values.nbytes / 1e6:,.1f} MB")
-    callback = EvaluationCallback(rules, args.mastery)
+    callback = StopAtMastery(rules, args.mastery)
     for seed in itertools.count(args.seed):
         history = agents.train(agent, envs, EPISODES_PER_RUN, seed=seed, callback=callback)
         if callback.is_mastered:
@@ -113,7 +113,7 @@ def train(args: Args, rules: NimRules) -> tuple[agents.MinimaxQAgent, pd.DataFra
     return agent, curve
 
 
-class EvaluationCallback:
+class StopAtMastery:
     """Evaluates the agent at intervals that double at first; ends training once it masters the board."""
 
     def __init__(self, rules: NimRules, mastery: float) -> None:

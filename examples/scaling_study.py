@@ -56,8 +56,8 @@ TABLES: dict[str, dict[str, Any]] = {
     "minimax-q": {"learning_rate": 1.0, "epsilon": 0.1},
     "win-counting": {"cutoff": 1000},
 }
-ALPHA_ZERO = {5: 0.93, 6: 0.57, 7: 0.63}
-"""Its value accuracy by the number of heaps, from the logs of Zhou and Riis (2022)."""
+ALPHA_ZERO_ACCURACY = {5: 0.93, 6: 0.57, 7: 0.63}
+"""AlphaZero's value accuracy by the number of heaps, from the logs of Zhou and Riis (2022)."""
 
 
 @dataclass
@@ -388,7 +388,7 @@ def draw_learning_curves(args: Args, rules: NimRules, table: pd.DataFrame) -> pl
 def published_accuracy(args: Args) -> dict[int, float]:
     """The value accuracy of AlphaZero by the number of heaps, where the boards are those of Zhou and Riis."""
     is_same = args.heaps == tuple(range(1, 2 * len(args.heaps), 2)) and not args.misere and not args.max_take
-    return {n: accuracy for n, accuracy in ALPHA_ZERO.items() if is_same and n in args.n_heaps}
+    return {n: accuracy for n, accuracy in ALPHA_ZERO_ACCURACY.items() if is_same and n in args.n_heaps}
 
 
 def describe(args: Args) -> str:

@@ -78,13 +78,6 @@ def no_opening(name: str, player: str | None, opponent: Any, rules: NimRules) ->
     )
 
 
-def checked_bool(name: str, value: Any) -> bool:
-    """``value``, True or False."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}")
-    return bool(value)
-
-
 def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
     """``value``, one of the choices."""
     if not isinstance(value, str | None) or value not in choices:

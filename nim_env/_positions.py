@@ -16,7 +16,7 @@ from nim_env.encodings import Encoding
 from nim_env.policies import UniformPolicy
 from nim_env.rules import NimRules
 
-_MAX_BYTES = 120_000_000  # of what is kept for a game, about; when it is reached, all of it is dropped
+_MAX_BYTES = 120_000_000  # about, of the positions of one game; above it all of them are forgotten
 
 
 class Position:

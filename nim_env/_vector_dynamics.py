@@ -182,9 +182,8 @@ class TabularDynamics(Dynamics):
         rules, n = self.rules, self.rules.n_positions
         self._n, self._n_actions, self._offsets = n, rules.n_actions, np.array(rules.offsets)
         has_agent_table = 2 * n * rules.n_actions <= _MAX_AGENT_TABLE_ENTRIES
-        dtype = (
-            np.int64 if has_agent_table else np.min_scalar_type(max(rules.heaps))
-        )  # saves memory in large games
+        # the smallest dtype saves memory in large games
+        dtype = np.int64 if has_agent_table else np.min_scalar_type(max(rules.heaps))
         self._heaps = np.tile(rules.all_positions().astype(dtype), (2, 1))
         self._observations: NDArray[Any] | None = None  # None where they are computed
         self._observation_dtype = config.encoding.space.dtype

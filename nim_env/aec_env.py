@@ -49,7 +49,6 @@ from pettingzoo import AECEnv
 from nim_env._arguments import (
     IllegalAction,
     checked_action,
-    checked_bool,
     checked_choice,
     checked_heaps,
     checked_options,
@@ -58,7 +57,7 @@ from nim_env._arguments import (
 from nim_env._positions import Position, positions_of, random_heaps
 from nim_env.encodings import ObservationLike, as_encoding
 from nim_env.rendering import FRAMES_PER_SECOND, PLAYER_NAMES, Display, Move, View
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, as_bool
 
 _PLAYERS = ("player_0", "player_1")
 _EPISODE_ATTRIBUTES = (
@@ -132,7 +131,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     ) -> None:
         super().__init__()
         self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = checked_bool("random_start", random_start)
+        self.random_start = as_bool("random_start", random_start)
         self.encoding = as_encoding(observation, rules)
         self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))

@@ -90,7 +90,7 @@ class Encoding:
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
-        return self  # a copied environment shares what is kept for each encoding
+        return self  # copies of an environment share the tables of its encoding
 
 
 ObservationLike: TypeAlias = str | Encoding

@@ -31,7 +31,7 @@ from nim_env.policies import (
     query_policy,
     sample,
 )
-from nim_env.rules import NimRules, as_integer
+from nim_env.rules import NimRules, as_bool, as_integer
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -614,7 +614,7 @@ class LearningCurve:
             as_integer(name, number, 1)
         self.rules = rules
         self.rows: list[dict[str, Any]] = []
-        due = np.geomspace(episodes, min(first, episodes), n_evals)  # a root of an integer is never a half
+        due = np.geomspace(episodes, min(first, episodes), n_evals)  # never halfway between integers
         self._due = sorted(set(due.round().astype(int).tolist()))
 
     def __call__(self, agent: Any, history: Any) -> None:
@@ -738,5 +738,5 @@ def _winners(
 
 
 def _check_moves_first(moves_first: Any) -> None:
-    if moves_first is not None and not isinstance(moves_first, bool | np.bool_):
-        raise TypeError(f"moves_first must be True, False or None; got {moves_first!r}")
+    if moves_first is not None:
+        as_bool("moves_first", moves_first)

@@ -18,7 +18,6 @@ from nim_env._arguments import (
     as_opponent,
     check_opening,
     checked_action,
-    checked_bool,
     checked_choice,
     checked_first_player,
     checked_heaps,
@@ -32,7 +31,7 @@ from nim_env._positions import Position, positions_of, random_heaps
 from nim_env.encodings import ObservationLike, as_encoding
 from nim_env.policies import Policy, PolicyLike, is_built_in, is_drawn_per_game, query_opponent, sample
 from nim_env.rendering import FRAMES_PER_SECOND, Display, View, view_of
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, as_bool
 
 
 class NimEnv(Env[NDArray[Any], np.int64]):
@@ -138,7 +137,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         render_mode: str | None = None,
     ) -> None:
         self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = checked_bool("random_start", random_start)
+        self.random_start = as_bool("random_start", random_start)
         self.encoding = as_encoding(observation, rules)
         self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))

@@ -66,8 +66,7 @@ class NimRules:
     def __post_init__(self) -> None:
         heaps = _heap_sizes(self.heaps)
         max_take = None if self.max_take is None else as_integer("max_take", self.max_take, 1)
-        if not isinstance(self.misere, bool | np.bool_):
-            raise TypeError(f"misere must be True or False; got {self.misere!r}")
+        misere = as_bool("misere", self.misere)
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
         if n_actions > _MAX_ACTIONS:
             raise ValueError(
@@ -81,7 +80,7 @@ class NimRules:
             )
         object.__setattr__(self, "heaps", heaps)
         object.__setattr__(self, "max_take", max_take)
-        object.__setattr__(self, "misere", bool(self.misere))
+        object.__setattr__(self, "misere", misere)
 
     def __reduce__(self) -> tuple[type[NimRules], tuple[tuple[int, ...], int | None, bool]]:
         return NimRules, (self.heaps, self.max_take, self.misere)  # without the cached properties
@@ -385,6 +384,13 @@ def as_integer(name: str, value: Any, minimum: int | None = None) -> int:
     if minimum is not None and number < minimum:
         raise ValueError(f"{name} must be {minimum} or more; got {number}")
     return number
+
+
+def as_bool(name: str, value: Any) -> bool:
+    """``value`` as a bool; a TypeError if it is neither True nor False, of Python or NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
 
 
 def check_rules(rules: Any) -> None:

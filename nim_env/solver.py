@@ -238,7 +238,8 @@ class ResponseValues:
     Attributes:
         afterstates: The value of each position to the responding player who has just moved there,
             float64 of shape ``(n_positions,)``, by the position's index.
-        values: The value of each position to the responding player who is to move there, of the same shape.
+        values: The value of each position to the responding player who is to move there, discounted by one ply
+            more except where the game is over, of the same shape.
     """
 
     def __init__(self, rules: NimRules, win_reward: float = 1.0, gamma: float = 1.0) -> None:

@@ -19,7 +19,6 @@ from nim_env._arguments import (
     Opponent,
     as_opponent,
     check_opening,
-    checked_bool,
     checked_choice,
     checked_first_player,
     illegal_move,
@@ -37,7 +36,7 @@ from nim_env._vector_dynamics import ILLEGAL_ACTION, PLAYING, Dynamics, GameConf
 from nim_env.encodings import ObservationLike, as_encoding
 from nim_env.policies import Policy, PolicyLike, is_drawn_per_game
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, as_bool
 
 Step: TypeAlias = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
@@ -107,7 +106,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         max_episode_steps: int | None = None,
     ) -> None:
         self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = checked_bool("random_start", random_start)
+        self.random_start = as_bool("random_start", random_start)
         self.encoding = as_encoding(observation, rules)
         self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
@@ -225,8 +224,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._elapsed_steps = np.where(reset_mask, 0, self._elapsed_steps)
         self._to_play = np.where(reset_mask, 0, self._to_play)
         if self.render_mode is not None:
-            starts = np.where(checked.has_heaps[:, None], checked.heaps, self._start_positions(self._states))
-            self._last_positions = np.where(reset_mask[:, None], starts, self._last_positions)
+            positions = np.where(checked.has_heaps[:, None], checked.heaps, self._start_positions(self._states))
+            self._last_positions = np.where(reset_mask[:, None], positions, self._last_positions)
         infos = self._get_infos(self._states, self._dynamics.status(self._states), reset_mask)
         return self._dynamics.observations(self._states), infos
 

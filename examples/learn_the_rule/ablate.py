@@ -168,7 +168,7 @@ class FixedSizeNetwork(nn.Module):
         return self.layers(self.encoding[padded].flatten(1)).squeeze(-1)
 
 
-class UnaryNetwork(nn.Module):
+class TokenNetwork(nn.Module):
     """An LSTM over a token for each object and one after each heap, after Zhou and Riis (2022)."""
 
     def __init__(self, hidden_size: int = 32) -> None:
@@ -280,7 +280,7 @@ CELLS = {"Elman": nn.RNNCell, "GRU": nn.GRUCell, "LSTM": nn.LSTMCell}
 ROWS = {
     "MLP, one-hot sizes": Row(partial(FixedSizeNetwork, ONE_HOT), test_boards=TEST_BOARDS[:1]),
     "MLP, bits": Row(partial(FixedSizeNetwork, BITS), test_boards=TEST_BOARDS[:1]),
-    "LSTM, unary tokens": Row(UnaryNetwork, test_boards=TEST_BOARDS[:4]),  # beyond, the sequences are too long
+    "LSTM, unary tokens": Row(TokenNetwork, test_boards=TEST_BOARDS[:4]),  # beyond, the sequences are too long
     "a scan for each digit": Row(OwnDigitsNetwork, test_boards=TEST_BOARDS[:2]),
     "DeepSets": Row(DeepSetsNetwork),
     "transformer": Row(TransformerNetwork),
