@@ -144,7 +144,7 @@ class QLearningAgent(TabularAgent):
         next observation, 0 if it is terminal (Sutton and Barto 2018, equation 6.8). After truncation V(s′) counts.
 
         In a batch every V(s′) is computed before any update; then the updates are applied one after another, so
-        that a pair that occurs several times is updated each time. After an error the table is unchanged.
+        that a pair that occurs several times is updated each time. After an error all values are unchanged.
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask

@@ -36,6 +36,8 @@ class ObservationLearner:
         """While exploring, n actions for n codes, of which the indices ``ids`` count."""
         agent, n = self._agent, len(ids)
         actions = np.full(len(observations), agent.first_action)
+        if not n:  # all environments are only reset
+            return actions
         observations, action_masks = rows_of(observations, ids), rows_of(action_masks, ids)
         if agent.batched:
             actions[ids] = checked_actions(agent, agent.act(observations, action_masks, explore=True), (n,))
@@ -60,7 +62,8 @@ class ObservationLearner:
         if ids is not None:
             columns = tuple(rows_of(column, ids) for column in columns)
         if self._agent.batched:
-            self._agent.update(*columns)
+            if len(columns[0]):  # the first ply of self-play completes no transition
+                self._agent.update(*columns)
             return
         observations, actions, rewards, next_observations, terminated, masks = columns
         lists = observations, actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import combinations_with_replacement, product
 from math import fsum, sqrt
+from numbers import Real
 from statistics import NormalDist
 from typing import Any, NamedTuple, TypeAlias, overload
 
@@ -25,6 +26,7 @@ from nim_env.policies import (
     Policy,
     PolicyLike,
     as_policy,
+    check_policies,
     is_drawn_per_game,
     query_each,
     query_opponent,
@@ -312,6 +314,7 @@ def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np
         ValueError: The game has too many positions, or a policy is unknown, was made for another game, or
             returns anything but a distribution over legal actions.
     """
+    check_policies(policies)
     players = [_members(as_policy(policy, rules, f"policies[{i}]")) for i, policy in enumerate(policies)]
     members = list({id(member): member for player in players for member, _ in player}.values())
     batches = iter_positions(rules)
@@ -657,8 +660,11 @@ class MatchResult:
             The lower and the upper bound, between 0 and 1.
 
         Raises:
+            TypeError: ``confidence`` is not a number.
             ValueError: ``confidence`` is not between 0 and 1.
         """
+        if not isinstance(confidence, Real):
+            raise TypeError(f"confidence must be a number; got {confidence!r}")
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
         z = NormalDist().inv_cdf((1 + confidence) / 2)

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from gymnasium import Space
+from gymnasium.spaces import MultiDiscrete
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
@@ -38,6 +39,7 @@ from nim_env._queries import (
     sample,
     uniform_sample,
 )
+from nim_env.encodings import as_encoding
 from nim_env.rules import NimRules, as_integer, check_rules
 
 __all__ = [
@@ -301,6 +303,8 @@ class MixturePolicy:
         weights: Sequence[float] | NDArray[Any] | None = None,
         draw: Literal["move", "game"] = "move",
     ) -> None:
+        check_rules(rules)
+        check_policies(policies)
         if max_size is not None:
             max_size = as_integer("max_size", max_size, 1)
         if draw not in ("move", "game"):
@@ -459,7 +463,15 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
 
 
 def _holds_heaps(space: Space[Any], rules: NimRules) -> bool:
+    if isinstance(space, MultiDiscrete):  # which other encodings have too
+        return bool(space == as_encoding("heaps", rules).space)
     return space.shape == (rules.n_heaps,) and space.contains(np.array(rules.heaps).astype(space.dtype))
+
+
+def check_policies(policies: Any) -> None:
+    """Raises TypeError if ``policies`` is not an iterable, or is one name."""
+    if isinstance(policies, str) or not isinstance(policies, Iterable):
+        raise TypeError(f'policies must be a sequence, such as ["random", "take-3"]; got {policies!r}')
 
 
 def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:

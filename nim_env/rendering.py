@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from numbers import Real
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,7 +19,7 @@ from pettingzoo import AECEnv
 
 from nim_env.encodings import as_encoding
 from nim_env.policies import PolicyLike, as_policy, query_policy, sample
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, as_integer
 
 if TYPE_CHECKING:
     import pygame
@@ -420,6 +422,9 @@ def open_window() -> pygame.Surface:
 
     try:
         pygame.display.init()
+        if pygame.display.get_driver() == "offscreen" and "SDL_VIDEODRIVER" not in os.environ:
+            pygame.display.quit()  # SDL's choice where it finds no display
+            raise pygame.error("no video device")
         window = pygame.display.get_surface()
         if window is None or window.get_size() != _FRAME:
             window = pygame.display.set_mode(_FRAME)
@@ -496,6 +501,8 @@ def animate(
     if encoding != as_encoding("heaps", rules):
         raise ValueError(f'env must be made with observation="heaps"; it observes {encoding.space}')
     player = as_policy(policy, rules)
+    if seed is not None:
+        as_integer("seed", seed, 0)
     # not the stream of the environment, which draws from default_rng(seed)
     generator = np.random.default_rng(None if seed is None else [seed, 1])
 
@@ -532,7 +539,8 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], sec
         seconds: The duration of a frame, 200 at most. The last one lasts three times as long.
 
     Raises:
-        ValueError: There are no frames, or ``seconds`` is out of range.
+        TypeError: ``seconds`` is not a number.
+        ValueError: There are no frames, their shapes differ, or ``seconds`` is out of range.
         gymnasium.error.DependencyNotInstalled: Pillow is missing.
         OSError: The file cannot be written.
     """
@@ -542,6 +550,10 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], sec
         raise DependencyNotInstalled('save_gif needs Pillow; run pip install "nim-env[render]"') from error
     if len(frames) == 0:
         raise ValueError("frames must hold one frame or more; got none")
+    if len({np.shape(frame) for frame in frames}) > 1:
+        raise ValueError("frames must all have the same shape")
+    if not isinstance(seconds, Real):
+        raise TypeError(f"seconds must be a number; got {seconds!r}")
     if not 0 <= seconds <= 200:  # a GIF holds durations up to 655 seconds
         raise ValueError(f"seconds must be between 0 and 200; got {seconds!r}")
     height = len(frames[0])

@@ -218,6 +218,26 @@ def test_an_action_outside_the_space(name):
             agents.train(agent, env, 1, seed=0)
 
 
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
+@pytest.mark.parametrize("opponent", ["random", None])
+@pytest.mark.parametrize("num_envs", [1, 3])
+def test_no_batch_is_empty(num_envs, opponent, mode):
+    class Mean(Agent):
+        batched = True
+
+        def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+            sizes.add(len(observation))
+            return np.array([self.generator.choice(np.flatnonzero(mask)) for mask in action_mask])
+
+        def update(self, observation, *others):  # noqa: ARG002
+            sizes.add(len(observation))
+
+    sizes = set()
+    envs = gym.make_vec("Nim-v0", num_envs, heaps=(1, 2), opponent=opponent, autoreset_mode=mode)
+    agents.train(Mean(envs.single_observation_space, envs.single_action_space, seed=0), envs, 20, seed=0)
+    assert 0 not in sizes
+
+
 @pytest.mark.parametrize("batched", [False, True])
 def test_evaluations_and_opponents_check_actions(batched):
     kind = type("Checked", (Constant,), {"batched": batched})

@@ -72,6 +72,8 @@ WRONG = [
     (TRANSITION, 1, 1.0, TypeError, r"action .*1\.0"),
     (TRANSITION, 1, True, TypeError, "action .*True"),
     (TRANSITION, 2, math.nan, ValueError, "reward .*nan"),
+    (TRANSITION, 2, None, TypeError, "reward .*None"),
+    (TRANSITION, 2, "much", TypeError, "reward .*much"),
     (TRANSITION, 3, [9, 9], ValueError, "observation .9, 9"),
     (TRANSITION, 5, [1, 1], ValueError, r"next_action_mask .*\(2,\)"),
     (BATCH, 0, [[0, 1], [9, 2]], ValueError, "observation .*9, 2"),

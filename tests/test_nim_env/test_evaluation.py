@@ -64,6 +64,8 @@ def test_the_interval_is_wilsons():
     for confidence in (0, 1, 1.5, float("nan")):
         with pytest.raises(ValueError, match=f"confidence.*{confidence}"):
             MatchResult(1, 2).interval(confidence)
+    with pytest.raises(TypeError, match=r"confidence.*much"):
+        MatchResult(1, 2).interval("much")
 
 
 def test_matches_between_experts_are_decided_by_who_starts():
@@ -383,6 +385,9 @@ def test_bad_players_of_a_payoff_matrix_are_named():
     for policies, error in ((["random", "best"], ValueError), (["random", 7], TypeError)):
         with pytest.raises(error, match=r"policies\[1\]"):
             evaluation.payoff_matrix(STANDARD, policies)
+    for wrong in ("random", 3):
+        with pytest.raises(TypeError, match=f"policies .*{wrong}"):
+            evaluation.payoff_matrix(STANDARD, wrong)
     with pytest.raises(ValueError, match="positions"):
         evaluation.payoff_matrix(NimRules((99,) * 9), ["random"])
     for call in (evaluation.win_probability, lambda *players: evaluation.payoff_matrix(players[0], players[1:])):

@@ -325,6 +325,11 @@ def test_the_oldest_member_leaves_first():
     assert pool.policies == [TakePolicy(rules, 1), TakePolicy(rules, 2)]
     pool.add("take-3")
     assert pool.policies == [TakePolicy(rules, 2), TakePolicy(rules, 3)]
+    for wrong in ("random", 3):
+        with pytest.raises(TypeError, match=f"policies .*{wrong}"):
+            MixturePolicy(rules, wrong)
+    with pytest.raises(TypeError, match="rules"):
+        MixturePolicy(gym.make("Nim-v0"))
     for max_size in (1, np.int64(1), np.uint8(1)):
         assert MixturePolicy(rules, ["random", "take-1"], max_size=max_size).policies == [TakePolicy(rules, 1)]
     pool.add("expert", weight=2.5)

@@ -326,6 +326,15 @@ except RuntimeError:
     assert '"rgb_array" needs none' in result.stderr
 
 
+def test_a_window_that_nobody_sees_is_no_display(monkeypatch):
+    """Where SDL finds no display, it may draw off screen."""
+    monkeypatch.delenv("SDL_VIDEODRIVER", raising=False)
+    monkeypatch.setattr(pygame.display, "init", lambda: None)
+    monkeypatch.setattr(pygame.display, "get_driver", lambda: "offscreen")
+    with pytest.raises(RuntimeError, match='"rgb_array" needs none'):
+        gym.make("Nim-v0", render_mode="human").reset(seed=0)
+
+
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # moviepy's, where ffmpeg has ended before it
 def test_videos(tmp_path):
     env = gym.make("Nim-v0", opponent=None, render_mode="rgb_array")
@@ -427,6 +436,12 @@ def test_environments_that_cannot_be_animated(make, error, match):
         animate(make(), "random")
 
 
+def test_a_wrong_seed_is_not_animated():
+    for seed, error in ((-1, ValueError), (1.5, TypeError)):
+        with pytest.raises(error, match=f"seed.*{seed}"):
+            animate(MAKERS["Gymnasium"](), "random", seed)
+
+
 def test_an_unknown_policy_is_not_animated():
     with pytest.raises(ValueError, match=r"policy.*grandmaster"):
         animate(MAKERS["Gymnasium"](), "grandmaster")
@@ -450,6 +465,10 @@ def test_save_gif(tmp_path):
     for seconds in (-0.1, 200.1, np.nan, np.inf):
         with pytest.raises(ValueError, match="seconds"):
             save_gif(film, tmp_path / "game", seconds)
+    with pytest.raises(TypeError, match=r"seconds.*long"):
+        save_gif(film, tmp_path / "game", "long")
+    with pytest.raises(ValueError, match="frames"):
+        save_gif([film[0], film[1][:100]], tmp_path / "game")
     assert (tmp_path / "game").read_bytes() == before
     save_gif(film[:2], tmp_path / "slow.gif", 200)
     with Image.open(tmp_path / "slow.gif") as gif:
