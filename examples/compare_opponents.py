@@ -164,8 +164,8 @@ def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, reports: pd.Data
         title=str(rules),
         caption="win probability, moving first/moving second, and expert mastery:\n"
         "the winning positions in which a winning move is played; * marks champion\n"
-        "mastery: every game that can be won is won. All in %, exact (0.0 and\n"
-        f"100.0 are never rounded); {args.episodes:,} training games, seed {args.seed}",
+        "mastery: every game that can be won is won. All in %, exact (only certain\n"
+        f"results are 0.0 or 100.0); {args.episodes:,} training games, seed {args.seed}",
         box=box.SIMPLE_HEAD,
         pad_edge=False,
         collapse_padding=True,

@@ -317,7 +317,7 @@ def draw(args: Args, table: pd.DataFrame) -> plt.Figure:
     columns = [column for column in table if column not in ("row", "seed", "weights", "seconds")]
     groups = table.groupby("row", sort=False)[columns]
     mean, low, high, seeds = groups.mean(), groups.min(), groups.max(), groups.size()
-    ranges = low.map(lambda least: f" ({percent(least)} to ") + high.map(lambda most: f"{percent(most)})")
+    ranges = low.map(lambda least: f" ({percent(least, 0)} to ") + high.map(lambda most: f"{percent(most, 0)})")
     texts = mean.map(percent) + ranges.where(low < high, "")
     names = [f"{name} ({seeds[name]})" for name in mean.index]
     figure, axis = plt.subplots(figsize=(14, 0.28 * len(mean) + 1.5), layout="constrained")
