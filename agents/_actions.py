@@ -47,8 +47,8 @@ def as_reward(reward: Any) -> float:
     """``reward`` as a float; a TypeError if it is no number, a ValueError if it is not finite or too large."""
     try:
         number = float(reward)
-    except (TypeError, ValueError):
-        raise TypeError(f"reward must be a number; got {reward!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"reward must be a finite number; got {reward!r}") from None
     if not abs(number) <= MAX_REWARD:
         raise ValueError(f"reward must be finite, {MAX_REWARD:g} at most; got {reward!r}")
     return number

@@ -66,11 +66,17 @@ def run(main: Callable[[Args], Any], args_type: type[Args]) -> None:
         fail(str(error))
 
 
-def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.PrimitiveConstructorSpec[Any]:
-    """Numbers from ``minimum`` to ``maximum``; another one on the command line is an error of tyro's."""
-    range_ = f"{minimum} or more" if maximum == float("inf") else f"from {minimum} to {maximum}"
+def _number(
+    kind: type, minimum: float, maximum: float, or_none: bool = False
+) -> tyro.constructors.PrimitiveConstructorSpec[Any]:
+    """Finite numbers from ``minimum`` to ``maximum``; another one on the command line is an error of tyro's."""
+    range_ = f"from {minimum} to {maximum}"
+    if maximum == float("inf"):
+        range_ = f"{minimum} or more" + " and finite" * (kind is float)
 
     def parse(strings: list[str]) -> Any:
+        if or_none and strings == ["None"]:
+            return None
         number = kind(strings[0])
         if not minimum <= number <= maximum or number == float("inf"):
             raise ValueError(f"must be {range_}; got {number}")
@@ -78,9 +84,9 @@ def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.Pri
 
     return tyro.constructors.PrimitiveConstructorSpec(
         nargs=1,
-        metavar=kind.__name__.upper(),
+        metavar="{None}|" * or_none + kind.__name__.upper(),
         instance_from_str=parse,
-        is_instance=lambda value: isinstance(value, kind),
+        is_instance=lambda value: isinstance(value, kind) or (or_none and value is None),
         str_from_instance=lambda value: [str(value)],
     )
 
@@ -88,6 +94,9 @@ def _number(kind: type, minimum: float, maximum: float) -> tyro.constructors.Pri
 PositiveInt = Annotated[int, _number(int, 1, float("inf"))]
 NonNegativeInt = Annotated[int, _number(int, 0, float("inf"))]
 Seed = Annotated[int, _number(int, 0, 2**31 - 1)]
+PositiveIntOrNone = Annotated[int | None, _number(int, 1, float("inf"), or_none=True)]
+NonNegativeIntOrNone = Annotated[int | None, _number(int, 0, float("inf"), or_none=True)]
+SeedOrNone = Annotated[int | None, _number(int, 0, 2**31 - 1, or_none=True)]
 Fraction = Annotated[float, _number(float, 0, 1)]
 NonNegative = Annotated[float, _number(float, 0, float("inf"))]
 Seconds = Annotated[float, _number(float, 0.001, 3600)]

@@ -146,8 +146,11 @@ def make(args: Args, learner: str, opponent: str) -> tuple[agents.Agent, gym.Env
 
 def play_tournament(rules: NimRules, players: dict[str, PolicyLike]) -> pd.DataFrame:
     """The probability that the player of a row, moving first, wins against the player of a column."""
-    payoffs = evaluation.payoff_matrix(rules, list(players.values()))
-    return pd.DataFrame((1 + payoffs) / 2, index=list(players), columns=list(players))
+    wins = pd.DataFrame(index=list(players), columns=list(players), dtype=float)
+    pairs = list(itertools.product(players, players))
+    for first, second in tqdm(pairs, desc="tournament", leave=False, disable=None):
+        wins.loc[first, second] = evaluation.win_probability(rules, players[first], players[second], True)
+    return wins
 
 
 def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, reports: pd.DataFrame) -> Table:

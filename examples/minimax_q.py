@@ -17,7 +17,7 @@ from common import (
     COLORS,
     FIGURE_SUFFIXES,
     Fraction,
-    NonNegativeInt,
+    NonNegativeIntOrNone,
     Seed,
     check_output,
     checking_args,
@@ -48,7 +48,7 @@ class Args:
 
     heaps: tuple[int, int, int] | None = None
     """Three starting heap sizes from 0 to 9; the script asks if not given."""
-    episodes: NonNegativeInt | None = None
+    episodes: NonNegativeIntOrNone = None
     """The number of training games; the script asks if not given."""
     epsilon: Fraction = 1.0
     """The probability of a random action in training."""

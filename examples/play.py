@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from common import (
     NonNegativeInt,
-    Seed,
+    SeedOrNone,
     check_output,
     checking_args,
     fail,
@@ -59,7 +59,7 @@ class Args:
     """Whether to show at your turn what the opponent thinks of each move, and whether the move wins."""
     picture: Path | None = None
     """Where to save the last game as an animated .gif."""
-    seed: Seed | None = None
+    seed: SeedOrNone = None
     """Random seed."""
 
 

@@ -18,7 +18,7 @@ from common import (
     FIGURE_SUFFIXES,
     Fraction,
     NonNegativeInt,
-    Seed,
+    SeedOrNone,
     check_output,
     run,
     save_figure,
@@ -50,7 +50,7 @@ class Args:
     """The learning rate."""
     epsilon: Fraction = 0.1
     """The probability of a random action in training."""
-    seed: Seed | None = None
+    seed: SeedOrNone = None
     """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the evaluations during training."""

@@ -28,6 +28,7 @@ from common import (
     COLORS,
     NonNegative,
     PositiveInt,
+    PositiveIntOrNone,
     Seed,
     check_output,
     checking_args,
@@ -84,7 +85,7 @@ class Args:
     """The opponent in training: self-play, random, take-N or expert."""
     total_timesteps: PositiveInt = 3_000_000
     """The number of training timesteps of each run."""
-    num_envs: PositiveInt | None = None
+    num_envs: PositiveIntOrNone = None
     """The number of environments; None for 256 with tables and 512 with networks."""
     n_steps: PositiveInt = 32
     """In PPO, the number of moves in each environment per rollout."""
@@ -94,7 +95,7 @@ class Args:
     """The sizes of the hidden layers of networks."""
     ent_coef: NonNegative = 0.5
     """In PPO, the entropy coefficient at the start; it falls to 0."""
-    eval_interval: PositiveInt | None = None
+    eval_interval: PositiveIntOrNone = None
     """The number of timesteps between two evaluations; None for networks at the start and the end only, and for
     tables whenever the timesteps have grown by half."""
     n_seeds: PositiveInt = 5

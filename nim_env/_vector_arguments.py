@@ -45,7 +45,9 @@ def checked_num_envs(num_envs: Any, rules: NimRules) -> int:
 
 def checked_max_episode_steps(max_episode_steps: Any) -> int | None:
     """``max_episode_steps`` as an int of 1 or more, or None."""
-    return None if max_episode_steps is None else as_integer("max_episode_steps", max_episode_steps, 1)
+    if max_episode_steps is None:
+        return None
+    return as_integer("max_episode_steps", max_episode_steps, 1, ", or None")
 
 
 def checked_autoreset_mode(mode: Any) -> AutoresetMode:

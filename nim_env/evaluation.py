@@ -33,7 +33,7 @@ from nim_env.policies import (
     query_policy,
     sample,
 )
-from nim_env.rules import NimRules, as_bool, as_integer
+from nim_env.rules import NimRules, as_integer
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -744,5 +744,5 @@ def _winners(
 
 
 def _check_moves_first(moves_first: Any) -> None:
-    if moves_first is not None:
-        as_bool("moves_first", moves_first)
+    if moves_first is not None and not isinstance(moves_first, bool | np.bool_):
+        raise TypeError(f"moves_first must be True, False or None; got {moves_first!r}")

@@ -21,7 +21,6 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from gymnasium import Space
-from gymnasium.spaces import MultiDiscrete
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
@@ -39,7 +38,6 @@ from nim_env._queries import (
     sample,
     uniform_sample,
 )
-from nim_env.encodings import as_encoding
 from nim_env.rules import NimRules, as_integer, check_rules
 
 __all__ = [
@@ -289,7 +287,8 @@ class MixturePolicy:
         weights: The weight of each member as it was given, a list of floats.
 
     Raises:
-        TypeError: A member is not a policy, a weight is not a number, or ``max_size`` is not an integer.
+        TypeError: ``rules`` is not a NimRules, ``policies`` is not a sequence, a member is not a policy, a weight
+            is not a number, or ``max_size`` is not an integer.
         ValueError: A member is unknown, was made for another game or is itself drawn per game; ``max_size`` is
             below 1; ``draw`` is unknown; a weight is negative or not finite; or ``weights`` has another length
             than ``policies``.
@@ -305,8 +304,9 @@ class MixturePolicy:
     ) -> None:
         check_rules(rules)
         check_policies(policies)
+        policies = list(policies)
         if max_size is not None:
-            max_size = as_integer("max_size", max_size, 1)
+            max_size = as_integer("max_size", max_size, 1, ", or None for no limit")
         if draw not in ("move", "game"):
             raise ValueError(f'draw must be "move" or "game"; got {draw!r}')
         if weights is None:
@@ -463,8 +463,6 @@ def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Poli
 
 
 def _holds_heaps(space: Space[Any], rules: NimRules) -> bool:
-    if isinstance(space, MultiDiscrete):  # which other encodings have too
-        return bool(space == as_encoding("heaps", rules).space)
     return space.shape == (rules.n_heaps,) and space.contains(np.array(rules.heaps).astype(space.dtype))
 
 

@@ -485,9 +485,9 @@ def animate(
         The picture after the reset and after each step, uint8 of shape ``(400, 600, 3)``.
 
     Raises:
-        TypeError: ``env`` is not such an environment.
-        ValueError: ``env`` has another render mode or encoding, or the policy is unknown or was made for another
-            game.
+        TypeError: ``env`` is not such an environment, or ``seed`` is not an integer.
+        ValueError: ``env`` has another render mode or encoding, the policy is unknown or was made for another
+            game, or ``seed`` is below 0.
         gymnasium.error.DependencyNotInstalled: pygame is missing.
     """
     rules = getattr(getattr(env, "unwrapped", None), "rules", None)
@@ -502,7 +502,7 @@ def animate(
         raise ValueError(f'env must be made with observation="heaps"; it observes {encoding.space}')
     player = as_policy(policy, rules)
     if seed is not None:
-        as_integer("seed", seed, 0)
+        seed = as_integer("seed", seed, 0)
     # not the stream of the environment, which draws from default_rng(seed)
     generator = np.random.default_rng(None if seed is None else [seed, 1])
 
@@ -550,8 +550,9 @@ def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], sec
         raise DependencyNotInstalled('save_gif needs Pillow; run pip install "nim-env[render]"') from error
     if len(frames) == 0:
         raise ValueError("frames must hold one frame or more; got none")
-    if len({np.shape(frame) for frame in frames}) > 1:
-        raise ValueError("frames must all have the same shape")
+    shapes = {np.shape(frame) for frame in frames}
+    if len(shapes) > 1:
+        raise ValueError(f"frames must all have the same shape; got {shapes}")
     if not isinstance(seconds, Real):
         raise TypeError(f"seconds must be a number; got {seconds!r}")
     if not 0 <= seconds <= 200:  # a GIF holds durations up to 655 seconds

@@ -65,7 +65,9 @@ class NimRules:
 
     def __post_init__(self) -> None:
         heaps = _heap_sizes(self.heaps)
-        max_take = None if self.max_take is None else as_integer("max_take", self.max_take, 1)
+        max_take = (
+            None if self.max_take is None else as_integer("max_take", self.max_take, 1, ", or None for no limit")
+        )
         misere = as_bool("misere", self.misere)
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
         if n_actions > _MAX_ACTIONS:
@@ -371,10 +373,10 @@ class NimRules:
         return over
 
 
-def as_integer(name: str, value: Any, minimum: int | None = None) -> int:
+def as_integer(name: str, value: Any, minimum: int | None = None, otherwise: str = "") -> int:
     """``value`` as an int; a TypeError if it is not an integer, a ValueError if it is below ``minimum``.
 
-    Python and NumPy integers and 0-d integer arrays are integers; booleans are not.
+    Python and NumPy integers and 0-d integer arrays are integers; booleans are not. ``otherwise`` ends the remedy.
     """
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
@@ -382,7 +384,7 @@ def as_integer(name: str, value: Any, minimum: int | None = None) -> int:
         raise TypeError(f"{name} must be an integer; got {value!r}")
     number = operator.index(value)
     if minimum is not None and number < minimum:
-        raise ValueError(f"{name} must be {minimum} or more; got {number}")
+        raise ValueError(f"{name} must be {minimum} or more{otherwise}; got {number}")
     return number
 
 

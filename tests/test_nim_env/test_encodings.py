@@ -48,7 +48,6 @@ OWN = {  # encodings of 1-3-5-7, and of no larger heaps
     "table": Encoding(Box(0, 1, (2, 3)), lambda heaps: TABLE[number(heaps)]),
 }
 TABLE = np.random.default_rng(0).uniform(size=(384, 2, 3))
-TAKEN = Encoding(MultiDiscrete([8] * 4), lambda heaps: np.array([1, 3, 5, 7]) - heaps)  # 1-3-5-7 is in its space
 EVERY_ENCODING = pytest.mark.parametrize("observation", [*NAMES, *OWN.values()], ids=[*NAMES, *OWN])
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
@@ -477,7 +476,6 @@ def test_wrong_observations(observation, error, message):
             "policy.*7 actions.*16",
         ),
         (lambda: evaluation.mastery(NimRules(), agent_on("bits")), ValueError, "policy.*EncodedPolicy"),
-        (lambda: evaluation.mastery(NimRules(), agent_on(TAKEN)), ValueError, "policy.*EncodedPolicy"),
         (lambda: gym.make("Nim-v0", opponent=agent_on("unary")), ValueError, "opponent.*EncodedPolicy"),
         (lambda: gym.make("Nim-v0", opponent=agent_on(OWN["number"])), ValueError, "opponent.*EncodedPolicy"),
         (lambda: gym.make("Nim-v0", opponent=agent_on(FRACTIONS)), ValueError, "opponent.*EncodedPolicy"),
