@@ -21,7 +21,7 @@ from nim_env.vector_env import NimVectorEnv  # noqa: E402
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 
 RULES = NimRules((1, 2, 3))
-SMALL = {"heaps": RULES.heaps, "trials": 2, "episodes": 1500, "n_evals": 3, "grace_period": 3, "n_seeds": 2}
+SMALL = {"heaps": RULES.heaps, "trials": 4, "episodes": 1500, "n_evals": 3, "grace_period": 3, "n_seeds": 2}
 HYPERPARAMETERS = ["learning_rate", "gamma", "epsilon"]
 
 
@@ -45,13 +45,13 @@ def sweep(tmp_path_factory):
 
 def test_the_table_has_a_row_for_each_trial(sweep):
     table, folder = sweep
-    assert sorted(table["learner"]) == ["minimax-q"] * 2 + ["q-learning"] * 2
+    assert sorted(table["learner"]) == ["minimax-q"] * 4 + ["q-learning"] * 4
     assert not table["stopped"].any()
     assert (table["episodes"] == 1500).all()
     drawn = [rows[HYPERPARAMETERS].sort_values("gamma").to_numpy() for _, rows in table.groupby("learner")]
     np.testing.assert_allclose(drawn[0], drawn[1])  # the same for both learners
-    assert len(np.unique(drawn[0])) == 6
-    assert len(pd.read_csv(folder / "tune_sweep.csv")) == 4
+    assert len(np.unique(drawn[0])) == 12
+    assert len(pd.read_csv(folder / "tune_sweep.csv")) == 8
     assert (folder / "tune_sweep.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -76,7 +76,7 @@ def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):
     completed = []
 
     def interrupt(scheduler, controller, trial, result):  # noqa: ARG001
-        if completed:
+        if completed:  # the last of four trials has not begun, since two run at the same time
             signal.raise_signal(signal.SIGINT)
         completed.append(Path(trial.path) / "result.json")
 
