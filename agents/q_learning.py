@@ -144,13 +144,15 @@ class QLearningAgent(TabularAgent):
         next observation, 0 if it is terminal (Sutton and Barto 2018, equation 6.8). After truncation V(s′) counts.
 
         In a batch every V(s′) is computed before any update; then the updates are applied one after another, so
-        that a pair that occurs several times is updated each time. After an error all values are unchanged.
+        that a pair that occurs several times is updated each time. After an error the table is unchanged.
         """
         if self.is_batch(observation):
             batch = observation, action, reward, next_observation, terminated, next_action_mask
             observations, actions, rewards, next_observations, is_terminated, legal = checked_transitions(
                 self, *batch
             )
+            for name in ("learning_rate", "gamma"):  # a schedule may raise, before the table grows
+                current_value(name, getattr(self, name), self.progress_remaining)
             next_rows = self.table.rows(next_observations)
             rows = self.table.rows(observations, add=True)
             self.update_encoded(rows, actions, rewards, next_rows, is_terminated, penalties(legal))

@@ -33,7 +33,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
 
-from common import COLORS, PositiveInt, check_output, checking_args, fail, percent, run, save_figure
+from common import COLORS, PositiveInt, check_output, fail, percent, run, save_figure
 
 import joblib
 import matplotlib.pyplot as plt
@@ -104,8 +104,8 @@ def check(args: Args) -> None:
     for name in args.rows:
         if name not in ROWS:
             fail(f"--rows must name some of {', '.join(ROWS)}; got {name}")
-    with checking_args():
-        joblib.effective_n_jobs(args.n_jobs)
+    if args.n_jobs == 0:
+        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
     check_output("folder", args.folder / "ablate.csv")
 
 

@@ -40,6 +40,7 @@ from common import (
     Seed,
     check_output,
     checking_args,
+    fail,
     load_player,
     percent,
     run,
@@ -93,8 +94,8 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Makes the rows that are not cached, saves the table, and returns it."""
-    with checking_args():
-        joblib.effective_n_jobs(args.n_jobs)
+    if args.n_jobs == 0:
+        fail("--n-jobs must be 1 or more, or -1 for one per core; got 0")
     check_output("table", args.table, (".csv",))
     check_output("picture", args.picture, FIGURE_SUFFIXES)
     with checking_args():

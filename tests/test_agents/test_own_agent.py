@@ -235,7 +235,7 @@ def test_no_batch_is_empty(num_envs, opponent, mode):
     sizes = set()
     envs = gym.make_vec("Nim-v0", num_envs, heaps=(1, 2), opponent=opponent, autoreset_mode=mode)
     agents.train(Mean(envs.single_observation_space, envs.single_action_space, seed=0), envs, 20, seed=0)
-    assert 0 not in sizes
+    assert min(sizes) > 0
 
 
 @pytest.mark.parametrize("batched", [False, True])

@@ -347,3 +347,11 @@ def test_an_agent_and_an_environment_of_one_seed_draw_apart():
     assert not np.isin(draws, env_draws).any()
     assert not np.isin(draws, np.random.default_rng(0).random(1_000)).any()
     assert abs(np.corrcoef(draws, env_draws)[0, 1]) < 0.15
+
+
+def test_a_wrong_schedule_adds_no_row():
+    agent = QLearningAgent(SMALL, spaces.Discrete(3), seed=0, table="hash", learning_rate=lambda progress: 2)  # noqa: ARG005
+    n_rows = agent.table.n_rows
+    with pytest.raises(ValueError, match="learning_rate"):
+        agent.update([[0, 1]], [1], [1.0], [[0, 0]], [True])
+    assert agent.table.n_rows == n_rows

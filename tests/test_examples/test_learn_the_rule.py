@@ -421,7 +421,7 @@ def test_episodes_start_from_full_heaps_on_request():
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"rows": ("CNN",)}, ["--rows", "CNN"]), ({"n_jobs": 0}, ["n_jobs"])],
+    [({"rows": ("CNN",)}, ["--rows", "CNN"]), ({"n_jobs": 0}, ["--n-jobs"])],
 )
 def test_what_the_ablations_refuse(wrong, words, refused, tmp_path):
     with refused(*words):

@@ -44,7 +44,7 @@ def test_rows_are_reports(tmp_path):
 
 @pytest.mark.parametrize(
     ("wrong", "words"),
-    [({"add": ("nobody",)}, ["nobody"]), ({"n_jobs": 0}, ["n_jobs"])],
+    [({"add": ("nobody",)}, ["nobody"]), ({"n_jobs": 0}, ["--n-jobs"])],
 )
 def test_wrong_values(wrong, words, refused):
     with refused(*words):
