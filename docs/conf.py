@@ -91,9 +91,9 @@ autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
 
 PAGES = {  # whose docstrings are pages, in Markdown
-    "nim_env.gym_env.NimEnv": "environments/nim",
-    "nim_env.vector_env.NimVectorEnv": "environments/vector",
-    "nim_env.aec_env": "environments/aec",
+    "nim_env.envs.gym_env.NimEnv": "environments/nim",
+    "nim_env.envs.vector_env.NimVectorEnv": "environments/vector",
+    "nim_env.envs.aec_env": "environments/aec",
 }
 
 

@@ -24,7 +24,7 @@ from cycler import cycler
 import agents
 from nim_env import NimRules
 from nim_env.evaluation import ValueFunction
-from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, as_policy
+from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, checked_policy
 from nim_env.rendering import COLORS
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     if match := re.fullmatch(r"(.+\.py):(\w+)", name):
         return _for_game(_load_from_module(Path(match[1]), match[2]), name, rules)
     with contextlib.suppress(ValueError):
-        return as_policy(name, rules)
+        return checked_policy(name, rules)
     path = Path(name)
     if not path.is_file():
         raise ValueError(f"{name} is not random, take-N, expert or file.py:name, and not the file of a player")

@@ -29,7 +29,7 @@ import pettingzoo
 
 import agents
 from nim_env import NimRules, theory
-from nim_env.policies import InvalidPolicyOutput, as_policy
+from nim_env.policies import InvalidPolicyOutput, checked_policy
 from nim_env.rendering import heap_name, save_gif
 
 from terminal_game import OURS, Leave, ask_choice, play_game
@@ -120,7 +120,7 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
         numbers, form = opponent.q_values(position), "+.2f"
     else:
         print("\nHints: the opponent's probability of each move")
-        numbers, form = as_policy(opponent, rules).action_probabilities(position, mask), ".2f"
+        numbers, form = checked_policy(opponent, rules).action_probabilities(position, mask), ".2f"
     wins = theory.winning_action_mask(rules, position)
     for heap in np.flatnonzero(position):
         hints = [

@@ -25,7 +25,7 @@ import numpy as np
 
 import agents
 from nim_env import NimRules
-from nim_env.policies import as_policy, query_policy
+from nim_env.policies import checked_policy, query_policy
 
 PAGE = Path(__file__).with_name("page")
 MAX_HEAPS, MAX_BLOCKS = 15, 50  # what a screen can show
@@ -80,7 +80,7 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
         raise ValueError(f"{name} cannot be tabulated: {rules} has {size}; choose smaller heaps")
     player = load_player(name, rules)
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
-    probabilities = query_policy(as_policy(player, rules), positions, rules.action_mask(positions))
+    probabilities = query_policy(checked_policy(player, rules), positions, rules.action_mask(positions))
     values = move_values(player, rules, positions)
     return {
         "name": Path(name).name,

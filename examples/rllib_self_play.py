@@ -48,7 +48,7 @@ from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaski
 import agents
 import nim_env
 from nim_env import NimRules, aec_env, evaluation, solver
-from nim_env.encodings import as_encoding
+from nim_env.encodings import checked_encoding
 from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
@@ -202,7 +202,7 @@ def evaluate(args: Args, rules: NimRules, algorithm: PPO, timesteps: int) -> pd.
 def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
     """The action distribution of a module in every position."""
     heaps = rules.all_positions()
-    arrays = {"observations": as_encoding("one_hot", rules)(heaps), "action_mask": rules.action_mask(heaps)}
+    arrays = {"observations": checked_encoding("one_hot", rules)(heaps), "action_mask": rules.action_mask(heaps)}
     obs = {name: torch.as_tensor(array, dtype=torch.float32) for name, array in arrays.items()}
     with torch.no_grad():
         logits = module.forward_inference({"obs": obs})["action_dist_inputs"]

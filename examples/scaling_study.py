@@ -50,7 +50,7 @@ from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation, solver
-from nim_env.policies import as_policy
+from nim_env.policies import checked_policy
 
 TABLES: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
@@ -118,7 +118,7 @@ def main(args: Args) -> pd.DataFrame:
         for rules in boards:
             solver.iter_positions(rules)  # raises if the game is too large
             if args.opponent != "self-play":
-                as_policy(args.opponent, rules, "opponent")
+                checked_policy(args.opponent, rules, "opponent")
         runs = list(make_runs(args, boards))
     check_output("folder", args.folder / "scaling_study.csv")
     memory = joblib.Memory(args.folder / "cache", verbose=0)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nim_env import NimRules
-from nim_env.policies import as_policy, query_policy, sample
+from nim_env.policies import checked_policy, query_policy, sample
 from nim_env.rendering import bars, heap_name
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ def play_game(
     """
     env.reset()
     rules = env.unwrapped.rules
-    policy = as_policy(opponent, rules)
+    policy = checked_policy(opponent, rules)
     heap_word = words.heap.capitalize()
     print(f"\nIn this game {words.goal(rules)}.\n{words.move_form(rules)}")
     for player in env.agent_iter():

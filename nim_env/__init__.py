@@ -9,21 +9,11 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-from nim_env import (
-    aec_env,
-    encodings,
-    evaluation,
-    gym_env,
-    policies,
-    rendering,
-    rllib,
-    rules,
-    solver,
-    theory,
-    vector_env,
-)
+from nim_env import encodings, evaluation, policies, rendering, rllib, rules, solver, theory
 from nim_env.encodings import Encoding
-from nim_env.gym_env import NimEnv
+from nim_env.envs import aec_env, gym_env, vector_env
+from nim_env.envs.gym_env import NimEnv
+from nim_env.envs.vector_env import NimVectorEnv
 from nim_env.policies import (
     EncodedPolicy,
     ExpertPolicy,
@@ -33,7 +23,6 @@ from nim_env.policies import (
     TakePolicy,
 )
 from nim_env.rules import NimRules
-from nim_env.vector_env import NimVectorEnv
 
 __all__ = [
     "EncodedPolicy",
@@ -66,9 +55,9 @@ _SIMPLE_NIM: dict[str, Any] = {"heaps": (21,), "max_take": 3, "misere": False}
 for _name, _arguments in (("Nim-v0", {}), ("SimpleNim-v0", _SIMPLE_NIM)):
     gymnasium.register(
         _name,
-        entry_point="nim_env.gym_env:NimEnv",
-        vector_entry_point="nim_env.vector_env:NimVectorEnv",
+        entry_point="nim_env.envs.gym_env:NimEnv",
+        vector_entry_point="nim_env.envs.vector_env:NimVectorEnv",
         kwargs=_arguments,
     )
 for _name, _arguments in (("nim-v0", {}), ("simple_nim-v0", _SIMPLE_NIM)):
-    pettingzoo.register("aec", _name, entry_point="nim_env.aec_env:env", kwargs=_arguments)
+    pettingzoo.register("aec", _name, entry_point="nim_env.envs.aec_env:env", kwargs=_arguments)

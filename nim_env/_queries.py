@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env.encodings import Encoding
-from nim_env.rules import as_integer
+from nim_env.rules import checked_integer
 
 _TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy
 
@@ -333,7 +333,7 @@ def _as_array(output: Any) -> NDArray[Any]:
 def _is_int64(output: Any) -> bool:
     """Whether the output of a function on one position is an integer of 64 bits."""
     try:
-        return -(2**63) <= as_integer("action", output) < 2**63
+        return -(2**63) <= checked_integer("action", output) < 2**63
     except TypeError:
         return False
 

@@ -10,14 +10,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 
-from nim_env._arguments import finished_mask
-from nim_env.vector_env import NimVectorEnv
+from nim_env.envs._options import finished_mask
+from nim_env.envs.vector_env import NimVectorEnv
 
 Indices = int | Iterable[int] | None
 
 
 class NimVecEnv(VecEnv):
-    """A :class:`nim_env.vector_env.NimVectorEnv` as a Stable-Baselines3 ``VecEnv``.
+    """A :class:`nim_env.envs.vector_env.NimVectorEnv` as a Stable-Baselines3 ``VecEnv``.
 
     For example::
 

@@ -97,7 +97,7 @@ ObservationLike: TypeAlias = str | Encoding
 """A name, or an :class:`Encoding`."""
 
 
-def as_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
+def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
     """Resolves ``observation`` to an encoding.
 
     Args:

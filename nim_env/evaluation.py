@@ -25,15 +25,15 @@ from nim_env._chunks import chunks
 from nim_env.policies import (
     Policy,
     PolicyLike,
-    as_policy,
     check_policies,
+    checked_policy,
     is_drawn_per_game,
     query_each,
     query_opponent,
     query_policy,
     sample,
 )
-from nim_env.rules import NimRules, as_integer
+from nim_env.rules import NimRules, checked_integer
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -78,7 +78,7 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
         ValueError: The game has too many positions, or the policy is unknown, was made for another game, or
             returns anything but a distribution over legal actions.
     """
-    player = as_policy(policy, rules)
+    player = checked_policy(policy, rules)
     batches = iter_positions(rules)
     sweep = _MasterySweep(rules)
     for batch in batches:
@@ -176,7 +176,7 @@ def exploitability(
         TypeError: An argument has the wrong type.
         ValueError: See :func:`mastery`; or ``heaps`` are not positions of the game.
     """
-    player = as_policy(policy, rules)
+    player = checked_policy(policy, rules)
     start = rules.positions(rules.heaps if heaps is None else heaps)
     batches = iter_positions(rules)
     response = ResponseValues(rules)
@@ -244,8 +244,8 @@ def win_probability(
             was made for another game, or a policy returns anything but a distribution over legal actions.
     """
     _check_moves_first(moves_first)
-    members = _members(as_policy(policy, rules))
-    opponents = _members(as_policy(opponent, rules, "opponent"))
+    members = _members(checked_policy(policy, rules))
+    opponents = _members(checked_policy(opponent, rules, "opponent"))
     start = rules.positions(rules.heaps if heaps is None else heaps)
     batches = iter_positions(rules)
     sweeps = {pair: _WinProbabilitySweep(rules) for pair in product(range(len(members)), range(len(opponents)))}
@@ -315,7 +315,7 @@ def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np
             returns anything but a distribution over legal actions.
     """
     check_policies(policies)
-    players = [_members(as_policy(policy, rules, f"policies[{i}]")) for i, policy in enumerate(policies)]
+    players = [_members(checked_policy(policy, rules, f"policies[{i}]")) for i, policy in enumerate(policies)]
     members = list({id(member): member for player in players for member, _ in player}.values())
     batches = iter_positions(rules)
     pairs = combinations_with_replacement(range(len(members)), 2)
@@ -548,8 +548,8 @@ def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = N
         ValueError: The game has too many positions, the policy is unknown or was made for another game, or it or
             ``values`` returns something invalid.
     """
-    player = as_policy(policy, rules)
-    baselines = {name: as_policy(name, rules) for name in ("random", "take-3", "expert")}
+    player = checked_policy(policy, rules)
+    baselines = {name: checked_policy(name, rules) for name in ("random", "take-3", "expert")}
     batches = iter_positions(rules)
     mastery_sweep, response = _MasterySweep(rules), ResponseValues(rules)
     win_sweeps = {name: _WinProbabilitySweep(rules) for name in baselines}
@@ -614,7 +614,7 @@ class LearningCurve:
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
         iter_positions(rules)
         for name, number in (("episodes", episodes), ("n_evals", n_evals), ("first", first)):
-            as_integer(name, number, 1)
+            checked_integer(name, number, 1)
         self.rules = rules
         self.rows: list[dict[str, Any]] = []
         due = np.geomspace(episodes, min(first, episodes), n_evals)  # never halfway between integers
@@ -700,11 +700,11 @@ def play_match(
         ValueError: ``games`` is below 1, ``seed`` below 0, a policy is unknown or was made for another game,
             or a policy returns anything but a distribution over legal actions.
     """
-    games = as_integer("games", games, 1)
+    games = checked_integer("games", games, 1)
     _check_moves_first(moves_first)
     if seed is not None:
-        as_integer("seed", seed, 0)
-    players = as_policy(policy, rules), as_policy(opponent, rules, "opponent")
+        checked_integer("seed", seed, 0)
+    players = checked_policy(policy, rules), checked_policy(opponent, rules, "opponent")
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2 if moves_first is None else np.full(games, 0 if moves_first else 1)
     wins = sum(

@@ -21,7 +21,7 @@ from typing import Any, Literal, TypeAlias, TypeGuard
 
 import numpy as np
 from gymnasium import Space
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nim_env import theory
 from nim_env._chunks import chunks
@@ -38,7 +38,7 @@ from nim_env._queries import (
     sample,
     uniform_sample,
 )
-from nim_env.rules import NimRules, as_integer, check_rules
+from nim_env.rules import NimRules, check_rules, checked_integer
 
 __all__ = [
     "EncodedPolicy",
@@ -52,9 +52,9 @@ __all__ = [
     "TabularPolicy",
     "TakePolicy",
     "UniformPolicy",
-    "as_policy",
     "batched",
     "batched_by_position",
+    "checked_policy",
     "is_built_in",
     "is_drawn_per_game",
     "query_each",
@@ -138,7 +138,7 @@ class TakePolicy(UniformPolicy):
 
     def __post_init__(self) -> None:
         check_rules(self.rules)
-        as_integer("n", self.n, 1)
+        checked_integer("n", self.n, 1)
 
     def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
         """One action for each non-empty heap.
@@ -234,28 +234,29 @@ class TabularPolicy:
         return probabilities
 
 
-def tabulate(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
-    """A copy of a policy as a table of float32. It does not change when the policy learns more.
+def tabulate(rules: NimRules, policy: PolicyLike, dtype: DTypeLike = np.float32) -> TabularPolicy:
+    """A copy of a policy as a table. It does not change when the policy learns more.
 
     Args:
         rules: The game.
         policy: The policy. It is queried on each position once.
+        dtype: The dtype of the table.
 
     Returns:
-        The table, whose ``probabilities`` are float32 of shape ``(n_positions, n_actions)``.
+        The table, whose ``probabilities`` have shape ``(n_positions, n_actions)``.
 
     Raises:
         TypeError: ``policy`` is not a policy.
         ValueError: The table would have more than 100 million entries, ``policy`` is unknown or was made for
             another game, or it returns anything but a distribution over legal actions.
     """
-    player = as_policy(policy, rules)
+    player = checked_policy(policy, rules)
     if rules.n_positions * rules.n_actions > _MAX_TABLE_ENTRIES:
         raise ValueError(
             f"the table of {rules} would have more than {_MAX_TABLE_ENTRIES:,} entries; use a smaller game"
         )
     heaps = rules.all_positions()
-    table = np.zeros((len(heaps), rules.n_actions), dtype=np.float32)
+    table = np.zeros((len(heaps), rules.n_actions), dtype=dtype)
     for rows in chunks(rules, len(heaps) - 1, start=1):
         table[rows] = query_policy(player, heaps[rows], rules.action_mask(heaps[rows]))
     return TabularPolicy(rules, table)
@@ -306,7 +307,7 @@ class MixturePolicy:
         check_policies(policies)
         policies = list(policies)
         if max_size is not None:
-            max_size = as_integer("max_size", max_size, 1, ", or None for no limit")
+            max_size = checked_integer("max_size", max_size, 1, ", or None for no limit")
         if draw not in ("move", "game"):
             raise ValueError(f'draw must be "move" or "game"; got {draw!r}')
         if weights is None:
@@ -331,7 +332,7 @@ class MixturePolicy:
             ValueError: ``policy`` is not a policy of this game, is the mixture itself or is drawn per game, or
                 ``weight`` is negative or not finite.
         """
-        member = as_policy(policy, self.rules)
+        member = checked_policy(policy, self.rules)
         if member is self:
             raise ValueError("policy must not be the mixture itself; add a copy of it")
         if is_drawn_per_game(member):
@@ -414,7 +415,7 @@ def is_drawn_per_game(policy: Any) -> TypeGuard[MixturePolicy]:
     return isinstance(policy, MixturePolicy) and policy.draw == "game"
 
 
-def as_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
+def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
     """Resolves ``policy`` to a :class:`Policy`.
 
     Args:

@@ -17,9 +17,9 @@ from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env.encodings import as_encoding
-from nim_env.policies import PolicyLike, as_policy, query_policy, sample
-from nim_env.rules import NimRules, as_integer
+from nim_env.encodings import checked_encoding
+from nim_env.policies import PolicyLike, checked_policy, query_policy, sample
+from nim_env.rules import NimRules, checked_integer
 
 if TYPE_CHECKING:
     import pygame
@@ -498,11 +498,11 @@ def animate(
     if env.render_mode != "rgb_array":
         raise ValueError(f'env must be made with render_mode="rgb_array"; got render_mode={env.render_mode!r}')
     encoding: Any = env.unwrapped.encoding  # type: ignore[union-attr]
-    if encoding != as_encoding("heaps", rules):
+    if encoding != checked_encoding("heaps", rules):
         raise ValueError(f'env must be made with observation="heaps"; it observes {encoding.space}')
-    player = as_policy(policy, rules)
+    player = checked_policy(policy, rules)
     if seed is not None:
-        seed = as_integer("seed", seed, 0)
+        seed = checked_integer("seed", seed, 0)
     # not the stream of the environment, which draws from default_rng(seed)
     generator = np.random.default_rng(None if seed is None else [seed, 1])
 

@@ -66,9 +66,11 @@ class NimRules:
     def __post_init__(self) -> None:
         heaps = _heap_sizes(self.heaps)
         max_take = (
-            None if self.max_take is None else as_integer("max_take", self.max_take, 1, ", or None for no limit")
+            None
+            if self.max_take is None
+            else checked_integer("max_take", self.max_take, 1, ", or None for no limit")
         )
-        misere = as_bool("misere", self.misere)
+        misere = checked_bool("misere", self.misere)
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
         if n_actions > _MAX_ACTIONS:
             raise ValueError(
@@ -189,7 +191,7 @@ class NimRules:
             ValueError: An index is not between 0 and ``n_positions - 1``, or a batch of indices exceeds int64.
         """
         if np.ndim(index) == 0:
-            number = as_integer("index", index)
+            number = checked_integer("index", index)
             if not 0 <= number < self.n_positions:
                 raise ValueError(f"index must be 0 or more and below n_positions of {self}; got {number}")
             sizes = zip(self.strides, self.shape, strict=True)
@@ -237,7 +239,7 @@ class NimRules:
             TypeError: ``heap`` or ``count`` is not an integer.
             ValueError: The pair is not a move of this game.
         """
-        move = as_integer("heap", heap), as_integer("count", count)
+        move = checked_integer("heap", heap), checked_integer("count", count)
         if move not in self._actions:
             raise ValueError(
                 f"heap={move[0]}, count={move[1]} is not a move of {self}; heaps are 0 to {self.n_heaps - 1}, "
@@ -373,7 +375,7 @@ class NimRules:
         return over
 
 
-def as_integer(name: str, value: Any, minimum: int | None = None, otherwise: str = "") -> int:
+def checked_integer(name: str, value: Any, minimum: int | None = None, otherwise: str = "") -> int:
     """``value`` as an int; a TypeError if it is not an integer, a ValueError if it is below ``minimum``.
 
     Python and NumPy integers and 0-d integer arrays are integers; booleans are not. ``otherwise`` ends the remedy.
@@ -388,7 +390,7 @@ def as_integer(name: str, value: Any, minimum: int | None = None, otherwise: str
     return number
 
 
-def as_bool(name: str, value: Any) -> bool:
+def checked_bool(name: str, value: Any) -> bool:
     """``value`` as a bool; a TypeError if it is neither True nor False, of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {value!r}")
@@ -412,7 +414,7 @@ def _heap_sizes(heaps: Any) -> tuple[int, ...]:
         raise ValueError(f"heaps must be one-dimensional, one size per heap; got shape {heaps.shape}")
     if len(heaps) > _MAX_HEAPS:
         raise ValueError(f"heaps must hold {_MAX_HEAPS:,} sizes or fewer; got {len(heaps):,}")
-    sizes = tuple(as_integer(f"heaps[{index}]", size) for index, size in enumerate(heaps))
+    sizes = tuple(checked_integer(f"heaps[{index}]", size) for index, size in enumerate(heaps))
     if not sizes or min(sizes) < 0 or max(sizes) > _MAX_HEAP or not any(sizes):
         raise ValueError(
             f"heaps must hold one size or more, each 0 to {_MAX_HEAP}, not all 0; got {_shortened(sizes)}"

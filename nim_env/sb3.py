@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation
 from nim_env.policies import MixturePolicy, Policy, tabulate
-from nim_env.rules import NimRules, as_integer
+from nim_env.rules import NimRules, checked_integer
 
 try:
     import torch
@@ -180,7 +180,7 @@ class EvaluationCallback(BaseCallback):
 
     def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
         super().__init__(verbose)
-        self.eval_freq = as_integer("eval_freq", eval_freq, 1)
+        self.eval_freq = checked_integer("eval_freq", eval_freq, 1)
         self.deterministic, self.name = deterministic, name
         self.evaluations: list[dict[str, Any]] = []
         self._next_evaluation = 0
@@ -252,8 +252,8 @@ class SelfPlayCallback(BaseCallback):
 
     def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
         super().__init__(verbose)
-        self.snapshot_interval = as_integer("snapshot_interval", snapshot_interval, 1)
-        self.pool_size = None if pool_size is None else as_integer("pool_size", pool_size, 1)
+        self.snapshot_interval = checked_integer("snapshot_interval", snapshot_interval, 1)
+        self.pool_size = None if pool_size is None else checked_integer("pool_size", pool_size, 1)
         self._n_rollouts = 0
 
     def _on_training_start(self) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
-from nim_env.policies import PolicyLike, UniformPolicy, as_policy, query_policy
+from nim_env.policies import PolicyLike, UniformPolicy, checked_policy, query_policy
 from nim_env.rules import NimRules, check_rules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
@@ -155,7 +155,7 @@ def best_response(rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_r
             anything but a distribution over legal actions.
     """
     _check_rewards(gamma, win_reward)
-    opponent = as_policy(policy, rules)
+    opponent = checked_policy(policy, rules)
     batches = iter_positions(rules)
     response = ResponseValues(rules, win_reward, gamma)
     for batch in batches:

@@ -25,13 +25,13 @@ LAYERS = [  # each module imports from those before it only
     "solver",
     "evaluation",
     "rendering",
-    "_arguments",
-    "_positions",
-    "gym_env",
-    "aec_env",
-    "_vector_arguments",
-    "_vector_dynamics",
-    "vector_env",
+    "envs._options",
+    "envs._positions",
+    "envs.gym_env",
+    "envs.aec_env",
+    "envs._vector_options",
+    "envs._dynamics",
+    "envs.vector_env",
     "rllib",
     "_sb3_vec_env",
     "sb3",
@@ -52,6 +52,14 @@ def imports_of(file):
             assert not node.level, f"{file.name}: a relative import"
             found |= {f"{node.module}.{name.name}" for name in node.names} | {node.module}
     return found
+
+
+def module_of(name):
+    """The layer that an imported name belongs to, None for names of other packages."""
+    for layer in LAYERS:
+        if name == f"nim_env.{layer}" or name.startswith(f"nim_env.{layer}."):
+            return layer
+    return None
 
 
 def private_names(tree, packages=("nim_env", "agents")):
@@ -109,7 +117,8 @@ def test_rules_stand_alone():
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_run_one_way(layer):
-    ours = {name.split(".")[1] for name in imports_of(NIM_ENV / f"{layer}.py") if name.startswith("nim_env.")}
+    found = imports_of(NIM_ENV / f"{layer.replace('.', '/')}.py")
+    ours = {module for module in map(module_of, found) if module}
     assert ours <= set(LAYERS[: LAYERS.index(layer)])
 
 
@@ -128,7 +137,8 @@ def test_agents_import_without_circles():
 
 
 def test_every_module_has_a_layer():
-    assert {file.stem for file in NIM_ENV.glob("*.py")} == {"__init__", *LAYERS}
+    modules = {".".join(file.relative_to(NIM_ENV).with_suffix("").parts) for file in NIM_ENV.rglob("*.py")}
+    assert {module for module in modules if not module.endswith("__init__")} == set(LAYERS)
 
 
 @pytest.mark.parametrize(
@@ -153,7 +163,7 @@ def test_everything_public_is_there_after_the_import():
     assert set(modules) <= set(nim_env.__all__)
     names = [
         *nim_env.__all__,
-        "encodings.as_encoding",
+        "encodings.checked_encoding",
         "rllib.masked_dict",
         "policies.batched",
         "evaluation.report",

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from nim_env import NimRules
-from nim_env.encodings import as_encoding
+from nim_env.encodings import checked_encoding
 
 from learn_the_rule.network import PolicyValueNetwork
 
@@ -60,7 +60,7 @@ class UnaryNetwork(nn.Module):
 
     def __init__(self, rules: NimRules, hidden_size: int = 128) -> None:
         super().__init__()
-        self.encoding = as_encoding("unary", rules)
+        self.encoding = checked_encoding("unary", rules)
         self.lstm = nn.LSTM(1, hidden_size, batch_first=True)
         self.policy_head = nn.Sequential(nn.Linear(hidden_size, rules.n_actions))
         self.value_head = nn.Sequential(nn.Linear(hidden_size, 1))

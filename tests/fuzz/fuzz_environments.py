@@ -19,8 +19,8 @@ from gymnasium.vector import AutoresetMode
 from nim_model import Model
 
 from nim_env import aec_env
-from nim_env.gym_env import NimEnv
-from nim_env.vector_env import NimVectorEnv
+from nim_env.envs.gym_env import NimEnv
+from nim_env.envs.vector_env import NimVectorEnv
 
 try:
     import pyspiel

@@ -269,7 +269,7 @@ def test_other_things_are_no_environments():
     [
         (gym.make("Nim-v0"), OnlyTheAPI.GYMNASIUM),
         (gym.make("Nim-v0", opponent=None), OnlyTheAPI.GYMNASIUM),
-        (nim_env.aec_env.env(), OnlyTheAPI.PETTINGZOO),
+        (nim_env.envs.aec_env.env(), OnlyTheAPI.PETTINGZOO),
     ],
     ids=["gymnasium", "self-play", "pettingzoo"],
 )

@@ -22,7 +22,7 @@ from rich.table import Table
 
 import agents
 from nim_env import EncodedPolicy, ExpertPolicy, NimRules, RandomPolicy, TakePolicy, policies
-from nim_env.gym_env import NimEnv
+from nim_env.envs.gym_env import NimEnv
 
 RULES = NimRules((2, 3))
 
@@ -263,7 +263,7 @@ def test_only_0_and_1_are_written_as_0_and_100_percent():
 
 def probabilities(player, heaps=(2, 3)):
     heaps = np.array(heaps)
-    return policies.as_policy(player, RULES).action_probabilities(heaps, RULES.action_mask(heaps))
+    return policies.checked_policy(player, RULES).action_probabilities(heaps, RULES.action_mask(heaps))
 
 
 def test_built_in_players():

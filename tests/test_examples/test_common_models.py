@@ -14,7 +14,7 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from nim_env import NimRules
-from nim_env.gym_env import NimEnv
+from nim_env.envs.gym_env import NimEnv
 
 RULES = NimRules((2, 3))
 

@@ -17,8 +17,8 @@ from scripts import EXAMPLES, begin
 
 import agents
 from nim_env import NimRules
-from nim_env.gym_env import NimEnv
-from nim_env.policies import as_policy
+from nim_env.envs.gym_env import NimEnv
+from nim_env.policies import checked_policy
 from nim_env.rendering import COLORS
 
 sys.path.insert(0, str(PAGE))
@@ -63,7 +63,7 @@ def test_a_policy_has_probabilities_only(name, tmp_path):
     expected = np.array(
         [np.eye(rules.n_actions)[mask.nonzero()[0][-1]] for mask in masks]
         if name == "mine.py:last"
-        else as_policy(name, rules).action_probabilities(positions, masks)
+        else checked_policy(name, rules).action_probabilities(positions, masks)
     )
     assert player["values"] is None
     assert table(player, "probabilities", rules)[1:] == pytest.approx(expected, abs=1e-4)

@@ -12,7 +12,7 @@ from sb3_contrib import MaskablePPO
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nim_env import EncodedPolicy, NimRules, evaluation
-from nim_env.encodings import as_encoding
+from nim_env.encodings import checked_encoding
 
 import sb3_self_play
 from sb3_self_play import Args, main
@@ -48,7 +48,7 @@ def test_model_plays_as_evaluated(encoding):
     table = main(args)
     model = MaskablePPO.load(args.folder / "model.zip", device="cpu")
     play = lambda o, m: int(model.predict(o, action_masks=m, deterministic=True)[0])  # noqa: E731
-    player = EncodedPolicy(play, as_encoding(encoding, RULES))
+    player = EncodedPolicy(play, checked_encoding(encoding, RULES))
     assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
 
 

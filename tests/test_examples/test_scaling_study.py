@@ -6,7 +6,7 @@ from scaling_study import Args, main
 
 import agents
 from nim_env import NimRules, evaluation
-from nim_env.vector_env import NimVectorEnv
+from nim_env.envs.vector_env import NimVectorEnv
 
 SMALL = {"heaps": (1, 2, 3), "n_heaps": (2, 3), "total_timesteps": 3000, "num_envs": 16, "n_seeds": 2, "n_jobs": 1}
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nim_env import NimRules
-from nim_env.aec_env import env as make_env
+from nim_env.envs.aec_env import env as make_env
 
 from terminal_game import OURS, PUBLISHED, Leave, ask_choice, ask_move, ask_number, play_game
 

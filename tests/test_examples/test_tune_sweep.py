@@ -15,7 +15,7 @@ from tune_sweep import Args, main  # noqa: E402
 
 import agents  # noqa: E402
 from nim_env import NimRules, evaluation  # noqa: E402
-from nim_env.vector_env import NimVectorEnv  # noqa: E402
+from nim_env.envs.vector_env import NimVectorEnv  # noqa: E402
 
 # Tune leaves the files of an interrupted trial open
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")

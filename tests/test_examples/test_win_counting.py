@@ -12,7 +12,7 @@ from scripts import begin
 
 import agents
 from nim_env import NimRules, evaluation
-from nim_env.gym_env import NimEnv
+from nim_env.envs.gym_env import NimEnv
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,8 @@ from strategies import rules as any_rules
 
 import agents
 from nim_env import EncodedPolicy, Encoding, NimEnv, NimRules, TabularPolicy, evaluation
-from nim_env.encodings import as_encoding
-from nim_env.policies import InvalidPolicyOutput, MixturePolicy, as_policy, batched, query_policy, tabulate
+from nim_env.encodings import checked_encoding
+from nim_env.policies import InvalidPolicyOutput, MixturePolicy, batched, checked_policy, query_policy, tabulate
 
 
 def sorted_heaps(heaps):
@@ -84,16 +84,16 @@ def test_by_hand():
         ("one_hot", (1, 2, 4), [0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 1, 0]),
         ("heaps", (1, 2, 4), [1, 2, 4]),
     ):
-        assert as_encoding(name, rules)(heaps).tolist() == expected
-    assert [as_encoding(name, NimRules()).space.shape for name in NAMES] == [(20,), (9,), (19,)]
-    assert as_encoding("heaps", rules).space == MultiDiscrete([2, 4, 6])
+        assert checked_encoding(name, rules)(heaps).tolist() == expected
+    assert [checked_encoding(name, NimRules()).space.shape for name in NAMES] == [(20,), (9,), (19,)]
+    assert checked_encoding("heaps", rules).space == MultiDiscrete([2, 4, 6])
 
 
 @given(any_rules, st.data())
 def test_named_encodings_equal_plain_python(rules, data):
     batch = data.draw(st.lists(st.tuples(*(st.integers(0, heap) for heap in rules.heaps)), min_size=1, max_size=5))
     for name in NAMES:
-        encoding = as_encoding(name, rules)
+        encoding = checked_encoding(name, rules)
         encoded = encoding(batch)
         assert encoded.dtype == np.float32
         expected = np.array([encoded_plainly(name, sizes, rules.heaps) for sizes in batch])
@@ -101,14 +101,14 @@ def test_named_encodings_equal_plain_python(rules, data):
         np.testing.assert_array_equal(encoding(batch[0]), encoded[0])
         np.testing.assert_array_equal(encoding([batch]), encoded[None])
         assert encoding(batch[0]) in encoding.space
-        assert as_encoding(name, rules) is encoding is as_encoding(encoding, rules)
+        assert checked_encoding(name, rules) is encoding is checked_encoding(encoding, rules)
         with pytest.raises(ValueError, match="heaps"):
             encoding(np.array(rules.heaps) + 1)
 
 
 @EVERY_ENCODING
 def test_arrays_are_new(observation):
-    encoding, heaps = as_encoding(observation, NimRules()), np.array([1, 2, 3, 4])
+    encoding, heaps = checked_encoding(observation, NimRules()), np.array([1, 2, 3, 4])
     for positions in (heaps, heaps[None]):
         expected = encoding(positions).tolist()
         if positions.ndim > 1 or encoding.space.shape:  # else a number
@@ -342,7 +342,7 @@ def play(env):
 def test_callables_and_functions_on_batches():
     """They get encoded observations; a callable gets one at a time."""
     rules, shapes = NimRules(), []
-    encoding = as_encoding("one_hot", rules)
+    encoding = checked_encoding("one_hot", rules)
 
     def last(observation, action_mask):
         shapes.append((observation.shape, action_mask.shape))
@@ -415,9 +415,9 @@ def test_named_encodings_stay_equal_however_many_games_there_are():
     rules = NimRules((2, 3))
     env = gym.make("Nim-v0", heaps=rules.heaps, observation="bits")
     for heap in range(1, 100):
-        as_encoding("bits", NimRules((heap,)))
-    assert env.unwrapped.encoding == as_encoding("bits", rules)
-    assert env.unwrapped.encoding != as_encoding("bits", NimRules((2, 3), misere=False))
+        checked_encoding("bits", NimRules((heap,)))
+    assert env.unwrapped.encoding == checked_encoding("bits", rules)
+    assert env.unwrapped.encoding != checked_encoding("bits", NimRules((2, 3), misere=False))
 
 
 def agent_on(observation, **arguments):
@@ -464,14 +464,20 @@ def test_wrong_observations(observation, error, message):
         (lambda: EncodedPolicy(first_legal, "bits"), TypeError, r"encoding.*unwrapped\.encoding.*'bits'"),
         (lambda: EncodedPolicy("expert", OWN["sorted"]), TypeError, "policy.*'expert'"),
         (lambda: EncodedPolicy(agent_on("bits"), OWN["sorted"]), ValueError, r"policy.*\(9,\).*\(4,\)"),
-        (lambda: EncodedPolicy(agent_on("heaps"), as_encoding("bits", NimRules())), ValueError, "policy.*MultiD"),
         (
-            lambda: as_policy(EncodedPolicy(first_legal, as_encoding("bits", NimRules())), NimRules(misere=False)),
+            lambda: EncodedPolicy(agent_on("heaps"), checked_encoding("bits", NimRules())),
+            ValueError,
+            "policy.*MultiD",
+        ),
+        (
+            lambda: checked_policy(
+                EncodedPolicy(first_legal, checked_encoding("bits", NimRules())), NimRules(misere=False)
+            ),
             ValueError,
             "policy.*misère.*normal",
         ),
         (
-            lambda: as_policy(EncodedPolicy(agent_on(OWN["sorted"], max_take=2), OWN["sorted"]), NimRules()),
+            lambda: checked_policy(EncodedPolicy(agent_on(OWN["sorted"], max_take=2), OWN["sorted"]), NimRules()),
             ValueError,
             "policy.*7 actions.*16",
         ),
@@ -480,7 +486,7 @@ def test_wrong_observations(observation, error, message):
         (lambda: gym.make("Nim-v0", opponent=agent_on(OWN["number"])), ValueError, "opponent.*EncodedPolicy"),
         (lambda: gym.make("Nim-v0", opponent=agent_on(FRACTIONS)), ValueError, "opponent.*EncodedPolicy"),
         (lambda: EncodedPolicy(agents.QLearningAgent, OWN["sorted"]), TypeError, "policy.*QLearningAgent"),
-        (lambda: as_encoding("bits", NimRules())((1, 3, 5, 8)), ValueError, "heaps.*8"),
+        (lambda: checked_encoding("bits", NimRules())((1, 3, 5, 8)), ValueError, "heaps.*8"),
         (lambda: gym.make("Nim-v0", heaps=(2**63 - 2,), max_take=3, observation="one_hot"), ValueError, "bits"),
         (lambda: gym.make_vec("Nim-v0", 2, heaps=(10**9,), max_take=3, observation="unary"), ValueError, "bits"),
     ],
@@ -491,7 +497,7 @@ def test_bad_input(call, error, message):
 
 
 def test_an_encoded_policy_is_checked_as_any_other():
-    encoding = as_encoding("bits", NimRules(**SIMPLE))
+    encoding = checked_encoding("bits", NimRules(**SIMPLE))
     for policy, message in (
         (lambda *_: 9, "action 9"),
         (lambda *_: None, "None"),

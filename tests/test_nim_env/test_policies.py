@@ -29,11 +29,11 @@ from nim_env import (
     policies,
     theory,
 )
-from nim_env.encodings import as_encoding
+from nim_env.encodings import checked_encoding
 from nim_env.policies import (
     InvalidPolicyOutput,
-    as_policy,
     batched,
+    checked_policy,
     query_opponent,
     query_policy,
     tabulate,
@@ -108,7 +108,7 @@ def test_rules_of_another_type_are_refused():
     for function in (TabularPolicy, TakePolicy, tabulate, lambda rules, _: MixturePolicy(rules, ["random"])):
         with pytest.raises(TypeError, match=r"rules.*\(1, 3\)"):
             function((1, 3), 3)
-    for function in (ExpertPolicy, lambda rules: as_policy("random", rules)):
+    for function in (ExpertPolicy, lambda rules: checked_policy("random", rules)):
         with pytest.raises(TypeError, match=r"rules.*\(1, 3\)"):
             function((1, 3))
 
@@ -119,14 +119,14 @@ def test_rules_of_another_type_are_refused():
 def test_names_and_policies():
     named = {"random": RandomPolicy(), "expert": ExpertPolicy(SIMPLE), "take-12": TakePolicy(SIMPLE, 12)}
     for name, policy in named.items():
-        assert as_policy(name, SIMPLE) == policy
-        assert as_policy(policy, SIMPLE) is policy
+        assert checked_policy(name, SIMPLE) == policy
+        assert checked_policy(policy, SIMPLE) is policy
     for name in ("take-0", "take-", "take--1", "take-1.5", "grandmaster", "", "Random", "take-٣"):
         with pytest.raises(ValueError, match=f"opponent.*'{name}'"):
-            as_policy(name, SIMPLE, "opponent")
+            checked_policy(name, SIMPLE, "opponent")
     for other in (None, 3, RandomPolicy):
         with pytest.raises(TypeError, match=f"opponent.*{other!r}"):
-            as_policy(other, SIMPLE, "opponent")
+            checked_policy(other, SIMPLE, "opponent")
     for n, error in ((0, ValueError), (3.0, TypeError)):
         with pytest.raises(error, match=f"n .*{n}"):
             TakePolicy(SIMPLE, n)
@@ -136,7 +136,7 @@ def test_policies_of_another_game_are_refused():
     other = NimRules((21,), 3, misere=True)
     for policy in (ExpertPolicy(other), TakePolicy(other, 2), tabulate(other, "random"), MixturePolicy(other)):
         with pytest.raises(ValueError, match=f"opponent.*{other}.*{SIMPLE}"):
-            as_policy(policy, SIMPLE, "opponent")
+            checked_policy(policy, SIMPLE, "opponent")
         with pytest.raises(ValueError, match=f"{other}.*{SIMPLE}"):
             MixturePolicy(SIMPLE, [policy])
     agent = Returns(None)
@@ -162,7 +162,7 @@ def test_callables_on_one_position_and_on_batches():
     mask = rules.action_mask(positions)
     expected = np.eye(5)[4 - mask[..., ::-1].argmax(axis=-1)]
     for function in (one, batched(many)):
-        policy = as_policy(function, rules)
+        policy = checked_policy(function, rules)
         np.testing.assert_array_equal(policy.action_probabilities(positions, mask), expected)
         assert policy.action_probabilities([1, 3], [1, 0, 1, 1, 1]).tolist() == [0, 0, 0, 0, 1]
     assert calls == [((2,), (5,), tuple(heaps)) for heaps in (*positions.reshape(6, 2), (1, 3))]
@@ -173,7 +173,7 @@ def test_callables_on_one_position_and_on_batches():
 
 def test_a_function_that_returns_a_bad_action_is_named():
     for answer in (1.0, None, "x", True, 2, -1, 3):
-        one_position = as_policy(lambda *_, answer=answer: answer, SIMPLE)
+        one_position = checked_policy(lambda *_, answer=answer: answer, SIMPLE)
         for policy in (one_position, batched(lambda *_, answer=answer: [answer])):
             with pytest.raises(InvalidPolicyOutput, match=f"lambda.*{answer}"):
                 policy.action_probabilities(np.array([2]), np.array([1, 1, 0]))
@@ -189,7 +189,7 @@ def test_a_batch_needs_one_action_for_each_position():
         ((0, None), r"predict.*\[0\]"),
     ):
         with pytest.raises(InvalidPolicyOutput, match=f"lambda.*0.*{remedy}"):
-            as_policy(lambda *_, answer=answer: answer, SIMPLE).action_probabilities(*unfinished(SIMPLE))
+            checked_policy(lambda *_, answer=answer: answer, SIMPLE).action_probabilities(*unfinished(SIMPLE))
 
 
 @given(
@@ -203,7 +203,7 @@ def test_the_first_position_with_a_wrong_answer_is_named(sizes, answer):
     heaps, mask = (array.reshape(3, 7, -1) for array in unfinished(SIMPLE))
     first = min(sizes)
     with pytest.raises(InvalidPolicyOutput, match=rf"function.* observation \[{first}\]") as caught:
-        as_policy(function, SIMPLE).action_probabilities(heaps, mask)
+        checked_policy(function, SIMPLE).action_probabilities(heaps, mask)
     assert caught.value.index == divmod(first - 1, 7)
     env = NimVectorEnv(20, (21,), 3, misere=False, opponent=function, first_player="agent")
     env.reset(options={"heaps": np.arange(2, 22)[:, None]})
@@ -262,7 +262,7 @@ def test_a_tabulated_policy_is_a_copy():
     assert asked == Counter(map(tuple, positions[1:].tolist()))  # each once, and not the finished game
     source.probabilities[:] = 0
     np.testing.assert_allclose(copy.action_probabilities(positions[1:]), expected[1:], atol=1e-7)
-    assert as_policy(copy, rules) is copy
+    assert checked_policy(copy, rules) is copy
     assert copy.probabilities.dtype == np.float32
 
 
@@ -390,7 +390,7 @@ def test_a_model_is_not_a_policy():
 
     for model in (Model(), Network()):
         with pytest.raises(TypeError, match=r"opponent.*ModelPolicy\(model, env\)"):
-            as_policy(model, NimRules(), "opponent")
+            checked_policy(model, NimRules(), "opponent")
 
 
 def test_a_member_cannot_spoil_a_mixture():
@@ -469,11 +469,11 @@ def test_exceptions_of_a_policy_propagate_unchanged(error):
 
     rules = NimRules((1, 2))
     functions = tabulate, evaluation.mastery, evaluation.exploitability, evaluation.report
-    encoded = EncodedPolicy(fail, as_encoding("bits", rules))
+    encoded = EncodedPolicy(fail, checked_encoding("bits", rules))
     for policy in (fail, batched(fail), Failing(), encoded, MixturePolicy(rules, ["random", fail])):
         for call in (
             *functions,
-            lambda rules, policy: as_policy(policy, rules).action_probabilities((1, 2), (1, 1, 1)),
+            lambda rules, policy: checked_policy(policy, rules).action_probabilities((1, 2), (1, 1, 1)),
             lambda rules, policy: evaluation.win_probability(rules, "random", policy),
             lambda rules, policy: evaluation.play_match(rules, policy, "random", 3, seed=0),
             step_against,

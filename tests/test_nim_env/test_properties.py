@@ -10,7 +10,7 @@ from strategies import rules as any_rules
 from strategies import seeds
 
 from nim_env import aec_env
-from nim_env.gym_env import NimEnv
+from nim_env.envs.gym_env import NimEnv
 
 
 def check_position(rules, heaps, mask):

@@ -28,7 +28,7 @@ from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
 from nim_env import NimRules, evaluation  # noqa: E402
-from nim_env.encodings import as_encoding  # noqa: E402
+from nim_env.encodings import checked_encoding  # noqa: E402
 from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
 from nim_env.sb3 import EvaluationCallback, ModelPolicy, NimVecEnv, SelfPlayCallback  # noqa: E402
 
@@ -366,7 +366,7 @@ def make_model(algorithm, env):
 
 def own_probabilities(model, encoding):
     """The model's own probabilities or Q-values and its values, in all positions, through Stable-Baselines3."""
-    observations = model.policy.obs_to_tensor(as_encoding(encoding, RULES)(POSITIONS))[0]
+    observations = model.policy.obs_to_tensor(checked_encoding(encoding, RULES)(POSITIONS))[0]
     with torch.no_grad():
         if isinstance(model, DQN):
             q_values = np.where(MASKS, model.q_net(observations).numpy(), -np.inf)

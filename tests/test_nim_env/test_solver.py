@@ -16,7 +16,7 @@ from strategies import rules as any_rules
 from table_policies import as_player, random_table
 
 from nim_env import ExpertPolicy, MixturePolicy, NimRules, evaluation, solver, theory
-from nim_env.policies import as_policy
+from nim_env.policies import checked_policy
 
 DATA = Path(__file__).parents[1] / "data"
 STARTS = [(9,), (6, 7), (0, 5, 3), (1, 2, 3), (1, 3, 5, 2), (2, 2, 2, 1, 3)]
@@ -113,9 +113,9 @@ def test_a_solution_belongs_to_its_game():
     rules, other = NimRules(), NimRules(misere=False)
     solution = solver.best_response(rules, "random")
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(solution)).table, solution.table)
-    assert as_policy(solution, rules) is solution
+    assert checked_policy(solution, rules) is solution
     with pytest.raises(ValueError, match=f"opponent.*{rules}.*{other}"):
-        as_policy(solution, other, "opponent")
+        checked_policy(solution, other, "opponent")
     for policy, error in (("best", ValueError), (7, TypeError), (lambda *_: 0, ValueError)):
         with pytest.raises(error, match=r"policy|Policy"):
             solver.best_response(rules, policy)

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from scipy import stats
 
 from nim_env import NimRules, NimVectorEnv
-from nim_env.policies import as_policy, batched
+from nim_env.policies import batched, checked_policy
 
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 LAST_LEGAL = batched(lambda _, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1))
@@ -249,7 +249,7 @@ def dynamics(request):
     def make_so(opponent, **arguments):
         heaps = DYNAMICS[request.param]
         rules = NimRules(heaps, misere=arguments.get("misere", True))
-        policy = as_policy(opponent, rules)
+        policy = checked_policy(opponent, rules)
         opponent = Wrapped(policy) if request.param == "asked" else opponent
         return make(NUMBER, opponent=opponent, heaps=heaps, **arguments).unwrapped, policy
 
@@ -314,7 +314,7 @@ def test_openings_are_drawn_from_the_policy(dynamics, name):
 
 @pytest.mark.parametrize("wrap", [lambda policy: policy, Wrapped], ids=["tables", "asked"])
 def test_openings_do_not_end_the_game(wrap):
-    opponent = wrap(as_policy("random", NimRules((3,))))
+    opponent = wrap(checked_policy("random", NimRules((3,))))
     observations, _ = make(NUMBER, opponent=opponent, heaps=(3,), first_player="opponent").reset(seed=0)
     counts = np.bincount(observations[:, 0], minlength=4)
     assert not counts[[0, 3]].any()
@@ -341,7 +341,7 @@ OPPONENTS = {
     "expert": "expert",
     "callable": first_legal,
     "policy": LAST_LEGAL,
-    "wrapped": Wrapped(as_policy("expert", NimRules())),
+    "wrapped": Wrapped(checked_policy("expert", NimRules())),
 }
 
 
@@ -379,10 +379,10 @@ def test_set_opponent_in_the_middle_of_games(after, mode):
 
 @pytest.mark.parametrize("before", ["random", first_legal], ids=["random", "callable"])
 def test_set_opponent_draws_replies_from_the_new_policy(before):
-    for after in ("random", "expert", Wrapped(as_policy("expert", NimRules()))):
+    for after in ("random", "expert", Wrapped(checked_policy("expert", NimRules()))):
         env = make(NUMBER, opponent=before, first_player="opponent").unwrapped
         env.set_opponent(after)
-        policy = as_policy(after, env.rules)
+        policy = checked_policy(after, env.rules)
         check_openings(env.rules, env.reset(seed=0)[0], policy, 1.0)
         for seed, heaps in enumerate(POSITIONS):
             check_replies(env, policy, seed, heaps)

@@ -10,8 +10,8 @@ import numpy as np
 from gymnasium.error import InvalidAction
 from numpy.typing import NDArray
 
-from nim_env.policies import Policy, PolicyLike, as_policy, is_built_in
-from nim_env.rules import NimRules, as_integer
+from nim_env.policies import Policy, PolicyLike, checked_policy, is_built_in
+from nim_env.rules import NimRules, checked_integer
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
 IllegalAction: TypeAlias = Literal["lose", "raise"]
@@ -33,23 +33,23 @@ class Opponent:
     openings: tuple[int, ...]
 
 
-def as_opponent(opponent: PolicyLike, rules: NimRules) -> Opponent:
+def checked_opponent(opponent: PolicyLike, rules: NimRules) -> Opponent:
     """The opponent of the argument."""
-    policy, mask = as_policy(opponent, rules, "opponent"), rules.action_mask(rules.heaps)
+    policy, mask = checked_policy(opponent, rules, "opponent"), rules.action_mask(rules.heaps)
     openings = mask & (rules.move_counts < sum(rules.heaps))
     if is_built_in(policy):
         openings &= policy.support(rules.heaps, mask)
     return Opponent(opponent, policy, tuple(np.flatnonzero(openings).tolist()))
 
 
-def new_opponent(before: Opponent | None, opponent: PolicyLike, rules: NimRules) -> Opponent:
+def checked_new_opponent(before: Opponent | None, opponent: PolicyLike, rules: NimRules) -> Opponent:
     """The opponent of ``set_opponent``."""
     if before is None or opponent is None:
         raise ValueError(
             f"opponent={opponent!r} cannot replace opponent={before and before.given!r}: an environment is either "
             "for self-play or for play against an opponent, so make another one"
         )
-    return as_opponent(opponent, rules)
+    return checked_opponent(opponent, rules)
 
 
 def checked_first_player(player: Any, opponent: Opponent | None, name: str = "first_player") -> FirstPlayer | None:
@@ -113,7 +113,7 @@ def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...] | None:
 def checked_action(action: Any, n_actions: int) -> int:
     """``action`` as an int of the action space."""
     try:
-        number = as_integer("action", action)
+        number = checked_integer("action", action)
     except TypeError:
         number = -1
     if not 0 <= number < n_actions:

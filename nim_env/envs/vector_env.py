@@ -13,18 +13,20 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from nim_env._arguments import (
+from nim_env.encodings import ObservationLike, checked_encoding
+from nim_env.envs._dynamics import ILLEGAL_ACTION, PLAYING, Dynamics, GameConfig, States, make_dynamics
+from nim_env.envs._options import (
     FirstPlayer,
     IllegalAction,
     Opponent,
-    as_opponent,
     check_opening,
     checked_choice,
     checked_first_player,
+    checked_new_opponent,
+    checked_opponent,
     illegal_move,
-    new_opponent,
 )
-from nim_env._vector_arguments import (
+from nim_env.envs._vector_options import (
     ResetOptions,
     checked_actions,
     checked_autoreset_mode,
@@ -32,17 +34,15 @@ from nim_env._vector_arguments import (
     checked_num_envs,
     checked_reset_options,
 )
-from nim_env._vector_dynamics import ILLEGAL_ACTION, PLAYING, Dynamics, GameConfig, States, make_dynamics
-from nim_env.encodings import ObservationLike, as_encoding
 from nim_env.policies import Policy, PolicyLike, is_drawn_per_game
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
-from nim_env.rules import NimRules, as_bool
+from nim_env.rules import NimRules, checked_bool
 
 Step: TypeAlias = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
-    """Many games of :class:`nim_env.gym_env.NimEnv` in one environment, stepped together.
+    """Many games of :class:`nim_env.envs.gym_env.NimEnv` in one environment, stepped together.
 
     Rules, spaces, rewards and arguments are those of the single environment, for each of the ``num_envs`` games.
     Observations are int64 of shape ``(num_envs, n_heaps)`` unless the argument ``observation`` changes them,
@@ -106,11 +106,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         max_episode_steps: int | None = None,
     ) -> None:
         self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = as_bool("random_start", random_start)
-        self.encoding = as_encoding(observation, rules)
+        self.random_start = checked_bool("random_start", random_start)
+        self.encoding = checked_encoding(observation, rules)
         self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
-        self._opponent = None if opponent is None else as_opponent(opponent, rules)
+        self._opponent = None if opponent is None else checked_opponent(opponent, rules)
         self.first_player = checked_first_player(first_player, self._opponent)
         if not self.random_start:
             check_opening(self.first_player, self._opponent, rules)
@@ -150,9 +150,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             opponent: As in the constructor, but not ``None``.
 
         Raises:
-            TypeError, ValueError: See :meth:`nim_env.gym_env.NimEnv.set_opponent`.
+            TypeError, ValueError: See :meth:`nim_env.envs.gym_env.NimEnv.set_opponent`.
         """
-        changed = new_opponent(self._opponent, opponent, self.rules)
+        changed = checked_new_opponent(self._opponent, opponent, self.rules)
         if not self.random_start:
             check_opening(self.first_player, changed, self.rules)
         if self._states is not None:

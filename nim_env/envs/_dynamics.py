@@ -19,9 +19,9 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env._arguments import FirstPlayer, Opponent, finished_mask, no_opening
 from nim_env._chunks import chunks
-from nim_env.encodings import Encoding, as_encoding
+from nim_env.encodings import Encoding, checked_encoding
+from nim_env.envs._options import FirstPlayer, Opponent, finished_mask, no_opening
 from nim_env.policies import (
     InvalidPolicyOutput,
     Policy,
@@ -187,7 +187,7 @@ class TabularDynamics(Dynamics):
         self._heaps = np.tile(rules.all_positions().astype(dtype), (2, 1))
         self._observations: NDArray[Any] | None = None  # None where they are computed
         self._observation_dtype = config.encoding.space.dtype
-        if config.encoding == as_encoding("heaps", rules):
+        if config.encoding == checked_encoding("heaps", rules):
             self._observations = self._heaps
         elif n * math.prod(config.encoding.space.shape or ()) <= _MAX_OBSERVATION_ENTRIES:
             encoded = config.encoding.encode(rules.all_positions())

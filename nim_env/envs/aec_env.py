@@ -17,7 +17,7 @@ A dictionary: `"observation"`, the heap sizes (int64, the same for both players)
 for both players in a finished game.
 
 ### Action space
-An index into `env.unwrapped.rules.moves`, as in `nim_env.gym_env.NimEnv`. A player who makes an illegal action
+An index into `env.unwrapped.rules.moves`, as in `nim_env.envs.gym_env.NimEnv`. A player who makes an illegal action
 loses at once: −1 for that player, 0 for the other, and `infos[player]["illegal_action"]` is True.
 
 ### Rewards
@@ -27,7 +27,7 @@ loses at once: −1 for that player, 0 for the other, and `infos[player]["illega
 
 ### Arguments
 `heaps`, `max_take`, `misere`, `random_start`, `observation`, `illegal_action` and `render_mode`, as in
-`nim_env.gym_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options
+`nim_env.envs.gym_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options
 are ignored, as in PettingZoo's own environments.
 
 ### Version history
@@ -46,7 +46,8 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env._arguments import (
+from nim_env.encodings import ObservationLike, checked_encoding
+from nim_env.envs._options import (
     IllegalAction,
     checked_action,
     checked_choice,
@@ -54,10 +55,9 @@ from nim_env._arguments import (
     checked_options,
     illegal_move,
 )
-from nim_env._positions import Position, positions_of, random_heaps
-from nim_env.encodings import ObservationLike, as_encoding
+from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.rendering import FRAMES_PER_SECOND, PLAYER_NAMES, Display, Move, View
-from nim_env.rules import NimRules, as_bool
+from nim_env.rules import NimRules, checked_bool
 
 _PLAYERS = ("player_0", "player_1")
 _EPISODE_ATTRIBUTES = (
@@ -131,8 +131,8 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     ) -> None:
         super().__init__()
         self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = as_bool("random_start", random_start)
-        self.encoding = as_encoding(observation, rules)
+        self.random_start = checked_bool("random_start", random_start)
+        self.encoding = checked_encoding(observation, rules)
         self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)

@@ -10,8 +10,8 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from nim_env._arguments import checked_options
-from nim_env.rules import NimRules, as_integer
+from nim_env.envs._options import checked_options
+from nim_env.rules import NimRules, checked_integer
 
 _MAX_MASK_ENTRIES = 2**32  # of all environments: 4 GiB
 
@@ -34,7 +34,7 @@ class ResetOptions(NamedTuple):
 
 def checked_num_envs(num_envs: Any, rules: NimRules) -> int:
     """``num_envs`` as an int, if it is 1 or more and the arrays of a step can fit into memory."""
-    number = as_integer("num_envs", num_envs, 1)
+    number = checked_integer("num_envs", num_envs, 1)
     if number * rules.n_actions > _MAX_MASK_ENTRIES:
         raise ValueError(
             f"num_envs={number:,} with {rules.n_actions:,} actions needs more than 4 GiB for the action masks; "
@@ -47,7 +47,7 @@ def checked_max_episode_steps(max_episode_steps: Any) -> int | None:
     """``max_episode_steps`` as an int of 1 or more, or None."""
     if max_episode_steps is None:
         return None
-    return as_integer("max_episode_steps", max_episode_steps, 1, ", or None")
+    return checked_integer("max_episode_steps", max_episode_steps, 1, ", or None")
 
 
 def checked_autoreset_mode(mode: Any) -> AutoresetMode:
@@ -91,7 +91,7 @@ def checked_actions(actions: Any, n_actions: int, is_ignored: NDArray[np.bool_])
 def _as_action(action: Any) -> int:
     """An action as an integer of 64 bits, -1 for anything else."""
     try:
-        number = as_integer("action", action)
+        number = checked_integer("action", action)
     except TypeError:
         return -1
     return number if abs(number) < 2**63 else -1

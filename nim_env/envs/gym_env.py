@@ -11,27 +11,27 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from nim_env._arguments import (
+from nim_env.encodings import ObservationLike, checked_encoding
+from nim_env.envs._options import (
     FirstPlayer,
     IllegalAction,
     Opponent,
-    as_opponent,
     check_opening,
     checked_action,
     checked_choice,
     checked_first_player,
     checked_heaps,
+    checked_new_opponent,
+    checked_opponent,
     checked_options,
     finished_mask,
     illegal_move,
-    new_opponent,
     no_opening,
 )
-from nim_env._positions import Position, positions_of, random_heaps
-from nim_env.encodings import ObservationLike, as_encoding
+from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.policies import Policy, PolicyLike, is_built_in, is_drawn_per_game, query_opponent, sample
 from nim_env.rendering import FRAMES_PER_SECOND, Display, View, view_of
-from nim_env.rules import NimRules, as_bool
+from nim_env.rules import NimRules, checked_bool
 
 
 class NimEnv(Env[NDArray[Any], np.int64]):
@@ -137,12 +137,12 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         render_mode: str | None = None,
     ) -> None:
         self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = as_bool("random_start", random_start)
-        self.encoding = as_encoding(observation, rules)
+        self.random_start = checked_bool("random_start", random_start)
+        self.encoding = checked_encoding(observation, rules)
         self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)
-        self._opponent = None if opponent is None else as_opponent(opponent, rules)
+        self._opponent = None if opponent is None else checked_opponent(opponent, rules)
         self.first_player = checked_first_player(first_player, self._opponent)
         if not self.random_start:
             check_opening(self.first_player, self._opponent, rules)
@@ -188,7 +188,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
                 ``first_player`` lets it; or the environment is for self-play. The environment is unchanged after
                 an error.
         """
-        changed = new_opponent(self._opponent, opponent, self.rules)
+        changed = checked_new_opponent(self._opponent, opponent, self.rules)
         if not self.random_start:
             check_opening(self.first_player, changed, self.rules)
         if self._position is not None:
