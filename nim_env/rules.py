@@ -20,10 +20,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 _MAX_ACTIONS = 1_000_000
-_MAX_HEAPS = 10_000
 _MAX_PAIRS = 100_000_000  # of a heap and an action, so that an environment starts within a second
 _MAX_INT64 = int(np.iinfo(np.int64).max)
-_MAX_HEAP = _MAX_INT64 - 1  # so that a heap size, and the number of its values, fit an int64
 _MAX_LISTED = 100_000_000  # entries of all_positions(): 800 MB
 
 
@@ -44,9 +42,8 @@ class NimRules:
         misere: Whether taking the last object loses (misère play) or wins (normal play).
 
     Raises:
-        TypeError: An argument has the wrong type (True and 3.0 are not integers here).
-        ValueError: No heaps, a negative one, all empty, ``max_take`` below 1, or a game of more than a
-            million actions or ten thousand heaps, or with more than 100 million pairs of a heap and an action.
+        ValueError: No heaps, a negative one, all empty, ``max_take`` below 1, or more than a million actions or 100
+            million pairs of a heap and an action.
 
     Example:
         >>> from nim_env import NimRules
@@ -65,34 +62,22 @@ class NimRules:
 
     def __post_init__(self) -> None:
         heaps = _heap_sizes(self.heaps)
-        max_take = (
-            None
-            if self.max_take is None
-            else checked_integer("max_take", self.max_take, 1, ", or None for no limit")
-        )
-        misere = checked_bool("misere", self.misere)
+        max_take = None if self.max_take is None else checked_integer("max_take", self.max_take, minimum=1)
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
-        if n_actions > _MAX_ACTIONS:
+        if n_actions > _MAX_ACTIONS or len(heaps) * n_actions > _MAX_PAIRS:
             raise ValueError(
-                f"heaps={_shortened(heaps)} with max_take={max_take} has {n_actions:,} actions, "
-                f"more than {_MAX_ACTIONS:,}; use smaller heaps or a smaller max_take"
-            )
-        if len(heaps) * n_actions > _MAX_PAIRS:
-            raise ValueError(
-                f"heaps={_shortened(heaps)} with max_take={max_take} has {len(heaps):,} heaps times {n_actions:,} "
-                f"actions, more than {_MAX_PAIRS:,}; use fewer or smaller heaps, or a smaller max_take"
+                f"{len(heaps):,} heaps with {n_actions:,} actions are too many, more than {_MAX_ACTIONS:,} actions or "
+                f"{_MAX_PAIRS:,} pairs of a heap and an action; use smaller heaps or a smaller max_take"
             )
         object.__setattr__(self, "heaps", heaps)
         object.__setattr__(self, "max_take", max_take)
-        object.__setattr__(self, "misere", misere)
+        object.__setattr__(self, "misere", checked_bool("misere", self.misere))
 
     def __reduce__(self) -> tuple[type[NimRules], tuple[tuple[int, ...], int | None, bool]]:
         return NimRules, (self.heaps, self.max_take, self.misere)  # without the cached properties
 
     def __str__(self) -> str:
         heaps = "-".join(map(str, self.heaps))
-        if self.n_heaps > 20:
-            heaps = f"with {self.n_heaps:,} heaps of up to {max(self.heaps):,}"
         takes = "" if self.max_take is None else f", take 1 to {self.max_take}"
         return f"Nim {heaps}{takes}, {'misère' if self.misere else 'normal'} play"
 
@@ -116,13 +101,13 @@ class NimRules:
 
     @cached_property
     def move_heaps(self) -> NDArray[np.int64]:
-        """The heap that each action takes from, int64 of shape ``(n_actions,)``, read-only."""
-        return _read_only(np.array([heap for heap, _ in self.moves], dtype=np.int64))
+        """The heap that each action takes from, int64 of shape ``(n_actions,)``."""
+        return np.array([heap for heap, _ in self.moves], dtype=np.int64)
 
     @cached_property
     def move_counts(self) -> NDArray[np.int64]:
-        """The number of objects that each action takes, int64 of shape ``(n_actions,)``, read-only."""
-        return _read_only(np.array([count for _, count in self.moves], dtype=np.int64))
+        """The number of objects that each action takes, int64 of shape ``(n_actions,)``."""
+        return np.array([count for _, count in self.moves], dtype=np.int64)
 
     @cached_property
     def _actions(self) -> dict[tuple[int, int], int]:
@@ -164,10 +149,8 @@ class NimRules:
             heaps: One position or a batch, shape ``(..., n_heaps)``.
 
         Returns:
-            For one position an int, exact in games of any size. For a batch int64 of shape ``(...)``.
-
-        Raises:
-            TypeError, ValueError: See :meth:`positions`; also for a batch of a game whose indices exceed int64.
+            For one position an int, exact in games of any size. For a batch int64 of shape ``(...)``, which a game
+            whose indices exceed 64 bits refuses.
         """
         positions = self.positions(heaps)
         if positions.ndim == 1:
@@ -187,8 +170,7 @@ class NimRules:
             int64 of shape ``(..., n_heaps)``.
 
         Raises:
-            TypeError: An index is not an integer.
-            ValueError: An index is not between 0 and ``n_positions - 1``, or a batch of indices exceeds int64.
+            ValueError: An index is not between 0 and ``n_positions - 1``.
         """
         if np.ndim(index) == 0:
             number = checked_integer("index", index)
@@ -204,10 +186,12 @@ class NimRules:
         positions: NDArray[np.int64] = indices[..., None] // np.array(self.strides) % np.array(self.shape)
         return positions
 
-    def all_positions(self) -> NDArray[np.int64]:
-        """Every position in the order of its index.
+    def _check_batch_of_indices(self) -> None:
+        if self.n_positions > _MAX_INT64:
+            raise ValueError(f"the indices of {self} exceed 64 bits; convert one position at a time")
 
-        The first row is the empty position, the last row the full heaps.
+    def all_positions(self) -> NDArray[np.int64]:
+        """Every position in the order of its index, from the empty position to the full heaps.
 
         Returns:
             int64 of shape ``(n_positions, n_heaps)``.
@@ -216,14 +200,8 @@ class NimRules:
             ValueError: The array would have more than 100 million entries.
         """
         if self.n_positions * self.n_heaps > _MAX_LISTED:
-            raise ValueError(
-                f"{self} has too many positions to list, more than {_MAX_LISTED:,} heap sizes; use smaller heaps"
-            )
+            raise ValueError(f"{self} has too many positions to list; use smaller heaps")
         return self.from_index(np.arange(self.n_positions))
-
-    def _check_batch_of_indices(self) -> None:
-        if self.n_positions > _MAX_INT64:
-            raise ValueError(f"the indices of {self} exceed 64 bits; convert one position at a time")
 
     def action(self, heap: int, count: int) -> int:
         """The action that takes ``count`` objects from ``heap``: the inverse of :attr:`moves`.
@@ -236,28 +214,22 @@ class NimRules:
             The index of the pair in :attr:`moves`, 0 to ``n_actions - 1``.
 
         Raises:
-            TypeError: ``heap`` or ``count`` is not an integer.
             ValueError: The pair is not a move of this game.
         """
-        move = checked_integer("heap", heap), checked_integer("count", count)
-        if move not in self._actions:
-            raise ValueError(
-                f"heap={move[0]}, count={move[1]} is not a move of {self}; heaps are 0 to {self.n_heaps - 1}, "
-                f"counts from 1 to the size of the heap{'' if self.max_take is None else ' or max_take'}"
-            )
-        return self._actions[move]
+        if (heap, count) not in self._actions:
+            raise ValueError(f"heap={heap!r}, count={count!r} is not a move of {self}; rules.moves lists them")
+        return self._actions[heap, count]
 
     def positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
-        """``heaps`` as a new, validated array.
+        """``heaps`` as a new, checked array.
 
         Args:
-            heaps: One position or a batch, integers of shape ``(..., n_heaps)``.
+            heaps: One position or a batch, integers of shape ``(..., n_heaps)``; True and 1.0 are not integers.
 
         Returns:
             int64 of shape ``(..., n_heaps)``.
 
         Raises:
-            TypeError: ``heaps`` holds anything but integers (True and 1.0 are not integers here).
             ValueError: The last axis is not ``n_heaps`` long, or a heap is negative or above its start.
         """
         array = _integer_array("heaps", heaps)
@@ -265,13 +237,9 @@ class NimRules:
             raise ValueError(
                 f"heaps must have shape (..., {self.n_heaps}), one size per heap; got shape {array.shape}"
             )
-        outside = (array < 0) | (array > np.array(self.heaps))
+        outside = ((array < 0) | (array > np.array(self.heaps))).any(axis=-1)
         if outside.any():
-            first = tuple(np.argwhere(outside)[0])
-            raise ValueError(
-                f"heaps must lie between 0 and the starting heaps {_shortened(self.heaps)}; "
-                f"got {array[first]} in heap {first[-1]}{_in_batch(first[:-1])}"
-            )
+            raise ValueError(f"heaps must lie between 0 and {self.heaps}; got {array[outside][0].tolist()}")
         return array
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
@@ -282,14 +250,9 @@ class NimRules:
 
         Returns:
             int8 of shape ``(..., n_actions)``, 1 for legal and 0 for illegal.
-
-        Raises:
-            TypeError, ValueError: See :meth:`positions`.
         """
-        mask: NDArray[np.int8] = (self.positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts).view(
-            np.int8
-        )
-        return mask
+        is_legal = self.positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts
+        return is_legal.view(np.int8)
 
     def legal_moves(self, heaps: ArrayLike) -> list[tuple[int, int]]:
         """The moves that are legal in one position.
@@ -299,14 +262,11 @@ class NimRules:
 
         Returns:
             The ``(heap, count)`` pairs, in the order of :attr:`moves`.
-
-        Raises:
-            TypeError, ValueError: See :meth:`positions`; also for more than one position.
         """
-        position = self.positions(heaps)
-        if position.ndim != 1:
-            raise ValueError(f"heaps must be one position, shape ({self.n_heaps},); got {position.shape}")
-        return [self.moves[action] for action in np.flatnonzero(self.action_mask(position))]
+        mask = self.action_mask(heaps)
+        if mask.ndim != 1:
+            raise ValueError(f"heaps must be one position, shape ({self.n_heaps},); got {np.shape(heaps)}")
+        return [self.moves[action] for action in np.flatnonzero(mask)]
 
     def apply(self, heaps: ArrayLike, actions: ArrayLike) -> NDArray[np.int64]:
         """The positions after ``actions``.
@@ -319,32 +279,28 @@ class NimRules:
             int64 of shape ``(..., n_heaps)``.
 
         Raises:
-            TypeError: ``heaps`` or ``actions`` holds anything but integers.
-            ValueError: An action is out of range or illegal in its position, or the leading dimensions do not
-                broadcast.
+            ValueError: An action is out of range or illegal in its position.
         """
         position = self.positions(heaps)
         action = _integer_array("actions", actions)
-        try:
-            np.broadcast_shapes(position.shape[:-1], action.shape)
-        except ValueError:
-            raise ValueError(
-                f"actions must have one entry for each position, shape {position.shape[:-1]}; got {action.shape}"
-            ) from None
         outside = (action < 0) | (action >= self.n_actions)
         if outside.any():
             raise ValueError(f"actions must lie in 0 to {self.n_actions - 1}; got {action[outside][0]}")
-        heap, count = self.move_heaps[action], self.move_counts[action]
-        after: NDArray[np.int64] = position - count[..., None] * (np.arange(self.n_heaps) == heap[..., None])
-        if (after < 0).any():
-            first = tuple(np.argwhere((after < 0).any(axis=-1))[0])
-            wrong = np.broadcast_to(action, after.shape[:-1])[first]
-            before = np.broadcast_to(position, after.shape)[first]
-            raise ValueError(
-                f"action {wrong}, take {self.move_counts[wrong]} from heap {self.move_heaps[wrong]}, "
-                f"is illegal at {before.tolist()}{_in_batch(first)}; see action_mask(heaps)"
-            )
+        is_heap = np.arange(self.n_heaps) == self.move_heaps[action][..., None]
+        after: NDArray[np.int64] = position - self.move_counts[action][..., None] * is_heap
+        illegal = (after < 0).any(axis=-1)
+        if illegal.any():
+            action = np.broadcast_to(action, illegal.shape)[illegal][0]
+            before = np.broadcast_to(position, after.shape)[illegal][0]
+            raise ValueError(self.illegal_action_message(int(action), before))
         return after
+
+    def illegal_action_message(self, action: int, heaps: ArrayLike) -> str:
+        """What an error says of an illegal action in one position, shape ``(n_heaps,)``."""
+        heap, count = self.moves[action]
+        sizes = self.positions(heaps).tolist()
+        legal = np.flatnonzero(self.action_mask(heaps)).tolist()
+        return f"action {action}, take {count} from heap {heap}, is illegal at heaps {sizes}; legal are {legal}"
 
     def apply_one(self, heaps: tuple[int, ...], action: int) -> tuple[int, ...]:
         """Like :meth:`apply`, for one position as plain integers: faster, and without a check.
@@ -367,88 +323,42 @@ class NimRules:
 
         Returns:
             bool of shape ``(...)``.
-
-        Raises:
-            TypeError, ValueError: See :meth:`positions`.
         """
         over: np.bool_ | NDArray[np.bool_] = ~self.positions(heaps).any(axis=-1)
         return over
 
 
-def checked_integer(name: str, value: Any, minimum: int | None = None, otherwise: str = "") -> int:
-    """``value`` as an int; a TypeError if it is not an integer, a ValueError if it is below ``minimum``.
-
-    Python and NumPy integers and 0-d integer arrays are integers; booleans are not. ``otherwise`` ends the remedy.
-    """
+def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
+    """``value`` as an int: an integer of Python or NumPy or a 0-d array, ``minimum`` or more, and not a boolean."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer; got {value!r}")
-    number = operator.index(value)
-    if minimum is not None and number < minimum:
-        raise ValueError(f"{name} must be {minimum} or more{otherwise}; got {number}")
-    return number
+    if minimum is not None and value < minimum:
+        raise ValueError(f"{name} must be {minimum} or more; got {value}")
+    return int(value)
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """``value`` as a bool; a TypeError if it is neither True nor False, of Python or NumPy."""
+    """``value`` as a bool: True or False of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
 
 
-def check_rules(rules: Any) -> None:
-    """Raises a TypeError unless ``rules`` is a NimRules."""
-    if not isinstance(rules, NimRules):
-        raise TypeError(f"rules must be a NimRules; got {rules!r}")
-
-
-def _in_batch(where: tuple[np.intp, ...]) -> str:
-    return f" of position {', '.join(map(str, where))}" if where else ""
-
-
 def _heap_sizes(heaps: Any) -> tuple[int, ...]:
-    if isinstance(heaps, str | bytes) or not isinstance(heaps, Sequence | np.ndarray):
-        raise TypeError(f"heaps must be a sequence of integers such as (1, 3, 5, 7); got {heaps!r}")
-    if isinstance(heaps, np.ndarray) and heaps.ndim != 1:
-        raise ValueError(f"heaps must be one-dimensional, one size per heap; got shape {heaps.shape}")
-    if len(heaps) > _MAX_HEAPS:
-        raise ValueError(f"heaps must hold {_MAX_HEAPS:,} sizes or fewer; got {len(heaps):,}")
-    sizes = tuple(checked_integer(f"heaps[{index}]", size) for index, size in enumerate(heaps))
-    if not sizes or min(sizes) < 0 or max(sizes) > _MAX_HEAP or not any(sizes):
-        raise ValueError(
-            f"heaps must hold one size or more, each 0 to {_MAX_HEAP}, not all 0; got {_shortened(sizes)}"
-        )
+    sizes = tuple(checked_integer("heaps", size) for size in heaps)
+    if not any(sizes) or min(sizes) < 0 or max(sizes) >= _MAX_INT64:
+        raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {sizes}")
     return sizes
 
 
 def _integer_array(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    try:
-        array = np.asarray(values)
-    except ValueError as error:
-        raise ValueError(f"{name} must be a regular array of integers; {error}") from None
-    if array.dtype.kind == "u" or (array.dtype.kind == "O" and all(type(value) is int for value in array.flat)):
-        if (abs(array) > _MAX_HEAP).any():
-            raise ValueError(f"{name} must lie within 64 bits; got {_shortened(values)}")
-        array = array.astype(np.int64)
-    holds_bool = not isinstance(values, np.ndarray) and array.size and _has_boolean(values)
-    if array.dtype.kind != "i" or holds_bool:
-        raise TypeError(f"{name} must hold only integers; got {_shortened(values)}")
+    array = np.asarray(values)
+    # NumPy turns [True, 2] into integers
+    has_bool = not isinstance(values, np.ndarray) and any(
+        isinstance(value, bool | np.bool_) for value in np.asarray(values, dtype=object).flat
+    )
+    if array.dtype.kind not in "iu" or has_bool:
+        raise TypeError(f"{name} must hold only integers; got {values!r}")
     return array.astype(np.int64)
-
-
-def _has_boolean(values: Any) -> bool:
-    # NumPy turns [True, 2] into integers, so sequences are searched for booleans
-    if isinstance(values, list | tuple):
-        return any(_has_boolean(value) for value in values)
-    return isinstance(values, bool | np.bool_)
-
-
-def _read_only(array: NDArray[np.int64]) -> NDArray[np.int64]:
-    array.setflags(write=False)
-    return array
-
-
-def _shortened(values: Any) -> str:
-    text = repr(values)
-    return text if len(text) <= 80 else f"{text[:77]}..."

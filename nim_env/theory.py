@@ -37,9 +37,6 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
 
     Returns:
         int64 of shape ``(...)``.
-
-    Raises:
-        TypeError, ValueError: See :meth:`NimRules.positions`.
     """
     heap_values = _heap_values(rules, rules.positions(heaps))
     nim_sum: np.int64 | NDArray[np.int64] = np.bitwise_xor.reduce(heap_values, axis=-1)
@@ -49,7 +46,7 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
 def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
     """Whether the player to move wins under perfect play.
 
-    The empty position is winning exactly in misère play: the other player has just taken the last object. The
+    The empty position is won exactly in misère play: the other player has just taken the last object. The
     source is Bouton (1901), and Ferguson (1974) for misère play with bounded takes.
 
     Args:
@@ -58,9 +55,6 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
 
     Returns:
         bool of shape ``(...)``.
-
-    Raises:
-        TypeError, ValueError: See :meth:`NimRules.positions`.
     """
     heap_values = _heap_values(rules, rules.positions(heaps))
     nim_sum = np.bitwise_xor.reduce(heap_values, axis=-1)
@@ -70,9 +64,7 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
 
 
 def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
-    """The actions that leave the opponent a losing position.
-
-    The sources are those of :func:`is_winning`.
+    """The actions that leave the opponent a lost position. The sources are those of :func:`is_winning`.
 
     Args:
         rules: The game.
@@ -81,9 +73,6 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     Returns:
         int8 of shape ``(..., n_actions)``, 1 for winning actions; all zeros where every move loses, and in the
         empty position.
-
-    Raises:
-        TypeError, ValueError: See :meth:`NimRules.positions`.
     """
     positions = rules.positions(heaps)
     heap_values = _heap_values(rules, positions)

@@ -1,111 +1,133 @@
-"""The constructor arguments and ``reset`` options that the environments share, checked."""
+"""The arguments that the environments share, and the options of ``reset``, checked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from gymnasium.error import InvalidAction
 from numpy.typing import NDArray
 
+from nim_env.encodings import Encoding, ObservationLike, checked_encoding
 from nim_env.policies import Policy, PolicyLike, checked_policy, is_built_in
-from nim_env.rules import NimRules, checked_integer
+from nim_env.rules import NimRules, checked_bool, checked_integer
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
 IllegalAction: TypeAlias = Literal["lose", "raise"]
 
 
 @dataclass(frozen=True)
-class Opponent:
-    """An opponent.
+class Options:
+    """The checked arguments of an environment. In PettingZoo's environment there is no opponent.
 
     Attributes:
-        given: The argument.
-        policy: The argument resolved to a policy.
-        openings: The actions that may open an episode: those from the full heaps that do not end the game; of a
-            built-in policy, those it draws from.
+        rules: The game.
+        encoding: The encoding of the observations.
+        random_start: Whether episodes start from a random position, the agent to move.
+        illegal_action: What an illegal action does.
+        opponent: The opponent as it was passed; ``None`` in self-play.
+        first_player: The player who starts, ignored with ``random_start``; ``None`` in self-play.
     """
 
-    given: PolicyLike
-    policy: Policy
-    openings: tuple[int, ...]
+    rules: NimRules
+    encoding: Encoding
+    random_start: bool
+    illegal_action: IllegalAction
+    opponent: PolicyLike | None = None
+    first_player: FirstPlayer | None = None
 
+    def __post_init__(self) -> None:
+        checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
+        if self.opponent is None:
+            if self.first_player is not None:
+                raise ValueError(f"first_player={self.first_player!r} has no meaning with opponent=None; leave it out")
+            return
+        checked_choice("first_player", self.first_player, get_args(FirstPlayer))
+        has_opening = bool(self.openings)
+        if self.first_player != "agent" and not self.random_start and not has_opening:
+            raise self.no_opening()
 
-def checked_opponent(opponent: PolicyLike, rules: NimRules) -> Opponent:
-    """The opponent of the argument."""
-    policy, mask = checked_policy(opponent, rules, "opponent"), rules.action_mask(rules.heaps)
-    openings = mask & (rules.move_counts < sum(rules.heaps))
-    if is_built_in(policy):
-        openings &= policy.support(rules.heaps, mask)
-    return Opponent(opponent, policy, tuple(np.flatnonzero(openings).tolist()))
+    @cached_property
+    def policy(self) -> Policy | None:
+        """The opponent as a policy; ``None`` in self-play."""
+        return None if self.opponent is None else checked_policy(self.opponent, self.rules, "opponent")
 
+    @cached_property
+    def openings(self) -> tuple[int, ...]:
+        """The actions that may open an episode: those from the full heaps that do not end the game.
 
-def checked_new_opponent(before: Opponent | None, opponent: PolicyLike, rules: NimRules) -> Opponent:
-    """The opponent of ``set_opponent``."""
-    if before is None or opponent is None:
-        raise ValueError(
-            f"opponent={opponent!r} cannot replace opponent={before and before.given!r}: an environment is either "
-            "for self-play or for play against an opponent, so make another one"
+        Of a built-in policy they are those that it draws from.
+        """
+        mask = self.rules.action_mask(self.rules.heaps)
+        openings = mask & (self.rules.move_counts < sum(self.rules.heaps))
+        if is_built_in(self.policy):
+            openings &= self.policy.support(self.rules.heaps, mask)
+        return tuple(np.flatnonzero(openings).tolist())
+
+    def no_opening(self) -> ValueError:
+        """The error for an opponent that starts although each of its opening moves ends the game."""
+        return ValueError(
+            f"first_player={self.first_player!r} needs an opening move that does not end the game, and "
+            f'opponent={self.opponent!r} has none from heaps {self.rules.heaps}; use first_player="agent"'
         )
-    return checked_opponent(opponent, rules)
+
+    def with_opponent(self, opponent: PolicyLike) -> Options:
+        """The options after ``set_opponent``."""
+        if self.opponent is None or opponent is None:
+            raise ValueError(
+                f"opponent={opponent!r} cannot replace opponent={self.opponent!r}: an environment is either for "
+                "self-play or for play against an opponent, so make another one"
+            )
+        return replace(self, opponent=opponent)
 
 
-def checked_first_player(player: Any, opponent: Opponent | None, name: str = "first_player") -> FirstPlayer | None:
-    """The player who starts; ``None`` in self-play."""
-    if player is None:
-        return None if opponent is None else "random"
-    if opponent is None:
-        raise ValueError(f"{name}={player!r} has no meaning with opponent=None; leave it out")
-    checked: FirstPlayer = checked_choice(name, player, get_args(FirstPlayer))
-    return checked
-
-
-def check_opening(
-    player: FirstPlayer | None, opponent: Opponent | None, rules: NimRules, name: str = "first_player"
-) -> None:
-    """Raises a ValueError if the opponent may start, but each of its opening moves ends the game."""
-    if opponent is not None and player != "agent" and not opponent.openings:
-        raise no_opening(name, player, opponent.given, rules)
-
-
-def no_opening(name: str, player: str | None, opponent: Any, rules: NimRules) -> ValueError:
-    """The error for an opponent that starts although each of its opening moves ends the game."""
-    return ValueError(
-        f"{name}={player!r} needs an opening move that does not end the game, and "
-        f'opponent={opponent!r} has none from heaps {rules.heaps}; use {name}="agent"'
+def checked_options(
+    heaps: Sequence[int],
+    max_take: int | None,
+    misere: bool,
+    *,
+    random_start: bool,
+    observation: ObservationLike,
+    illegal_action: IllegalAction,
+    opponent: PolicyLike | None = None,
+    first_player: FirstPlayer | None = None,
+) -> Options:
+    """The arguments of an environment's constructor as one object."""
+    rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+    return Options(
+        rules=rules,
+        encoding=checked_encoding(observation, rules),
+        random_start=checked_bool("random_start", random_start),
+        illegal_action=illegal_action,
+        opponent=opponent,
+        first_player="random" if first_player is None and opponent is not None else first_player,
     )
 
 
 def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
     """``value``, one of the choices."""
-    if not isinstance(value, str | None) or value not in choices:
+    if value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
     return value
 
 
-def checked_options(options: Any, allowed: Sequence[str] | None = None) -> Mapping[str, Any]:
-    """The options of ``reset``; an option that is not ``allowed`` is an error, unless all are."""
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise TypeError(f"options must be a dictionary or None; got {options!r}")
+def checked_reset_options(options: Mapping[str, Any] | None, allowed: Sequence[str]) -> Mapping[str, Any]:
+    """The options of ``reset``; one that is not ``allowed`` is an error."""
+    options = options or {}
     for key in options:
-        if allowed is not None and key not in allowed:
-            raise ValueError(f"options may hold {', '.join(map(repr, allowed))}; got {key!r}")
+        checked_choice("each key of options", key, allowed)
     return options
 
 
-def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...] | None:
-    """The position of ``options["heaps"]``."""
-    if heaps is None:
-        return None
+def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...]:
+    """The position of ``options["heaps"]``: one that is not over."""
     position = rules.positions(heaps)
     if position.ndim != 1 or not position.any():
         raise ValueError(
-            f'options["heaps"] must be one unfinished position, {rules.n_heaps} heap sizes not all 0; '
-            f"got {heaps!r}"
+            f'options["heaps"] must be {rules.n_heaps} heap sizes, not all 0, of one position; got {heaps!r}'
         )
     return tuple(position.tolist())
 
@@ -119,13 +141,6 @@ def checked_action(action: Any, n_actions: int) -> int:
     if not 0 <= number < n_actions:
         raise InvalidAction(f"action must be an integer from 0 to {n_actions - 1}; got {action!r}")
     return number
-
-
-def illegal_move(rules: NimRules, action: int, heaps: Sequence[int]) -> str:
-    """The error message for an action of the action space that is illegal in a position."""
-    heap, count = rules.moves[action]
-    legal = np.flatnonzero(rules.action_mask(heaps)).tolist()
-    return f"action {action}, take {count} from heap {heap}, is illegal at heaps {list(heaps)}; legal are {legal}"
 
 
 def finished_mask(rules: NimRules) -> NDArray[np.int8]:

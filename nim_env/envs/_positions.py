@@ -34,30 +34,47 @@ class Position:
     __slots__ = ("_positions", "action_mask", "after", "heaps", "is_empty", "is_legal", "observation")
 
     def __init__(self, positions: Positions, heaps: tuple[int, ...]) -> None:
-        self._positions, self.heaps, self.is_empty = positions, heaps, not any(heaps)
         sizes = np.array(heaps)
+        self._positions = positions
+        self.heaps = heaps
+        self.is_empty = not any(heaps)
         self.is_legal = positions.rules.action_mask(sizes).tobytes()
         self.observation = positions.encoding.encode(sizes)
         self.action_mask: NDArray[np.int8] = np.frombuffer(self.is_legal, dtype=np.int8)
-        self.after = _After(positions, heaps)
+        self.after = Successors(positions, heaps)
 
     def __reduce__(self) -> Any:
         return self._positions.__getitem__, (self.heaps,)
 
 
-class _After(dict[int, Position]):
+class Successors(dict[int, Position]):
     """The positions after the actions that were played so far."""
 
-    __slots__ = ("_heaps", "_positions")
-
     def __init__(self, positions: Positions, heaps: tuple[int, ...]) -> None:
-        self._positions, self._heaps = positions, heaps
+        super().__init__()
+        self._positions = positions
+        self._heaps = heaps
 
     def __missing__(self, action: int) -> Position:
-        heaps = self._positions.rules.apply_one(self._heaps, action)
-        position = self[action] = self._positions[heaps]
-        self._positions.used_bytes += 40
+        position = self[action] = self._positions[self._positions.rules.apply_one(self._heaps, action)]
         return position
+
+
+class Replies(dict[Position, "array[int]"]):
+    """The actions that a built-in policy draws from, by position."""
+
+    def __init__(self, positions: Positions, policy: UniformPolicy) -> None:
+        super().__init__()
+        self._positions = positions
+        self._policy = policy
+
+    def __missing__(self, position: Position) -> array[int]:
+        support = self._policy.support(position.heaps, position.action_mask)
+        actions = self[position] = array("i", support.nonzero()[0].tolist())
+        return actions
+
+    def __reduce__(self) -> Any:
+        return self._positions.replies_of, (self._policy,)
 
 
 class Positions(dict[tuple[int, ...], Position]):
@@ -66,19 +83,21 @@ class Positions(dict[tuple[int, ...], Position]):
     Attributes:
         rules: The game.
         encoding: The encoding of the observations.
-        used_bytes: The memory in use, about: the sum of measured averages.
     """
 
     def __init__(self, rules: NimRules, encoding: Encoding) -> None:
         super().__init__()
-        self.rules, self.encoding, self.used_bytes = rules, encoding, 0
+        self.rules = rules
+        self.encoding = encoding
         self._replies: dict[UniformPolicy, Replies] = {}
+        # of one position, about: its numbers, what it holds for each action, and its observation
+        n_bytes = 1_000 + 20 * (rules.n_heaps + rules.n_actions) + encoding.encode(np.array(rules.heaps)).nbytes
+        self._max_positions = max(1, _MAX_BYTES // n_bytes)
 
     def __missing__(self, heaps: tuple[int, ...]) -> Position:
-        if self.used_bytes > _MAX_BYTES:
+        if len(self) >= self._max_positions:
             self._forget()
         position = self[heaps] = Position(self, heaps)
-        self.used_bytes += 700 + 20 * len(heaps) + len(position.is_legal) + position.observation.nbytes
         return position
 
     def _forget(self) -> None:
@@ -87,33 +106,13 @@ class Positions(dict[tuple[int, ...], Position]):
         for replies in self._replies.values():
             replies.clear()
         self.clear()
-        self.used_bytes = 0
 
     def replies_of(self, policy: UniformPolicy) -> Replies:
         """The replies of a built-in policy, shared by all environments that it plays in."""
-        if policy not in self._replies:
-            self._replies[policy] = Replies(self, policy)
-        return self._replies[policy]
+        return self._replies.setdefault(policy, Replies(self, policy))
 
     def __reduce__(self) -> Any:
         return positions_of, (self.rules, self.encoding)  # a copied or unpickled environment shares them
-
-
-class Replies(dict[Position, "array[int]"]):
-    """The actions that a built-in policy draws from, by position."""
-
-    def __init__(self, positions: Positions, policy: UniformPolicy) -> None:
-        super().__init__()
-        self._positions, self._policy = positions, policy
-
-    def __missing__(self, position: Position) -> array[int]:
-        support = self._policy.support(position.heaps, position.action_mask)
-        actions = self[position] = array("i", support.nonzero()[0].tolist())
-        self._positions.used_bytes += 200 + 4 * len(actions)
-        return actions
-
-    def __reduce__(self) -> Any:
-        return self._positions.replies_of, (self._policy,)
 
 
 _all_positions: WeakValueDictionary[tuple[NimRules, Encoding], Positions] = WeakValueDictionary()

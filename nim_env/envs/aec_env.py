@@ -17,8 +17,8 @@ A dictionary: `"observation"`, the heap sizes (int64, the same for both players)
 for both players in a finished game.
 
 ### Action space
-An index into `env.unwrapped.rules.moves`, as in `nim_env.envs.gym_env.NimEnv`. A player who makes an illegal action
-loses at once: −1 for that player, 0 for the other, and `infos[player]["illegal_action"]` is True.
+An index into `env.unwrapped.rules.moves`, as in `nim_env.NimEnv`. A player who makes an illegal action loses at
+once: −1 for that player, 0 for the other, and `infos[player]["illegal_action"]` is True.
 
 ### Rewards
 | Winner | Loser |
@@ -27,8 +27,8 @@ loses at once: −1 for that player, 0 for the other, and `infos[player]["illega
 
 ### Arguments
 `heaps`, `max_take`, `misere`, `random_start`, `observation`, `illegal_action` and `render_mode`, as in
-`nim_env.envs.gym_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options
-are ignored, as in PettingZoo's own environments.
+`nim_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options are ignored,
+as in PettingZoo's own environments.
 
 ### Version history
 * v0: initial version
@@ -46,46 +46,24 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env.encodings import ObservationLike, checked_encoding
+from nim_env.encodings import ObservationLike
 from nim_env.envs._options import (
     IllegalAction,
     checked_action,
     checked_choice,
     checked_heaps,
     checked_options,
-    illegal_move,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.rendering import FRAMES_PER_SECOND, PLAYER_NAMES, Display, Move, View
-from nim_env.rules import NimRules, checked_bool
 
 _PLAYERS = ("player_0", "player_1")
-_EPISODE_ATTRIBUTES = (
-    "agents",
-    "agent_selection",
-    "rewards",
-    "terminations",
-    "truncations",
-    "infos",
-    "num_agents",
-    "_cumulative_rewards",
-)
 
 
 def env(**kwargs: Any) -> raw_env:
-    """Makes the environment; the module lists its arguments.
+    """Makes the environment with the arguments of :class:`raw_env`.
 
     It needs none of PettingZoo's stock wrappers: :class:`raw_env` checks order, range and legality itself.
-
-    Args:
-        **kwargs: The arguments of :class:`raw_env`.
-
-    Returns:
-        The environment.
-
-    Raises:
-        TypeError, ValueError: An argument is wrong.
-        gymnasium.error.DependencyNotInstalled: ``render_mode="human"`` without pygame.
     """
     return raw_env(**kwargs)
 
@@ -104,8 +82,6 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pixels), ``"human"`` (a window) or ``None``.
 
     Raises:
-        TypeError, ValueError: An argument is wrong.
-        gymnasium.error.DependencyNotInstalled: ``render_mode="human"`` without pygame.
         gymnasium.error.ResetNeeded: A call before ``reset`` that needs a game, or a step after the end.
         gymnasium.error.InvalidAction: An action is outside the space, not None in a finished game, or illegal with
             ``illegal_action="raise"``.
@@ -130,86 +106,59 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = checked_bool("random_start", random_start)
-        self.encoding = checked_encoding(observation, rules)
-        self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
+        self._options = checked_options(
+            heaps,
+            max_take,
+            misere,
+            random_start=random_start,
+            observation=observation,
+            illegal_action=illegal_action,
+        )
+        self.rules = self._options.rules
+        self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)
-        self._n_actions = rules.n_actions
-        self._positions = positions_of(rules, self.encoding)
+        self._n_actions = self.rules.n_actions
+        self._positions = positions_of(self.rules, self.encoding)
         self._position: Position | None = None  # None before the first reset
         self._is_over = False
-        self.possible_agents = list(_PLAYERS)
-        self.observation_spaces = {
-            player: Dict(
-                {
-                    "observation": self.encoding.space,
-                    "action_mask": Box(0, 1, (self._n_actions,), np.int8),
-                }
-            )
-            for player in _PLAYERS
-        }
-        self.action_spaces = {player: Discrete(self._n_actions) for player in _PLAYERS}
-        self.state_space = MultiDiscrete(np.append(rules.shape, 2))
-        self._np_random: np.random.Generator | None = None
         self._to_play = 0  # 0 or 1
         self._calls = 0  # resets and steps so far; agent_iter checks that one was made
-
-    def __getattr__(self, name: str) -> Any:
-        if name in _EPISODE_ATTRIBUTES:
-            raise AttributeError(f"{name} cannot be accessed before reset(); call reset() first")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self._np_random: np.random.Generator | None = None
+        self.possible_agents = list(_PLAYERS)
+        mask_space = Box(0, 1, (self._n_actions,), np.int8)
+        self.observation_spaces = {
+            player: Dict({"observation": self.encoding.space, "action_mask": mask_space}) for player in _PLAYERS
+        }
+        self.action_spaces = {player: Discrete(self._n_actions) for player in _PLAYERS}
+        self.state_space = MultiDiscrete(np.append(self.rules.shape, 2))
 
     def observation_space(self, agent: str) -> Dict:
-        """The observation space of a player, always the same object.
-
-        Args:
-            agent: ``"player_0"`` or ``"player_1"``.
-
-        Returns:
-            The space, the same for both players.
-
-        Raises:
-            KeyError: ``agent`` is not a player.
-        """
+        """The observation space of a player, always the same object."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Discrete:
-        """The action space of a player, always the same object.
-
-        Args:
-            agent: ``"player_0"`` or ``"player_1"``.
-
-        Returns:
-            The space, the same for both players.
-
-        Raises:
-            KeyError: ``agent`` is not a player.
-        """
+        """The action space of a player, always the same object."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Starts a game.
+        """Starts a game, from the position of ``options["heaps"]`` if there is one. Other options are ignored.
 
-        Args:
-            seed: Seeds the generator of ``random_start``. ``None`` continues with it.
-            options: ``heaps``, the position to start from. Other keys are ignored.
-
-        Raises:
-            TypeError, ValueError: ``options`` is not a dictionary, or ``options["heaps"]`` is not an unfinished
-                position of this game.
-            gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
-            RuntimeError: ``render_mode="human"`` without a display.
+        ``seed`` seeds the generator of ``random_start``.
         """
-        heaps = checked_heaps(checked_options(options).get("heaps"), self.rules)
+        heaps = (options or {}).get("heaps")
+        if heaps is not None:
+            heaps = checked_heaps(heaps, self.rules)
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
         if heaps is None:
-            heaps = random_heaps(self.rules, self._np_random) if self.random_start else self.rules.heaps
-        self._position = self._last_position = self._positions[heaps]
-        self._is_over, self._to_play = False, 0
+            is_random = self._options.random_start
+            heaps = random_heaps(self.rules, self._np_random) if is_random else self.rules.heaps
+        self._position = self._positions[heaps]
+        self._last_position = self._position
+        self._is_over = False
+        self._to_play = 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
         self.rewards = dict.fromkeys(_PLAYERS, 0.0)
@@ -223,16 +172,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             self.render()
 
     def step(self, action: Any) -> None:
-        """Plays ``action`` for ``agent_selection``. In a finished game ``None`` removes the player.
-
-        Args:
-            action: An integer of the action space; ``None`` in a finished game.
-
-        Raises:
-            gymnasium.error.ResetNeeded: There is no game yet, or both players have been removed.
-            gymnasium.error.InvalidAction: ``action`` is outside the space, not None in a finished game, or illegal
-                with ``illegal_action="raise"``.
-        """
+        """Plays ``action``, an integer, for ``agent_selection``. In a finished game ``None`` removes the player."""
         position = self._position
         if position is None or not self.agents:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
@@ -247,12 +187,13 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         mover = self.agent_selection
         other = _PLAYERS[mover == _PLAYERS[0]]
         if not position.is_legal[action]:
-            if self.illegal_action == "raise":
-                raise InvalidAction(illegal_move(self.rules, action, position.heaps))
+            if self._options.illegal_action == "raise":
+                raise InvalidAction(self.rules.illegal_action_message(action, position.heaps))
             self.infos[mover]["illegal_action"] = True
             self._end({mover: -1.0, other: 0.0}, winner=other)
         else:
-            self._position = after = position.after[action]
+            after = position.after[action]
+            self._position = after
             if after.is_empty:
                 reward = self.rules.terminal_reward
                 self._end({mover: reward, other: -reward}, winner=mover if reward > 0 else other)
@@ -264,28 +205,20 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             self.render()
 
     def _end(self, rewards: dict[str, float], winner: str) -> None:
-        self._is_over, self._winner = True, winner
+        self._is_over = True
+        self._winner = winner
         self.rewards = rewards
         self._cumulative_rewards = rewards.copy()  # all rewards before were 0
         self.terminations = dict.fromkeys(_PLAYERS, True)
 
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
-        """The observation of a player.
+        """``"observation"``, the encoded heap sizes, and ``"action_mask"``, int8 of shape ``(n_actions,)``.
 
-        Args:
-            agent: ``"player_0"`` or ``"player_1"``.
-
-        Returns:
-            A dictionary of ``"observation"``, the encoded heap sizes, and ``"action_mask"``, int8 of shape
-            ``(n_actions,)``, all zeros unless the player is to move.
-
-        Raises:
-            gymnasium.error.ResetNeeded: There is no game yet.
-            ValueError: ``agent`` is not a player.
+        The mask is all zeros unless the player is to move.
         """
-        if self._position is None:
-            raise ResetNeeded("there is nothing to observe before reset(); call reset() first")
         position = self._position
+        if position is None:
+            raise ResetNeeded("there is nothing to observe before reset(); call reset() first")
         if agent == self.agent_selection and not self._is_over:
             mask = position.action_mask.copy()
         elif agent in _PLAYERS:
@@ -297,18 +230,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     def last(
         self, observe: bool = True
     ) -> tuple[dict[str, NDArray[Any]] | None, float, bool, bool, dict[str, Any]]:
-        """What ``agent_selection`` observes and has received.
-
-        Args:
-            observe: Whether to make the observation.
-
-        Returns:
-            Observation (that of :meth:`observe`; None if not ``observe``), cumulative reward, terminated,
-            truncated and info.
-
-        Raises:
-            gymnasium.error.ResetNeeded: There is no game yet, or both players have been removed.
-        """
+        """Observation, cumulative reward, terminated, truncated and info of ``agent_selection``."""
         if self._position is None or not self.agents:
             raise ResetNeeded("there is no player to move: call reset() first, and again when a game is over")
         agent = self.agent_selection
@@ -323,21 +245,10 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
         """Iterates over the player to move, until both players are removed.
 
-        Args:
-            max_iter: The maximum number of players to yield.
-
-        Returns:
-            An iterator over ``agent_selection``.
-
-        Raises:
-            gymnasium.error.ResetNeeded: There is no game yet.
-            AssertionError: The loop called neither ``step`` nor ``reset`` since the last player was yielded.
+        A loop that calls neither ``step`` nor ``reset`` raises an AssertionError, since it would never end.
         """
         if self._position is None:
             raise ResetNeeded("there is no player to iterate over before reset(); call reset() first")
-        return self._agent_iter(max_iter)
-
-    def _agent_iter(self, max_iter: int) -> Iterator[str]:
         while self.agents and max_iter > 0:
             calls = self._calls
             yield self.agent_selection
@@ -346,41 +257,21 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             max_iter -= 1
 
     def state(self) -> NDArray[np.int64]:
-        """The heap sizes and the player to move (0 or 1).
-
-        Returns:
-            int64 of shape ``(n_heaps + 1,)``.
-
-        Raises:
-            gymnasium.error.ResetNeeded: There is no game yet.
-        """
+        """The heap sizes and the player to move (0 or 1): int64 of shape ``(n_heaps + 1,)``."""
         if self._position is None:
             raise ResetNeeded("there is no state before reset(); call reset() first")
         return np.append(self._position.heaps, self._to_play)
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The position in the form of ``render_mode``; a warning and None without one.
-
-        Returns:
-            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``. ``"human"``: None;
-            the window, which ``reset`` and ``step`` update, is drawn again.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset yet.
-            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
-            RuntimeError: ``"human"`` without a display.
-        """
+        """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
         if self._position is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
-        return self._display.render(self._view())
+        heaps = self._position.heaps
+        before = self._last_position.heaps
+        player = _PLAYERS.index(self._winner) if self._is_over else self._to_play
+        moves = [Move(1 - self._to_play, before, heaps)] if before != heaps else []
+        return self._display.render(View(heaps, self.rules, PLAYER_NAMES, player, self._is_over, moves))
 
     def close(self) -> None:
         """Closes the window of ``render_mode="human"``; the next frame opens another."""
         self._display.close()
-
-    def _view(self) -> View:
-        assert self._position is not None
-        heaps, before = self._position.heaps, self._last_position.heaps
-        player = _PLAYERS.index(self._winner) if self._is_over else self._to_play
-        moves = [Move(1 - self._to_play, before, heaps)] if before != heaps else []
-        return View(heaps, self.rules, PLAYER_NAMES, player, self._is_over, moves)

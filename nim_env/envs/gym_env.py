@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,27 +12,20 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from nim_env.encodings import ObservationLike, checked_encoding
+from nim_env.encodings import ObservationLike
 from nim_env.envs._options import (
     FirstPlayer,
     IllegalAction,
-    Opponent,
-    check_opening,
     checked_action,
     checked_choice,
-    checked_first_player,
     checked_heaps,
-    checked_new_opponent,
-    checked_opponent,
     checked_options,
+    checked_reset_options,
     finished_mask,
-    illegal_move,
-    no_opening,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
-from nim_env.policies import Policy, PolicyLike, is_built_in, is_drawn_per_game, query_opponent, sample
-from nim_env.rendering import FRAMES_PER_SECOND, Display, View, view_of
-from nim_env.rules import NimRules, checked_bool
+from nim_env.policies import PolicyLike, is_built_in, query_policy, sample
+from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 
 
 class NimEnv(Env[NDArray[Any], np.int64]):
@@ -94,8 +88,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``max_take`` = ``None``: the maximum number of objects that one move may take; ``None`` for no limit.
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
-      ``action_probabilities``), a ``MixturePolicy`` that draws a member per move or per game, a callable
-      ``(observation, action_mask) -> action`` on one position, or ``None`` for self-play.
+      ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
+      for self-play.
       ``env.unwrapped.set_opponent(policy)`` changes it later.
     - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
       episode after a seed, then the loser of the last game). Not allowed in self-play; ignored with
@@ -136,23 +130,29 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = checked_bool("random_start", random_start)
-        self.encoding = checked_encoding(observation, rules)
-        self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
+        self._options = checked_options(
+            heaps,
+            max_take,
+            misere,
+            random_start=random_start,
+            observation=observation,
+            illegal_action=illegal_action,
+            opponent=opponent,
+            first_player=first_player,
+        )
+        self.rules = self._options.rules
+        self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
-        self._display = Display(self.render_mode)
-        self._opponent = None if opponent is None else checked_opponent(opponent, rules)
-        self.first_player = checked_first_player(first_player, self._opponent)
-        if not self.random_start:
-            check_opening(self.first_player, self._opponent, rules)
         self.observation_space = self.encoding.space
-        self.action_space = Discrete(rules.n_actions)
-        self._n_actions, self._terminal_reward = rules.n_actions, rules.terminal_reward
-        self._finished_mask = finished_mask(rules)
-        self._positions = positions_of(rules, self.encoding)
+        self.action_space = Discrete(self.rules.n_actions)
+        self._display = Display(self.render_mode)
+        self._n_actions = self.rules.n_actions
+        self._terminal_reward = self.rules.terminal_reward
+        self._is_self_play = opponent is None
+        self._raises_on_illegal = illegal_action == "raise"
+        self._finished_mask = finished_mask(self.rules)
+        self._positions = positions_of(self.rules, self.encoding)
         self._find_replies()
-        self._playing: Policy | None  # the policy of the opponent in this game
         self._position: Position | None = None  # None before the first reset
         self._last_positions: tuple[Position, Position]  # before and after the agent's last move
         self._is_over = False
@@ -160,18 +160,13 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._agent_won = False  # the last finished game; in self-play whether the player who moved last won it
 
     def _find_replies(self) -> None:
-        policy = None if self._opponent is None else self._opponent.policy
+        policy = self._options.policy
         self._replies = self._positions.replies_of(policy) if is_built_in(policy) else None
-
-    def _next_playing(self, opponent: Opponent | None) -> Policy | None:
-        """The policy of the opponent in the next game, drawn where a mixture is drawn per game."""
-        policy = None if opponent is None else opponent.policy
-        return policy.draw_members(self.np_random, 1)[0] if is_drawn_per_game(policy) else policy
 
     @property
     def opponent(self) -> PolicyLike | None:
-        """The opponent as it was given, ``None`` in self-play. :meth:`set_opponent` changes it."""
-        return None if self._opponent is None else self._opponent.given
+        """The opponent as it was passed, ``None`` in self-play. :meth:`set_opponent` changes it."""
+        return self._options.opponent
 
     def set_opponent(self, opponent: PolicyLike) -> None:
         """Changes the opponent. The new one makes all moves from now on, including those of games in progress.
@@ -183,50 +178,39 @@ class NimEnv(Env[NDArray[Any], np.int64]):
             opponent: As in the constructor, but not ``None``.
 
         Raises:
-            TypeError: ``opponent`` is not a policy.
             ValueError: The opponent is unknown, was made for another game, or cannot open the game although
-                ``first_player`` lets it; or the environment is for self-play. The environment is unchanged after
-                an error.
+                ``first_player`` lets it; or the environment is for self-play.
         """
-        changed = checked_new_opponent(self._opponent, opponent, self.rules)
-        if not self.random_start:
-            check_opening(self.first_player, changed, self.rules)
-        if self._position is not None:
-            self._playing = self._next_playing(changed)
-        self._opponent = changed
+        self._options = self._options.with_opponent(opponent)
         self._find_replies()
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Starts an episode.
+        """Starts an episode; the class describes ``options``.
 
-        Args:
-            seed: Seeds the environment's generator, which decides everything random, and forgets who lost the last
-                game (``first_player="loser"``). ``None`` continues with both.
-            options: ``heaps``, the position to start from, and ``first_player``, for this episode only.
-
-        Returns:
-            The observation, an element of ``observation_space``, and the info.
-
-        Raises:
-            TypeError: ``options`` is not a dictionary, or its heaps are not integers.
-            ValueError: An option is unknown or its value wrong, or the opponent has no opening move.
-            gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
-            RuntimeError: ``render_mode="human"`` without a display.
+        A seed decides everything random, and forgets who lost the last game (``first_player="loser"``).
         """
-        heaps, first_player = self._checked_options(options)
+        options = checked_reset_options(options, ("heaps", "first_player"))
+        game = self._options
+        if options.get("first_player") is not None:
+            game = replace(game, first_player=options["first_player"])
+        heaps = None if options.get("heaps") is None else checked_heaps(options["heaps"], self.rules)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        agent_won, playing = self._agent_won and seed is None, self._next_playing(self._opponent)
-        if heaps is None and self.random_start:
+        agent_won = self._agent_won and seed is None
+        if heaps is None and game.random_start:
             heaps = random_heaps(self.rules, generator)
-        position = start = self._positions[heaps or self.rules.heaps]
-        if heaps is None and self._opponent_starts(first_player, agent_won):
-            position = start.after[self._opening_action(start, playing)]
-        self._position, self._last_positions, self._playing = position, (start, start), playing
-        self._is_over, self._to_play, self._agent_won = False, 0, agent_won
+        start = self._positions[heaps or self.rules.heaps]
+        position = start
+        if heaps is None and self._opponent_starts(game.first_player, agent_won):
+            position = start.after[self._opening_action(start)]
+        self._position = position
+        self._last_positions = (start, start)
+        self._is_over = False
+        self._to_play = 0
+        self._agent_won = agent_won
         if self.render_mode == "human":
             self.render()
         return position.observation.copy(), self._get_info(illegal_action=False)
@@ -234,39 +218,29 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         """Plays ``action`` and, unless the game is over or in self-play, the opponent's reply.
 
-        Args:
-            action: An integer of the action space.
-
-        Returns:
-            Observation (an element of ``observation_space``), reward, terminated, truncated (always False), info.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset, or the game is over.
-            gymnasium.error.InvalidAction: ``action`` is outside the space, or illegal with
-                ``illegal_action="raise"``.
-            nim_env.policies.InvalidPolicyOutput: The opponent returned anything but a legal action.
+        ``action`` is an integer of the action space. ``truncated`` is always False.
         """
-        position = self._position
-        if position is None or self._is_over:
+        start = self._position
+        if start is None or self._is_over:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
         if type(action) is not int or not 0 <= action < self._n_actions:  # False in the usual case, and fast
             action = checked_action(action, self._n_actions)
-        before = between = position
-        reward, illegal = 0.0, not position.is_legal[action]
-        if illegal:
-            if self.illegal_action == "raise":
-                raise InvalidAction(illegal_move(self.rules, action, position.heaps))
-            reward = -1.0
-        else:
-            position = between = position.after[action]
+        illegal = not start.is_legal[action]
+        if illegal and self._raises_on_illegal:
+            raise InvalidAction(self.rules.illegal_action_message(action, start.heaps))
+        reward = -1.0 if illegal else 0.0
+        afterstate = start if illegal else start.after[action]
+        position = afterstate
+        if afterstate.is_empty:
+            reward = self._terminal_reward
+        elif not illegal and not self._is_self_play:
+            position = afterstate.after[self._opponent_action(afterstate)]
             if position.is_empty:
-                reward = self._terminal_reward
-            elif self._opponent is not None:
-                position = position.after[self._opponent_action(position)]
-                if position.is_empty:
-                    reward = -self._terminal_reward
+                reward = -self._terminal_reward
         terminated = illegal or position.is_empty
-        self._position, self._last_positions, self._is_over = position, (before, between), terminated
+        self._position = position
+        self._last_positions = (start, afterstate)
+        self._is_over = terminated
         self._to_play ^= 1
         if terminated:
             self._agent_won = reward > 0
@@ -275,35 +249,28 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         return position.observation.copy(), reward, terminated, False, self._get_info(illegal)
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions.
-
-        sb3-contrib calls a method of this name.
+        """The legal actions, which sb3-contrib asks for by this name.
 
         Returns:
             int8 of shape ``(n_actions,)``, all ones when the game is over.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset yet.
         """
         if self._position is None:
             raise ResetNeeded("there is no action mask before reset(); call reset() first")
         return (self._finished_mask if self._is_over else self._position.action_mask).copy()
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The position in the form of ``render_mode``; a warning and None without one.
-
-        Returns:
-            ``"ansi"``: a text. ``"rgb_array"``: RGB values, uint8 of shape ``(400, 600, 3)``. ``"human"``: None;
-            the window, which ``reset`` and ``step`` update, is drawn again.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset yet.
-            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
-            RuntimeError: ``"human"`` without a display.
-        """
+        """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
         if self._position is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
-        return self._display.render(self._view())
+        view = view_of(
+            self._position.heaps,
+            self.rules,
+            [position.heaps for position in self._last_positions],
+            self._to_play if self._is_self_play else None,
+            self._is_over,
+            self._agent_won,
+        )
+        return self._display.render(view)
 
     def close(self) -> None:
         """Closes the window of ``render_mode="human"``; the next frame opens another."""
@@ -311,15 +278,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
 
     def _get_info(self, illegal_action: bool) -> dict[str, Any]:
         info = {"action_mask": self.action_masks(), "illegal_action": illegal_action}
-        if self._opponent is None:
+        if self._is_self_play:
             info["to_play"] = self._to_play
         return info
-
-    def _view(self) -> View:
-        assert self._position is not None
-        last_positions = [position.heaps for position in self._last_positions]
-        to_play = self._to_play if self._opponent is None else None
-        return view_of(self._position.heaps, self.rules, last_positions, to_play, self._is_over, self._agent_won)
 
     def _opponent_starts(self, first_player: FirstPlayer | None, agent_won: bool) -> bool:
         if first_player == "random":
@@ -329,36 +290,21 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     def _opponent_action(self, position: Position) -> int:
         """The opponent's action in an unfinished position."""
         if self._replies is None:
-            return int(sample(_probabilities(self._playing, position), self.np_random))
+            return int(sample(self._opponent_probabilities(position), self.np_random))
         actions = self._replies[position]
         return actions[int(self.np_random.random() * len(actions))]
 
-    def _opening_action(self, start: Position, playing: Policy | None) -> int:
-        """The action of ``playing`` from the full heaps, among those that do not end the game."""
-        assert self._opponent is not None
-        openings = self._opponent.openings
+    def _opening_action(self, start: Position) -> int:
+        """The opponent's action from the full heaps, among those that do not end the game."""
+        openings = self._options.openings
         if self._replies is not None:
             return openings[int(self.np_random.random() * len(openings))]
         probabilities = np.zeros(self._n_actions)
-        probabilities[list(openings)] = _probabilities(playing, start)[list(openings)]
+        probabilities[list(openings)] = self._opponent_probabilities(start)[list(openings)]
         if not probabilities.any():
-            raise no_opening("first_player", "opponent", self.opponent, self.rules)
+            raise self._options.no_opening()
         return int(sample(probabilities, self.np_random))
 
-    def _checked_options(self, options: Any) -> tuple[tuple[int, ...] | None, FirstPlayer | None]:
-        """The position to start from, if given, and the player who starts."""
-        options = checked_options(options, ("heaps", "first_player"))
-        heaps = checked_heaps(options.get("heaps"), self.rules)
-        if options.get("first_player") is None:
-            return heaps, self.first_player
-        name = 'options["first_player"]'
-        first_player = checked_first_player(options["first_player"], self._opponent, name)
-        if heaps is None and not self.random_start:
-            check_opening(first_player, self._opponent, self.rules, name)
-        return heaps, first_player
-
-
-def _probabilities(playing: Policy | None, position: Position) -> NDArray[np.float64]:
-    """The opponent's probabilities in an unfinished position."""
-    assert playing is not None
-    return query_opponent(playing, np.array(position.heaps), position.action_mask)
+    def _opponent_probabilities(self, position: Position) -> NDArray[np.float64]:
+        assert self._options.policy is not None
+        return query_policy(self._options.policy, np.array(position.heaps), position.action_mask)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import gymnasium
 import numpy as np
@@ -13,36 +14,54 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from nim_env.encodings import ObservationLike, checked_encoding
-from nim_env.envs._dynamics import ILLEGAL_ACTION, PLAYING, Dynamics, GameConfig, States, make_dynamics
+from nim_env.encodings import ObservationLike
+from nim_env.envs._dynamics import States, Status, reset_kinds
 from nim_env.envs._options import (
     FirstPlayer,
     IllegalAction,
-    Opponent,
-    check_opening,
+    Options,
     checked_choice,
-    checked_first_player,
-    checked_new_opponent,
-    checked_opponent,
-    illegal_move,
-)
-from nim_env.envs._vector_options import (
-    ResetOptions,
-    checked_actions,
-    checked_autoreset_mode,
-    checked_max_episode_steps,
-    checked_num_envs,
+    checked_options,
     checked_reset_options,
 )
-from nim_env.policies import Policy, PolicyLike, is_drawn_per_game
+from nim_env.envs._tabular_dynamics import make_dynamics
+from nim_env.policies import PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
-from nim_env.rules import NimRules, checked_bool
+from nim_env.rules import checked_integer
 
-Step: TypeAlias = tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+@dataclass
+class Games:
+    """What the environment keeps of its games, an entry for each; a step replaces it as a whole.
+
+    Attributes:
+        states: The states of the dynamics.
+        is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
+        agent_won: Whether the agent won its last finished game.
+        to_play: The player to move in self-play, 0 or 1.
+        elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
+        last_states: The states before and after the agent's last move, two for each game; ``None`` if not rendered.
+    """
+
+    states: States
+    is_over: NDArray[np.bool_]
+    agent_won: NDArray[np.bool_]
+    to_play: NDArray[np.int64]
+    elapsed_steps: NDArray[np.int64]
+    last_states: States | None = None
+
+
+class Outcome(NamedTuple):
+    """What a step has to tell of each game besides the observation, shapes ``(num_envs,)``."""
+
+    rewards: NDArray[np.float64]
+    terminated: NDArray[np.bool_]
+    truncated: NDArray[np.bool_]
+    illegal_action: NDArray[np.bool_]
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
-    """Many games of :class:`nim_env.envs.gym_env.NimEnv` in one environment, stepped together.
+    """Many games of :class:`nim_env.NimEnv` in one environment, stepped together.
 
     Rules, spaces, rewards and arguments are those of the single environment, for each of the ``num_envs`` games.
     Observations are int64 of shape ``(num_envs, n_heaps)`` unless the argument ``observation`` changes them,
@@ -78,13 +97,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     A callable opponent gets one position at a time, as in the single environment. A policy gets batches.
 
     ``reset(options=...)`` takes ``heaps``, shape ``(n_heaps,)`` for all games or ``(num_envs, n_heaps)``;
-    ``first_player``, one for all games or a sequence of ``num_envs``; and ``reset_mask``, bool of shape
-    ``(num_envs,)``, the games to reset. The other games continue, and their rows stay the same. In a sequence,
-    ``None`` stands for the usual start.
+    ``first_player``; and ``reset_mask``, bool of shape ``(num_envs,)``, the games to reset. The other games
+    continue, and their rows stay the same.
 
     ## Errors
-    The errors of the single environment. The message names the first offending environment. Every game is
-    unchanged after an error.
+    The errors of the single environment. Every game is unchanged after an error.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": FRAMES_PER_SECOND}
@@ -105,43 +122,37 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
     ) -> None:
-        self.rules = rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self.random_start = checked_bool("random_start", random_start)
-        self.encoding = checked_encoding(observation, rules)
-        self.illegal_action = checked_choice("illegal_action", illegal_action, ("lose", "raise"))
+        self._options = checked_options(
+            heaps,
+            max_take,
+            misere,
+            random_start=random_start,
+            observation=observation,
+            illegal_action=illegal_action,
+            opponent=opponent,
+            first_player=first_player,
+        )
+        self.rules = self._options.rules
+        self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
-        self._opponent = None if opponent is None else checked_opponent(opponent, rules)
-        self.first_player = checked_first_player(first_player, self._opponent)
-        if not self.random_start:
-            check_opening(self.first_player, self._opponent, rules)
-        self.num_envs = checked_num_envs(num_envs, rules)
-        self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
-        self.max_episode_steps = checked_max_episode_steps(max_episode_steps)
+        self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
+        self.autoreset_mode = AutoresetMode(autoreset_mode)
+        self.max_episode_steps = max_episode_steps
+        if max_episode_steps is not None:
+            checked_integer("max_episode_steps", max_episode_steps, minimum=1)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = self.encoding.space
-        self.single_action_space = Discrete(rules.n_actions)
+        self.single_action_space = Discrete(self.rules.n_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._dynamics = self._make_dynamics()
-        self._rewards = self._dynamics.config.rewards
-        self._env_ids = np.arange(self.num_envs)
-        self._states: States | None = None  # None before the first reset
-        self._members: list[Policy] | None = None  # of each game, where the opponent is a mixture drawn per game
-        self._is_over = np.zeros(self.num_envs, dtype=np.bool_)
-        self._elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
-        self._agent_won = np.zeros(self.num_envs, dtype=np.bool_)  # the last finished game against an opponent
-        self._to_play = np.zeros(self.num_envs, dtype=np.int64)
-        # the positions that the agent moved from and that its moves led to, shape (2, num_envs, n_heaps)
-        self._last_positions: NDArray[np.int64]
-
-    def _make_dynamics(self) -> Dynamics:
-        config = GameConfig(self.rules, self.encoding, self._opponent, self.first_player, self.random_start)
-        return make_dynamics(config)
+        self._is_self_play = opponent is None
+        self._dynamics = make_dynamics(self._options)
+        self._games: Games | None = None  # None before the first reset
 
     @property
     def opponent(self) -> PolicyLike | None:
-        """The opponent as it was given, ``None`` in self-play. :meth:`set_opponent` changes it."""
-        return None if self._opponent is None else self._opponent.given
+        """The opponent as it was passed, ``None`` in self-play. :meth:`set_opponent` changes it."""
+        return self._options.opponent
 
     def set_opponent(self, opponent: PolicyLike) -> None:
         """Changes the opponent. The new one makes all moves from now on, including those of games in progress.
@@ -150,298 +161,258 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             opponent: As in the constructor, but not ``None``.
 
         Raises:
-            TypeError, ValueError: See :meth:`nim_env.envs.gym_env.NimEnv.set_opponent`.
+            ValueError: The opponent is unknown, was made for another game, or cannot open the game although
+                ``first_player`` lets it; or the environment is for self-play.
         """
-        changed = checked_new_opponent(self._opponent, opponent, self.rules)
-        if not self.random_start:
-            check_opening(self.first_player, changed, self.rules)
-        if self._states is not None:
-            self._members = self._next_members(changed, None, self._env_ids)
-        self._opponent = changed
-        before, self._dynamics = self._dynamics, self._make_dynamics()
-        if self._states is not None:
-            self._states = self._dynamics.states_of(before.heaps(self._states), before.status(self._states))
+        former = self._dynamics
+        self._options = self._options.with_opponent(opponent)
+        self._dynamics = make_dynamics(self._options)
 
-    def _next_members(
-        self, opponent: Opponent | None, members: list[Policy] | None, envs: NDArray[np.int64]
-    ) -> list[Policy] | None:
-        """``members`` with new ones in ``envs``, where a game starts; None if they are not drawn per game."""
-        policy = None if opponent is None else opponent.policy
-        if not is_drawn_per_game(policy):
-            return None
-        drawn = policy.draw_members(self.np_random, len(envs))
-        if members is None:
-            return drawn
-        members = members.copy()
-        for env, member in zip(envs.tolist(), drawn, strict=True):
-            members[env] = member
-        return members
+        def converted(states: States) -> States:
+            return self._dynamics.states_of(former.heaps(states), former.status(states))
+
+        if self._games is not None:
+            self._games = replace(self._games, states=converted(self._games.states))
+            if self._games.last_states is not None:
+                last_states = np.stack([converted(states) for states in self._games.last_states])
+                self._games = replace(self._games, last_states=last_states)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts an episode in every environment, or in those of ``options["reset_mask"]``.
 
-        Args:
-            seed: Seeds the one generator, which decides everything random, and forgets who lost the last game
-                (``first_player="loser"``) in the environments that are reset. ``None`` continues with both.
-            options: ``heaps``, ``first_player`` and ``reset_mask``; the class describes them.
-
-        Returns:
-            The observations, an element of ``observation_space``, and the infos.
-
-        Raises:
-            TypeError: ``options`` is not a dictionary, or an option has the wrong type.
-            ValueError: An option is unknown or its value wrong, or the opponent has no opening move.
-            gymnasium.error.Error: ``seed`` is not a Python integer of 0 or more.
-            gymnasium.error.ResetNeeded: The first reset leaves environments out.
+        A seed decides everything random, and forgets who lost the last game (``first_player="loser"``) in the
+        environments that are reset. The class describes ``options``.
         """
-        checked = self._checked_options(options)
-        reset_mask, envs = checked.reset_mask, np.flatnonzero(checked.reset_mask)
-        agent_won = self._agent_won.copy()
+        options = checked_reset_options(options, ("heaps", "first_player", "reset_mask"))
+        reset_mask = self._checked_reset_mask(options.get("reset_mask"))
+        envs = np.flatnonzero(reset_mask)
+        heaps = None if options.get("heaps") is None else self._checked_heaps(options["heaps"], envs)
+        game = self._options
+        if options.get("first_player") is not None:
+            game = replace(game, first_player=options["first_player"])
+        games = self._games or self._new_games()
         if seed is not None:
-            agent_won[envs] = False
+            games = replace(games, agent_won=games.agent_won & ~reset_mask)
         super().reset(seed=seed)
-        generator = self.np_random  # created here at the latest, so that copies draw the same numbers
-        is_drawn = ~checked.has_heaps[envs]
-        starts = self._starts(checked.first_players, agent_won)[envs[is_drawn]]
-        members = self._next_members(self._opponent, self._members, envs)
-        drawn = self._dynamics.opponent_step(
-            self._dynamics.reset_states(starts), generator, envs[is_drawn], members
-        )
-        states = drawn
-        if not is_drawn.all():
-            states = self._dynamics.states_of(checked.heaps[envs], np.zeros(len(envs), dtype=np.int64))
-            states[is_drawn] = drawn
-        self._agent_won, self._members = agent_won, members
-        if self._states is None:
-            self._states = states
-            self._last_positions = np.empty((2, self.num_envs, self.rules.n_heaps), dtype=np.int64)
-        else:
-            self._states = self._states.copy()
-            self._states[envs] = states
-        self._is_over = self._is_over & ~reset_mask
-        self._elapsed_steps = np.where(reset_mask, 0, self._elapsed_steps)
-        self._to_play = np.where(reset_mask, 0, self._to_play)
-        if self.render_mode is not None:
-            positions = np.where(checked.has_heaps[:, None], checked.heaps, self._start_positions(self._states))
-            self._last_positions = np.where(reset_mask[:, None], positions, self._last_positions)
-        infos = self._get_infos(self._states, self._dynamics.status(self._states), reset_mask)
-        return self._dynamics.observations(self._states), infos
+        self._games = games = self._restart(games, envs, game, heaps)
+        is_illegal = self._dynamics.status(games.states) == Status.ILLEGAL_ACTION
+        return self._dynamics.observations(games.states), self._get_infos(games, is_illegal, reset_mask)
 
-    def step(self, actions: Any) -> Step:
+    def step(
+        self, actions: Any
+    ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
         """Plays an action in every environment and, unless the game is over or in self-play, the opponent's reply.
 
-        Args:
-            actions: Integers of the action space, shape ``(num_envs,)``; ignored where an episode starts.
-
-        Returns:
-            Observations (an element of ``observation_space``), rewards (float64, shape ``(num_envs,)``),
-            terminations, truncations (bool, shape ``(num_envs,)``) and infos.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset, or with autoreset disabled a game is over.
-            gymnasium.error.InvalidAction: An action is outside the space, or illegal with
-                ``illegal_action="raise"``.
-            nim_env.policies.InvalidPolicyOutput: The opponent returned anything but a legal action.
+        ``actions`` are integers of the action space, shape ``(num_envs,)``; ignored where an episode starts.
         """
-        if self._states is None:
-            raise ResetNeeded("there are no games to step: call reset() first")
-        if self.autoreset_mode is AutoresetMode.DISABLED and self._is_over.any():
+        before = self._started_games()
+        if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(
-                f"the episode of environment {self._is_over.argmax()} is over: reset it first, by "
+                f"the episode of environment {before.is_over.argmax()} is over: reset it first, by "
                 "reset(options={'reset_mask': ...})"
             )
-        actions = checked_actions(actions, self.rules.n_actions, self._is_over)
-        after_agent = self._agent_step(self._states, actions)
-        members = self._members
-        if members is not None:
-            members = self._next_members(self._opponent, members, np.flatnonzero(self._is_over))
-        states = self._dynamics.opponent_step(after_agent, self.np_random, self._env_ids, members)
+        games, outcome = self._advance(before, self._checked_actions(actions, before.is_over))
+        is_illegal = outcome.illegal_action
+        infos: dict[str, Any] = {}
+        if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
+            infos = self._final_infos(games, is_illegal)
+            is_illegal = is_illegal & ~games.is_over
+            games = self._restart(games, games.is_over.nonzero()[0], self._options)
+        self._games = games
+        infos |= self._get_infos(games, is_illegal, np.ones(self.num_envs, dtype=np.bool_))
+        observations = self._dynamics.observations(games.states)
+        return observations, outcome.rewards, outcome.terminated, outcome.truncated, infos
+
+    def _advance(self, games: Games, actions: NDArray[np.int64]) -> tuple[Games, Outcome]:
+        """The games after the agent's actions and the opponent's replies; next-step autoreset included."""
+        afterstates = self._agent_step(games, actions)
+        states = self._dynamics.opponent_step(afterstates, self.np_random)
         status = self._dynamics.status(states)
-        rewards, terminated = self._rewards.take(status), status != PLAYING
-        elapsed_steps, truncated = self._truncate()
-        is_over, is_autoreset = terminated | truncated, self._is_over
-        agent_won, to_play = self._agent_won, self._to_play
-        if self._opponent is None:
-            to_play = (to_play ^ 1) * ~self._is_over
+        rewards = self._dynamics.rewards.take(status)
+        terminated = status != Status.PLAYING
+        elapsed_steps = games.elapsed_steps
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        if self.max_episode_steps is not None:
+            elapsed_steps = (elapsed_steps + 1) * ~games.is_over
+            truncated = elapsed_steps >= self.max_episode_steps
+        to_play = games.to_play
+        agent_won = games.agent_won
+        if self._is_self_play:
+            to_play = (to_play ^ 1) * ~games.is_over
         else:
             agent_won = (terminated & (rewards > 0)) | (agent_won & ~terminated)  # faster than np.where
-        infos: dict[str, Any] = {}
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            is_autoreset = is_over
-            if (ended := is_over.nonzero()[0]).size:
-                infos = self._final_infos(ended, states[ended], to_play[ended])
-                states = states.copy()
-                members = self._next_members(self._opponent, members, ended)
-                states[ended] = self._next_episodes(ended, agent_won[ended], members)
-                status = self._dynamics.status(states)
-                to_play, elapsed_steps = to_play * ~is_over, elapsed_steps * ~is_over
+        last_states = None
         if self.render_mode is not None:
-            self._last_positions = self._positions_of_step(after_agent, actions, states, is_autoreset)
-        self._states, self._agent_won, self._members = states, agent_won, members
-        self._to_play, self._elapsed_steps = to_play, elapsed_steps
-        if self.autoreset_mode is not AutoresetMode.SAME_STEP:
-            self._is_over = is_over
-        infos |= self._get_infos(states, status, np.ones(self.num_envs, dtype=np.bool_))
-        return self._dynamics.observations(states), rewards, terminated, truncated, infos
+            last_states = np.stack([games.states, afterstates])
+            last_states[:, games.is_over] = self._start_states(states[games.is_over])
+        advanced = Games(states, terminated | truncated, agent_won, to_play, elapsed_steps, last_states)
+        return advanced, Outcome(rewards, terminated, truncated, status == Status.ILLEGAL_ACTION)
+
+    def _agent_step(self, games: Games, actions: NDArray[np.int64]) -> States:
+        """The states after the agent's actions, and reset states where the game was over."""
+        afterstates = self._dynamics.agent_step(games.states, actions)
+        if self.max_episode_steps is not None:  # to the dynamics a truncated game is still in progress
+            is_truncated = games.is_over & (self._dynamics.status(games.states) == Status.PLAYING)
+            truncated = is_truncated.nonzero()[0]
+            kinds = reset_kinds(self._options, games.agent_won[truncated])
+            afterstates[truncated] = self._dynamics.reset_states(kinds)
+        if self._options.illegal_action == "raise":
+            is_illegal = self._dynamics.status(afterstates) == Status.ILLEGAL_ACTION
+            if is_illegal.any():
+                env = int(is_illegal.argmax())
+                heaps = self._dynamics.heaps(games.states[[env]])[0]
+                message = self.rules.illegal_action_message(int(actions[env]), heaps)
+                raise InvalidAction(f"environment {env}: {message}")
+        return afterstates
+
+    def _restart(
+        self, games: Games, envs: NDArray[np.int64], options: Options, heaps: NDArray[np.int64] | None = None
+    ) -> Games:
+        """The games after new episodes have started in ``envs``, from ``heaps`` if given."""
+        generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
+        if heaps is None:
+            kinds = reset_kinds(options, games.agent_won[envs])
+            started = self._dynamics.opponent_step(self._dynamics.reset_states(kinds), generator)
+        else:
+            started = self._dynamics.states_of(heaps)
+        states = games.states.copy()
+        states[envs] = started
+        continues = np.ones(self.num_envs, dtype=np.bool_)
+        continues[envs] = False
+        last_states = games.last_states
+        if last_states is not None:
+            last_states = last_states.copy()
+            last_states[:, envs] = self._start_states(started) if heaps is None else started
+        return Games(
+            states,
+            is_over=games.is_over & continues,
+            agent_won=games.agent_won,
+            to_play=games.to_play * continues,
+            elapsed_steps=games.elapsed_steps * continues,
+            last_states=last_states,
+        )
+
+    def _start_states(self, states: States) -> States:
+        """The states before the opponent's opening moves, given those that the agent observes first."""
+        if self._options.random_start:
+            return states
+        return self._dynamics.states_of(np.tile(self.rules.heaps, (len(states), 1)))
+
+    def _new_games(self) -> Games:
+        """Games of which none has started."""
+        zeros = np.zeros(self.num_envs, dtype=np.int64)
+        states = self._dynamics.reset_states(zeros)
+        last_states = None if self.render_mode is None else np.stack([states, states])
+        return Games(states, zeros > 0, zeros > 0, zeros, zeros, last_states)
+
+    def _started_games(self) -> Games:
+        if self._games is None:
+            raise ResetNeeded("there are no games before reset(); call reset() first")
+        return self._games
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions.
-
-        Returns:
-            int8 of shape ``(num_envs, n_actions)``, all ones where a game is over.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset yet.
-        """
-        return self._dynamics.masks(self._checked_states())
+        """The legal actions: int8 of shape ``(num_envs, n_actions)``, all ones where a game is over."""
+        return self._dynamics.masks(self._started_games().states)
 
     def mask_rows(self) -> list[NDArray[np.int8]]:
-        """The rows of :meth:`action_masks`, faster than slicing them, since the arrays are shared between steps.
-
-        Returns:
-            ``num_envs`` read-only arrays, int8 of shape ``(n_actions,)``.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset yet.
-        """
-        return self._dynamics.mask_rows(self._checked_states())
+        """The rows of :meth:`action_masks`, read-only and shared between steps, which is faster than slicing."""
+        return self._dynamics.mask_rows(self._started_games().states)
 
     def render(self) -> tuple[Any, ...] | None:
-        """The positions in the form of ``render_mode``; a warning and None without one.
-
-        Returns:
-            For each game, with ``"ansi"`` a text and with ``"rgb_array"`` RGB values, uint8, ``(400, 600, 3)``.
-
-        Raises:
-            gymnasium.error.ResetNeeded: The environment was not reset yet.
-            gymnasium.error.DependencyNotInstalled: ``"rgb_array"`` without pygame.
-        """
-        states = self._checked_states()
-        if self.render_mode is None:
+        """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game."""
+        games = self._started_games()
+        if self.render_mode is None or games.last_states is None:
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
         draw = as_text if self.render_mode == "ansi" else as_pixels
-        status = self._dynamics.status(states)
+        status = self._dynamics.status(games.states)
+        views = zip(
+            self._dynamics.heaps(games.states).tolist(),
+            self._dynamics.heaps(games.last_states[0]).tolist(),
+            self._dynamics.heaps(games.last_states[1]).tolist(),
+            games.to_play.tolist() if self._is_self_play else [None] * self.num_envs,
+            (status != Status.PLAYING).tolist(),
+            (self._dynamics.rewards.take(status) > 0).tolist(),
+            strict=True,
+        )
         return tuple(
-            draw(view_of(heaps, self.rules, last_positions, to_play, is_over, mover_won))
-            for heaps, last_positions, to_play, is_over, mover_won in zip(
-                self._dynamics.heaps(states).tolist(),
-                self._last_positions.swapaxes(0, 1).tolist(),
-                self._to_play.tolist() if self._opponent is None else [None] * self.num_envs,
-                (status != PLAYING).tolist(),
-                (self._rewards.take(status) > 0).tolist(),
-                strict=True,
-            )
+            draw(view_of(heaps, self.rules, [before, after], to_play, is_over, mover_won))
+            for heaps, before, after, to_play, is_over, mover_won in views
         )
 
-    def _checked_states(self) -> States:
-        if self._states is None:
-            raise ResetNeeded("there are no games before reset(); call reset() first")
-        return self._states
+    def _checked_actions(self, actions: Any, is_ignored: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The actions as int64, 0 where they are ignored and not in the action space."""
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
+            raise InvalidAction(
+                f"actions must be integers of shape ({self.num_envs},), one for each environment; got {array.dtype} "
+                f"of shape {array.shape}"
+            )
+        numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
+        is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned, negative numbers are large
+        if is_wrong.any():
+            numbers = np.where(is_wrong, 0, numbers)
+            is_wrong &= ~is_ignored
+            if is_wrong.any():
+                env = int(is_wrong.argmax())
+                raise InvalidAction(
+                    f"actions must lie in 0 to {self.rules.n_actions - 1}; environment {env} got {array[env]}"
+                )
+        return numbers
 
-    def _checked_options(self, options: dict[str, Any] | None) -> ResetOptions:
-        given = checked_reset_options(options, self.num_envs, self.rules, self._states is None)
-        name = 'options["first_player"]'
-        players = [
-            self.first_player if player is None else checked_first_player(player, self._opponent, name)
-            for player in given.first_players
-        ]
-        is_opened = given.reset_mask & ~given.has_heaps
-        if is_opened.any() and not self.random_start:
-            opening = players if len(players) == 1 else np.array(players, dtype=object)[is_opened]
-            for player in set(opening):
-                check_opening(player, self._opponent, self.rules, name)
-        return given._replace(first_players=players)
+    def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
+        if mask is None:
+            return np.ones(self.num_envs, dtype=np.bool_)
+        array = np.array(mask)
+        if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
+            raise ValueError(
+                f'options["reset_mask"] must hold {self.num_envs} booleans, one True or more; got {mask!r}'
+            )
+        if self._games is None and not array.all():
+            raise ResetNeeded(f"environment {array.argmin()} was never reset: reset all environments first")
+        return array
 
-    def _starts(self, first_players: Sequence[Any], agent_won: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """How every episode starts, given one first player for all environments or one for each."""
-        kinds_of = self._dynamics.config.start_kinds
-        if len(first_players) == 1:
-            return kinds_of(first_players[0], agent_won)
-        starts = np.zeros(self.num_envs, dtype=np.int64)
-        for player in set(first_players):
-            envs = np.array([other == player for other in first_players])
-            starts[envs] = kinds_of(player, agent_won[envs])
-        return starts
-
-    def _next_episodes(
-        self, envs: NDArray[np.int64], agent_won: NDArray[np.bool_], members: list[Policy] | None
-    ) -> States:
-        """The states that the next episodes start with."""
-        starts = self._dynamics.config.start_kinds(self.first_player, agent_won)
-        return self._dynamics.opponent_step(self._dynamics.reset_states(starts), self.np_random, envs, members)
-
-    def _agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
-        after = self._dynamics.agent_step(states, actions)
-        if self.max_episode_steps is not None:  # the dynamics start the next episode of finished games only
-            truncated = np.flatnonzero(self._is_over & (self._dynamics.status(states) == PLAYING))
-            starts = self._dynamics.config.start_kinds(self.first_player, self._agent_won[truncated])
-            after[truncated] = self._dynamics.reset_states(starts)
-        if self.illegal_action == "raise":
-            is_illegal = self._dynamics.status(after) == ILLEGAL_ACTION
-            if is_illegal.any():
-                env = int(is_illegal.argmax())
-                heaps = self._dynamics.heaps(states)[env].tolist()
-                raise InvalidAction(f"environment {env}: {illegal_move(self.rules, int(actions[env]), heaps)}")
-        return after
-
-    def _truncate(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The elapsed steps after this one, and which episodes it truncates."""
-        if self.max_episode_steps is None:
-            return self._elapsed_steps, np.zeros(self.num_envs, dtype=np.bool_)
-        elapsed_steps = (self._elapsed_steps + 1) * ~self._is_over
-        return elapsed_steps, elapsed_steps >= self.max_episode_steps
-
-    def _positions_of_step(
-        self, after_agent: States, actions: NDArray[np.int64], states: States, is_autoreset: NDArray[np.bool_]
-    ) -> NDArray[np.int64]:
-        """The positions that the agent moved from and that its moves led to, shape ``(2, num_envs, n_heaps)``."""
-        assert self._states is not None
-        before = self._dynamics.heaps(self._states)
-        positions = np.stack([before, before])
-        moved = ~(self._is_over | (self._dynamics.status(after_agent) == ILLEGAL_ACTION))
-        positions[1, moved] = self.rules.apply(before[moved], actions[moved])
-        positions[:, is_autoreset] = self._start_positions(states)[is_autoreset]
+    def _checked_heaps(self, heaps: Any, envs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions to start from in ``envs``, shape ``(len(envs), n_heaps)``."""
+        positions = np.broadcast_to(self.rules.positions(heaps), (self.num_envs, self.rules.n_heaps))[envs]
+        if not positions.any(axis=1).all():
+            raise ValueError('options["heaps"] must hold unfinished positions; got one of all 0')
         return positions
 
-    def _start_positions(self, states: States) -> NDArray[np.int64]:
-        """The positions before the opponent's opening moves, given the states that the agent observes first."""
-        heaps = self._dynamics.heaps(states)
-        return heaps if self.random_start else np.broadcast_to(np.array(self.rules.heaps), heaps.shape)
-
-    def _get_infos(self, states: States, status: NDArray[np.int64], is_new: NDArray[np.bool_]) -> dict[str, Any]:
+    def _get_infos(self, games: Games, is_illegal: NDArray[np.bool_], is_new: NDArray[np.bool_]) -> dict[str, Any]:
         infos = {
-            "action_mask": self._dynamics.masks(states),
-            "_action_mask": is_new.copy(),
-            "illegal_action": status == ILLEGAL_ACTION,
+            "action_mask": self._dynamics.masks(games.states),
+            "_action_mask": is_new,
+            "illegal_action": is_illegal,
             "_illegal_action": is_new.copy(),
         }
-        if self._opponent is None:
-            infos |= {"to_play": self._to_play.copy(), "_to_play": is_new.copy()}
+        if self._is_self_play:
+            infos["to_play"] = games.to_play.copy()
+            infos["_to_play"] = is_new.copy()
         return infos
 
-    def _final_infos(self, ended: NDArray[np.int64], states: States, to_play: NDArray[np.int64]) -> dict[str, Any]:
+    def _final_infos(self, games: Games, is_illegal: NDArray[np.bool_]) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
-        is_over = np.zeros(self.num_envs, dtype=np.bool_)
-        is_over[ended] = True
+        ended = games.is_over.nonzero()[0]
+        states = games.states[ended]
         observations = np.empty(self.num_envs, dtype=object)  # of None
         observations[ended] = np.fromiter(self._dynamics.observations(states), dtype=object, count=len(ended))
-        columns = {
-            "action_mask": self._dynamics.masks(states),
-            "illegal_action": self._dynamics.status(states) == ILLEGAL_ACTION,
+        masks = np.zeros((self.num_envs, self.rules.n_actions), dtype=np.int8)
+        masks[ended] = self._dynamics.masks(states)
+        infos = {
+            "action_mask": masks,
+            "_action_mask": games.is_over.copy(),
+            "illegal_action": is_illegal,
+            "_illegal_action": games.is_over.copy(),
         }
-        if self._opponent is None:
-            columns["to_play"] = to_play
-        infos: dict[str, Any] = {}
-        for key, column in columns.items():
-            infos[key] = np.zeros((self.num_envs, *column.shape[1:]), dtype=column.dtype)
-            infos[key][ended] = column
-            infos[f"_{key}"] = is_over.copy()
+        if self._is_self_play:
+            infos["to_play"] = games.to_play * games.is_over
+            infos["_to_play"] = games.is_over.copy()
         return {
             "final_obs": observations,
-            "_final_obs": is_over.copy(),
+            "_final_obs": games.is_over.copy(),
             "final_info": infos,
-            "_final_info": is_over.copy(),
+            "_final_info": games.is_over.copy(),
         }
