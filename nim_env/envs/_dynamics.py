@@ -5,9 +5,9 @@ next-step mode: for a finished game, ``agent_step`` ignores the action and retur
 ``opponent_step`` draws the first state of the next episode. In self-play the agent makes every move, and
 ``opponent_step`` only starts episodes.
 
-There are two classes, which play the same games. ``TabularDynamics`` looks both halves up in tables, which is 10 to
-22 times faster. ``DirectDynamics`` computes them, for boards that are too large for tables and for opponents other
-than the built-in ones.
+There are two classes, which play the same games. ``TabularDynamics`` looks both halves up in tables, which is 10
+to 22 times faster. ``DirectDynamics`` computes them, for boards that are too large for tables and for opponents
+other than the built-in ones.
 """
 
 from __future__ import annotations

@@ -43,7 +43,9 @@ class Options:
         checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
         if self.opponent is None:
             if self.first_player is not None:
-                raise ValueError(f"first_player={self.first_player!r} has no meaning with opponent=None; leave it out")
+                raise ValueError(
+                    f"first_player={self.first_player!r} needs an opponent; leave it out in self-play"
+                )
             return
         checked_choice("first_player", self.first_player, get_args(FirstPlayer))
         has_opening = bool(self.openings)
@@ -82,6 +84,11 @@ class Options:
                 "self-play or for play against an opponent, so make another one"
             )
         return replace(self, opponent=opponent)
+
+    def for_episode(self, reset_options: Mapping[str, Any]) -> Options:
+        """The options of one episode, given those of ``reset``, which may name another first player."""
+        first_player = reset_options.get("first_player")
+        return self if first_player is None else replace(self, first_player=first_player)
 
 
 def checked_options(

@@ -75,8 +75,8 @@ class TabularDynamics(Dynamics):
         """Concatenates the successors of all states; :meth:`opponent_step` draws one of a state's uniformly.
 
         Built-in policies are uniform over their support. The list of a state begins at ``_first_successors``, and
-        ``_n_successors`` is its length. That of ``EITHER_STARTS`` has the full heaps once for each opening, so that
-        both players start equally often.
+        ``_n_successors`` is its length. That of ``EITHER_STARTS`` has the full heaps once for each opening, so
+        that both players start equally often.
         """
         n = self._n
         playing = np.arange(1, n)

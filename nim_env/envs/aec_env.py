@@ -27,8 +27,8 @@ once: −1 for that player, 0 for the other, and `infos[player]["illegal_action"
 
 ### Arguments
 `heaps`, `max_take`, `misere`, `random_start`, `observation`, `illegal_action` and `render_mode`, as in
-`nim_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options are ignored,
-as in PettingZoo's own environments.
+`nim_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options are
+ignored, as in PettingZoo's own environments.
 
 ### Version history
 * v0: initial version
@@ -172,7 +172,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             self.render()
 
     def step(self, action: Any) -> None:
-        """Plays ``action``, an integer, for ``agent_selection``. In a finished game ``None`` removes the player."""
+        """Plays ``action``, an integer, for ``agent_selection``; ``None`` in a finished game removes the player."""
         position = self._position
         if position is None or not self.agents:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")

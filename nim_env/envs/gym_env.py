@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -191,11 +190,11 @@ class NimEnv(Env[NDArray[Any], np.int64]):
 
         A seed decides everything random, and forgets who lost the last game (``first_player="loser"``).
         """
-        options = checked_reset_options(options, ("heaps", "first_player"))
-        game = self._options
-        if options.get("first_player") is not None:
-            game = replace(game, first_player=options["first_player"])
-        heaps = None if options.get("heaps") is None else checked_heaps(options["heaps"], self.rules)
+        chosen = checked_reset_options(options, ("heaps", "first_player"))
+        game = self._options.for_episode(chosen)
+        heaps = chosen.get("heaps")
+        if heaps is not None:
+            heaps = checked_heaps(heaps, self.rules)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers

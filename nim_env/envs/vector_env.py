@@ -29,6 +29,8 @@ from nim_env.policies import PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
 from nim_env.rules import checked_integer
 
+_MAX_MASK_ENTRIES = 2**32  # of all environments
+
 
 @dataclass
 class Games:
@@ -40,7 +42,7 @@ class Games:
         agent_won: Whether the agent won its last finished game.
         to_play: The player to move in self-play, 0 or 1.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
-        last_states: The states before and after the agent's last move, two for each game; ``None`` if not rendered.
+        last_states: The states before and after the agent's last move, two for each game, where it renders.
     """
 
     states: States
@@ -136,6 +138,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
+        if self.num_envs * self.rules.n_actions > _MAX_MASK_ENTRIES:
+            raise ValueError(f"num_envs={num_envs:,} needs more than 4 GiB for the action masks; use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         self.max_episode_steps = max_episode_steps
         if max_episode_steps is not None:
@@ -185,13 +189,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         A seed decides everything random, and forgets who lost the last game (``first_player="loser"``) in the
         environments that are reset. The class describes ``options``.
         """
-        options = checked_reset_options(options, ("heaps", "first_player", "reset_mask"))
-        reset_mask = self._checked_reset_mask(options.get("reset_mask"))
+        chosen = checked_reset_options(options, ("heaps", "first_player", "reset_mask"))
+        game = self._options.for_episode(chosen)
+        reset_mask = self._checked_reset_mask(chosen.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
-        heaps = None if options.get("heaps") is None else self._checked_heaps(options["heaps"], envs)
-        game = self._options
-        if options.get("first_player") is not None:
-            game = replace(game, first_player=options["first_player"])
+        heaps = chosen.get("heaps")
+        if heaps is not None:
+            heaps = self._checked_heaps(heaps, envs)
         games = self._games or self._new_games()
         if seed is not None:
             games = replace(games, agent_won=games.agent_won & ~reset_mask)
@@ -347,8 +351,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         array = np.asarray(actions)
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(
-                f"actions must be integers of shape ({self.num_envs},), one for each environment; got {array.dtype} "
-                f"of shape {array.shape}"
+                f"actions must be integers of shape ({self.num_envs},), one for each environment; "
+                f"got {array.dtype} of shape {array.shape}"
             )
         numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
         is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned, negative numbers are large

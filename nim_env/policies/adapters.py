@@ -44,8 +44,8 @@ class FunctionPolicy:
             action = self.function(position, mask)
             if not _is_action(action, len(mask)):
                 raise InvalidPolicyOutput(
-                    f"{self!r} must return one integer from 0 to {len(mask) - 1}, such as model.predict(...)[0]; got "
-                    f"{action!r} for observation {position.tolist()}. A function on batches needs policies.batched"
+                    f"{self!r} must return one integer from 0 to {len(mask) - 1}, such as model.predict(...)[0]; "
+                    f"got {action!r} for {position.tolist()}. A function on batches needs policies.batched"
                 )
             probabilities[row, action] = 1.0
         return probabilities.reshape(np.shape(action_mask))
@@ -85,7 +85,7 @@ class BatchedPolicy:
                 f"{self!r} must return one integer action for each of {len(observations)} positions; "
                 f"got {actions.dtype} of shape {actions.shape}"
             )
-        chosen = np.arange(masks.shape[1]) == actions[:, None]
+        chosen: NDArray[np.bool_] = np.arange(masks.shape[1]) == actions[:, None]
         return chosen.astype(np.float64).reshape(np.shape(action_mask))
 
 

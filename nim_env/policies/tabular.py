@@ -32,7 +32,9 @@ class TabularPolicy:
         self.probabilities = np.asarray(probabilities)
         expected = rules.n_positions, rules.n_actions
         if self.probabilities.shape != expected:
-            raise ValueError(f"probabilities of {rules} must have shape {expected}; got {self.probabilities.shape}")
+            raise ValueError(
+                f"probabilities of {rules} must have shape {expected}; got {self.probabilities.shape}"
+            )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The rows of the table; the mask is not used."""
