@@ -222,8 +222,8 @@ class ModelPolicy:
         observation_space, action_space = self._network.observation_space, self._network.action_space
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != rules.n_actions:
             raise ValueError(
-                f"model was trained on {observation_space} and {action_space}, but env has {self.encoding.space} and "
-                f"{rules.n_actions} actions; pass the environment it was trained in, and use "
+                f"model was trained on {observation_space} and {action_space}, but env has {self.encoding.space} "
+                f"and {rules.n_actions} actions; pass the environment it was trained in, and use "
                 'observation="one_hot" or the like instead of wrappers that change observations'
             )
 
