@@ -76,13 +76,15 @@ def test_every_block_is_drawn(sizes, data):
         np.testing.assert_allclose(drawn, 20 + (columns + 0.5) * width, atol=1.5)
 
 
-def test_large_heaps_are_bars():
-    for left, size, number in ((50, 50, 50), (12, 50, 12), (40, 51, 1), (700_000, 1_000_000, 1)):
-        frame = as_pixels(view((left,), (size,), [Move(1, (size,), (left,))]))
-        assert counts(frame) == (number, 0, (1 if number == 1 else size - left) * (left < size), 0)
-        for color, fraction in ((BLOCK, left / size), (JUST_TAKEN[1], 1 - left / size)):
-            rows = (frame == color).all(axis=2).any(axis=1).sum()
-            assert number > 1 or rows == pytest.approx((HEAPS.stop - HEAPS.start) * fraction, abs=5)  # an outline
+@pytest.mark.parametrize(
+    ("left", "size", "number"), [(50, 50, 50), (12, 50, 12), (40, 51, 1), (700_000, 1_000_000, 1)]
+)
+def test_large_heaps_are_bars(left, size, number):
+    frame = as_pixels(view((left,), (size,), [Move(1, (size,), (left,))]))
+    assert counts(frame) == (number, 0, (1 if number == 1 else size - left) * (left < size), 0)
+    if number == 1:
+        rows = (frame == BLOCK).all(axis=2).any(axis=1).sum()
+        assert rows == pytest.approx((HEAPS.stop - HEAPS.start) * left / size, abs=5)  # an outline
 
 
 def test_words():
@@ -186,16 +188,12 @@ def test_all_environments_draw_the_same():
     assert (single.render() == frames[0]).all()
 
 
+@pytest.mark.parametrize("opponent", [None, "random", "take-2", first_legal])
 @pytest.mark.parametrize("autoreset_mode", ["NextStep", "SameStep", "Disabled"])
 @pytest.mark.parametrize("arguments", [{}, {"random_start": True}, {"max_episode_steps": 2}], ids=str)
-def test_views_of_the_vector_environment(autoreset_mode, arguments, monkeypatch):
-    monkeypatch.setattr(vector_env, "as_pixels", lambda view: view)
-    for opponent in (None, "random", "take-2", first_legal):
-        check_views(opponent, autoreset_mode, arguments)
-
-
-def check_views(opponent, autoreset_mode, arguments):
+def test_views_of_the_vector_environment(opponent, autoreset_mode, arguments, monkeypatch):
     """What is drawn follows from the positions that the environment returned."""
+    monkeypatch.setattr(vector_env, "as_pixels", lambda view: view)
     arguments = {"heaps": (2, 3), "opponent": opponent, "autoreset_mode": autoreset_mode, **arguments}
     envs = gym.make_vec("Nim-v0", num_envs=7, render_mode="rgb_array", **arguments)
     rules, generator = envs.unwrapped.rules, np.random.default_rng(0)
@@ -308,16 +306,14 @@ def test_videos(tmp_path):
     assert 4 * differences(first, start) < differences(last, start)  # a video is compressed
 
 
-def test_missing_pygame(monkeypatch):
-    for make in (NimEnv, aec_env.env):
-        env = make(render_mode="rgb_array")
-        env.reset()
-        with monkeypatch.context() as without:
-            without.setitem(sys.modules, "pygame", None)
-            with pytest.raises(gym.error.DependencyNotInstalled, match=r'"rgb_array".*"nim-env\[render\]"'):
-                env.render()
-            with pytest.raises(gym.error.DependencyNotInstalled, match='"human" needs pygame'):
-                make(render_mode="human")
+@pytest.mark.parametrize("make", [NimEnv, aec_env.env])
+def test_missing_pygame(make, monkeypatch):
+    env = make(render_mode="rgb_array")
+    env.reset()
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    for call in (env.render, lambda: make(render_mode="human")):
+        with pytest.raises(gym.error.DependencyNotInstalled, match=r'needs pygame.*"nim-env\[render\]"'):
+            call()
 
 
 # --- Animations -----------------------------------------------------------------------------------
