@@ -81,11 +81,8 @@ def test_checker():
 
 def test_copies_and_specifications():
     env = masked_dict(gym.make("Nim-v0", observation="unary"))
-    again = gym.make(env.spec)
-    assert again.observation_space == env.observation_space
-    np.testing.assert_equal(again.reset(seed=1), env.reset(seed=1))
-    for other in (pickle.loads(pickle.dumps(env)), copy.deepcopy(env)):
-        np.testing.assert_equal(other.step(0), copy.deepcopy(env).step(0))
+    for other in (gym.make(env.spec), pickle.loads(pickle.dumps(env)), copy.deepcopy(env)):
+        np.testing.assert_equal(other.reset(seed=1), env.reset(seed=1))
     board = masked_dict(pettingzoo.make("aec", "nim-v0", observation="one_hot"))
     board.reset()
     board.step(3)
