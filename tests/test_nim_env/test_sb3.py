@@ -171,6 +171,7 @@ def test_methods_and_attributes():
     assert env.get_attr("note", indices=3) == ["here"]
     images = env.get_images()
     np.testing.assert_array_equal(images, env.env.render())
+    np.testing.assert_array_equal(env.env_method("render", indices=[1]), [images[1]])
     np.testing.assert_array_equal(env.render()[:400, 600:], images[1])  # tiled
 
 
