@@ -26,28 +26,14 @@ def masked_dict(env: AnyEnv) -> AnyEnv:
     Returns:
         The environment, wrapped. ``observations`` is the former observation, and ``action_mask`` has shape
         ``(n_actions,)``; for a finished game it is all ones in Gymnasium and all zeros in PettingZoo.
-
-    Raises:
-        TypeError: ``env`` is neither.
     """
-    if (
-        not isinstance(env, gymnasium.Env | AECEnv)
-        or not isinstance(getattr(env.unwrapped, "rules", None), NimRules)
-        or isinstance(env, MaskedDictAECEnv)
-        or isinstance(getattr(env, "observation_space", None), Dict)
-    ):
-        raise TypeError(f"env must be a Gymnasium or PettingZoo environment of Nim, not masked yet; got {env!r}")
     wrapped: Any = MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)
     checked: AnyEnv = wrapped
     return checked
 
 
 class MaskedDictEnv(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
-    """The Gymnasium environment of :func:`masked_dict`.
-
-    Args:
-        env: The environment.
-    """
+    """The Gymnasium environment of :func:`masked_dict`."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
@@ -60,11 +46,7 @@ class MaskedDictEnv(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruct
 
 
 class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no types
-    """The PettingZoo environment of :func:`masked_dict`.
-
-    Args:
-        env: The environment.
-    """
+    """The PettingZoo environment of :func:`masked_dict`."""
 
     def __init__(self, env: AECEnv[Any, Any, Any]) -> None:
         super().__init__(env)

@@ -5,14 +5,17 @@ It needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env
 
 from __future__ import annotations
 
+import copy
 import io
 from typing import Any
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
+from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation
+from nim_env.envs.vector_env import NimVectorEnv
 from nim_env.policies import MixturePolicy, Policy, tabulate
 from nim_env.rules import NimRules, checked_integer
 
@@ -22,14 +25,154 @@ try:
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.policies import BasePolicy
     from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 except ImportError as error:
     raise DependencyNotInstalled('nim_env.sb3 needs Stable-Baselines3; run pip install "nim-env[sb3]"') from error
 
-from nim_env._sb3_vec_env import NimVecEnv
-
-__all__ = ["EvaluationCallback", "ModelPolicy", "NimVecEnv", "SelfPlayCallback"]
-
 _MAX_SNAPSHOT_ENTRIES = 2_000_000  # positions times actions of a snapshot that is stored as a table
+
+
+class NimVecEnv(VecEnv):
+    """A :class:`nim_env.envs.vector_env.NimVectorEnv` as a Stable-Baselines3 ``VecEnv``.
+
+    For example::
+
+        import gymnasium as gym
+        from nim_env.sb3 import NimVecEnv
+        from sb3_contrib import MaskablePPO
+        from stable_baselines3.common.vec_env import VecMonitor
+
+        env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
+        MaskablePPO("MlpPolicy", VecMonitor(env)).learn(100_000)  # VecMonitor logs the episodes' returns
+
+    It behaves as ``DummyVecEnv`` and has masks for sb3-contrib: ``env_method("action_masks")``. They and those in
+    the infos are read-only. All environments share their attributes and one generator, so the first of the seeds
+    of ``seed`` counts. ``set_options`` takes the same options for all; only ``heaps`` may differ.
+
+    Args:
+        env: A vector environment of Nim in same-step autoreset mode; wrapped or not.
+
+    Raises:
+        ValueError: ``env`` has another autoreset mode.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        nim = env.unwrapped if isinstance(env, VectorEnv) else None
+        if not isinstance(nim, NimVectorEnv):
+            raise TypeError(f'env must be a vector environment, from gym.make_vec("Nim-v0", ...); got {env!r}')
+        if nim.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(f'env must be made with autoreset_mode="SameStep"; got {nim.autoreset_mode.value!r}')
+        self.env = env
+        self.unwrapped_env = nim
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self.metadata = env.metadata
+        self._finished_mask = np.ones(nim.rules.n_actions, dtype=np.int8)
+        self._finished_mask.flags.writeable = False
+        self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset
+
+    def reset(self) -> Any:
+        """Starts an episode in every environment; the options of ``set_options`` are used once."""
+        observations, infos = self.env.reset(seed=self._seeds[0], options=self._shared_options())
+        self._masks = self.unwrapped_env.mask_rows()
+        self.reset_infos = _list_infos(self._masks, infos)
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Stores the actions of the next :meth:`step_wait`, shape ``(num_envs,)``."""
+        self.actions = actions
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Plays the stored actions."""
+        observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
+        self._masks = self.unwrapped_env.mask_rows()
+        listed = _list_infos(self._masks, infos)
+        if "final_info" in infos:
+            final = infos["final_info"]
+            ended = infos["_final_info"].nonzero()[0]
+            masks = [self._finished_mask] * len(ended)  # faster than a row for each
+            if truncated.any():
+                masks = final["action_mask"][ended]
+                masks.flags.writeable = False
+            final_infos = _list_infos(masks, final, ended)
+            are_illegal = final["illegal_action"][ended].tolist()
+            ends = zip(ended.tolist(), final_infos, are_illegal, infos["final_obs"][ended], strict=True)
+            for env, info, is_illegal, observation in ends:
+                info["illegal_action"] = is_illegal
+                info["terminal_observation"] = observation
+                self.reset_infos[env] = listed[env]
+                listed[env] = info
+        for info, is_truncated in zip(listed, (truncated & ~terminated).tolist(), strict=True):
+            info["TimeLimit.truncated"] = is_truncated
+        return observations, rewards.astype(np.float32), terminated | truncated, listed
+
+    def get_images(self) -> list[Any]:
+        """The pictures of all games with ``render_mode="rgb_array"``, from which ``render`` tiles one."""
+        return list(self.env.render() or ())
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the environment or of its wrappers, once for each of ``indices``."""
+        value = getattr(_owner(self.env, attr_name), attr_name)
+        return self._at(indices, [value] * self.num_envs)
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Sets an attribute, which all environments share, so a ValueError where ``indices`` leave some out."""
+        if len(set(self._at(indices, range(self.num_envs)))) != self.num_envs:
+            raise ValueError(f"all environments share {attr_name!r}; set it for all, got indices={indices!r}")
+        setattr(_owner(self.env, attr_name), attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        """Calls a method of the vector environment once, for all environments.
+
+        It must return one result for each environment, as ``action_masks``, or None, as ``set_opponent``; those of
+        ``indices`` are returned.
+        """
+        if method_name == "action_masks":  # sb3-contrib calls it at every step
+            return self._at(indices, self._masks or self.unwrapped_env.mask_rows())
+        method = getattr(_owner(self.env, method_name), method_name)
+        results = [] if method_name in ("reset", "step") else method(*args, **kwargs)
+        if results is None:
+            results = [None] * self.num_envs
+        if not isinstance(results, np.ndarray | tuple | list) or len(results) != self.num_envs:
+            raise ValueError(f"env_method needs one result for each environment; got method {method_name!r}")
+        return self._at(indices, results)
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
+        """False for each of ``indices``, since there are no single environments."""
+        return self._at(indices, [False] * self.num_envs)
+
+    def _at(self, indices: VecEnvIndices, results: Any) -> list[Any]:
+        return list(results) if indices is None else [results[index] for index in self._get_indices(indices)]
+
+    def _shared_options(self) -> dict[str, Any]:
+        """The options of all environments as those of the vector environment."""
+        heaps = [options["heaps"] for options in self._options if options.get("heaps") is not None]
+        others = [{name: options[name] for name in options if name != "heaps"} for options in self._options]
+        is_shared = all(options == others[0] for options in others)
+        if not is_shared or len(others) != self.num_envs or len(heaps) not in (0, self.num_envs):
+            raise ValueError(f"set_options needs the same for all, or heaps for each; got {self._options}")
+        return others[0] | ({"heaps": heaps} if heaps else {})
+
+
+def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:
+    """One info for each of ``envs`` from the infos of a vector environment; ``masks`` are theirs."""
+    listed = [{"action_mask": mask, "illegal_action": False} for mask in masks]
+    if "to_play" in infos:
+        for info, player in zip(listed, infos["to_play"][envs].tolist(), strict=True):
+            info["to_play"] = player
+    return listed
+
+
+def _owner(env: Any, name: str) -> Any:
+    """The outermost wrapper of an environment that has an attribute, or the environment itself."""
+    while not hasattr(env, name) and hasattr(env, "env"):
+        env = env.env
+    return env
 
 
 class ModelPolicy:
@@ -51,7 +194,6 @@ class ModelPolicy:
         deterministic: Whether an actor-critic model plays its most probable legal action.
 
     Raises:
-        TypeError: ``model`` is not a Stable-Baselines3 model with discrete actions, or ``env`` is not of Nim.
         ValueError: The model was trained on other observations or actions than those of ``env`` without its
             wrappers, such as normalized or flattened observations.
     """
@@ -59,19 +201,17 @@ class ModelPolicy:
     def __init__(self, model: BaseAlgorithm, env: Any, deterministic: bool = False) -> None:
         if not isinstance(model, BaseAlgorithm):
             raise TypeError(
-                "model must be a Stable-Baselines3 model, such as a DQN or MaskablePPO, not its network; "
-                f"got a {type(model).__name__}"
+                f"model must be a Stable-Baselines3 model, not its network; got a {type(model).__name__}"
             )
         for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
             normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
             if normalization is not None and normalization.norm_obs:
-                raise ValueError(
-                    "model must be trained without normalized observations: VecNormalize(..., norm_obs=False)"
-                )
+                raise ValueError("model must be trained without normalized observations: norm_obs=False")
         rules = _attribute(env, "rules")
         if not isinstance(rules, NimRules):
             raise TypeError(f"env must be an environment of Nim; got {env!r}")
-        self.rules, self.deterministic = rules, deterministic
+        self.rules = rules
+        self.deterministic = deterministic
         self.encoding = _attribute(env, "encoding")
         self._network: BasePolicy = model.policy
         self._is_actor_critic = hasattr(self._network, "get_distribution")
@@ -82,22 +222,13 @@ class ModelPolicy:
         observation_space, action_space = self._network.observation_space, self._network.action_space
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != rules.n_actions:
             raise ValueError(
-                f"model was trained on {observation_space} and {action_space}, but env, a game of {rules}, makes "
-                f"observations {self.encoding.space}; pass the environment it was trained in, and train without "
-                'wrappers that change observations: gym.make(..., observation="one_hot") instead of '
-                "FlattenObservation, VecNormalize(..., norm_obs=False)"
+                f"model was trained on {observation_space} and {action_space}, but env has {self.encoding.space} "
+                f"and {rules.n_actions} actions; pass the environment it was trained in, and use "
+                'observation="one_hot" or the like instead of wrappers that change observations'
             )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each action.
-
-        Args:
-            observation: Heap sizes, shape ``(..., n_heaps)``.
-            action_mask: The legal actions, shape ``(..., n_actions)``.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``.
-        """
+        """The probability of each action, float64 of shape ``(..., n_actions)``, given heap sizes and masks."""
         mask = np.asarray(action_mask) != 0
         preferences = np.where(mask, self._preferences(observation).reshape(mask.shape), -np.inf)
         preferences -= preferences.max(axis=-1, keepdims=True)
@@ -110,33 +241,24 @@ class ModelPolicy:
         return probabilities
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The model's value of positions to the player to move.
+        """The critic's value of positions to the player to move; of a DQN the largest legal Q-value.
 
-        For an actor-critic model it is the critic's value, for a value-based model the largest legal Q-value.
-
-        Args:
-            heaps: Unfinished positions, shape ``(n, n_heaps)``.
-
-        Returns:
-            float64 of shape ``(n,)``, as :func:`nim_env.evaluation.report` takes it.
+        ``heaps`` has shape ``(n, n_heaps)``. The values are float64 of shape ``(n,)``.
         """
         network: Any = self._network
         if self._is_actor_critic:
             with torch.no_grad():
-                values: NDArray[np.float64] = _to_numpy(network.predict_values(self._tensor(heaps))[:, 0])
-                return values
-        largest: NDArray[np.float64] = self._preferences(heaps).max(
-            axis=-1, where=self.rules.action_mask(heaps) != 0, initial=-np.inf
-        )
+                return _to_numpy(network.predict_values(self._tensor(heaps)).flatten())
+        q_values = np.where(self.rules.action_mask(heaps) != 0, self._preferences(heaps), -np.inf)
+        largest: NDArray[np.float64] = q_values.max(axis=-1)
         return largest
 
     def snapshot(self) -> Policy:
         """A copy of the policy that later training does not change: a table, or in large games a network."""
         if self.rules.n_positions * self.rules.n_actions <= _MAX_SNAPSHOT_ENTRIES:
             return tabulate(self.rules, self)
-        copied = object.__new__(ModelPolicy)
-        copied.__dict__.update(self.__dict__)
-        file = io.BytesIO()
+        copied = copy.copy(self)
+        file = io.BytesIO()  # copy.deepcopy fails for networks that have just been trained
         self._network.save(file)  # type: ignore[arg-type]  # torch.save takes a file too
         file.seek(0)
         copied._network = type(self._network).load(file, device="cpu")  # type: ignore[arg-type]
@@ -157,62 +279,55 @@ class ModelPolicy:
 
 
 class EvaluationCallback(BaseCallback):
-    """Evaluates the model exactly at intervals, and logs the figures of :func:`nim_env.evaluation.report`.
+    """Evaluates the model exactly at intervals, and logs the metrics of :func:`nim_env.evaluation.report`.
 
-    The logger (TensorBoard, CSV or the terminal) gets each figure under ``nim/``, such as ``nim/expert``. The
+    The logger (TensorBoard, CSV or the terminal) gets each metric under ``nim/``, such as ``nim/expert``. The
     model is evaluated before the first step, after every ``eval_freq`` timesteps, and at the end of training.
 
     Args:
         eval_freq: The number of timesteps between two evaluations, counted over all environments.
         deterministic: Whether the most probable actions are evaluated, or the distribution over actions.
         name: The first part of the names in the log; two callbacks need two.
-        verbose: 1 to print the main figures.
+        verbose: 1 to print the main metrics.
 
     Attributes:
-        evaluations: One dictionary for each evaluation: ``timesteps`` and the figures.
-
-    Raises:
-        TypeError: ``eval_freq`` is not an integer.
-        ValueError: ``eval_freq`` is below 1.
-        TypeError, ValueError: When training starts, as :class:`ModelPolicy` and
-            :func:`nim_env.evaluation.report`.
+        evaluations: One dictionary for each evaluation: ``timesteps`` and the metrics.
     """
 
     def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
         super().__init__(verbose)
         self.eval_freq = checked_integer("eval_freq", eval_freq, 1)
-        self.deterministic, self.name = deterministic, name
+        self.deterministic = deterministic
+        self.name = name
         self.evaluations: list[dict[str, Any]] = []
         self._next_evaluation = 0
 
     def _on_training_start(self) -> None:
         self._policy = ModelPolicy(self.model, self.training_env, self.deterministic)
-        self._next_evaluation = self.num_timesteps
-        self._evaluate_if_due()
+        self._evaluate()
 
     def _on_step(self) -> bool:
-        self._evaluate_if_due()
+        if self.num_timesteps >= self._next_evaluation:
+            self._evaluate()
         return True
 
     def _on_training_end(self) -> None:
-        self._next_evaluation = self.num_timesteps
-        self._evaluate_if_due()
+        self._evaluate()
 
-    def _evaluate_if_due(self) -> None:
-        if self.num_timesteps < self._next_evaluation:
-            return
+    def _evaluate(self) -> None:
+        """Evaluates the model, unless it was evaluated at this timestep."""
         self._next_evaluation = self.num_timesteps + self.eval_freq
         if self.evaluations and self.evaluations[-1]["timesteps"] == self.num_timesteps:
             return
-        figures = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
-        self.evaluations.append({"timesteps": self.num_timesteps, **figures})
-        for name, value in figures.items():
+        metrics = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
+        self.evaluations.append({"timesteps": self.num_timesteps, **metrics})
+        for name, value in metrics.items():
             self.logger.record(f"{self.name}/{name}", float(value))
         self.logger.dump(self.num_timesteps)
         if self.verbose:
-            shown = ("expert", "champion", "exploitability", "value_accuracy_overall")
-            main_figures = ", ".join(f"{name} {figures[name]:.4g}" for name in shown)
-            print(f"{self.num_timesteps:,} timesteps: {main_figures}", flush=True)
+            names = ("expert", "champion", "exploitability", "value_accuracy_overall")
+            main_metrics = ", ".join(f"{name} {metrics[name]:.4g}" for name in names)
+            print(f"{self.num_timesteps:,} timesteps: {main_metrics}", flush=True)
 
 
 class SelfPlayCallback(BaseCallback):
@@ -244,10 +359,8 @@ class SelfPlayCallback(BaseCallback):
         pool: The opponent, once training has started.
 
     Raises:
-        TypeError: ``snapshot_interval`` or ``pool_size`` is not an integer. When training starts, as
-            :class:`ModelPolicy`.
-        ValueError: ``snapshot_interval`` or ``pool_size`` is below 1. When training starts: the environment has
-            ``opponent=None``, or the model has a pool of another game.
+        ValueError: When training starts: the environment has ``opponent=None``, or the model has a pool of another
+            game.
     """
 
     def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
@@ -259,9 +372,9 @@ class SelfPlayCallback(BaseCallback):
     def _on_training_start(self) -> None:
         self._policy = ModelPolicy(self.model, self.training_env)
         model: Any = self.model
-        saved = getattr(model, "opponent_pool", None)
-        snapshots = [] if saved is None else saved.policies
-        self.pool = model.opponent_pool = MixturePolicy(self._policy.rules, snapshots, self.pool_size)
+        snapshots = model.opponent_pool.policies if hasattr(model, "opponent_pool") else []
+        self.pool = MixturePolicy(self._policy.rules, snapshots, self.pool_size)
+        model.opponent_pool = self.pool
         self._n_rollouts = 0
 
     def _on_rollout_start(self) -> None:

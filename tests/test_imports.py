@@ -33,7 +33,6 @@ LAYERS = [  # each module imports from those before it only
     "envs._dynamics",
     "envs.vector_env",
     "rllib",
-    "_sb3_vec_env",
     "sb3",
 ]
 EVERY_FILE = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
@@ -144,7 +143,7 @@ def test_every_module_has_a_layer():
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        ("nim_env", "agents nim_env.sb3 nim_env._sb3_vec_env"),
+        ("nim_env", "agents nim_env.sb3"),
         ("agents", "nim_env"),
         (
             "nim_env, agents",
