@@ -65,8 +65,8 @@ class NimRules:
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
         if n_actions > _MAX_ACTIONS or len(heaps) * n_actions > _MAX_PAIRS:
             raise ValueError(
-                f"{len(heaps):,} heaps with {n_actions:,} actions are too many, more than {_MAX_ACTIONS:,} actions "
-                f"or {_MAX_PAIRS:,} pairs of a heap and an action; use smaller heaps or a smaller max_take"
+                f"{len(heaps):,} heaps with {n_actions:,} actions are too many: up to {_MAX_ACTIONS:,} and "
+                f"{_MAX_PAIRS:,} pairs of a heap and an action; use smaller heaps or a smaller max_take"
             )
         object.__setattr__(self, "heaps", heaps)
         object.__setattr__(self, "max_take", max_take)
@@ -328,7 +328,7 @@ class NimRules:
 
 
 def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
-    """``value``, an integer of Python, NumPy or a 0-d array but not a boolean, as an int of ``minimum`` or more."""
+    """``value``, an integer of Python or NumPy or a 0-d array, not a boolean, as an int of ``minimum`` or more."""
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value[()]
     if isinstance(value, bool) or not isinstance(value, int | np.integer):

@@ -172,7 +172,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             self.render()
 
     def step(self, action: Any) -> None:
-        """Plays ``action``, an integer, for ``agent_selection``; ``None`` in a finished game removes the player."""
+        """Plays ``action``, an integer, for ``agent_selection``. In a finished game ``None`` removes a player."""
         position = self._position
         if position is None or not self.agents:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
