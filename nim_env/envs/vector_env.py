@@ -33,7 +33,7 @@ _MAX_MASK_ENTRIES = 2**32  # of all environments
 
 
 @dataclass
-class Games:
+class _Games:
     """What the environment keeps of its games, an entry for each; a step replaces it as a whole.
 
     Attributes:
@@ -53,7 +53,7 @@ class Games:
     last_states: States | None = None
 
 
-class Outcome(NamedTuple):
+class _Outcome(NamedTuple):
     """What a step has to tell of each game besides the observation, shapes ``(num_envs,)``."""
 
     rewards: NDArray[np.float64]
@@ -151,7 +151,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._is_self_play = opponent is None
         self._dynamics = make_dynamics(self._options)
-        self._games: Games | None = None  # None before the first reset
+        self._games: _Games | None = None  # None before the first reset
 
     @property
     def opponent(self) -> PolicyLike | None:
@@ -229,7 +229,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         observations = self._dynamics.observations(games.states)
         return observations, outcome.rewards, outcome.terminated, outcome.truncated, infos
 
-    def _advance(self, games: Games, actions: NDArray[np.int64]) -> tuple[Games, Outcome]:
+    def _advance(self, games: _Games, actions: NDArray[np.int64]) -> tuple[_Games, _Outcome]:
         """The games after the agent's actions and the opponent's replies; next-step autoreset included."""
         afterstates = self._agent_step(games, actions)
         states = self._dynamics.opponent_step(afterstates, self.np_random)
@@ -251,10 +251,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.render_mode is not None:
             last_states = np.stack([games.states, afterstates])
             last_states[:, games.is_over] = self._start_states(states[games.is_over])
-        advanced = Games(states, terminated | truncated, agent_won, to_play, elapsed_steps, last_states)
-        return advanced, Outcome(rewards, terminated, truncated, status == Status.ILLEGAL_ACTION)
+        advanced = _Games(states, terminated | truncated, agent_won, to_play, elapsed_steps, last_states)
+        return advanced, _Outcome(rewards, terminated, truncated, status == Status.ILLEGAL_ACTION)
 
-    def _agent_step(self, games: Games, actions: NDArray[np.int64]) -> States:
+    def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
         """The states after the agent's actions, and reset states where the game was over."""
         afterstates = self._dynamics.agent_step(games.states, actions)
         if self.max_episode_steps is not None:  # to the dynamics a truncated game is still in progress
@@ -272,8 +272,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return afterstates
 
     def _restart(
-        self, games: Games, envs: NDArray[np.int64], options: Options, heaps: NDArray[np.int64] | None = None
-    ) -> Games:
+        self, games: _Games, envs: NDArray[np.int64], options: Options, heaps: NDArray[np.int64] | None = None
+    ) -> _Games:
         """The games after new episodes have started in ``envs``, from ``heaps`` if given."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         if heaps is None:
@@ -289,7 +289,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if last_states is not None:
             last_states = last_states.copy()
             last_states[:, envs] = self._start_states(started) if heaps is None else started
-        return Games(
+        return _Games(
             states,
             is_over=games.is_over & continues,
             agent_won=games.agent_won,
@@ -304,14 +304,14 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             return states
         return self._dynamics.states_of(np.tile(self.rules.heaps, (len(states), 1)))
 
-    def _new_games(self) -> Games:
+    def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
         states = self._dynamics.reset_states(zeros)
         last_states = None if self.render_mode is None else np.stack([states, states])
-        return Games(states, zeros > 0, zeros > 0, zeros, zeros, last_states)
+        return _Games(states, zeros > 0, zeros > 0, zeros, zeros, last_states)
 
-    def _started_games(self) -> Games:
+    def _started_games(self) -> _Games:
         if self._games is None:
             raise ResetNeeded("there are no games before reset(); call reset() first")
         return self._games
@@ -385,7 +385,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise ValueError('options["heaps"] must hold unfinished positions; got one of all 0')
         return positions
 
-    def _get_infos(self, games: Games, is_illegal: NDArray[np.bool_], is_new: NDArray[np.bool_]) -> dict[str, Any]:
+    def _get_infos(
+        self, games: _Games, is_illegal: NDArray[np.bool_], is_new: NDArray[np.bool_]
+    ) -> dict[str, Any]:
         infos = {
             "action_mask": self._dynamics.masks(games.states),
             "_action_mask": is_new,
@@ -397,7 +399,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             infos["_to_play"] = is_new.copy()
         return infos
 
-    def _final_infos(self, games: Games, is_illegal: NDArray[np.bool_]) -> dict[str, Any]:
+    def _final_infos(self, games: _Games, is_illegal: NDArray[np.bool_]) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         states = games.states[ended]
