@@ -25,17 +25,17 @@ from nim_env._chunks import chunks
 from nim_env.policies import (
     Policy,
     PolicyLike,
+    check_policies,
     checked_policy,
+    is_drawn_per_game,
+    query_each,
+    query_opponent,
     query_policy,
     sample,
 )
 from nim_env.rules import NimRules, checked_integer
 from nim_env.solver import PositionBatch, ResponseValues, iter_positions
 
-query_opponent = query_policy
-def check_policies(p): pass
-def is_drawn_per_game(p): return False
-def query_each(*a): raise NotImplementedError
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
 """Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape ``(n,)``."""
 

@@ -17,8 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
 from nim_env.policies import PolicyLike, UniformPolicy, checked_policy, query_policy
-from nim_env.rules import NimRules
-def check_rules(r): pass
+from nim_env.rules import NimRules, check_rules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
 _MAX_ENTRIES = 10_000_000_000  # positions times actions: a sweep takes minutes, with a slow policy hours
