@@ -7,7 +7,7 @@ perfect information Kuhn 1953, "Extensive games and the problem of information")
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import pairwise
@@ -197,8 +197,9 @@ class PositionBatch(NamedTuple):
         Returns:
             float64, one number for each position of the layer.
         """
-        next_values = np.where(self.action_mask[layer], values[self.next_indices[layer]], -np.inf)
-        largest: NDArray[np.float64] = next_values.max(axis=1)
+        next_values = values[self.next_indices[layer]]
+        legal = self.action_mask[layer].view(np.bool_)
+        largest: NDArray[np.float64] = next_values.max(axis=1, where=legal, initial=-np.inf)
         return largest
 
     def expected(
@@ -246,7 +247,7 @@ def _kept_batches(rules: NimRules) -> tuple[PositionBatch, ...]:
 
 
 def _position_batches(rules: NimRules) -> Iterator[PositionBatch]:
-    totals = _total_objects(rules)
+    totals = heap_sums(rules, lambda sizes: sizes)
     order = totals.argsort(kind="stable")
     for part in chunks(rules, len(order) - 1, start=1):
         indices = order[part]
@@ -257,13 +258,13 @@ def _position_batches(rules: NimRules) -> Iterator[PositionBatch]:
         yield PositionBatch(indices, heaps, mask, _next_indices(rules, indices, mask), layers)
 
 
-def _total_objects(rules: NimRules) -> NDArray[Any]:
-    """The number of objects of each position by index."""
+def heap_sums(rules: NimRules, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
+    """The sum over the heaps of a function of their sizes, one for each position by its index."""
     small = np.min_scalar_type(sum(rules.heaps))
-    totals = np.zeros(1, dtype=small)
+    sums = np.zeros(1, dtype=small)
     for size in rules.heaps:
-        totals = np.add.outer(totals, np.arange(size + 1, dtype=small)).ravel()
-    return totals
+        sums = np.add.outer(sums, function(np.arange(size + 1, dtype=small))).ravel()
+    return sums
 
 
 def _next_indices(rules: NimRules, indices: NDArray[np.int64], action_mask: NDArray[np.int8]) -> NDArray[np.int64]:

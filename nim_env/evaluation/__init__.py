@@ -10,14 +10,13 @@ from nim_env.evaluation.exact import (
     value_accuracy,
     win_probability,
 )
-from nim_env.evaluation.learning_curve import LearningCurve
 from nim_env.evaluation.matches import MatchResult, play_match
-from nim_env.evaluation.reports import PositionGroup, Report, report
+from nim_env.evaluation.reports import LearningCurve, PositionGroup, Report, report
 
 __all__ = [
     "LearningCurve",
-    "MatchResult",
     "Mastery",
+    "MatchResult",
     "PositionGroup",
     "Report",
     "ValueAccuracy",

@@ -35,8 +35,8 @@ class Mastery:
         won_positions: The number of won positions, the empty one aside.
         mistakes: The won positions in which the policy plays a losing move with positive probability, int64 of
             shape ``(k, n_heaps)``, in the order of their indices.
-        winning_move: The probability of a winning move in each position by its index, float64 of shape
-            ``(n_positions,)``; 0 where there is no winning move.
+        winning_move: The probability of a winning move in each won position by its index, float64 of shape
+            ``(n_positions,)``; NaN elsewhere.
     """
 
     expert: float
@@ -49,20 +49,19 @@ class Mastery:
 def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
     """Evaluates a policy exactly in every won position."""
     player = checked_policy(policy, rules)
-    n_won = 0
+    batches = iter_positions(rules)
     sums = [0.0]  # of the probabilities of a winning move, one for each batch
-    winning_move = np.zeros(rules.n_positions)
+    winning_move = np.full(rules.n_positions, np.nan)
     is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
     # whether the policy, moving first where the position is won and else second, wins against every opponent
     is_safe = np.ones(rules.n_positions, dtype=np.bool_)
-    for batch in iter_positions(rules):
+    for batch in batches:
         probabilities = batch.query(player)
         is_winning = theory.winning_action_mask(rules, batch.heaps).view(np.bool_)
-        is_won = is_winning.any(axis=1)
-        n_won += int(is_won.sum())
-        shares = (probabilities * is_winning).sum(axis=1) / probabilities.sum(axis=1)
-        winning_move[batch.indices] = shares
-        sums.append(fsum(shares.tolist()))  # NumPy's sum depends on its version
+        is_won = np.asarray(is_winning.any(axis=1))
+        right = (probabilities * is_winning).sum(axis=1) / probabilities.sum(axis=1)
+        winning_move[batch.indices[is_won]] = right[is_won]
+        sums.append(fsum(right.tolist()))  # NumPy's sum depends on its version
         # the policy's moves in won positions, every move of its opponent in lost ones
         is_possible = np.where(is_won[:, None], probabilities, batch.action_mask) > 0
         errs = is_won & (is_possible & ~is_winning).any(axis=1)
@@ -70,6 +69,7 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
         for layer in batch.layers:
             is_beaten = (is_possible[layer] & ~is_safe[batch.next_indices[layer]]).any(axis=1)
             is_safe[batch.indices[layer]] = ~(errs[layer] | is_beaten)
+    n_won = rules.n_positions - int(np.isnan(winning_move).sum())
     return Mastery(
         expert=fsum(sums) / n_won if n_won else 1.0,
         champion=bool(is_safe[-1]),  # the last index is that of the full heaps
@@ -83,10 +83,9 @@ def exploitability(rules: NimRules, policy: PolicyLike, heaps: ArrayLike | None 
     """The mean value of a best response, going first and going second, with reward 1 for a win and -1 for a loss.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
-    unified game-theoretic approach to multiagent reinforcement learning"), since the values of perfect play in both
-    orders cancel. It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes of a
-    probability below 1e-16. For a deterministic policy it is 0 or 1; the mean over all positions (:class:`Report`)
-    is graded.
+    unified game-theoretic approach to multiagent reinforcement learning"), since the values of perfect play in
+    both orders cancel. It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes of a
+    probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all positions is graded.
 
     Args:
         rules: The game.
@@ -145,11 +144,11 @@ def win_probability(
 def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np.float64]:
     """The exact expected returns of all pairs of policies: the empirical game of a set of players.
 
-    It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical game-theoretic
-    analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017). Nim is zero-sum, so the payoffs of the
-    second player are the negative. ``(matrix - matrix.T) / 2`` is the game in which either player moves first with
-    probability ½, and ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each position once. The
-    sweep takes 8 bytes for each ordered pair of policies and each position.
+    It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
+    game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017). Nim is zero-sum, so the
+    payoffs of the second player are the negative. ``(matrix - matrix.T) / 2`` is the game in which either player
+    moves first with probability ½, and ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each
+    position once. The sweep takes 8 bytes for each ordered pair of policies and each position.
 
     Args:
         rules: The game.
@@ -182,6 +181,7 @@ class ValueAccuracy:
             high overall accuracy.
         error_won: The mean distance of the values of won positions from 1; 0.0 where there are none.
         error_lost: The mean distance of the values of lost positions from -1; 0.0 where there are none.
+        values: The value of each position by its index, float64 of shape ``(n_positions,)``; NaN in the empty one.
     """
 
     won: float
@@ -189,25 +189,25 @@ class ValueAccuracy:
     overall: float
     error_won: float
     error_lost: float
+    values: NDArray[np.float64] = field(repr=False, compare=False)
 
 
 def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
     """Evaluates a value function exactly in every position except the empty one.
 
-    Args:
-        rules: The game.
-        values: Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape
-            ``(n,)``: above 0 for a win, below 0 for a loss. The exact values are 1 and -1.
-
-    Returns:
-        The accuracies in won, lost and all positions, and the errors.
+    It is right where it is above 0 in a won position, or below 0 in a lost one. The exact values are 1 and -1. A
+    ValueError is raised where it returns another shape or NaN.
     """
     iter_positions(rules)  # raises if the game is too large
+    table = np.full(rules.n_positions, np.nan)
     sums = np.zeros((3, 2))  # positions, right values and errors, in lost and in won positions
     for rows in chunks(rules, rules.n_positions - 1, start=1):
         heaps = rules.from_index(np.arange(rows.start, rows.stop))
         is_won = np.asarray(theory.is_winning(rules, heaps))
-        found = checked_values(values, heaps)
+        found = np.asarray(values(heaps.copy()), dtype=np.float64)
+        if found.shape != (len(heaps),) or np.isnan(found).any():
+            raise ValueError(f"values must return a number for each of {len(heaps)} positions; got {found!r}")
+        table[rows] = found
         is_right = np.where(is_won, found > 0, found < 0)
         errors = np.abs(np.where(is_won, 1.0, -1.0) - found)
         sums += [np.bincount(is_won, column, minlength=2) for column in (np.ones(len(heaps)), is_right, errors)]
@@ -218,15 +218,5 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
         overall=(right_won + right_lost) / (n_won + n_lost),
         error_won=error_won / max(n_won, 1),
         error_lost=error_lost / max(n_lost, 1),
+        values=table,
     )
-
-
-def checked_values(values: ValueFunction, heaps: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The values of positions, shape ``(n, n_heaps)``; a ValueError where they have another shape or one is NaN."""
-    found = np.asarray(values(heaps.copy()), dtype=np.float64)
-    if found.shape != (len(heaps),):
-        raise ValueError(f"values must return one number for each position, {len(heaps)} in all; got {found.shape}")
-    if np.isnan(found).any():
-        first = heaps[np.isnan(found).argmax()].tolist()
-        raise ValueError(f"values must return a number for each position; got nan at {first}")
-    return found

@@ -27,14 +27,7 @@ class MatchResult:
         return self.wins / self.games
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209).
-
-        Args:
-            confidence: The confidence level, between 0 and 1.
-
-        Returns:
-            The lower and the upper bound, between 0 and 1.
-        """
+        """The bounds of the Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209)."""
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
         z = NormalDist().inv_cdf((1 + confidence) / 2)
@@ -65,18 +58,13 @@ def play_match(
 
     Returns:
         The number of games that ``policy`` won, and of all games.
-
-    Raises:
-        ValueError: ``games`` is below 1, a policy is unknown or was made for another game, or a policy returns
-            anything but a distribution over legal actions.
     """
     games = checked_integer("games", games, 1)
     players = checked_policy(policy, rules), checked_policy(opponent, rules, "opponent")
     generator = np.random.default_rng(seed)
-    if moves_first is None:
-        movers = np.arange(games) % 2
-    else:
-        movers = np.full(games, 0 if checked_bool("moves_first", moves_first) else 1)
+    movers = np.arange(games) % 2
+    if moves_first is not None:
+        movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
     wins = 0
     for part in chunks(rules, games):
         wins += int((_winners(rules, players, movers[part], generator) == 0).sum())

@@ -1,27 +1,20 @@
-"""Every exact metric of one player, and its metrics during training."""
+"""Every exact metric of one player, once or during training."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
 from math import fsum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import theory
-from nim_env._chunks import chunks
-from nim_env.evaluation.exact import (
-    Mastery,
-    ValueAccuracy,
-    ValueFunction,
-    checked_values,
-    mastery,
-    value_accuracy,
-    win_probability,
-)
+from nim_env.evaluation import exact
 from nim_env.policies import PolicyLike, checked_policy, tabulate
-from nim_env.rules import NimRules
-from nim_env.solver import CheckedTable, iter_positions, response_values
+from nim_env.rules import NimRules, checked_integer
+from nim_env.solver import CheckedTable, heap_sums, iter_positions, response_values
 
 _MAX_TABLE_ENTRIES = 50_000_000  # 400 MB
 
@@ -79,22 +72,19 @@ class Report:
     win_probability_random: float
     win_probability_take_3: float
     win_probability_expert: float
-    value_accuracy: ValueAccuracy | None = None
+    value_accuracy: exact.ValueAccuracy | None = None
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
-        """The metrics by name.
+        """The metrics by name, without the groups.
 
-        Returns:
-            Numbers, without the groups. ``value_accuracy``, if given, is ``value_accuracy_won``, ``_lost`` and
-            ``_overall``, ``value_error_won`` and ``_lost``.
+        Those of ``value_accuracy``, if given, are ``value_accuracy_won``, ``_lost`` and ``_overall``, and
+        ``value_error_won`` and ``_lost``.
         """
-        row: dict[str, float | bool] = {
-            name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")
-        }
+        row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
-            for name, value in asdict(self.value_accuracy).items():
-                row[f"value_{name}" if name.startswith("error") else f"value_accuracy_{name}"] = value
+            for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):
+                row[f"value_{name}"] = getattr(self.value_accuracy, name.removeprefix("accuracy_"))
         return row
 
     def _repr_html_(self) -> str:
@@ -106,92 +96,101 @@ class Report:
         return f"<table>{''.join(rows)}</table>"
 
 
-def report(rules: NimRules, policy: PolicyLike, values: ValueFunction | None = None) -> Report:
-    """Every exact metric of one player.
+def report(rules: NimRules, policy: PolicyLike, values: exact.ValueFunction | None = None) -> Report:
+    """Every exact metric of one player, and of its value function if it has one.
 
     The policy is queried on each position once; on a board of more than 50 million positions times actions, once
     for each metric.
-
-    Args:
-        rules: The game.
-        policy: The player.
-        values: The player's value function, as in :func:`value_accuracy`; ``None`` if it has none.
-
-    Returns:
-        The metrics; ``value_accuracy`` is None if ``values`` is.
-
-    Raises:
-        ValueError: The game has too many positions, the policy is unknown or was made for another game, or it or
-            ``values`` returns something invalid.
     """
     iter_positions(rules)  # raises if the game is too large
     player = checked_policy(policy, rules)
     if rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES:
         player = CheckedTable(rules, tabulate(rules, player, np.float64).probabilities)
-    found = mastery(rules, player)
+    mastery = exact.mastery(rules, player)
     going_second, going_first = response_values(rules, player)
     exploitabilities = (going_second + going_first) / 2
-    table = None
-    accuracy = None
-    if values is not None:
-        table = _value_table(rules, values)
-        accuracy = value_accuracy(rules, lambda heaps: table[rules.index(heaps)])
+    accuracy = None if values is None else exact.value_accuracy(rules, values)
     return Report(
-        expert=found.expert,
-        champion=found.champion,
+        expert=mastery.expert,
+        champion=mastery.champion,
         exploitability=float(exploitabilities[-1]),
         mean_exploitability=fsum(exploitabilities) / (rules.n_positions - 1),  # 0 in the empty position
-        win_probability_random=win_probability(rules, player, "random"),
-        win_probability_take_3=win_probability(rules, player, "take-3"),
-        win_probability_expert=win_probability(rules, player, "expert"),
+        win_probability_random=exact.win_probability(rules, player, "random"),
+        win_probability_take_3=exact.win_probability(rules, player, "take-3"),
+        win_probability_expert=exact.win_probability(rules, player, "expert"),
         value_accuracy=accuracy,
-        groups=_position_groups(rules, found, table),
+        groups=tuple(_position_groups(rules, mastery, accuracy)),
     )
 
 
-def _value_table(rules: NimRules, values: ValueFunction) -> NDArray[np.float64]:
-    """The value of each position by its index."""
-    table = np.zeros(rules.n_positions)
-    for rows in chunks(rules, rules.n_positions - 1, start=1):
-        table[rows] = checked_values(values, rules.from_index(np.arange(rows.start, rows.stop)))
-    return table
-
-
 def _position_groups(
-    rules: NimRules, found: Mastery, values: NDArray[np.float64] | None
-) -> tuple[PositionGroup, ...]:
-    n_heaps = np.zeros(rules.n_positions, dtype=np.int32)
-    is_endgame = np.zeros(rules.n_positions, dtype=np.bool_)
-    is_won = np.zeros(rules.n_positions, dtype=np.bool_)
+    rules: NimRules, mastery: exact.Mastery, accuracy: exact.ValueAccuracy | None
+) -> Iterator[PositionGroup]:
+    number = heap_sums(rules, lambda sizes: sizes > 0)  # of nonempty heaps
+    is_endgame = heap_sums(rules, lambda sizes: sizes > 1) <= 1
+    is_lost = np.isnan(mastery.winning_move)
     is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
-    is_mistake[rules.index(found.mistakes)] = True
-    for rows in chunks(rules, rules.n_positions - 1, start=1):
-        heaps = rules.from_index(np.arange(rows.start, rows.stop))
-        n_heaps[rows] = (heaps > 0).sum(axis=1)
-        is_endgame[rows] = (heaps > 1).sum(axis=1) <= 1
-        is_won[rows] = theory.is_winning(rules, heaps)
-    groups = []
-    for number in range(1, rules.n_heaps + 1):
-        for endgame in (False, True):
-            members = (n_heaps == number) & (is_endgame == endgame)
-            won = np.flatnonzero(members & is_won)
-            lost = np.flatnonzero(members & ~is_won)
-            if not len(won) + len(lost):
-                continue
-            group = PositionGroup(
-                n_heaps=number,
+    is_mistake[rules.index(mastery.mistakes)] = True
+    for n_heaps, endgame in product(range(1, rules.n_heaps + 1), (False, True)):
+        is_member = (number == n_heaps) & (is_endgame == endgame)
+        won = np.flatnonzero(is_member & ~is_lost)
+        lost = np.flatnonzero(is_member & is_lost)
+        if len(won) + len(lost):
+            yield PositionGroup(
+                n_heaps=n_heaps,
                 endgame=endgame,
                 won=len(won),
                 lost=len(lost),
                 mistakes=int(is_mistake[won].sum()),
-                expert=_mean(found.winning_move[won]),
-                value_accuracy_won=None if values is None else _mean(values[won] > 0),
-                value_accuracy_lost=None if values is None else _mean(values[lost] < 0),
+                expert=_mean(mastery.winning_move[won]),
+                value_accuracy_won=None if accuracy is None else _mean(accuracy.values[won] > 0),
+                value_accuracy_lost=None if accuracy is None else _mean(accuracy.values[lost] < 0),
             )
-            groups.append(group)
-    return tuple(groups)
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
     """The mean, rounded once; 1.0 of no numbers."""
     return fsum(numbers.tolist()) / len(numbers) if len(numbers) else 1.0
+
+
+class LearningCurve:
+    """Evaluates an agent during training, at growing intervals: a callback of ``agents.train``.
+
+    For example::
+
+        curve = LearningCurve(rules, episodes=10_000)
+        agents.train(agent, env, episodes=10_000, callback=curve)
+        table = pandas.DataFrame(curve.rows)
+
+    The evaluations are due at numbers of episodes that grow geometrically from ``first`` to ``episodes``, or right
+    after where a vector environment ends several episodes at once. A curve is for one call of ``agents.train``.
+
+    Args:
+        rules: The game.
+        episodes: The number of training episodes.
+        n_evals: The maximum number of evaluations. Those that are due in the same episode are one.
+        first: The number of episodes before the first evaluation.
+
+    Attributes:
+        rows: A dictionary for each evaluation: ``episodes``, the number of episodes so far; ``mean_return``, the
+            mean total reward of the later half of them, exploration included; and the metrics of :class:`Report`
+            except the value accuracy.
+    """
+
+    def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
+        iter_positions(rules)  # raises if the game is too large
+        for name, number in (("episodes", episodes), ("n_evals", n_evals), ("first", first)):
+            checked_integer(name, number, 1)
+        self.rules = rules
+        self.rows: list[dict[str, Any]] = []
+        due = np.geomspace(episodes, min(first, episodes), n_evals)  # never halfway between integers
+        self._due = sorted(set(due.round().astype(int).tolist()))
+
+    def __call__(self, agent: Any, history: Any) -> None:
+        """Evaluates the agent, a policy on heap sizes, if an evaluation is due after ``history.returns``."""
+        n = len(history.returns)
+        if not self._due or n < self._due[0]:
+            return
+        self._due = [episodes for episodes in self._due if episodes > n]
+        metrics = report(self.rules, agent).to_dict()
+        self.rows.append({"episodes": n, "mean_return": float(np.mean(history.returns[n // 2 :])), **metrics})
