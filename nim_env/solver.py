@@ -48,19 +48,11 @@ class Solution(UniformPolicy):
     table: NDArray[np.float64] = field(repr=False)
 
     def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of positions, shape ``(..., n_heaps)``, to the player who has just moved there.
-
-        Returns:
-            float64 of shape ``(...)``.
-        """
+        """The value of positions, shape ``(..., n_heaps)``, to the player who has just moved there."""
         return self.table[self.rules.index(heaps)]
 
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of every move in positions, shape ``(..., n_heaps)``, to the player who makes it.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``; -inf for illegal moves.
-        """
+        """The value of each move to the player who makes it, shape ``(..., n_actions)``; -inf if it is illegal."""
         legal = self.rules.action_mask(heaps)
         indices = np.asarray(self.rules.index(heaps))
         return np.where(legal, self.table[_next_indices(self.rules, indices, legal)], -np.inf)
@@ -69,9 +61,6 @@ class Solution(UniformPolicy):
         """The value of positions, shape ``(..., n_heaps)``, to the player to move under best play.
 
         In the empty position it is the reward of the player to move, whose opponent took the last object.
-
-        Returns:
-            float64 of shape ``(...)``.
         """
         best: NDArray[np.float64] = self.q_values(heaps).max(axis=-1)
         values: NDArray[np.float64] = np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
@@ -113,20 +102,8 @@ def solve(rules: NimRules, gamma: float = 1.0, win_reward: float = 1.0) -> Solut
 def best_response(rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_reward: float = 1.0) -> Solution:
     """The best play against a known policy, and the value of every move to the player who plays it.
 
-    The policy plays the other side. Where it is stochastic, values are expectations.
-
-    Args:
-        rules: The game.
-        policy: The policy to play against.
-        gamma: The discount of a ply, 0 to 1.
-        win_reward: The winner's reward, above 0. The loser's is its negative.
-
-    Returns:
-        The values of the response. As a policy it is the response.
-
-    Raises:
-        ValueError: An argument is out of range, the game has too many positions, or the policy returns anything
-            but a distribution over legal actions.
+    The policy plays the other side. Where it is stochastic, values are expectations. ``gamma`` and ``win_reward``
+    are those of :func:`solve`. As a policy the solution is the response.
     """
     return Solution(rules, response_values(rules, policy, gamma, win_reward)[0])
 
@@ -136,10 +113,9 @@ def response_values(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of all positions to the player of :func:`best_response`, which takes the same arguments.
 
-    Returns:
-        The value of each position where that player has just moved, and where it is to move, float64 of shape
-        ``(n_positions,)`` by the position's index. Unless the game is over there, the latter is discounted by one
-        ply: it is the value one move before.
+    They are the value of each position where that player has just moved, and where it is to move: float64 of shape
+    ``(n_positions,)`` by the position's index. Unless the game is over there, the latter is discounted by one ply:
+    it is the value one move before.
     """
     player = checked_policy(policy, rules)
     batches = iter_positions(rules)
@@ -177,13 +153,9 @@ class PositionBatch(NamedTuple):
     layers: list[slice]
 
     def query(self, policy: Policy) -> NDArray[np.float64]:
-        """A policy's probabilities, checked unless it is built in or a :class:`CheckedTable`.
+        """A policy's probabilities, float64 of shape ``(n, n_actions)``.
 
-        Returns:
-            float64 of shape ``(n, n_actions)``.
-
-        Raises:
-            InvalidPolicyOutput: The policy returns anything but a distribution over legal actions.
+        They are checked unless the policy is built in or a :class:`CheckedTable`.
         """
         if isinstance(policy, CheckedTable):
             return policy.probabilities[self.indices]
@@ -192,11 +164,7 @@ class PositionBatch(NamedTuple):
         return query_policy(policy, self.heaps, self.action_mask)
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The largest of the ``values``, shape ``(n_positions,)``, that a legal move leads to.
-
-        Returns:
-            float64, one number for each position of the layer.
-        """
+        """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""
         next_values = values[self.next_indices[layer]]
         legal = self.action_mask[layer].view(np.bool_)
         largest: NDArray[np.float64] = next_values.max(axis=1, where=legal, initial=-np.inf)
@@ -205,15 +173,10 @@ class PositionBatch(NamedTuple):
     def expected(
         self, layer: slice, values: NDArray[np.float64], probabilities: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """The mean of the ``values``, shape ``(n_positions,)``, that the moves lead to.
+        """The mean of ``values`` that the moves from each position of a layer lead to; exactly 1 where all are 1.
 
-        Args:
-            layer: One of ``layers``.
-            values: The value of each position by its index.
-            probabilities: The probability of each move in the batch, shape ``(n, n_actions)``.
-
-        Returns:
-            float64, one number for each position of the layer; exactly 1 where all values are 1.
+        ``values``, shape ``(..., n_positions)``, are given by index, ``probabilities`` as :meth:`query` returns
+        them. The result is float64 of shape ``(..., n_layer)``.
         """
         weights = probabilities[layer]
         next_values = values.take(self.next_indices[layer], axis=-1)
@@ -224,9 +187,8 @@ class PositionBatch(NamedTuple):
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     """All positions except the empty one in batches, those with fewer objects first.
 
-    Raises:
-        ValueError: The game has more than 50 million positions, or more than 10 billion positions times actions.
-            The error is raised immediately.
+    A ValueError is raised immediately if the game has more than 50 million positions, or more than 10 billion
+    positions times actions.
     """
     if rules.n_positions > _MAX_POSITIONS or rules.n_positions * rules.n_actions > _MAX_ENTRIES:
         size = f"{rules.n_positions:,}" if rules.n_positions < 10**18 else "more than 10^18"
@@ -242,8 +204,12 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
 
 @lru_cache(maxsize=1)
 def _kept_batches(rules: NimRules) -> tuple[PositionBatch, ...]:
-    """The batches of the last small game, which a report needs many times."""
-    return tuple(_position_batches(rules))
+    """The batches of the last small game, read-only: a report needs them many times."""
+    batches = tuple(_position_batches(rules))
+    for batch in batches:
+        for array in (batch.indices, batch.heaps, batch.action_mask, batch.next_indices):
+            array.setflags(write=False)
+    return batches
 
 
 def _position_batches(rules: NimRules) -> Iterator[PositionBatch]:

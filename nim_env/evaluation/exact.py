@@ -87,13 +87,8 @@ def exploitability(rules: NimRules, policy: PolicyLike, heaps: ArrayLike | None 
     both orders cancel. It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes of a
     probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all positions is graded.
 
-    Args:
-        rules: The game.
-        policy: The policy.
-        heaps: Positions to start from, shape ``(..., n_heaps)``; ``None`` for the full heaps.
-
-    Returns:
-        0 to 1: a float for the full heaps, else float64 of shape ``(...)``. It is 0 in the empty position.
+    ``heaps`` are positions to start from, shape ``(..., n_heaps)``, ``None`` for the full heaps. The result is a
+    float for the full heaps, else float64 of shape ``(...)``. It is 0 in the empty position.
     """
     start = rules.index(rules.heaps if heaps is None else heaps)
     going_second, going_first = response_values(rules, policy)
@@ -150,13 +145,8 @@ def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np
     moves first with probability ½, and ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each
     position once. The sweep takes 8 bytes for each ordered pair of policies and each position.
 
-    Args:
-        rules: The game.
-        policies: The ``n`` policies.
-
-    Returns:
-        float64 of shape ``(n, n)``, -1 to 1: the expected return of the row's policy, which moves first from the
-        full heaps, against the column's policy, with reward 1 for the winner and -1 for the loser.
+    The result is float64 of shape ``(n, n)``, -1 to 1: the expected return of the row's policy, which moves first
+    from the full heaps, against the column's policy, with reward 1 for the winner and -1 for the loser.
     """
     players = [checked_policy(policy, rules, f"policies[{i}]") for i, policy in enumerate(policies)]
     batches = iter_positions(rules)
@@ -177,8 +167,7 @@ class ValueAccuracy:
     Attributes:
         won: The fraction of won positions with a value above 0; 1.0 where there are none.
         lost: The fraction of lost positions with a value below 0; 1.0 where there are none.
-        overall: The fraction of all positions. Most positions are won (94 % on seven heaps), so a constant has a
-            high overall accuracy.
+        overall: The fraction of all positions. On seven heaps 94 % are won, so a constant has 0.94.
         error_won: The mean distance of the values of won positions from 1; 0.0 where there are none.
         error_lost: The mean distance of the values of lost positions from -1; 0.0 where there are none.
         values: The value of each position by its index, float64 of shape ``(n_positions,)``; NaN in the empty one.

@@ -31,10 +31,10 @@ class MatchResult:
         if not 0 < confidence < 1:
             raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
         z = NormalDist().inv_cdf((1 + confidence) / 2)
+        n = self.games
         rate = self.win_rate
-        games = self.games
-        center = (rate + z**2 / (2 * games)) / (1 + z**2 / games)
-        half_width = z / (1 + z**2 / games) * sqrt(rate * (1 - rate) / games + z**2 / (4 * games**2))
+        center = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
+        half_width = z / (1 + z**2 / n) * sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
         return max(0.0, center - half_width), min(1.0, center + half_width)
 
 

@@ -33,9 +33,8 @@ class PositionGroup:
         lost: The number of lost positions.
         mistakes: The number of won positions in which the policy plays a losing move with positive probability.
         expert: The mean probability of a winning move in the won positions; 1.0 where there are none.
-        value_accuracy_won: The fraction of won positions with a value above 0; 1.0 where there are none, ``None``
-            without values.
-        value_accuracy_lost: The fraction of lost positions with a value below 0, likewise.
+        value_accuracy_won: As in :class:`ValueAccuracy`; ``None`` without values.
+        value_accuracy_lost: The same.
     """
 
     n_heaps: int
@@ -102,7 +101,6 @@ def report(rules: NimRules, policy: PolicyLike, values: exact.ValueFunction | No
     The policy is queried on each position once; on a board of more than 50 million positions times actions, once
     for each metric.
     """
-    iter_positions(rules)  # raises if the game is too large
     player = checked_policy(policy, rules)
     if rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES:
         player = CheckedTable(rules, tabulate(rules, player, np.float64).probabilities)
@@ -156,12 +154,6 @@ def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
 class LearningCurve:
     """Evaluates an agent during training, at growing intervals: a callback of ``agents.train``.
 
-    For example::
-
-        curve = LearningCurve(rules, episodes=10_000)
-        agents.train(agent, env, episodes=10_000, callback=curve)
-        table = pandas.DataFrame(curve.rows)
-
     The evaluations are due at numbers of episodes that grow geometrically from ``first`` to ``episodes``, or right
     after where a vector environment ends several episodes at once. A curve is for one call of ``agents.train``.
 
@@ -172,9 +164,9 @@ class LearningCurve:
         first: The number of episodes before the first evaluation.
 
     Attributes:
-        rows: A dictionary for each evaluation: ``episodes``, the number of episodes so far; ``mean_return``, the
-            mean total reward of the later half of them, exploration included; and the metrics of :class:`Report`
-            except the value accuracy.
+        rows: A dictionary for each evaluation, for ``pandas.DataFrame``: ``episodes``, the number so far;
+            ``mean_return``, the mean total reward of the later half of them, exploration included; and the metrics
+            of :class:`Report` except the value accuracy.
     """
 
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
