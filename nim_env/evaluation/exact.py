@@ -118,6 +118,8 @@ def win_probability(
     """
     player = checked_policy(policy, rules)
     other = checked_policy(opponent, rules, "opponent")
+    if moves_first is not None:
+        checked_bool("moves_first", moves_first)
     start = rules.index(rules.heaps if heaps is None else heaps)
     batches = iter_positions(rules)
     going_first = np.full(rules.n_positions, float(rules.misere))
@@ -132,7 +134,7 @@ def win_probability(
     if moves_first is None:
         wins = (going_first + going_second) / 2
     else:
-        wins = going_first if checked_bool("moves_first", moves_first) else going_second
+        wins = going_first if moves_first else going_second
     return float(wins[start]) if heaps is None else wins[start]
 
 

@@ -60,8 +60,7 @@ class Report:
         win_probability_take_3: The same against ``"take-3"``.
         win_probability_expert: The same against ``"expert"``.
         value_accuracy: The accuracy of the player's values, ``None`` where they were not given.
-        groups: Where the player errs: the metrics by number of nonempty heaps, endgames apart, in this order.
-            ``pandas.DataFrame(report.groups)`` is a table.
+        groups: Where the player errs, ordered by their fields; ``pandas.DataFrame(report.groups)`` is a table.
     """
 
     expert: float
@@ -98,8 +97,7 @@ class Report:
 def report(rules: NimRules, policy: PolicyLike, values: exact.ValueFunction | None = None) -> Report:
     """Every exact metric of one player, and of its value function if it has one.
 
-    The policy is queried on each position once; on a board of more than 50 million positions times actions, once
-    for each metric.
+    It queries each position once; with more than 50 million positions times actions, once for each metric.
     """
     player = checked_policy(policy, rules)
     if rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES:
