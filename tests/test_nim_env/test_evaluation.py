@@ -214,9 +214,8 @@ def test_mistakes_count_however_improbable_they_are():
     rules = NimRules((2, 3), misere=False)
     table = with_mistakes(rules, ExpertPolicy(rules), {})
     legal = rules.action_mask(rules.all_positions()[1:])
-    table.probabilities[1:] = (1 - 1e-9) * table.probabilities[1:] + 1e-9 * legal / legal.sum(
-        axis=1, keepdims=True
-    )
+    table.probabilities[1:] *= 1 - 1e-9
+    table.probabilities[1:] += 1e-9 * legal / legal.sum(axis=1, keepdims=True)
     found = evaluation.mastery(rules, table)
     assert 1 - 1e-8 < found.expert < 1
     assert found.champion is False

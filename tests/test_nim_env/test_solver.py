@@ -217,25 +217,20 @@ def test_bad_arguments_are_named(rest, message):
 )
 def test_games_too_large_for_a_sweep_are_refused_at_once(rules, message):
     solver.iter_positions(NimRules((9_999_999,), max_take=1000))  # ten billion positions times actions
-    for function in (
-        solver.iter_positions,
-        solver.solve,
-        lambda rules: evaluation.value_accuracy(rules, len),
-        lambda rules: evaluation.LearningCurve(rules, 10),
-        lambda rules: evaluation.payoff_matrix(rules, ["random"]),
-        lambda rules: evaluation.win_probability(rules, "random", "random"),
-        *(
-            lambda rules, function=function: function(rules, "random")
-            for function in (
-                solver.best_response,
-                evaluation.mastery,
-                evaluation.exploitability,
-                evaluation.report,
-            )
-        ),
+    for function, *rest in (
+        (solver.iter_positions,),
+        (solver.solve,),
+        (solver.best_response, "random"),
+        (evaluation.mastery, "random"),
+        (evaluation.exploitability, "random"),
+        (evaluation.report, "random"),
+        (evaluation.win_probability, "random", "random"),
+        (evaluation.payoff_matrix, ["random"]),
+        (evaluation.value_accuracy, len),
+        (evaluation.LearningCurve, 10),
     ):
         with pytest.raises(ValueError, match=message):
-            function(rules)
+            function(rules, *rest)
 
 
 @few_examples
