@@ -186,8 +186,8 @@ class ValueAccuracy:
 def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
     """Evaluates a value function exactly in every position except the empty one.
 
-    It is right where it is above 0 in a won position, or below 0 in a lost one. The exact values are 1 and -1. A
-    ValueError is raised where it returns another shape or NaN.
+    ``values`` maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape ``(n,)``,
+    without NaN: above 0 for a win, below 0 for a loss. The exact values are 1 and -1.
     """
     iter_positions(rules)  # raises if the game is too large
     table = np.full(rules.n_positions, np.nan)
