@@ -158,14 +158,14 @@ class PositionBatch(NamedTuple):
         They are checked unless the policy is built in or a :class:`CheckedTable`.
         """
         if isinstance(policy, CheckedTable):
-            return policy.probabilities[self.indices]
+            return policy.probabilities.take(self.indices, axis=0)
         if is_built_in(policy):
             return policy.action_probabilities(self.heaps, self.action_mask)
         return query_policy(policy, self.heaps, self.action_mask)
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""
-        next_values = values[self.next_indices[layer]]
+        next_values = values.take(self.next_indices[layer])
         legal = self.action_mask[layer].view(np.bool_)
         largest: NDArray[np.float64] = next_values.max(axis=1, where=legal, initial=-np.inf)
         return largest
