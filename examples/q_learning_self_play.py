@@ -70,8 +70,8 @@ def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     )
     curve = train(agent, env, args.episodes, args.seed)
     mastery = evaluation.mastery(RULES, agent)
-    n_correct = mastery.winning_positions - len(mastery.mistakes)
-    print(f"The agent plays correctly in {n_correct} of {mastery.winning_positions} winning positions.")
+    n_correct = mastery.won_positions - len(mastery.mistakes)
+    print(f"The agent plays correctly in {n_correct} of {mastery.won_positions} winning positions.")
     if args.picture is not None:
         save_figure(plot(curve), args.picture)
     play(agent, {"human": 0, "opponent": 1, None: None}[args.first], args.seed)

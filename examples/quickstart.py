@@ -27,7 +27,7 @@ def greedy(observation, action_mask):
 def print_mastery(n_games):
     """Prints in how many winning positions the table plays a winning move."""
     mastery = evaluation.mastery(rules, greedy)  # exact, since Nim is solved
-    share = f"{mastery.expert:.1%} of {mastery.winning_positions}"
+    share = f"{mastery.expert:.1%} of {mastery.won_positions}"
     print(f"{n_games:,} games: {share} winning positions played right")
 
 

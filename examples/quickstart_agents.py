@@ -29,7 +29,7 @@ agent = agents.MinimaxQAgent(
 def print_mastery(n_games):
     """Prints in how many winning positions the agent plays a winning move."""
     mastery = evaluation.mastery(rules, agent)  # exact, since Nim is solved
-    share = f"{mastery.expert:.1%} of {mastery.winning_positions}"
+    share = f"{mastery.expert:.1%} of {mastery.won_positions}"
     print(f"{n_games:,} games: {share} winning positions played right")
 
 

@@ -354,7 +354,7 @@ def draw_baseline(axis: Axes, boards: list[NimRules], column: str) -> None:
     if column == "expert":
         heights = [mastery.expert for mastery in random_play.values()]
     else:
-        heights = [found.winning_positions / (rules.n_positions - 1) for rules, found in random_play.items()]
+        heights = [found.won_positions / (rules.n_positions - 1) for rules, found in random_play.items()]
     label = "random play" if column == "expert" else '"won" everywhere'
     axis.plot([rules.n_heaps for rules in boards], heights, ":", color=COLORS["muted"], label=label)
 

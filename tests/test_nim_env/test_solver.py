@@ -3,7 +3,6 @@
 import csv
 import itertools
 import math
-import pickle
 from pathlib import Path
 
 import brute_force
@@ -16,7 +15,6 @@ from strategies import rules as any_rules
 from table_policies import as_player, random_table
 
 from nim_env import ExpertPolicy, MixturePolicy, NimRules, evaluation, solver, theory
-from nim_env.policies import checked_policy
 
 DATA = Path(__file__).parents[1] / "data"
 STARTS = [(9,), (6, 7), (0, 5, 3), (1, 2, 3), (1, 3, 5, 2), (2, 2, 2, 1, 3)]
@@ -65,23 +63,18 @@ def test_the_published_tables(heaps, n_pairs):
         assert (value if row["player"] == "A" else -value) == pytest.approx(float(row["q_value"]), abs=0.05)
 
 
-def test_one_position_and_batches_agree():
-    rules = NimRules((2, 3, 4), max_take=2)
-    solution = solver.solve(rules, gamma=0.9)
+@pytest.mark.parametrize("misere", [True, False])
+def test_one_position_and_batches_agree(misere):
+    rules = NimRules((2, 3, 4), max_take=2, misere=misere)
+    solution = solver.solve(rules, gamma=0.9, win_reward=7)
     batch = rules.all_positions().reshape(3, 4, 5, 3)
     for function in (solution.q_values, solution.values, solution.afterstate_values, solution.support):
         together = function(batch)
         for where in np.ndindex(3, 4, 5):
             np.testing.assert_array_equal(together[where], function(batch[where].tolist()))
-        with pytest.raises(ValueError, match=r"heaps.*9"):
-            function((9, 3, 4))
-
-
-def test_the_empty_position_is_over():
-    for misere, reward in ((True, 7.0), (False, -7.0)):
-        solution = solver.solve(NimRules((2, 1), misere=misere), win_reward=7)
-        assert solution.values((0, 0)) == -solution.afterstate_values((0, 0)) == reward
-        assert (solution.q_values((0, 0)) == -np.inf).all()
+    # in the empty position the game is over
+    assert solution.values((0, 0, 0)) == -solution.afterstate_values((0, 0, 0)) == (7 if misere else -7)
+    assert (solution.q_values((0, 0, 0)) == -np.inf).all()
 
 
 # --- As a policy ----------------------------------------------------------------------------------
@@ -109,30 +102,7 @@ def test_with_a_discount_it_wins_soon_and_loses_late():
     assert np.flatnonzero(solution.support((2, 2))).tolist() == [rules.action(0, 1), rules.action(1, 1)]
 
 
-def test_a_solution_belongs_to_its_game():
-    rules, other = NimRules(), NimRules(misere=False)
-    solution = solver.best_response(rules, "random")
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(solution)).table, solution.table)
-    assert checked_policy(solution, rules) is solution
-    with pytest.raises(ValueError, match=f"opponent.*{rules}.*{other}"):
-        checked_policy(solution, other, "opponent")
-    for policy, error in (("best", ValueError), (7, TypeError), (lambda *_: 0, ValueError)):
-        with pytest.raises(error, match=r"policy|Policy"):
-            solver.best_response(rules, policy)
-
-
 # --- Best responses -------------------------------------------------------------------------------
-
-
-@few_examples
-@given(tiny_rules, seeds)
-def test_a_best_response_is_that_of_recursion(rules, seed):
-    policy = random_table(rules, seed)
-    response = solver.best_response(rules, policy)
-    players = max, as_player(rules, policy)
-    for to_move, value in ((0, response.values(rules.heaps)), (1, response.afterstate_values(rules.heaps))):
-        expected = 2 * brute_force.win_probability(rules, rules.heaps, players, to_move) - 1
-        assert value == pytest.approx(expected, abs=1e-12)
 
 
 @few_examples
@@ -175,25 +145,21 @@ def test_a_discounted_best_response(rules, seed):
 
 def check_sweep(rules):
     """Every position once, after all that its moves lead to; returns the number of batches."""
-    is_done = np.zeros(rules.n_positions, bool)
-    is_done[0] = True
-    number = 0
-    for number, batch in enumerate(solver.iter_positions(rules), start=1):  # noqa: B007
+    is_done = np.arange(rules.n_positions) == 0
+    batches = list(solver.iter_positions(rules))
+    for batch in batches:
         np.testing.assert_array_equal(batch.heaps, rules.from_index(batch.indices))
         np.testing.assert_array_equal(batch.action_mask, rules.action_mask(batch.heaps))
         row, action = np.nonzero(batch.action_mask)
         expected = np.zeros(batch.action_mask.shape, int)
         expected[row, action] = rules.index(rules.apply(batch.heaps[row], action))
         np.testing.assert_array_equal(batch.next_indices, expected)
-        assert [row for layer in batch.layers for row in range(len(batch.indices))[layer]] == list(
-            range(len(batch.indices))
-        )
         for layer in batch.layers:
             assert is_done[batch.next_indices[layer]].all()
             assert not is_done[batch.indices[layer]].any()
             is_done[batch.indices[layer]] = True
     assert is_done.all()
-    return number
+    return len(batches)
 
 
 @few_examples
@@ -225,49 +191,46 @@ def test_games_of_many_heaps_and_of_one_large_heap():
 
 
 @pytest.mark.parametrize(
-    ("rest", "error", "message"),
+    ("rest", "message"),
     [
-        ((1.5,), ValueError, r"gamma.*1\.5"),
-        ((-0.1,), ValueError, r"gamma.*-0\.1"),
-        ((math.nan,), ValueError, "gamma.*nan"),
-        (("1",), TypeError, "gamma.*'1'"),
-        ((True,), TypeError, "gamma.*True"),
-        ((1.0, 0), ValueError, "win_reward.* 0"),
-        ((1.0, 10**400), ValueError, "win_reward.*10{400}"),
-        ((1.0, math.inf), ValueError, "win_reward.*inf"),
+        ((1.5,), r"gamma.*1\.5"),
+        ((math.nan,), "gamma.*nan"),
+        ((1, 0), "win_reward.* 0"),
+        ((1, math.inf), "win_reward.*inf"),
     ],
 )
-def test_bad_arguments_are_named(rest, error, message):
-    with pytest.raises(error, match=message):
+def test_bad_arguments_are_named(rest, message):
+    with pytest.raises(ValueError, match=message):
         solver.solve(NimRules(), *rest)
-    with pytest.raises(error, match=message):
+    with pytest.raises(ValueError, match=message):
         solver.best_response(NimRules(), "random", *rest)
-
-
-def test_the_largest_games_and_rewards_are_allowed():
-    solver.iter_positions(NimRules((9_999_999,), max_take=1000))  # ten billion positions times actions
-    with pytest.raises(ValueError, match="10,000,000 positions and 1,001 actions"):
-        solver.iter_positions(NimRules((9_999_999,), max_take=1001))
-    assert solver.solve(NimRules((1,), misere=False), win_reward=1e300).values((1,)) == 1e300
 
 
 @pytest.mark.parametrize(
     ("rules", "message"),
     [
         (NimRules((99,) * 1_000), "positions and 99,000 actions.*play_match"),
-        (NimRules((300_000,)), "300,001 positions and 300,000 actions.*play_match"),
+        (NimRules((9_999_999,), max_take=1001), "10,000,000 positions and 1,001 actions.*play_match"),
         (NimRules((60_000_000,), max_take=1), "60,000,001 positions and 1 actions.*play_match"),
     ],
     ids=["1,000 heaps", "actions", "positions"],
 )
 def test_games_too_large_for_a_sweep_are_refused_at_once(rules, message):
-    functions = solver.best_response, evaluation.mastery, evaluation.exploitability, evaluation.report
-    for function in (*functions, lambda *players: evaluation.win_probability(*players, "random")):
+    solver.iter_positions(NimRules((9_999_999,), max_take=1000))  # ten billion positions times actions
+    for function, *rest in (
+        (solver.iter_positions,),
+        (solver.solve,),
+        (solver.best_response, "random"),
+        (evaluation.mastery, "random"),
+        (evaluation.exploitability, "random"),
+        (evaluation.report, "random"),
+        (evaluation.win_probability, "random", "random"),
+        (evaluation.payoff_matrix, ["random"]),
+        (evaluation.value_accuracy, len),
+        (evaluation.LearningCurve, 10),
+    ):
         with pytest.raises(ValueError, match=message):
-            function(rules, "random")
-    for function in (solver.iter_positions, solver.solve):
-        with pytest.raises(ValueError, match=message):
-            function(rules)
+            function(rules, *rest)
 
 
 @few_examples

@@ -1,0 +1,31 @@
+"""Exact evaluation of any policy by sweeps over all positions, and sampled matches where there are too many."""
+
+from nim_env.evaluation.exact import (
+    Mastery,
+    ValueAccuracy,
+    ValueFunction,
+    exploitability,
+    mastery,
+    payoff_matrix,
+    value_accuracy,
+    win_probability,
+)
+from nim_env.evaluation.matches import MatchResult, play_match
+from nim_env.evaluation.reports import LearningCurve, PositionGroup, Report, report
+
+__all__ = [
+    "LearningCurve",
+    "Mastery",
+    "MatchResult",
+    "PositionGroup",
+    "Report",
+    "ValueAccuracy",
+    "ValueFunction",
+    "exploitability",
+    "mastery",
+    "payoff_matrix",
+    "play_match",
+    "report",
+    "value_accuracy",
+    "win_probability",
+]

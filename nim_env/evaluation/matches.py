@@ -1,0 +1,90 @@
+"""Sampled matches, for games with too many positions for exact evaluation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env._chunks import chunks
+from nim_env.policies import Policy, PolicyLike, checked_policy, query_policy, sample
+from nim_env.rules import NimRules, checked_bool, checked_integer
+
+
+@dataclass(frozen=True)
+class MatchResult:
+    """The result of :func:`play_match`: ``wins`` of ``games``."""
+
+    wins: int
+    games: int
+
+    @property
+    def win_rate(self) -> float:
+        """The fraction of games won."""
+        return self.wins / self.games
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The bounds of the Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209)."""
+        if not 0 < confidence < 1:
+            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        n = self.games
+        rate = self.win_rate
+        center = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
+        half_width = z / (1 + z**2 / n) * sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
+        return max(0.0, center - half_width), min(1.0, center + half_width)
+
+
+def play_match(
+    rules: NimRules,
+    policy: PolicyLike,
+    opponent: PolicyLike,
+    games: int,
+    seed: int | None = None,
+    moves_first: bool | None = None,
+) -> MatchResult:
+    """Samples games from the full heaps between ``policy`` and ``opponent``.
+
+    Args:
+        rules: The game.
+        policy: The policy whose wins count.
+        opponent: The policy that it plays against.
+        games: The number of games, 1 or more.
+        seed: Seeds the draws of actions.
+        moves_first: Whether ``policy`` moves first; ``None`` for every other game, the first game included.
+
+    Returns:
+        The number of games that ``policy`` won, and of all games.
+    """
+    games = checked_integer("games", games, 1)
+    players = checked_policy(policy, rules), checked_policy(opponent, rules, "opponent")
+    generator = np.random.default_rng(seed)
+    movers = np.arange(games) % 2
+    if moves_first is not None:
+        movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
+    wins = 0
+    for part in chunks(rules, games):
+        wins += int((_winners(rules, players, movers[part], generator) == 0).sum())
+    return MatchResult(wins, games)
+
+
+def _winners(
+    rules: NimRules, players: tuple[Policy, Policy], movers: NDArray[np.int64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """The winner, 0 or 1, of one game for each entry of ``movers``, the player who moves first."""
+    heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
+    winners = np.full(len(movers), -1)
+    while (is_running := winners < 0).any():
+        for player, policy in enumerate(players):
+            games = np.flatnonzero(is_running & (movers == player))
+            if not len(games):
+                continue
+            probabilities = query_policy(policy, heaps[games], rules.action_mask(heaps[games]))
+            heaps[games] = rules.apply(heaps[games], sample(probabilities, generator))
+            over = games[rules.is_over(heaps[games])]
+            winners[over] = player if rules.terminal_reward > 0 else 1 - player
+        movers = 1 - movers
+    return winners

@@ -1,0 +1,186 @@
+"""Every exact metric of one player, once or during training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from math import fsum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env.evaluation import exact
+from nim_env.policies import PolicyLike, checked_policy, tabulate
+from nim_env.rules import NimRules, checked_integer
+from nim_env.solver import CheckedTable, heap_sums, iter_positions, response_values
+
+_MAX_TABLE_ENTRIES = 50_000_000  # 400 MB
+
+
+@dataclass(frozen=True)
+class PositionGroup:
+    """Where a player errs: the metrics of the positions with the same number of nonempty heaps, endgames apart.
+
+    An endgame is a position with at most one heap of more than one object. With unbounded takes the winning moves
+    of misère and normal play differ in endgames only.
+
+    Attributes:
+        n_heaps: The number of nonempty heaps, 1 or more.
+        endgame: Whether the positions are endgames.
+        won: The number of won positions in the group.
+        lost: The number of lost positions.
+        mistakes: The number of won positions in which the policy plays a losing move with positive probability.
+        expert: The mean probability of a winning move in the won positions; 1.0 where there are none.
+        value_accuracy_won: As in :class:`ValueAccuracy`; ``None`` without values.
+        value_accuracy_lost: The same.
+    """
+
+    n_heaps: int
+    endgame: bool
+    won: int
+    lost: int
+    mistakes: int
+    expert: float
+    value_accuracy_won: float | None = None
+    value_accuracy_lost: float | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """The exact evaluation of one player: a row of a results table.
+
+    Attributes:
+        expert: Expert mastery, a fraction (:class:`Mastery`).
+        champion: Champion mastery (:class:`Mastery`).
+        exploitability: 0 to 1 (:func:`exploitability`).
+        mean_exploitability: The mean exploitability over all starting positions except the empty one, 0 to 1.
+        win_probability_random: The win probability against random play, the mean of both orders.
+        win_probability_take_3: The same against ``"take-3"``.
+        win_probability_expert: The same against ``"expert"``.
+        value_accuracy: The accuracy of the player's values, ``None`` where they were not given.
+        groups: Where the player errs, ordered by their fields; ``pandas.DataFrame(report.groups)`` is a table.
+    """
+
+    expert: float
+    champion: bool
+    exploitability: float
+    mean_exploitability: float
+    win_probability_random: float
+    win_probability_take_3: float
+    win_probability_expert: float
+    value_accuracy: exact.ValueAccuracy | None = None
+    groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
+
+    def to_dict(self) -> dict[str, float | bool]:
+        """The metrics by name, without the groups.
+
+        Those of ``value_accuracy``, if given, are ``value_accuracy_won``, ``_lost`` and ``_overall``, and
+        ``value_error_won`` and ``_lost``.
+        """
+        row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
+        if self.value_accuracy is not None:
+            for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):
+                row[f"value_{name}"] = getattr(self.value_accuracy, name.removeprefix("accuracy_"))
+        return row
+
+    def _repr_html_(self) -> str:
+        """The metrics as a table in a notebook."""
+        rows = []
+        for name, value in self.to_dict().items():
+            text = value if isinstance(value, bool) else format(value, ".6g")
+            rows.append(f"<tr><th>{name.replace('_', ' ')}</th><td>{text}</td></tr>")
+        return f"<table>{''.join(rows)}</table>"
+
+
+def report(rules: NimRules, policy: PolicyLike, values: exact.ValueFunction | None = None) -> Report:
+    """Every exact metric of one player, and of its value function if it has one.
+
+    It queries each position once; with more than 50 million positions times actions, once for each metric.
+    """
+    player = checked_policy(policy, rules)
+    if rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES:
+        player = CheckedTable(rules, tabulate(rules, player, np.float64).probabilities)
+    mastery = exact.mastery(rules, player)
+    going_second, going_first = response_values(rules, player)
+    exploitabilities = (going_second + going_first) / 2
+    accuracy = None if values is None else exact.value_accuracy(rules, values)
+    return Report(
+        expert=mastery.expert,
+        champion=mastery.champion,
+        exploitability=float(exploitabilities[-1]),
+        mean_exploitability=fsum(exploitabilities) / (rules.n_positions - 1),  # 0 in the empty position
+        win_probability_random=exact.win_probability(rules, player, "random"),
+        win_probability_take_3=exact.win_probability(rules, player, "take-3"),
+        win_probability_expert=exact.win_probability(rules, player, "expert"),
+        value_accuracy=accuracy,
+        groups=tuple(_position_groups(rules, mastery, accuracy)),
+    )
+
+
+def _position_groups(
+    rules: NimRules, mastery: exact.Mastery, accuracy: exact.ValueAccuracy | None
+) -> Iterator[PositionGroup]:
+    number = heap_sums(rules, lambda sizes: sizes > 0)  # of nonempty heaps
+    is_endgame = heap_sums(rules, lambda sizes: sizes > 1) <= 1
+    is_lost = np.isnan(mastery.winning_move)
+    is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
+    is_mistake[rules.index(mastery.mistakes)] = True
+    for n_heaps, endgame in product(range(1, rules.n_heaps + 1), (False, True)):
+        is_member = (number == n_heaps) & (is_endgame == endgame)
+        won = np.flatnonzero(is_member & ~is_lost)
+        lost = np.flatnonzero(is_member & is_lost)
+        if len(won) + len(lost):
+            yield PositionGroup(
+                n_heaps=n_heaps,
+                endgame=endgame,
+                won=len(won),
+                lost=len(lost),
+                mistakes=int(is_mistake[won].sum()),
+                expert=_mean(mastery.winning_move[won]),
+                value_accuracy_won=None if accuracy is None else _mean(accuracy.values[won] > 0),
+                value_accuracy_lost=None if accuracy is None else _mean(accuracy.values[lost] < 0),
+            )
+
+
+def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
+    """The mean, rounded once; 1.0 of no numbers."""
+    return fsum(numbers.tolist()) / len(numbers) if len(numbers) else 1.0
+
+
+class LearningCurve:
+    """Evaluates an agent during training, at growing intervals: a callback of ``agents.train``.
+
+    The evaluations are due at numbers of episodes that grow geometrically from ``first`` to ``episodes``, or right
+    after where a vector environment ends several episodes at once. A curve is for one call of ``agents.train``.
+
+    Args:
+        rules: The game.
+        episodes: The number of training episodes.
+        n_evals: The maximum number of evaluations. Those that are due in the same episode are one.
+        first: The number of episodes before the first evaluation.
+
+    Attributes:
+        rows: A dictionary for each evaluation, for ``pandas.DataFrame``: ``episodes``, the number so far;
+            ``mean_return``, the mean total reward of the later half of them, exploration included; and the metrics
+            of :class:`Report` except the value accuracy.
+    """
+
+    def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
+        iter_positions(rules)  # raises if the game is too large
+        for name, number in (("episodes", episodes), ("n_evals", n_evals), ("first", first)):
+            checked_integer(name, number, 1)
+        self.rules = rules
+        self.rows: list[dict[str, Any]] = []
+        due = np.geomspace(episodes, min(first, episodes), n_evals)  # never halfway between integers
+        self._due = sorted(set(due.round().astype(int).tolist()))
+
+    def __call__(self, agent: Any, history: Any) -> None:
+        """Evaluates the agent, a policy on heap sizes, if an evaluation is due after ``history.returns``."""
+        n = len(history.returns)
+        if not self._due or n < self._due[0]:
+            return
+        self._due = [episodes for episodes in self._due if episodes > n]
+        metrics = report(self.rules, agent).to_dict()
+        self.rows.append({"episodes": n, "mean_return": float(np.mean(history.returns[n // 2 :])), **metrics})
