@@ -31,9 +31,9 @@ class NimRules:
     Two players take turns. Each takes one object or more from a single heap. In normal play the player who
     takes the last object wins. In misère play that player loses.
 
-    A *position* is an array of heap sizes, shape ``(..., n_heaps)``: one position, or a batch with any number of
-    leading dimensions. An *action* is an index into :attr:`moves`. The methods are pure functions: they take
-    arrays and return new arrays.
+    A *position* is an array of heap sizes, shape ``(n_heaps,)``. An *action* is an index into :attr:`moves`. The
+    methods are pure functions of positions ``heaps``, one or a batch of shape ``(..., n_heaps)``: they take arrays
+    and return new arrays. What is no position of this game is a ValueError, and what are no integers a TypeError.
 
     Args:
         heaps: Starting heap sizes, integers of 0 or more, not all 0.
@@ -114,10 +114,7 @@ class NimRules:
 
     @property
     def terminal_reward(self) -> float:
-        """The reward of the player who takes the last object, 1.0 in normal play and -1.0 in misère play.
-
-        The other player's reward is its negative.
-        """
+        """The reward of the player who takes the last object: 1.0, in misère play -1.0."""
         return -1.0 if self.misere else 1.0
 
     @property
@@ -142,14 +139,10 @@ class NimRules:
         return tuple(count * self.strides[heap] for heap, count in self.moves)
 
     def index(self, heaps: ArrayLike) -> int | NDArray[np.int64]:
-        """The index of each position. The empty position has index 0, the full heaps have ``n_positions - 1``.
+        """The index of each position: 0 for the empty position, ``n_positions - 1`` for the full heaps.
 
-        Args:
-            heaps: One position or a batch, shape ``(..., n_heaps)``.
-
-        Returns:
-            For one position an int, exact in games of any size. For a batch int64 of shape ``(...)``, which a game
-            whose indices exceed 64 bits refuses.
+        For one position it is an int, exact in games of any size. For a batch it is int64 of shape ``(...)``, a
+        ValueError in a game whose indices exceed 64 bits.
         """
         positions = self.positions(heaps)
         if positions.ndim == 1:
@@ -160,17 +153,7 @@ class NimRules:
         return indices
 
     def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
-        """The position of each index: the inverse of :meth:`index`.
-
-        Args:
-            index: One index (an int of any size) or a batch, shape ``(...)``.
-
-        Returns:
-            int64 of shape ``(..., n_heaps)``.
-
-        Raises:
-            ValueError: An index is not between 0 and ``n_positions - 1``.
-        """
+        """The position of each index, int64 of shape ``(..., n_heaps)``: the inverse of :meth:`index`."""
         if np.ndim(index) == 0:
             number = checked_integer("index", index)
             if not 0 <= number < self.n_positions:
@@ -190,46 +173,21 @@ class NimRules:
             raise ValueError(f"the indices of {self} exceed 64 bits; convert one position at a time")
 
     def all_positions(self) -> NDArray[np.int64]:
-        """Every position in the order of its index, from the empty position to the full heaps.
-
-        Returns:
-            int64 of shape ``(n_positions, n_heaps)``.
-
-        Raises:
-            ValueError: The array would have more than 100 million entries.
-        """
+        """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``."""
         if self.n_positions * self.n_heaps > _MAX_LISTED:
             raise ValueError(f"{self} has too many positions to list; use smaller heaps")
         return self.from_index(np.arange(self.n_positions))
 
     def action(self, heap: int, count: int) -> int:
-        """The action that takes ``count`` objects from ``heap``: the inverse of :attr:`moves`.
-
-        Args:
-            heap: The heap, 0 to ``n_heaps - 1``.
-            count: The number of objects, 1 to the starting size of the heap or ``max_take``.
-
-        Returns:
-            The index of the pair in :attr:`moves`, 0 to ``n_actions - 1``.
-
-        Raises:
-            ValueError: The pair is not a move of this game.
-        """
+        """The action that takes ``count`` objects from ``heap``: the index of the pair in :attr:`moves`."""
         if (heap, count) not in self._actions:
             raise ValueError(f"heap={heap!r}, count={count!r} is not a move of {self}; rules.moves lists them")
         return self._actions[heap, count]
 
     def positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
-        """``heaps`` as a new, checked array.
+        """``heaps`` as a new array, int64 of shape ``(..., n_heaps)``, if they are positions of this game.
 
-        Args:
-            heaps: One position or a batch, integers of shape ``(..., n_heaps)``; True and 1.0 are not integers.
-
-        Returns:
-            int64 of shape ``(..., n_heaps)``.
-
-        Raises:
-            ValueError: The last axis is not ``n_heaps`` long, or a heap is negative or above its start.
+        Each heap is an integer from 0 to its starting size; True and 1.0 are not integers.
         """
         array = _integer_array("heaps", heaps)
         if array.ndim == 0 or array.shape[-1] != self.n_heaps:
@@ -242,43 +200,21 @@ class NimRules:
         return array
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
-        """The legal actions.
-
-        Args:
-            heaps: One position or a batch, shape ``(..., n_heaps)``.
-
-        Returns:
-            int8 of shape ``(..., n_actions)``, 1 for legal and 0 for illegal.
-        """
+        """The legal actions: int8 of shape ``(..., n_actions)``, 1 for legal and 0 for illegal."""
         is_legal = self.positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts
         return is_legal.view(np.int8)
 
     def legal_moves(self, heaps: ArrayLike) -> list[tuple[int, int]]:
-        """The moves that are legal in one position.
-
-        Args:
-            heaps: One position, shape ``(n_heaps,)``.
-
-        Returns:
-            The ``(heap, count)`` pairs, in the order of :attr:`moves`.
-        """
+        """The ``(heap, count)`` pairs that are legal in one position, in the order of :attr:`moves`."""
         mask = self.action_mask(heaps)
         if mask.ndim != 1:
             raise ValueError(f"heaps must be one position, shape ({self.n_heaps},); got {np.shape(heaps)}")
         return [self.moves[action] for action in np.flatnonzero(mask)]
 
     def apply(self, heaps: ArrayLike, actions: ArrayLike) -> NDArray[np.int64]:
-        """The positions after ``actions``.
+        """The positions after ``actions``: int64 of shape ``(..., n_heaps)``.
 
-        Args:
-            heaps: One position or a batch, shape ``(..., n_heaps)``.
-            actions: One action or a batch, shape ``(...)``; broadcast against the leading dimensions of ``heaps``.
-
-        Returns:
-            int64 of shape ``(..., n_heaps)``.
-
-        Raises:
-            ValueError: An action is out of range or illegal in its position.
+        The actions have shape ``(...)`` and are broadcast against the positions. An illegal one is a ValueError.
         """
         position = self.positions(heaps)
         action = _integer_array("actions", actions)
@@ -302,27 +238,12 @@ class NimRules:
         return f"action {action}, take {count} from heap {heap}, is illegal at heaps {sizes}; legal are {legal}"
 
     def apply_one(self, heaps: tuple[int, ...], action: int) -> tuple[int, ...]:
-        """Like :meth:`apply`, for one position as plain integers: faster, and without a check.
-
-        Args:
-            heaps: The heap sizes.
-            action: A legal action.
-
-        Returns:
-            The heap sizes after it.
-        """
+        """Like :meth:`apply`, for one position as plain integers and a legal action: faster, without a check."""
         heap, count = self.moves[action]
         return *heaps[:heap], heaps[heap] - count, *heaps[heap + 1 :]
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-        """Whether all heaps are empty.
-
-        Args:
-            heaps: One position or a batch, shape ``(..., n_heaps)``.
-
-        Returns:
-            bool of shape ``(...)``.
-        """
+        """Whether all heaps are empty: bool of shape ``(...)``."""
         over: np.bool_ | NDArray[np.bool_] = ~self.positions(heaps).any(axis=-1)
         return over
 

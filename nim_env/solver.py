@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -30,7 +29,6 @@ from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
 _MAX_ENTRIES = 10_000_000_000  # positions times actions: a sweep takes minutes, with a slow policy hours
-_MAX_KEPT_ENTRIES = 2**20  # positions times actions of the game whose batches are kept: 10 MB
 _MAX_REWARD = 1e300
 
 
@@ -197,19 +195,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
             f"{_MAX_POSITIONS:,} positions, and {_MAX_ENTRIES:,} positions times actions); sample games with "
             "evaluation.play_match instead"
         )
-    if rules.n_positions * rules.n_actions > _MAX_KEPT_ENTRIES:
-        return _position_batches(rules)
-    return iter(_kept_batches(rules))
-
-
-@lru_cache(maxsize=1)
-def _kept_batches(rules: NimRules) -> tuple[PositionBatch, ...]:
-    """The batches of the last small game, read-only: a report needs them many times."""
-    batches = tuple(_position_batches(rules))
-    for batch in batches:
-        for array in (batch.indices, batch.heaps, batch.action_mask, batch.next_indices):
-            array.setflags(write=False)
-    return batches
+    return _position_batches(rules)
 
 
 def _position_batches(rules: NimRules) -> Iterator[PositionBatch]:

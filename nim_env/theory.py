@@ -27,16 +27,9 @@ from nim_env.rules import NimRules
 
 
 def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
-    """The Grundy value (nim-sum) of each position.
+    """The Grundy value (nim-sum) of each position, int64 of shape ``(...)`` (Sprague 1935, Grundy 1939).
 
-    It is the same for normal and misère play (Sprague 1935, Grundy 1939).
-
-    Args:
-        rules: The game.
-        heaps: One position or a batch, shape ``(..., n_heaps)``.
-
-    Returns:
-        int64 of shape ``(...)``.
+    It is the same for normal and misère play.
     """
     heap_values = _heap_values(rules, rules.positions(heaps))
     nim_sum: np.int64 | NDArray[np.int64] = np.bitwise_xor.reduce(heap_values, axis=-1)
@@ -44,17 +37,10 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
 
 
 def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
-    """Whether the player to move wins under perfect play.
+    """Whether the player to move wins under perfect play: bool of shape ``(...)``.
 
     The empty position is won exactly in misère play: the other player has just taken the last object. The
     source is Bouton (1901), and Ferguson (1974) for misère play with bounded takes.
-
-    Args:
-        rules: The game.
-        heaps: One position or a batch, shape ``(..., n_heaps)``.
-
-    Returns:
-        bool of shape ``(...)``.
     """
     heap_values = _heap_values(rules, rules.positions(heaps))
     nim_sum = np.bitwise_xor.reduce(heap_values, axis=-1)
@@ -64,15 +50,9 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
 
 
 def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
-    """The actions that leave the opponent a lost position. The sources are those of :func:`is_winning`.
+    """The actions that leave the opponent a lost position: int8 of shape ``(..., n_actions)``.
 
-    Args:
-        rules: The game.
-        heaps: One position or a batch, shape ``(..., n_heaps)``.
-
-    Returns:
-        int8 of shape ``(..., n_actions)``, 1 for winning actions; all zeros where every move loses, and in the
-        empty position.
+    All are 0 where every move loses, and in the empty position. The sources are those of :func:`is_winning`.
     """
     positions = rules.positions(heaps)
     heap_values = _heap_values(rules, positions)

@@ -92,25 +92,19 @@ class Options:
 
 
 def checked_options(
-    heaps: Sequence[int],
-    max_take: int | None,
-    misere: bool,
-    *,
-    random_start: bool,
+    rules: NimRules,
     observation: ObservationLike,
+    random_start: bool,
     illegal_action: IllegalAction,
     opponent: PolicyLike | None = None,
     first_player: FirstPlayer | None = None,
 ) -> Options:
     """The arguments of an environment's constructor as one object."""
-    rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+    if opponent is not None and first_player is None:
+        first_player = "random"
+    encoding = checked_encoding(observation, rules)
     return Options(
-        rules=rules,
-        encoding=checked_encoding(observation, rules),
-        random_start=checked_bool("random_start", random_start),
-        illegal_action=illegal_action,
-        opponent=opponent,
-        first_player="random" if first_player is None and opponent is not None else first_player,
+        rules, encoding, checked_bool("random_start", random_start), illegal_action, opponent, first_player
     )
 
 

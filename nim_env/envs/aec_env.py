@@ -56,6 +56,7 @@ from nim_env.envs._options import (
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.rendering import FRAMES_PER_SECOND, PLAYER_NAMES, Display, Move, View
+from nim_env.rules import NimRules
 
 _PLAYERS = ("player_0", "player_1")
 
@@ -106,15 +107,8 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        self._options = checked_options(
-            heaps,
-            max_take,
-            misere,
-            random_start=random_start,
-            observation=observation,
-            illegal_action=illegal_action,
-        )
-        self.rules = self._options.rules
+        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self._options = checked_options(self.rules, observation, random_start, illegal_action)
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)

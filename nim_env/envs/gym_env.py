@@ -25,6 +25,7 @@ from nim_env.envs._options import (
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.policies import PolicyLike, is_built_in, query_policy, sample
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
+from nim_env.rules import NimRules
 
 
 class NimEnv(Env[NDArray[Any], np.int64]):
@@ -129,17 +130,10 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
+        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
         self._options = checked_options(
-            heaps,
-            max_take,
-            misere,
-            random_start=random_start,
-            observation=observation,
-            illegal_action=illegal_action,
-            opponent=opponent,
-            first_player=first_player,
+            self.rules, observation, random_start, illegal_action, opponent, first_player
         )
-        self.rules = self._options.rules
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.observation_space = self.encoding.space

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -27,7 +27,7 @@ from nim_env.envs._options import (
 from nim_env.envs._tabular_dynamics import make_dynamics
 from nim_env.policies import PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
-from nim_env.rules import checked_integer
+from nim_env.rules import NimRules, checked_integer
 
 _MAX_MASK_ENTRIES = 2**32  # of all environments
 
@@ -38,6 +38,7 @@ class _Games:
 
     Attributes:
         states: The states of the dynamics.
+        status: The status of each state.
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
         agent_won: Whether the agent won its last finished game.
         to_play: The player to move in self-play, 0 or 1.
@@ -46,20 +47,12 @@ class _Games:
     """
 
     states: States
+    status: NDArray[np.int64]
     is_over: NDArray[np.bool_]
     agent_won: NDArray[np.bool_]
     to_play: NDArray[np.int64]
     elapsed_steps: NDArray[np.int64]
     last_states: States | None = None
-
-
-class _Outcome(NamedTuple):
-    """What a step has to tell of each game besides the observation, shapes ``(num_envs,)``."""
-
-    rewards: NDArray[np.float64]
-    terminated: NDArray[np.bool_]
-    truncated: NDArray[np.bool_]
-    illegal_action: NDArray[np.bool_]
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -124,17 +117,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
     ) -> None:
+        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
         self._options = checked_options(
-            heaps,
-            max_take,
-            misere,
-            random_start=random_start,
-            observation=observation,
-            illegal_action=illegal_action,
-            opponent=opponent,
-            first_player=first_player,
+            self.rules, observation, random_start, illegal_action, opponent, first_player
         )
-        self.rules = self._options.rules
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
@@ -175,11 +161,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         def converted(states: States) -> States:
             return self._dynamics.states_of(former.heaps(states), former.status(states))
 
-        if self._games is not None:
-            self._games = replace(self._games, states=converted(self._games.states))
-            if self._games.last_states is not None:
-                last_states = np.stack([converted(states) for states in self._games.last_states])
-                self._games = replace(self._games, last_states=last_states)
+        games = self._games
+        if games is not None:
+            games.states = converted(games.states)
+            if games.last_states is not None:
+                games.last_states = np.stack([converted(states) for states in games.last_states])
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -201,8 +187,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             games = replace(games, agent_won=games.agent_won & ~reset_mask)
         super().reset(seed=seed)
         self._games = games = self._restart(games, envs, game, heaps)
-        is_illegal = self._dynamics.status(games.states) == Status.ILLEGAL_ACTION
-        return self._dynamics.observations(games.states), self._get_infos(games, is_illegal, reset_mask)
+        return self._dynamics.observations(games.states), self._get_infos(games, reset_mask)
 
     def step(
         self, actions: Any
@@ -217,20 +202,24 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 f"the episode of environment {before.is_over.argmax()} is over: reset it first, by "
                 "reset(options={'reset_mask': ...})"
             )
-        games, outcome = self._advance(before, self._checked_actions(actions, before.is_over))
-        is_illegal = outcome.illegal_action
+        games, rewards, terminated, truncated = self._advance(
+            before, self._checked_actions(actions, before.is_over)
+        )
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
-            infos = self._final_infos(games, is_illegal)
-            is_illegal = is_illegal & ~games.is_over
+            infos = self._final_infos(games)
             games = self._restart(games, games.is_over.nonzero()[0], self._options)
         self._games = games
-        infos |= self._get_infos(games, is_illegal, np.ones(self.num_envs, dtype=np.bool_))
-        observations = self._dynamics.observations(games.states)
-        return observations, outcome.rewards, outcome.terminated, outcome.truncated, infos
+        infos |= self._get_infos(games, np.ones(self.num_envs, dtype=np.bool_))
+        return self._dynamics.observations(games.states), rewards, terminated, truncated, infos
 
-    def _advance(self, games: _Games, actions: NDArray[np.int64]) -> tuple[_Games, _Outcome]:
-        """The games after the agent's actions and the opponent's replies; next-step autoreset included."""
+    def _advance(
+        self, games: _Games, actions: NDArray[np.int64]
+    ) -> tuple[_Games, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
+        """The games after the agent's actions and the opponent's replies, rewards, terminations and truncations.
+
+        Next-step autoreset is included.
+        """
         afterstates = self._agent_step(games, actions)
         states = self._dynamics.opponent_step(afterstates, self.np_random)
         status = self._dynamics.status(states)
@@ -251,15 +240,15 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.render_mode is not None:
             last_states = np.stack([games.states, afterstates])
             last_states[:, games.is_over] = self._start_states(states[games.is_over])
-        advanced = _Games(states, terminated | truncated, agent_won, to_play, elapsed_steps, last_states)
-        return advanced, _Outcome(rewards, terminated, truncated, status == Status.ILLEGAL_ACTION)
+        is_over = terminated | truncated
+        advanced = _Games(states, status, is_over, agent_won, to_play, elapsed_steps, last_states)
+        return advanced, rewards, terminated, truncated
 
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
         """The states after the agent's actions, and reset states where the game was over."""
         afterstates = self._dynamics.agent_step(games.states, actions)
         if self.max_episode_steps is not None:  # to the dynamics a truncated game is still in progress
-            is_truncated = games.is_over & (self._dynamics.status(games.states) == Status.PLAYING)
-            truncated = is_truncated.nonzero()[0]
+            truncated = (games.is_over & (games.status == Status.PLAYING)).nonzero()[0]
             kinds = reset_kinds(self._options, games.agent_won[truncated])
             afterstates[truncated] = self._dynamics.reset_states(kinds)
         if self._options.illegal_action == "raise":
@@ -291,6 +280,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             last_states[:, envs] = self._start_states(started) if heaps is None else started
         return _Games(
             states,
+            status=games.status * continues,  # Status.PLAYING is 0
             is_over=games.is_over & continues,
             agent_won=games.agent_won,
             to_play=games.to_play * continues,
@@ -309,7 +299,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         zeros = np.zeros(self.num_envs, dtype=np.int64)
         states = self._dynamics.reset_states(zeros)
         last_states = None if self.render_mode is None else np.stack([states, states])
-        return _Games(states, zeros > 0, zeros > 0, zeros, zeros, last_states)
+        return _Games(states, zeros, zeros > 0, zeros > 0, zeros, zeros, last_states)
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -331,14 +321,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
         draw = as_text if self.render_mode == "ansi" else as_pixels
-        status = self._dynamics.status(games.states)
         views = zip(
             self._dynamics.heaps(games.states).tolist(),
             self._dynamics.heaps(games.last_states[0]).tolist(),
             self._dynamics.heaps(games.last_states[1]).tolist(),
             games.to_play.tolist() if self._is_self_play else [None] * self.num_envs,
-            (status != Status.PLAYING).tolist(),
-            (self._dynamics.rewards.take(status) > 0).tolist(),
+            (games.status != Status.PLAYING).tolist(),
+            (self._dynamics.rewards.take(games.status) > 0).tolist(),
             strict=True,
         )
         return tuple(
@@ -367,9 +356,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return numbers
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
-        if mask is None:
-            return np.ones(self.num_envs, dtype=np.bool_)
-        array = np.array(mask)
+        array = np.ones(self.num_envs, dtype=np.bool_) if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
             raise ValueError(
                 f'options["reset_mask"] must hold {self.num_envs} booleans, one True or more; got {mask!r}'
@@ -385,13 +372,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise ValueError('options["heaps"] must hold unfinished positions; got one of all 0')
         return positions
 
-    def _get_infos(
-        self, games: _Games, is_illegal: NDArray[np.bool_], is_new: NDArray[np.bool_]
-    ) -> dict[str, Any]:
+    def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
         infos = {
             "action_mask": self._dynamics.masks(games.states),
             "_action_mask": is_new,
-            "illegal_action": is_illegal,
+            "illegal_action": games.status == Status.ILLEGAL_ACTION,
             "_illegal_action": is_new.copy(),
         }
         if self._is_self_play:
@@ -399,23 +384,16 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             infos["_to_play"] = is_new.copy()
         return infos
 
-    def _final_infos(self, games: _Games, is_illegal: NDArray[np.bool_]) -> dict[str, Any]:
+    def _final_infos(self, games: _Games) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
-        states = games.states[ended]
         observations = np.empty(self.num_envs, dtype=object)  # of None
-        observations[ended] = np.fromiter(self._dynamics.observations(states), dtype=object, count=len(ended))
-        masks = np.zeros((self.num_envs, self.rules.n_actions), dtype=np.int8)
-        masks[ended] = self._dynamics.masks(states)
-        infos = {
-            "action_mask": masks,
-            "_action_mask": games.is_over.copy(),
-            "illegal_action": is_illegal,
-            "_illegal_action": games.is_over.copy(),
-        }
+        final = self._dynamics.observations(games.states[ended])
+        observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
+        infos = self._get_infos(games, games.is_over.copy())
+        infos["action_mask"] *= games.is_over[:, None]  # zeros for the other games
         if self._is_self_play:
-            infos["to_play"] = games.to_play * games.is_over
-            infos["_to_play"] = games.is_over.copy()
+            infos["to_play"] *= games.is_over
         return {
             "final_obs": observations,
             "_final_obs": games.is_over.copy(),

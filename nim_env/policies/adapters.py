@@ -33,11 +33,7 @@ class FunctionPolicy:
         return f"FunctionPolicy({getattr(self.function, '__name__', self.function)})"
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            InvalidPolicyOutput: The function returns anything but an integer of the action space.
-        """
+        """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``."""
         observations, masks = _flattened(observation, action_mask)
         probabilities = np.zeros(masks.shape)
         for row, (position, mask) in enumerate(zip(observations, masks, strict=True)):
@@ -59,12 +55,7 @@ def _is_action(action: Any, n_actions: int) -> bool:
 
 
 class BatchedPolicy:
-    """A function ``(observations, action_masks) -> actions`` on batches as a policy; :func:`batched` makes one.
-
-    Args:
-        function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
-            legal actions, integers.
-    """
+    """A function ``(observations, action_masks) -> actions`` on batches as a policy; :func:`batched` makes one."""
 
     def __init__(self, function: Callable[[Any, Any], Any]) -> None:
         self.function = function
@@ -73,11 +64,7 @@ class BatchedPolicy:
         return f"BatchedPolicy({getattr(self.function, '__name__', self.function)})"
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            InvalidPolicyOutput: The function does not return one integer for each position.
-        """
+        """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``."""
         observations, masks = _flattened(observation, action_mask)
         actions = np.asarray(self.function(observations, masks))
         if actions.dtype.kind not in "iu" or actions.shape != (len(observations),):
@@ -90,18 +77,10 @@ class BatchedPolicy:
 
 
 def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
-    """Wraps a batched function as a policy.
+    """Wraps a function on batches as a policy, which calls it once for each batch.
 
-    Args:
-        function: Takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``. Returns ``n``
-            legal actions, an integer array of shape ``(n,)``.
-
-    Returns:
-        The policy, which calls the function once for each batch.
-
-    Example:
-        >>> from nim_env.policies import batched
-        >>> largest_heap_first = batched(lambda observations, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax(1))
+    It takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``, and returns ``n`` legal
+    actions, integers: ``batched(lambda observations, masks: masks.argmax(axis=1))`` plays the first legal ones.
     """
     return BatchedPolicy(function)
 
@@ -148,19 +127,9 @@ class EncodedPolicy:
 
 
 def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
-    """Resolves ``policy`` to a :class:`Policy`.
+    """Makes a :class:`Policy` of a name, a policy, or a callable on one position; errors name the argument.
 
-    Args:
-        policy: A name, a policy, or a callable on one position.
-        rules: The game.
-        name: The argument to name in an error.
-
-    Returns:
-        ``policy`` itself if it has ``action_probabilities``.
-
-    Raises:
-        ValueError: No policy has that name, the policy was made for another game, or it is an agent that observes
-            anything but heap sizes.
+    It refuses an unknown name, a policy of another game, and an agent that observes anything but heap sizes.
     """
     if isinstance(policy, str):
         return _named_policy(name, policy, rules)

@@ -46,15 +46,7 @@ class MixturePolicy:
             self.add(policy, weight)
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
-        """Adds a member, and removes the oldest beyond ``max_size``.
-
-        Args:
-            policy: A name, a policy, or a callable on one position.
-            weight: Its weight, 0 or more.
-
-        Raises:
-            ValueError: ``weight`` is negative or not finite.
-        """
+        """Adds a member of a weight of 0 or more, and removes the oldest beyond ``max_size``."""
         member = checked_policy(policy, self.rules)
         if not 0 <= weight < np.inf:
             raise ValueError(f"weight must be 0 or more and finite; got {weight!r}")
@@ -65,11 +57,7 @@ class MixturePolicy:
             del self.weights[: -self.max_size]
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The weighted mean of the members' probabilities. Members of weight 0 are not queried.
-
-        Raises:
-            ValueError: There are no members, or no weight is positive.
-        """
+        """The weighted mean of the members' probabilities. Members of weight 0 are not queried."""
         if not any(self.weights):
             raise ValueError(f"the mixture needs a member of positive weight, add one first; got {self.weights}")
         weights = np.array(self.weights) / max(self.weights)  # so that their sum is finite

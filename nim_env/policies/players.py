@@ -18,29 +18,10 @@ class UniformPolicy(ABC):
 
     @abstractmethod
     def support(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """The actions of positive probability.
-
-        Args:
-            observation: Heap sizes, shape ``(..., n_heaps)``.
-            action_mask: The legal actions, shape ``(..., n_actions)``.
-
-        Returns:
-            int8 ones and zeros, shape ``(..., n_actions)``.
-        """
+        """The actions of positive probability: int8 ones and zeros of shape ``(..., n_actions)``."""
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each action.
-
-        Args:
-            observation: Heap sizes of unfinished positions, shape ``(..., n_heaps)``.
-            action_mask: Their legal actions, shape ``(..., n_actions)``.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            ValueError: ``action_mask`` has a position without a legal action.
-        """
+        """The probability of each action in unfinished positions: float64 of shape ``(..., n_actions)``."""
         support = self.support(observation, action_mask)
         number = support.sum(axis=-1, keepdims=True)
         if not number.all():

@@ -15,14 +15,10 @@ class Policy(Protocol):
     """Anything with ``action_probabilities``: the policies of this package, an agent, or your own class."""
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
-        """The probability of each action.
+        """In each position a distribution over its legal actions: numbers of shape ``(..., n_actions)``.
 
-        Args:
-            observation: Heap sizes of unfinished positions, int64 of shape ``(..., n_heaps)``.
-            action_mask: Their legal actions, int8 of shape ``(..., n_actions)``.
-
-        Returns:
-            Numbers of shape ``(..., n_actions)``, in each position a distribution over its legal actions.
+        ``observation`` holds the heap sizes of unfinished positions, int64 of shape ``(..., n_heaps)``, and
+        ``action_mask`` their legal actions, int8 of shape ``(..., n_actions)``.
         """
         ...
 
@@ -32,18 +28,9 @@ class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gym
 
 
 def query_policy(policy: Policy, observation: NDArray[Any], action_mask: NDArray[np.int8]) -> NDArray[np.float64]:
-    """A policy's probabilities, checked. The policy gets copies of the arrays.
+    """A policy's probabilities, float64 of shape ``(..., n_actions)``. The policy gets copies of the arrays.
 
-    Args:
-        policy: The policy.
-        observation: Unfinished positions, shape ``(..., n_heaps)``.
-        action_mask: Their legal actions, shape ``(..., n_actions)``.
-
-    Returns:
-        float64 of shape ``(..., n_actions)``.
-
-    Raises:
-        InvalidPolicyOutput: The policy returns anything but a distribution over legal actions for each position.
+    Anything but a distribution over legal actions for each position is an :class:`InvalidPolicyOutput`.
     """
     output = np.asarray(policy.action_probabilities(observation.copy(), action_mask.copy()))
     if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:
@@ -67,14 +54,9 @@ def query_policy(policy: Policy, observation: NDArray[Any], action_mask: NDArray
 
 
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
-    """Draws one action from each distribution.
+    """Draws one action from each distribution ``(..., n_actions)``: int64 of shape ``(...)``.
 
-    Args:
-        probabilities: Shape ``(..., n_actions)``. Each row may sum to any positive number.
-        generator: Draws the actions. An action of probability 0 is never drawn.
-
-    Returns:
-        int64 of shape ``(...)``.
+    Each row may sum to any positive number. An action of probability 0 is never drawn.
     """
     cumulative = probabilities.cumsum(axis=-1)
     drawn = generator.random(probabilities.shape[:-1]) * cumulative[..., -1]
@@ -83,14 +65,9 @@ def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -
 
 
 def uniform_sample(support: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Draws one action uniformly from the nonzero entries of each row.
+    """Draws one action uniformly from the nonzero entries of each row ``(n, n_actions)``: int64 of shape ``(n,)``.
 
-    Args:
-        support: One nonzero entry or more in each row, shape ``(n, n_actions)``.
-        draws: One number from [0, 1) for each row, shape ``(n,)``.
-
-    Returns:
-        int64 of shape ``(n,)``.
+    ``draws`` has one number from [0, 1) for each row.
     """
     candidates = np.flatnonzero(support)
     number = np.count_nonzero(support, axis=1)

@@ -22,9 +22,6 @@ class TabularPolicy:
         rules: The game.
         probabilities: The distribution of each position by its index, shape ``(n_positions, n_actions)``. The row
             of the empty position is ignored.
-
-    Raises:
-        ValueError: ``probabilities`` has another shape.
     """
 
     def __init__(self, rules: NimRules, probabilities: ArrayLike) -> None:
@@ -43,18 +40,9 @@ class TabularPolicy:
 
 
 def tabulate(rules: NimRules, policy: PolicyLike, dtype: DTypeLike = np.float32) -> TabularPolicy:
-    """A copy of a policy as a table. It does not change when the policy learns more.
+    """A copy of a policy as a table, which does not change when the policy learns more.
 
-    Args:
-        rules: The game.
-        policy: The policy. It is queried on each position once.
-        dtype: The dtype of the table.
-
-    Returns:
-        The table, whose ``probabilities`` have shape ``(n_positions, n_actions)``.
-
-    Raises:
-        ValueError: The table would have more than 100 million entries.
+    The policy is queried on each position once. A table has up to 100 million entries, of the given dtype.
     """
     player = checked_policy(policy, rules)
     if rules.n_positions * rules.n_actions > _MAX_TABLE_ENTRIES:
