@@ -14,14 +14,7 @@ from nim_env.encodings import Encoding
 from nim_env.envs import aec_env, gym_env, vector_env
 from nim_env.envs.gym_env import NimEnv
 from nim_env.envs.vector_env import NimVectorEnv
-from nim_env.policies import (
-    EncodedPolicy,
-    ExpertPolicy,
-    MixturePolicy,
-    RandomPolicy,
-    TabularPolicy,
-    TakePolicy,
-)
+from nim_env.policies import EncodedPolicy, ExpertPolicy, MixturePolicy, RandomPolicy, TabularPolicy, TakePolicy
 from nim_env.rules import NimRules
 
 __all__ = [

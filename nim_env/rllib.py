@@ -20,12 +20,8 @@ AnyEnv = TypeVar("AnyEnv", bound="gymnasium.Env[Any, Any] | AECEnv[Any, Any, Any
 def masked_dict(env: AnyEnv) -> AnyEnv:
     """Makes observations ``{"observations": ..., "action_mask": ...}``, float32, for RLlib's action masking.
 
-    Args:
-        env: A Gymnasium or PettingZoo environment of Nim, with any encoding of the observation.
-
-    Returns:
-        The environment, wrapped. ``observations`` is the former observation, and ``action_mask`` has shape
-        ``(n_actions,)``; for a finished game it is all ones in Gymnasium and all zeros in PettingZoo.
+    ``env`` is a Gymnasium or PettingZoo environment of Nim with any encoding. ``observations`` is its observation,
+    and ``action_mask`` has shape ``(n_actions,)``; for a finished game it is as in ``env``.
     """
     wrapped: Any = MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)
     checked: AnyEnv = wrapped

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env import evaluation
 from nim_env.envs.vector_env import NimVectorEnv
 from nim_env.policies import MixturePolicy, Policy, tabulate
-from nim_env.rules import NimRules, checked_integer
+from nim_env.rules import checked_integer
 
 try:
     import torch
@@ -51,9 +51,6 @@ class NimVecEnv(VecEnv):
 
     Args:
         env: A vector environment of Nim in same-step autoreset mode; wrapped or not.
-
-    Raises:
-        ValueError: ``env`` has another autoreset mode.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
@@ -207,23 +204,21 @@ class ModelPolicy:
             normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
             if normalization is not None and normalization.norm_obs:
                 raise ValueError("model must be trained without normalized observations: norm_obs=False")
-        rules = _attribute(env, "rules")
-        if not isinstance(rules, NimRules):
-            raise TypeError(f"env must be an environment of Nim; got {env!r}")
-        self.rules = rules
-        self.deterministic = deterministic
+        self.rules = _attribute(env, "rules")
         self.encoding = _attribute(env, "encoding")
+        self.deterministic = deterministic
         self._network: BasePolicy = model.policy
         self._is_actor_critic = hasattr(self._network, "get_distribution")
         if not (self._is_actor_critic or hasattr(self._network, "q_net")) or hasattr(self._network, "lstm_actor"):
             raise TypeError(
                 f"model must be a DQN, PPO, A2C, MaskablePPO or the like, not recurrent; got {model!r}"
             )
-        observation_space, action_space = self._network.observation_space, self._network.action_space
-        if observation_space != self.encoding.space or getattr(action_space, "n", None) != rules.n_actions:
+        observation_space = self._network.observation_space
+        action_space = self._network.action_space
+        if observation_space != self.encoding.space or getattr(action_space, "n", None) != self.rules.n_actions:
             raise ValueError(
                 f"model was trained on {observation_space} and {action_space}, but env has {self.encoding.space} "
-                f"and {rules.n_actions} actions; pass the environment it was trained in, and use "
+                f"and {self.rules.n_actions} actions; pass the environment it was trained in, and use "
                 'observation="one_hot" or the like instead of wrappers that change observations'
             )
 
@@ -354,13 +349,6 @@ class SelfPlayCallback(BaseCallback):
         pool_size: The maximum number of snapshots in the pool, of which the oldest is removed; ``None`` for no
             limit.
         verbose: As in every callback of Stable-Baselines3.
-
-    Attributes:
-        pool: The opponent, once training has started.
-
-    Raises:
-        ValueError: When training starts: the environment has ``opponent=None``, or the model has a pool of another
-            game.
     """
 
     def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
@@ -389,10 +377,8 @@ class SelfPlayCallback(BaseCallback):
 
 
 def _attribute(env: Any, name: str) -> Any:
-    """An attribute of an environment of Gymnasium or Stable-Baselines3 without its wrappers, None without one."""
-    if isinstance(env, VecEnv):
-        return env.get_attr(name)[0] if env.has_attr(name) else None
-    return getattr(getattr(env, "unwrapped", None), name, None)
+    """An attribute of an environment of Gymnasium or Stable-Baselines3 without its wrappers."""
+    return env.get_attr(name)[0] if isinstance(env, VecEnv) else getattr(env.unwrapped, name)
 
 
 def _to_numpy(tensor: torch.Tensor) -> NDArray[np.float64]:

@@ -16,15 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
-from nim_env.policies import (
-    Policy,
-    PolicyLike,
-    TabularPolicy,
-    UniformPolicy,
-    checked_policy,
-    is_built_in,
-    query_policy,
-)
+from nim_env.policies import Policy, PolicyLike, TabularPolicy, UniformPolicy, checked_policy, query_policy
 from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
@@ -78,16 +70,8 @@ def solve(rules: NimRules, gamma: float = 1.0, win_reward: float = 1.0) -> Solut
     point of minimax-Q; Littman 1994, "Markov games as a framework for multi-agent reinforcement learning"). With a
     small discount the values of long games underflow to 0: at 0.5 after a thousand plies.
 
-    Args:
-        rules: The game.
-        gamma: The discount of a ply, 0 to 1. Below 1 an earlier win is worth more.
-        win_reward: The winner's reward, above 0. The loser's is its negative.
-
-    Returns:
-        The solution. As a policy it plays perfectly.
-
-    Raises:
-        ValueError: ``gamma`` or ``win_reward`` is out of range, or the game has too many positions.
+    ``gamma`` is the discount of a ply, 0 to 1: below 1 an earlier win is worth more. ``win_reward`` is the
+    winner's reward, above 0; the loser's is its negative. As a policy the solution plays perfectly.
     """
     batches = iter_positions(rules)
     afterstates = _terminal_values(rules, gamma, win_reward)
@@ -151,14 +135,9 @@ class PositionBatch(NamedTuple):
     layers: list[slice]
 
     def query(self, policy: Policy) -> NDArray[np.float64]:
-        """A policy's probabilities, float64 of shape ``(n, n_actions)``.
-
-        They are checked unless the policy is built in or a :class:`CheckedTable`.
-        """
+        """A policy's probabilities, float64 of shape ``(n, n_actions)``."""
         if isinstance(policy, CheckedTable):
             return policy.probabilities.take(self.indices, axis=0)
-        if is_built_in(policy):
-            return policy.action_probabilities(self.heaps, self.action_mask)
         return query_policy(policy, self.heaps, self.action_mask)
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from nim_env._chunks import chunks
 from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status
-from nim_env.envs._options import Options, finished_mask
+from nim_env.envs._options import Options
 from nim_env.policies import is_built_in, query_policy, sample, uniform_sample
 from nim_env.rules import NimRules
 
@@ -41,16 +41,17 @@ class DirectDynamics(Dynamics):
         return after
 
     def opponent_step(self, states: States, generator: np.random.Generator) -> States:
+        status = self.status(states)
+        after = states.copy()
+        after[status >= _RESET, -1] = Status.PLAYING
         if not self.is_stochastic:
-            return self._started(states)
+            return after
         # one draw for each environment, as in TabularDynamics: both play the same games, unless starts are random
         draws = generator.random(len(states))
-        status = self.status(states)
         is_random = status == _RESET + ResetKind.RANDOM_POSITION
         either = status == _RESET + ResetKind.EITHER_STARTS
         opens = (status == _RESET + ResetKind.OPPONENT_STARTS) | (either & (draws >= 0.5))
         draws[either] = 2 * draws[either] - 1  # where the opponent starts, a uniform draw for its action
-        after = self._started(states)
         after[is_random, :-1] = _random_positions(self.rules, int(is_random.sum()), generator)
         if self.options.opponent is not None:
             moving = np.flatnonzero((status == Status.PLAYING) | opens)
@@ -58,12 +59,6 @@ class DirectDynamics(Dynamics):
                 rows = moving[part]
                 actions = self._opponent_actions(after[rows, :-1], opens[rows], draws[rows], generator)
                 self._apply(after, rows, actions, Status.OPPONENT_TOOK_LAST)
-        return after
-
-    def _started(self, states: States) -> States:
-        """A copy in which the games of reset states are in progress."""
-        after = states.copy()
-        after[self.status(states) >= _RESET, -1] = Status.PLAYING
         return after
 
     def _opponent_actions(
@@ -103,7 +98,7 @@ class DirectDynamics(Dynamics):
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for rows in chunks(self.rules, len(states)):
             masks[rows] = self.rules.action_mask(states[rows, :-1])
-        masks[self.status(states) != Status.PLAYING] = finished_mask(self.rules)
+        masks[self.status(states) != Status.PLAYING] = 1
         return masks
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from gymnasium.error import InvalidAction
-from numpy.typing import NDArray
 
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
 from nim_env.policies import Policy, PolicyLike, checked_policy, is_built_in
@@ -79,10 +78,7 @@ class Options:
     def with_opponent(self, opponent: PolicyLike) -> Options:
         """The options after ``set_opponent``."""
         if self.opponent is None or opponent is None:
-            raise ValueError(
-                f"opponent={opponent!r} cannot replace opponent={self.opponent!r}: an environment is either for "
-                "self-play or for play against an opponent, so make another one"
-            )
+            raise ValueError(f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; make another env")
         return replace(self, opponent=opponent)
 
     def for_episode(self, reset_options: Mapping[str, Any]) -> Options:
@@ -142,11 +138,3 @@ def checked_action(action: Any, n_actions: int) -> int:
     if not 0 <= number < n_actions:
         raise InvalidAction(f"action must be an integer from 0 to {n_actions - 1}; got {action!r}")
     return number
-
-
-def finished_mask(rules: NimRules) -> NDArray[np.int8]:
-    """The action mask of a finished game in Gymnasium: int8 ones of shape ``(n_actions,)``.
-
-    A row of zeros would turn a masked softmax into NaN. The environments of pgx return ones too.
-    """
-    return np.ones(rules.n_actions, dtype=np.int8)

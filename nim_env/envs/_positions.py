@@ -78,12 +78,7 @@ class Replies(dict[Position, "array[int]"]):
 
 
 class Positions(dict[tuple[int, ...], Position]):
-    """The positions of a game by heap sizes. :func:`positions_of` makes them.
-
-    Attributes:
-        rules: The game.
-        encoding: The encoding of the observations.
-    """
+    """The positions of a game by heap sizes. :func:`positions_of` makes them."""
 
     def __init__(self, rules: NimRules, encoding: Encoding) -> None:
         super().__init__()

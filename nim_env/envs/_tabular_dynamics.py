@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from nim_env._chunks import chunks
 from nim_env.envs._direct_dynamics import DirectDynamics
 from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status
-from nim_env.envs._options import Options, finished_mask
+from nim_env.envs._options import Options
 from nim_env.policies import UniformPolicy, is_built_in
-from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 2**20
 _MAX_ENTRIES = 2**25  # positions times actions; heaps 1-3-5-7-9-11-13 have 31.6 million
@@ -48,7 +47,7 @@ class TabularDynamics(Dynamics):
         self._offsets = np.array(self.rules.offsets)
         self._heaps = np.tile(positions.astype(dtype), (2, 1))
         self._observations = self._tabulated_observations(positions)
-        self._masks = np.tile(finished_mask(self.rules), (2 * n, 1))
+        self._masks = np.ones((2 * n, self._n_actions), dtype=np.int8)
         for rows in chunks(self.rules, n - 1, start=1):
             self._masks[rows] = self.rules.action_mask(positions[rows])
         self._mask_rows: NDArray[np.object_] | None = None  # made at the first call of mask_rows
@@ -174,14 +173,11 @@ _shared: WeakValueDictionary[Options, TabularDynamics] = WeakValueDictionary()
 
 def make_dynamics(options: Options) -> Dynamics:
     """The fastest dynamics of a configuration: tables where they fit and the opponent is built in."""
-    is_self_play = options.opponent is None
-    if not _fits(options.rules) or not (is_self_play or is_built_in(options.policy)):
+    n_positions = options.rules.n_positions
+    fits = n_positions <= _MAX_POSITIONS and n_positions * options.rules.n_actions <= _MAX_ENTRIES
+    if not fits or not (options.opponent is None or is_built_in(options.policy)):
         return DirectDynamics(options)
     dynamics = _shared.get(options)
     if dynamics is None:
         dynamics = _shared[options] = TabularDynamics(options)
     return dynamics
-
-
-def _fits(rules: NimRules) -> bool:
-    return rules.n_positions <= _MAX_POSITIONS and rules.n_positions * rules.n_actions <= _MAX_ENTRIES

@@ -70,22 +70,10 @@ def env(**kwargs: Any) -> raw_env:
 
 
 class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc]  # noqa: N801  PettingZoo has no types, and names it so
-    """Two-player Nim; the module describes spaces, rewards and the options of ``reset``.
+    """Two-player Nim; the module describes spaces, rewards, arguments and the options of ``reset``.
 
-    Args:
-        heaps: Starting heap sizes, integers of 0 or more, not all 0.
-        max_take: The maximum number of objects that one move may take, 1 or more; ``None`` for no limit.
-        misere: Whether the player who takes the last object loses.
-        random_start: Whether every game starts from a uniformly drawn position other than the empty one.
-        observation: ``"heaps"``, ``"one_hot"``, ``"bits"``, ``"unary"`` or an :class:`nim_env.encodings.Encoding`.
-        illegal_action: What an illegal action does: ``"lose"`` ends the game as a loss, ``"raise"`` raises an
-            error and leaves the game unchanged.
-        render_mode: ``"ansi"`` (text), ``"rgb_array"`` (pixels), ``"human"`` (a window) or ``None``.
-
-    Raises:
-        gymnasium.error.ResetNeeded: A call before ``reset`` that needs a game, or a step after the end.
-        gymnasium.error.InvalidAction: An action is outside the space, not None in a finished game, or illegal with
-            ``illegal_action="raise"``.
+    A call that needs a game raises ``ResetNeeded`` before ``reset`` and after the end. An action outside the
+    space, other than None in a finished game, or illegal with ``illegal_action="raise"`` raises ``InvalidAction``.
     """
 
     metadata: dict[str, Any] = {

@@ -20,7 +20,6 @@ from nim_env.envs._options import (
     checked_heaps,
     checked_options,
     checked_reset_options,
-    finished_mask,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.policies import PolicyLike, is_built_in, query_policy, sample
@@ -106,10 +105,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     ``first_player``, both for one episode.
 
     ## Errors
-    ``TypeError`` and ``ValueError`` for wrong arguments; ``nim_env.policies.InvalidPolicyOutput``, which is a
-    ``ValueError``, for an opponent that returns anything but a legal action; ``gymnasium.error.InvalidAction`` for
-    an action outside the space; ``gymnasium.error.ResetNeeded`` for a step before ``reset`` or after the end. The
-    game is unchanged after any of them.
+    ``ValueError`` for wrong arguments; ``nim_env.policies.InvalidPolicyOutput``, a ``ValueError``, for an opponent
+    that returns anything but a legal action; ``gymnasium.error.InvalidAction`` for an action outside the space;
+    ``gymnasium.error.ResetNeeded`` for a step before ``reset`` or after the end. None of them changes the game.
 
     ## Version history
     - v0: initial version.
@@ -143,7 +141,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._terminal_reward = self.rules.terminal_reward
         self._is_self_play = opponent is None
         self._raises_on_illegal = illegal_action == "raise"
-        self._finished_mask = finished_mask(self.rules)
+        self._finished_mask = np.ones(self._n_actions, dtype=np.int8)  # zeros make a masked softmax NaN
         self._positions = positions_of(self.rules, self.encoding)
         self._find_replies()
         self._position: Position | None = None  # None before the first reset
@@ -167,12 +165,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         A wrapped environment offers it as ``env.unwrapped.set_opponent``, and a ``VecEnv`` of Stable-Baselines3 by
         ``env_method("set_opponent", policy)``.
 
-        Args:
-            opponent: As in the constructor, but not ``None``.
-
-        Raises:
-            ValueError: The opponent is unknown, was made for another game, or cannot open the game although
-                ``first_player`` lets it; or the environment is for self-play.
+        A ValueError leaves the opponent as it was: the new one is unknown, was made for another game, or cannot
+        open the game although ``first_player`` lets it, or the environment is for self-play.
         """
         self._options = self._options.with_opponent(opponent)
         self._find_replies()
@@ -242,11 +236,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         return position.observation.copy(), reward, terminated, False, self._get_info(illegal)
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions, which sb3-contrib asks for by this name.
-
-        Returns:
-            int8 of shape ``(n_actions,)``, all ones when the game is over.
-        """
+        """The legal actions: int8 of shape ``(n_actions,)``, all ones when the game is over."""
         if self._position is None:
             raise ResetNeeded("there is no action mask before reset(); call reset() first")
         return (self._finished_mask if self._is_over else self._position.action_mask).copy()

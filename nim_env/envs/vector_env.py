@@ -145,15 +145,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return self._options.opponent
 
     def set_opponent(self, opponent: PolicyLike) -> None:
-        """Changes the opponent. The new one makes all moves from now on, including those of games in progress.
-
-        Args:
-            opponent: As in the constructor, but not ``None``.
-
-        Raises:
-            ValueError: The opponent is unknown, was made for another game, or cannot open the game although
-                ``first_player`` lets it; or the environment is for self-play.
-        """
+        """Changes the opponent. The new one makes all moves from now on, including those of games in progress."""
         former = self._dynamics
         self._options = self._options.with_opponent(opponent)
         self._dynamics = make_dynamics(self._options)

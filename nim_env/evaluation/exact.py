@@ -105,16 +105,10 @@ def win_probability(
 ) -> Any:
     """The exact probability that ``policy`` wins against ``opponent``, by backward induction.
 
-    Args:
-        rules: The game.
-        policy: The policy whose wins count.
-        opponent: The policy that it plays against.
-        moves_first: Whether ``policy`` moves first; ``None`` for the mean of both orders.
-        heaps: Positions to start from, shape ``(..., n_heaps)``; ``None`` for the full heaps. In the empty
-            position the game is over; the player to move there has won exactly in misère play.
-
-    Returns:
-        A float for the full heaps, else float64 of shape ``(...)``.
+    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. ``heaps`` are
+    positions to start from, shape ``(..., n_heaps)``, ``None`` for the full heaps. The result is a float for the
+    full heaps, else float64 of shape ``(...)``. In the empty position the player to move has won exactly in misère
+    play.
     """
     player = checked_policy(policy, rules)
     other = checked_policy(opponent, rules, "opponent")

@@ -46,18 +46,10 @@ def play_match(
     seed: int | None = None,
     moves_first: bool | None = None,
 ) -> MatchResult:
-    """Samples games from the full heaps between ``policy`` and ``opponent``.
+    """Samples games from the full heaps between ``policy``, whose wins count, and ``opponent``.
 
-    Args:
-        rules: The game.
-        policy: The policy whose wins count.
-        opponent: The policy that it plays against.
-        games: The number of games, 1 or more.
-        seed: Seeds the draws of actions.
-        moves_first: Whether ``policy`` moves first; ``None`` for every other game, the first game included.
-
-    Returns:
-        The number of games that ``policy`` won, and of all games.
+    ``seed`` seeds the draws of actions. ``moves_first`` says whether ``policy`` moves first; ``None`` for every
+    other game, the first game included.
     """
     games = checked_integer("games", games, 1)
     players = checked_policy(policy, rules), checked_policy(opponent, rules, "opponent")

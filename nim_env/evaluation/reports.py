@@ -74,11 +74,7 @@ class Report:
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
-        """The metrics by name, without the groups.
-
-        Those of ``value_accuracy``, if given, are ``value_accuracy_won``, ``_lost`` and ``_overall``, and
-        ``value_error_won`` and ``_lost``.
-        """
+        """The metrics by name, those of ``value_accuracy`` among them, without the groups."""
         row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
             for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):
