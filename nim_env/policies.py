@@ -85,10 +85,7 @@ def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -
 
 
 def uniform_sample(support: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Draws one action uniformly from the nonzero entries of each row ``(n, n_actions)``: int64 of shape ``(n,)``.
-
-    ``draws`` has one number from [0, 1) for each row.
-    """
+    """Draws one action uniformly from the nonzero entries of each row, by ``draws`` from [0, 1): shape ``(n,)``."""
     candidates = np.flatnonzero(support)
     number = np.count_nonzero(support, axis=1)
     nth = number.cumsum() - number + (draws * number).astype(np.int64)
@@ -278,7 +275,10 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
     made_for = getattr(policy, "rules", None)
     if isinstance(made_for, NimRules) and made_for != rules:
         raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")
-    space = getattr(policy, "observation_space", None)  # of an agent
+    n_actions = getattr(getattr(policy, "action_space", None), "n", rules.n_actions)  # an agent has spaces
+    if n_actions != rules.n_actions:
+        raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
+    space = getattr(policy, "observation_space", None)
     if isinstance(space, Space) and not _holds_heaps(space, rules):
         raise ValueError(
             f"{name} must observe heap sizes such as {rules.heaps}, but it observes {space}; pass "
