@@ -85,7 +85,7 @@ def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -
 
 
 def uniform_sample(support: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Draws one action uniformly from the nonzero entries of each row, by ``draws`` from [0, 1): shape ``(n,)``."""
+    """Draws one action uniformly from the nonzero entries of each row, by ``draws`` of [0, 1): shape ``(n,)``."""
     candidates = np.flatnonzero(support)
     number = np.count_nonzero(support, axis=1)
     nth = number.cumsum() - number + (draws * number).astype(np.int64)
