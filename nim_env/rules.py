@@ -194,9 +194,10 @@ class NimRules:
             raise ValueError(
                 f"heaps must have shape (..., {self.n_heaps}), one size per heap; got shape {array.shape}"
             )
-        outside = ((array < 0) | (array > np.array(self.heaps))).any(axis=-1)
+        outside = (array < 0) | (array > np.array(self.heaps))
         if outside.any():
-            raise ValueError(f"heaps must lie between 0 and {self.heaps}; got {array[outside][0].tolist()}")
+            first = array[outside.any(axis=-1)][0].tolist()
+            raise ValueError(f"heaps must lie between 0 and {self.heaps}; got {first}")
         return array
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
@@ -223,8 +224,8 @@ class NimRules:
             raise ValueError(f"actions must lie in 0 to {self.n_actions - 1}; got {action[outside][0]}")
         is_heap = np.arange(self.n_heaps) == self.move_heaps[action][..., None]
         after: NDArray[np.int64] = position - self.move_counts[action][..., None] * is_heap
-        illegal = (after < 0).any(axis=-1)
-        if illegal.any():
+        if (after < 0).any():
+            illegal = (after < 0).any(axis=-1)
             action = np.broadcast_to(action, illegal.shape)[illegal][0]
             before = np.broadcast_to(position, after.shape)[illegal][0]
             raise ValueError(self.illegal_action_message(int(action), before))

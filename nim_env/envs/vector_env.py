@@ -34,7 +34,7 @@ _MAX_MASK_ENTRIES = 2**32  # of all environments
 
 @dataclass
 class _Games:
-    """What the environment keeps of its games, an entry for each; a step replaces it as a whole.
+    """What the environment keeps of its games, an entry for each.
 
     Attributes:
         states: The states of the dynamics.
@@ -178,7 +178,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if seed is not None:
             games = replace(games, agent_won=games.agent_won & ~reset_mask)
         super().reset(seed=seed)
-        self._games = games = self._restart(games, envs, game, heaps)
+        self._restart(games, envs, game, heaps)
+        self._games = games
         return self._dynamics.observations(games.states), self._get_infos(games, reset_mask)
 
     def step(
@@ -200,7 +201,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
-            games = self._restart(games, games.is_over.nonzero()[0], self._options)
+            self._restart(games, games.is_over.nonzero()[0], self._options)
         self._games = games
         infos |= self._get_infos(games, np.ones(self.num_envs, dtype=np.bool_))
         return self._dynamics.observations(games.states), rewards, terminated, truncated, infos
@@ -254,31 +255,21 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     def _restart(
         self, games: _Games, envs: NDArray[np.int64], options: Options, heaps: NDArray[np.int64] | None = None
-    ) -> _Games:
-        """The games after new episodes have started in ``envs``, from ``heaps`` if given."""
+    ) -> None:
+        """Starts new episodes in ``envs``, from ``heaps`` if given; an opponent that fails changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         if heaps is None:
             kinds = reset_kinds(options, games.agent_won[envs])
             started = self._dynamics.opponent_step(self._dynamics.reset_states(kinds), generator)
         else:
             started = self._dynamics.states_of(heaps)
-        states = games.states.copy()
-        states[envs] = started
-        continues = np.ones(self.num_envs, dtype=np.bool_)
-        continues[envs] = False
-        last_states = games.last_states
-        if last_states is not None:
-            last_states = last_states.copy()
-            last_states[:, envs] = self._start_states(started) if heaps is None else started
-        return _Games(
-            states,
-            status=games.status * continues,  # Status.PLAYING is 0
-            is_over=games.is_over & continues,
-            agent_won=games.agent_won,
-            to_play=games.to_play * continues,
-            elapsed_steps=games.elapsed_steps * continues,
-            last_states=last_states,
-        )
+        games.states[envs] = started
+        games.status[envs] = Status.PLAYING
+        games.is_over[envs] = False
+        games.to_play[envs] = 0
+        games.elapsed_steps[envs] = 0
+        if games.last_states is not None:
+            games.last_states[:, envs] = self._start_states(started) if heaps is None else started
 
     def _start_states(self, states: States) -> States:
         """The states before the opponent's opening moves, given those that the agent observes first."""
@@ -291,7 +282,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         zeros = np.zeros(self.num_envs, dtype=np.int64)
         states = self._dynamics.reset_states(zeros)
         last_states = None if self.render_mode is None else np.stack([states, states])
-        return _Games(states, zeros, zeros > 0, zeros > 0, zeros, zeros, last_states)
+        return _Games(states, zeros, zeros > 0, zeros > 0, zeros.copy(), zeros.copy(), last_states)
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -383,7 +374,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         final = self._dynamics.observations(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over.copy())
-        infos["action_mask"] *= games.is_over[:, None]  # zeros for the other games
+        infos["action_mask"] *= games.is_over.view(np.int8)[:, None]  # zeros for the other games
         if self._is_self_play:
             infos["to_play"] *= games.is_over
         return {
