@@ -56,7 +56,7 @@ class _Games:
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
-    """Many games of :class:`nim_env.NimEnv` in one environment, stepped together.
+    """Many games of :class:`nim_env.envs.gym_env.NimEnv` in one environment, stepped together.
 
     Rules, spaces, rewards and arguments are those of the single environment, for each of the ``num_envs`` games.
     Observations are int64 of shape ``(num_envs, n_heaps)`` unless the argument ``observation`` changes them,
