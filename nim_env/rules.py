@@ -114,7 +114,7 @@ class NimRules:
 
     @property
     def terminal_reward(self) -> float:
-        """The reward of the player who takes the last object, 1.0 or in misère play -1.0. The other gets its negative."""
+        """The reward of the player who takes the last object, 1.0 or in misère play -1.0."""
         return -1.0 if self.misere else 1.0
 
     @property
