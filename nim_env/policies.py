@@ -331,7 +331,7 @@ class TabularPolicy:
 
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The rows of the table; the mask is not used."""
-        return self.probabilities[self.rules.index(observation)]
+        return self.probabilities.take(self.rules.index(observation), axis=0)  # a copy
 
 
 def tabulate(rules: NimRules, policy: PolicyLike, dtype: DTypeLike = np.float32) -> TabularPolicy:

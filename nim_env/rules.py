@@ -100,13 +100,13 @@ class NimRules:
 
     @cached_property
     def move_heaps(self) -> NDArray[np.int64]:
-        """The heap that each action takes from, int64 of shape ``(n_actions,)``."""
-        return np.array([heap for heap, _ in self.moves], dtype=np.int64)
+        """The heap that each action takes from, int64 of shape ``(n_actions,)``, read-only."""
+        return _read_only([heap for heap, _ in self.moves])
 
     @cached_property
     def move_counts(self) -> NDArray[np.int64]:
-        """The number of objects that each action takes, int64 of shape ``(n_actions,)``."""
-        return np.array([count for _, count in self.moves], dtype=np.int64)
+        """The number of objects that each action takes, int64 of shape ``(n_actions,)``, read-only."""
+        return _read_only([count for _, count in self.moves])
 
     @cached_property
     def _actions(self) -> dict[tuple[int, int], int]:
@@ -272,6 +272,12 @@ def _heap_sizes(heaps: Any) -> tuple[int, ...]:
     if not any(sizes) or min(sizes) < 0 or max(sizes) >= _MAX_INT64:
         raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {sizes}")
     return sizes
+
+
+def _read_only(numbers: list[int]) -> NDArray[np.int64]:
+    array = np.array(numbers, dtype=np.int64)
+    array.flags.writeable = False
+    return array
 
 
 def _integer_array(name: str, values: ArrayLike) -> NDArray[np.int64]:

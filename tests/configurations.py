@@ -1,11 +1,28 @@
-"""The environments that the checkers and many tests run over."""
+"""The environments that the checkers and many tests run over, and what their random moves are compared with."""
+
+from collections import Counter
 
 import numpy as np
+
+from nim_env.policies import batched
 
 
 def first_legal(observation, action_mask):  # noqa: ARG001
     """An opponent as a callable: the first legal action of one position."""
     return int(np.argmax(action_mask))
+
+
+LAST_LEGAL = batched(lambda _, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax(axis=1))
+
+
+class Wrapped:
+    """A policy in a class that the environments do not know, so that they have to query it."""
+
+    def __init__(self, policy):
+        self.policy = policy
+
+    def action_probabilities(self, observation, action_mask):
+        return self.policy.action_probabilities(observation, action_mask)
 
 
 SIMPLE = {"heaps": (21,), "max_take": 3, "misere": False}
@@ -37,3 +54,21 @@ GYM = {
     "random start self-play": {"opponent": None, "random_start": True},
     "random start expert": {"opponent": "expert", "random_start": True, **SIMPLE},
 }
+
+
+def distribution_after(rules, heaps, policy):
+    """The probability of each position after the policy's move."""
+    mask = rules.action_mask(heaps)
+    probabilities = policy.action_probabilities(heaps, mask)
+    return {tuple(rules.apply(heaps, action).tolist()): probabilities[action] for action in np.flatnonzero(mask)}
+
+
+def check_frequencies(drawn, probabilities):
+    """Drawn positions lie within four standard deviations of their probabilities, which may sum to any number."""
+    counts = Counter(map(tuple, np.array(drawn).tolist()))
+    total = sum(probabilities.values())
+    assert set(counts) <= set(probabilities)
+    for position, weight in probabilities.items():
+        expected = weight / total
+        deviation = (expected * (1 - expected) / len(drawn)) ** 0.5
+        assert abs(counts[position] / len(drawn) - expected) <= 4 * deviation + 1e-12, position

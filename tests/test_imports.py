@@ -15,27 +15,30 @@ import nim_env
 
 NIM_ENV, AGENTS = Path(nim_env.__file__).parent, Path(agents.__file__).parent
 FILES = sorted([*NIM_ENV.rglob("*.py"), *AGENTS.rglob("*.py")])
-LAYERS = [  # each module imports from those before it only
+LAYERS = [  # each module imports from those before it only; a package, its __init__.py, comes after its modules
     "rules",
     "theory",
     "_chunks",
     "encodings",
-    "_queries",
     "policies",
     "solver",
     "evaluation.exact",
     "evaluation.reports",
     "evaluation.matches",
+    "evaluation",
     "rendering",
     "envs._options",
     "envs._positions",
     "envs.gym_env",
     "envs.aec_env",
-    "envs._vector_options",
     "envs._dynamics",
+    "envs._direct_dynamics",
+    "envs._tabular_dynamics",
     "envs.vector_env",
+    "envs",
     "rllib",
     "sb3",
+    "",  # nim_env itself
 ]
 EVERY_FILE = pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.name}")
 
@@ -44,23 +47,34 @@ def parse(file):
     return ast.parse(file.read_text(encoding="utf-8"))
 
 
-def imports_of(file):
+def imports_of(tree):
     found = set()
-    for node in ast.walk(parse(file)):
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             found |= {name.name for name in node.names}
         elif isinstance(node, ast.ImportFrom):
-            assert not node.level, f"{file.name}: a relative import"
-            found |= {f"{node.module}.{name.name}" for name in node.names} | {node.module}
+            assert not node.level, "a relative import"
+            found |= {f"{node.module}.{name.name}" for name in node.names}
     return found
 
 
-def module_of(name):
-    """The layer that an imported name belongs to, None for names of other packages."""
-    for layer in LAYERS:
-        if name == f"nim_env.{layer}" or name.startswith(f"nim_env.{layer}."):
-            return layer
-    return None
+def file_of(layer):
+    path = NIM_ENV / layer.replace(".", "/")
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def layer_of(name):
+    """The layer that defines an imported name of nim_env."""
+    parts = name.split(".")[1:]
+    while ".".join(parts) not in LAYERS:
+        parts.pop()
+    return ".".join(parts)
+
+
+def upward_imports(tree, layer):
+    """The layers that a module imports and that do not come before its own."""
+    found = {layer_of(name) for name in imports_of(tree) if name.split(".")[0] == "nim_env"}
+    return found - set(LAYERS[: LAYERS.index(layer)])
 
 
 def private_names(tree, packages=("nim_env", "agents")):
@@ -88,7 +102,7 @@ def private_names(tree, packages=("nim_env", "agents")):
 @EVERY_FILE
 def test_packages_do_not_import_each_other(file):
     other = "agents" if file.is_relative_to(NIM_ENV) else "nim_env"
-    assert not {name for name in imports_of(file) if name.split(".")[0] == other}
+    assert not {name for name in imports_of(parse(file)) if name.split(".")[0] == other}
 
 
 @EVERY_FILE
@@ -112,21 +126,38 @@ def test_private_names_are_found(code, expected):
 
 
 def test_rules_stand_alone():
-    found = {name.split(".")[0] for name in imports_of(NIM_ENV / "rules.py")}
+    found = {name.split(".")[0] for name in imports_of(parse(file_of("rules")))}
     assert found - set(sys.stdlib_module_names) == {"numpy"}
 
 
 @pytest.mark.parametrize("layer", LAYERS)
 def test_imports_run_one_way(layer):
-    found = imports_of(NIM_ENV / f"{layer.replace('.', '/')}.py")
-    ours = {module for module in map(module_of, found) if module}
-    assert ours <= set(LAYERS[: LAYERS.index(layer)])
+    assert not upward_imports(parse(file_of(layer)), layer)
+
+
+@pytest.mark.parametrize(
+    ("layer", "code", "expected"),
+    [
+        ("evaluation.exact", "from nim_env.evaluation.reports import Report", {"evaluation.reports"}),
+        ("evaluation.reports", "from nim_env.evaluation import Mastery", {"evaluation"}),
+        ("theory", "def late():\n    from nim_env import NimRules", {""}),
+        ("rules", "import nim_env.envs.gym_env", {"envs.gym_env"}),
+        ("envs._options", "from nim_env.envs import gym_env, _options", {"envs.gym_env", "envs._options"}),
+        ("solver", "from nim_env import rules\nfrom nim_env.policies import RandomPolicy", set()),
+    ],
+)
+def test_upward_imports_are_found(layer, code, expected):
+    assert upward_imports(ast.parse(code), layer) == expected
+
+
+def test_every_module_has_a_layer():
+    assert sorted(map(file_of, LAYERS)) == sorted(NIM_ENV.rglob("*.py"))
 
 
 def test_agents_import_without_circles():
     """Not even for types: agent before tables, these before Q-learning, minimax-Q last."""
     graph = {
-        file.stem: {name.split(".")[1] for name in imports_of(file) if name.startswith("agents.")}
+        file.stem: {name.split(".")[1] for name in imports_of(parse(file)) if name.startswith("agents.")}
         for file in AGENTS.glob("*.py")
         if file.stem != "__init__"
     }
@@ -135,11 +166,6 @@ def test_agents_import_without_circles():
     assert graph["minimax_q"] == {"q_learning"}
     assert {"tables", "tabular_agent"} <= graph["q_learning"]
     assert {"tables", "agent"} <= graph["tabular_agent"]
-
-
-def test_every_module_has_a_layer():
-    modules = {".".join(file.relative_to(NIM_ENV).with_suffix("").parts) for file in NIM_ENV.rglob("*.py")}
-    assert {module for module in modules if not module.endswith("__init__")} == set(LAYERS)
 
 
 @pytest.mark.parametrize(
@@ -160,15 +186,11 @@ def test_importing_is_light(modules, unwanted):
 
 
 def test_everything_public_is_there_after_the_import():
-    modules = [file.stem for file in NIM_ENV.glob("*.py") if not file.stem.startswith("_") and file.stem != "sb3"]
-    assert set(modules) <= set(nim_env.__all__)
-    names = [
-        *nim_env.__all__,
-        "encodings.checked_encoding",
-        "rllib.masked_dict",
-        "policies.batched",
-        "evaluation.report",
-    ]
+    modules = {layer.removeprefix("envs.") for layer in LAYERS} - {"", "envs", "sb3"}
+    public = {module for module in modules if "." not in module and not module.startswith("_")}
+    assert public <= set(nim_env.__all__)
+    names = [*nim_env.__all__, *(f"evaluation.{name}" for name in nim_env.evaluation.__all__)]
+    names += ["encodings.checked_encoding", "rllib.masked_dict", "policies.batched"]
     code = "import nim_env; " + "; ".join(f"nim_env.{name}" for name in names)
     subprocess.run([sys.executable, "-c", code], check=True)
 

@@ -67,7 +67,7 @@ class TabularDynamics(Dynamics):
         encoding = self.options.encoding
         if len(positions) * math.prod(encoding.space.shape or ()) > _MAX_OBSERVATION_ENTRIES:
             return None
-        encoded = encoding.encode(positions)
+        encoded = encoding.encode(positions.copy())
         return np.concatenate([encoded, encoded])
 
     def _tabulate_opponent(self) -> None:

@@ -3,8 +3,9 @@
     python tests/fuzz/large_games.py --seconds 5
 
 A position costs most at its first visit, so these games are slower than small ones. Run it before and after a
-change to nim_env/_positions.py: no test notices a slower first visit, an opponent that makes positions it does not
-play, or a cache that is cleared too early. Each row runs in its own process. Memory may grow by 150 MB at most.
+change to nim_env/envs/_positions.py: no test notices a slower first visit, an opponent that makes positions it
+does not play, or a cache that is cleared too early. Each row runs in its own process. Memory may grow by 150 MB at
+most.
 """
 
 import argparse

@@ -124,7 +124,7 @@ def test_the_map_of_mistakes(heaps):
         ({"enter": ("grandmaster",)}, ["grandmaster"]),
         ({"enter": ("nowhere.py:f",)}, ["nowhere.py"]),
         ({"enter": ("broken.agent",)}, ["broken.agent"]),
-        ({"enter": ("bad.py:bad",)}, ["action", "observation"]),
+        ({"enter": ("bad.py:bad",)}, ["bad", "illegal"]),
         ({"folder": Path("broken.agent")}, ["--folder", "broken.agent"]),
     ],
 )

@@ -136,5 +136,5 @@ def test_wrong_players_are_refused(refused, tmp_path):
     (tmp_path / "mine.py").write_text("def first(observation, action_mask):\n    return 0\n")
     with refused("nobody"):
         diagnose(Args(player="nobody"))
-    with refused("action 0", "[0, 0, 1]"):
+    with refused("illegal", "[0, 0, 1]"):
         diagnose(Args(player=f"{tmp_path / 'mine.py'}:first", heaps=(1, 2, 3)))

@@ -280,7 +280,7 @@ def test_the_script(options, tmp_path, monkeypatch):
         ({"learning_rate": -1.0}, ["learning rate", "-1.0"]),
         ({"num_envs": 10**12}, ["num_envs"]),
         ({"max_take": 0}, ["max_take", "0"]),
-        ({"max_heap": 10**7}, ["10000000"]),
+        ({"max_heap": 10**7}, ["10,000,000"]),
     ],
 )
 def test_wrong_values(wrong, words, refused, tmp_path):

@@ -125,7 +125,7 @@ def test_a_port_in_use(ask, refused):
         (Args(max_take=0), ["max_take", "0"]),
         (Args(agents=("nowhere.agent",)), ["nowhere.agent"]),
         (Args(agents=("broken.agent",)), ["broken.agent"]),
-        (Args(agents=("illegal.py:zero",)), ["zero", "action 0"]),
+        (Args(agents=("illegal.py:zero",)), ["zero", "illegal"]),
         (Args(heaps=(30, 40, 50), agents=("expert",)), ["expert", "64,821", "20,000"]),
     ],
 )

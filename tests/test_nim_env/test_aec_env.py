@@ -5,11 +5,10 @@ import pickle
 
 import gymnasium as gym
 import numpy as np
-import pettingzoo
 import pytest
 from configurations import GAMES
 from gymnasium.error import InvalidAction, ResetNeeded
-from pettingzoo.utils import BaseWrapper, wrappers
+from pettingzoo.utils import wrappers
 
 from nim_env import aec_env
 
@@ -20,47 +19,43 @@ def plain(observation):
     return {key: value.tolist() for key, value in observation.items()}
 
 
-def play(env, seed):
-    """Everything that one game of random play returns, as plain data."""
-    generator, record = np.random.default_rng(seed), []
-    env.reset(seed=seed)
-    for player in env.agent_iter():
-        observation, *rest = env.last()
-        action = None if rest[1] else int(generator.choice(np.flatnonzero(observation["action_mask"])))
-        record.append((player, plain(observation), copy.deepcopy(rest), env.state().tolist(), action))
-        env.step(action)
-    return record
-
-
 def state(env):
     return copy.deepcopy(
         (env.agents, env.agent_selection, env.rewards, env.terminations, env.infos, env.state().tolist())
     ) + tuple(plain(env.observe(player)) for player in env.possible_agents)
 
 
-def test_spaces():
-    for env in (pettingzoo.make("aec", "nim-v0"), aec_env.env(), aec_env.raw_env()):
-        env.reset(seed=0)
-        for player in env.possible_agents:
-            space = env.observation_space(player)
-            assert space["observation"] == gym.spaces.MultiDiscrete([2, 4, 6, 8])
-            assert space["action_mask"] == gym.spaces.Box(0, 1, (16,), np.int8)
-            assert env.action_space(player) == gym.spaces.Discrete(16)
-            assert env.observe(player) in space
-        assert env.state() in env.state_space
+def play(env, seed, overwrite=False):
+    """Everything that one game of random play returns, as plain data; on request it overwrites returned arrays."""
+    generator, record = np.random.default_rng(seed), []
+    env.reset(seed=seed)
+    for player in env.agent_iter():
+        observation, *rest = env.last()
+        action = None if rest[1] else int(generator.choice(np.flatnonzero(observation["action_mask"])))
+        record.append((player, plain(observation), copy.deepcopy(rest), state(env), action))
+        if overwrite:
+            others = [array for each in env.possible_agents for array in env.observe(each).values()]
+            for array in (*observation.values(), env.state(), *others):
+                array[:] = -1
+        env.step(action)
+    return record
 
 
 def test_game_by_hand():
-    env = aec_env.env(heaps=(1, 2), misere=True)
-    env.reset()
+    env = aec_env.env(heaps=(1, 2), misere=True, render_mode="ansi")
+    env.reset(options={"heaps": (1, 2), "nonsense": 1})
+    for player in env.possible_agents:
+        assert env.observation_space(player)["observation"] == gym.spaces.MultiDiscrete([2, 3])
+        assert env.observation_space(player)["action_mask"] == gym.spaces.Box(0, 1, (3,), np.int8)
+        assert env.action_space(player) == gym.spaces.Discrete(3)
+    assert env.state() in env.state_space
     assert env.agent_selection == "player_0"
     assert plain(env.observe("player_0")) == {"observation": [1, 2], "action_mask": [1, 1, 1]}
     assert plain(env.observe("player_1")) == {"observation": [1, 2], "action_mask": [0, 0, 0]}
     assert env.state().tolist() == [1, 2, 0]
     env.step(env.rules.action(1, 2))
-    assert env.agent_selection == "player_1"
+    assert env.render() == "heap A: 1  |\nheap B: 0  · ·\nPlayer 2 to move"
     assert plain(env.last()[0]) == {"observation": [1, 0], "action_mask": [1, 0, 0]}
-    assert env.state().tolist() == [1, 0, 1]
     assert env.last()[1:] == (0.0, False, False, {"illegal_action": False})
     env.step(env.rules.action(0, 1))  # takes the last object and loses
     for player, reward in (("player_0", 1.0), ("player_1", -1.0)):
@@ -68,20 +63,21 @@ def test_game_by_hand():
         observation, *rest = env.last()
         assert plain(observation) == {"observation": [0, 0], "action_mask": [0, 0, 0]}
         assert rest == [reward, True, False, {"illegal_action": False}]
+        assert env.render().splitlines()[-1] == "Player 1 won"
         env.step(None)
     assert env.agents == []
 
 
 def test_illegal_action_loses():
-    env = aec_env.env(heaps=(2, 2))
-    env.reset(options={"heaps": (1, 2), "nonsense": 1})
+    env = aec_env.env(heaps=(2, 2), render_mode="ansi")
+    env.reset(options={"heaps": (1, 2)})
     env.step(2)
     env.step(1)  # take 2 from heap 0, which holds 1
-    assert env.rewards == {"player_0": 0.0, "player_1": -1.0}
     assert env.terminations == {"player_0": True, "player_1": True}
     assert env.truncations == {"player_0": False, "player_1": False}
     assert env.infos == {"player_0": {"illegal_action": False}, "player_1": {"illegal_action": True}}
     assert env.state()[:2].tolist() == [1, 1]
+    assert env.render().splitlines()[-1] == "Player 1 won: Player 2's move was illegal"
     for player in env.agent_iter():
         assert env.last()[1] == (-1.0 if player == "player_1" else 0.0)
         env.step(None)
@@ -89,40 +85,28 @@ def test_illegal_action_loses():
     assert env.infos["player_1"] == {"illegal_action": False}
 
 
-def test_illegal_action_raises():
+def test_wrong_actions_change_nothing():
     env = aec_env.env(heaps=(2, 2), illegal_action="raise")
     env.reset(options={"heaps": (1, 2)})
     before = state(env)
-    with pytest.raises(InvalidAction, match=r"action 1.*\[1, 2\]"):
-        env.step(1)
-    assert state(env) == before
-
-
-def test_actions_are_integers():
-    env = aec_env.env()
-    env.reset()
-    before = state(env)
-    for action in (16, -1, 1.0, "1", None, True, np.array([1]), [1]):
-        with pytest.raises(InvalidAction, match="action must be an integer from 0 to 15"):
+    for action in (1, 4, -1, 1.0, "1", None, True, np.array([1]), [1]):
+        with pytest.raises(InvalidAction, match=r"action"):
             env.step(action)
         assert state(env) == before
-    for action in (9, np.int32(9), np.array(9)):
+    for action in (2, np.int32(2), np.array(2)):
         env.reset()
         env.step(action)
-        assert env.state().tolist() == [1, 3, 5, 6, 1]
+        assert env.state().tolist() == [2, 1, 1]
 
 
 def test_calls_before_reset():
     env = aec_env.env(render_mode="ansi")
-    calls = env.last, env.state, env.render, env.agent_iter, lambda: env.step(0), lambda: env.observe("player_0")
-    for call in calls:
+    calls = env.last, env.state, env.render, lambda: env.step(0), lambda: env.observe("player_0")
+    for call in (*calls, lambda: next(env.agent_iter())):
         with pytest.raises(ResetNeeded, match="reset"):
             call()
-    for name in ("agents", "num_agents", "agent_selection", "rewards", "terminations", "truncations", "infos"):
-        with pytest.raises(AttributeError, match=f"{name}.*reset"):
-            getattr(env, name)
-    with pytest.raises(AttributeError, match="nonsense"):
-        env.nonsense  # noqa: B018
+    with pytest.raises(AttributeError):
+        env.agent_selection  # noqa: B018
     env.reset()
     with pytest.raises(ValueError, match="player_2"):
         env.observe("player_2")
@@ -133,7 +117,7 @@ def test_calls_after_the_end():
     env.reset()
     env.step(0)
     for wrong in (0, 1, "x"):
-        with pytest.raises(InvalidAction, match="None; got"):
+        with pytest.raises(InvalidAction, match=f"None.*{wrong}"):
             env.step(wrong)
     env.step(None)
     env.step(None)
@@ -155,44 +139,30 @@ def test_agent_iter():
     next(turns)
     env.reset()
     assert next(turns) == "player_0"
-    with pytest.raises(AssertionError, match=r"step\(\) or reset\(\)"):  # the loop has done neither
+    with pytest.raises(AssertionError, match="step"):  # the loop has neither stepped nor reset
         next(turns)
 
 
-@pytest.mark.parametrize("options", [{"heaps": (0, 0, 0, 0)}, {"heaps": (9, 0, 0, 0)}, [1], "a"], ids=str)
-def test_wrong_options_change_nothing(options):
-    env, other = (aec_env.env(random_start=True) for _ in range(2))
+@pytest.mark.parametrize("heaps", [(0, 0, 0, 0), (9, 0, 0, 0), (1, 3)], ids=str)
+def test_wrong_options_change_nothing(heaps):
+    env, other = aec_env.env(random_start=True), aec_env.env(random_start=True)
     for each in (env, other):
         each.reset(seed=5)
-    with pytest.raises((TypeError, ValueError), match=r"heaps|options"):
-        env.reset(seed=6, options=options)
+    with pytest.raises(ValueError, match="heaps"):
+        env.reset(seed=6, options={"heaps": heaps})
     for _ in range(5):
         assert state(env) == state(other)
         env.reset()
         other.reset()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"heaps": (-1,)}, ValueError, "heaps.*-1"),
-        ({"random_start": "no"}, TypeError, "random_start.*'no'"),
-        ({"illegal_action": None}, ValueError, "illegal_action.*None"),
-        ({"render_mode": "braille"}, ValueError, "render_mode.*'braille'"),
-    ],
-    ids=str,
-)
-def test_wrong_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        pettingzoo.make("aec", "nim-v0", **arguments)
-
-
 @EVERY_GAME
 def test_seed_decides_everything(configuration):
+    """Whatever was played before, and whatever is done to the returned arrays."""
     first, second = aec_env.env(**configuration), aec_env.env(**configuration)
     play(second, 77)
     for seed in range(5):
-        assert play(first, seed) == play(second, seed)
+        assert play(first, seed) == play(second, seed, overwrite=True)
 
 
 @EVERY_GAME
@@ -207,37 +177,6 @@ def test_copies_continue_identically(configuration):
     for each in copies:
         each.reset()
         assert state(each) == state(env)
-
-
-@EVERY_GAME
-def test_returned_arrays_are_copies(configuration):
-    class Overwritten(BaseWrapper):
-        def last(self, observe=True):
-            observation, *rest = self.env.last(observe)
-            kept = copy.deepcopy(observation)
-            for player in self.env.possible_agents:
-                for array in (*observation.values(), *self.env.observe(player).values(), self.env.state()):
-                    array[:] = -1
-            return kept, *rest
-
-    expected = [play(aec_env.env(**configuration), seed) for seed in range(3)]  # before anything is overwritten
-    for env in (Overwritten(aec_env.env(**configuration)), aec_env.env(**configuration)):
-        assert [play(env, seed) for seed in range(3)] == expected
-
-
-def test_text():
-    env = aec_env.env(heaps=(1, 2), render_mode="ansi")
-    env.reset()
-    assert env.render() == "heap A: 1  |\nheap B: 2  | |\nPlayer 1 to move"
-    env.step(2)
-    assert env.render() == "heap A: 1  |\nheap B: 0  · ·\nPlayer 2 to move"
-    for action in (0, None, None):
-        env.step(action)
-        assert env.render().splitlines()[-1] == "Player 1 won"
-    env.reset()
-    env.step(0)
-    env.step(0)  # nothing is left there
-    assert env.render().splitlines()[-1] == "Player 1 won: Player 2's move was illegal"
 
 
 def test_stock_wrappers_change_nothing():

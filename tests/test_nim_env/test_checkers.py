@@ -32,19 +32,6 @@ def test_gymnasium_with_pixels():
         check_env(gym.make("Nim-v0", render_mode="rgb_array").unwrapped)
 
 
-def test_passive_checker():
-    with no_warning_but({}):
-        for identifier in ("Nim-v0", "SimpleNim-v0", "nim_env:Nim-v0"):
-            env = gym.make(identifier, render_mode="ansi")
-            for seed in range(20):
-                env.reset(seed=seed)
-                env.action_space.seed(seed)
-                terminated = False
-                while not terminated:
-                    terminated = env.step(env.action_space.sample())[2]
-                env.render()
-
-
 @pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
 def test_pettingzoo(configuration):
     with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
@@ -59,6 +46,6 @@ def test_pettingzoo_identifiers():
 
 
 def test_identifiers_name_their_games():
-    assert gym.make("Nim-v0").unwrapped.rules == pettingzoo.make("aec", "nim-v0").rules == NimRules()
+    assert gym.make("nim_env:Nim-v0").unwrapped.rules == pettingzoo.make("aec", "nim-v0").rules == NimRules()
     simple = NimRules(**SIMPLE)
     assert gym.make("SimpleNim-v0").unwrapped.rules == pettingzoo.make("aec", "simple_nim-v0").rules == simple
