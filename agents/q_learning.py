@@ -168,14 +168,7 @@ class QLearningAgent(TabularAgent):
         self.table.values[row, column] = (1.0 - learning_rate) * old + learning_rate * target
 
     def update_encoded(
-        self,
-        rows: Any,
-        actions: Any,
-        rewards: Any,
-        next_rows: Any,
-        terminated: Any,
-        penalties: Any,
-        ids: Any = None,
+        self, rows: Any, actions: Any, rewards: Any, next_rows: Any, is_end: Any, penalties: Any, ids: Any = None
     ) -> None:
         """:meth:`update` for transitions from rows to next rows of the table, of which those at ``ids`` count."""
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
