@@ -111,7 +111,9 @@ def check_equal_but_encoded(observation, plain, encoded, space):
 
 
 @EVERY_ENCODING
-@pytest.mark.parametrize("opponent", ["take-3", opponent_on_heap_sizes, None], ids=["take-3", "function", "self-play"])
+@pytest.mark.parametrize(
+    "opponent", ["take-3", opponent_on_heap_sizes, None], ids=["take-3", "function", "self-play"]
+)
 def test_gymnasium(observation, opponent):
     plain, encoded = (gym.make("Nim-v0", opponent=opponent, observation=name) for name in ("heaps", observation))
     encoded = gym.make(encoded.spec)  # which holds the encoding
