@@ -189,17 +189,6 @@ def test_no_rounding_draws_an_illegal_action(uniform):
         assert all(mask[index, agent.act(index, mask[index], explore=True)] for index in range(3))
 
 
-@pytest.mark.parametrize("kind", [QLearningAgent, MinimaxQAgent, WinCountAgent])
-@pytest.mark.parametrize("table", ["dense", "hash"])
-def test_leading_dimensions(kind, table):
-    agent = agent_of(kind=kind, table=table)
-    observations = np.random.default_rng(0).integers([3, 4], size=(2, 3, 4, 2))
-    mask = np.ones((2, 3, 4, 3), dtype=np.int8)
-    assert agent.act(observations, mask, explore=True).shape == (2, 3, 4)
-    assert agent.action_probabilities(observations, mask).shape == (2, 3, 4, 3)
-    assert agent.q_values(observations).shape == (2, 3, 4, 3)
-
-
 @pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
 @pytest.mark.parametrize("explore", [False, True])
 @pytest.mark.parametrize(

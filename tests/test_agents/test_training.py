@@ -295,13 +295,6 @@ def test_observations_with_more_in_them():
         assert len(agents.train(agent, wrapped, 20, seed=0).returns) == 20
 
 
-def test_wrapped_vector_environments():
-    env = gym.make_vec("Nim-v0", 8, opponent=None, autoreset_mode="Disabled")
-    env = gym.wrappers.vector.RecordEpisodeStatistics(env)
-    assert len(agents.train(agent_for(env), env, 100, seed=0).lengths) == 100
-    assert env.episode_count >= 100
-
-
 # --- What is refused -------------------------------------------------------------------------------
 
 
