@@ -9,7 +9,7 @@ import pytest
 from agent_helpers import agent_for
 from brute_force import best_return
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from other_games import GOAL, RaceAEC, RaceGym
 from system_4 import TABLES, check_table
 
@@ -44,7 +44,7 @@ def test_one_table_shows_itself_as_two():
         agent.player_values(1, 2)
 
 
-@pytest.mark.parametrize("make", [RaceGym, RaceAEC])
+@pytest.mark.parametrize("make", [RaceGym, RaceAEC, lambda: SyncVectorEnv([RaceGym] * 4)])
 def test_a_small_game_to_the_exact_values(make):
     agent = trained(make(), 2000)
 

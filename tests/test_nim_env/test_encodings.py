@@ -1,8 +1,6 @@
 """Encodings of the observation, in every kind of environment, against plain Python and plain environments."""
 
-import contextlib
 import copy
-import io
 import pickle
 
 import gymnasium as gym
@@ -11,7 +9,7 @@ import pettingzoo
 import pytest
 from agent_helpers import agent_for
 from configurations import SIMPLE, first_legal
-from expected_warnings import EXPECTED_OF_PETTINGZOO, no_warning_but
+from expected_warnings import expected_of_pettingzoo
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
@@ -185,12 +183,11 @@ def test_pettingzoo(observation):
 
 
 @EVERY_ENCODING
+@expected_of_pettingzoo
 def test_checkers(observation):
-    with no_warning_but({}):
-        check_env(NimEnv(observation=observation), skip_render_check=True)
-        check_env(NimEnv(observation=observation, opponent=None), skip_render_check=True)
-    with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
-        api_test(pettingzoo.make("aec", "nim-v0", observation=observation), num_cycles=50)
+    check_env(NimEnv(observation=observation), skip_render_check=True)
+    check_env(NimEnv(observation=observation, opponent=None), skip_render_check=True)
+    api_test(pettingzoo.make("aec", "nim-v0", observation=observation), num_cycles=50)
 
 
 @pytest.mark.parametrize("observation", [*NAMES, OWN["sorted"], OWN["table"]], ids=str)

@@ -12,7 +12,6 @@ pytest.importorskip("stable_baselines3", reason=INSTALL)
 pytest.importorskip("sb3_contrib", reason=INSTALL)
 
 from configurations import GYM, SIMPLE, first_legal  # noqa: E402
-from expected_warnings import no_warning_but  # noqa: E402
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation  # noqa: E402
 from sb3_contrib import MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
@@ -48,8 +47,7 @@ def last_legal(observation, action_mask):  # noqa: ARG001
 
 @pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
 def test_checker(name):  # it plays random actions, so not where illegal ones raise
-    with no_warning_but({}):
-        check_env(gym.make("Nim-v0", **GYM[name]))
+    check_env(gym.make("Nim-v0", **GYM[name]))
 
 
 def test_identifier_is_enough():
