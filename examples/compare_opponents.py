@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.figure import Figure
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -123,7 +123,7 @@ def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, masteries: dict[
     return table
 
 
-def plot_learning_curves(rules: NimRules, curves: pd.DataFrame) -> Figure:
+def plot_learning_curves(rules: NimRules, curves: pd.DataFrame) -> plt.Figure:
     """Expert mastery and win rate by training games: a column for each learner, a line for each opponent."""
     metrics = {
         "expert": "expert mastery: winning positions\nin which a winning move is played",
@@ -152,15 +152,15 @@ def plot_learning_curves(rules: NimRules, curves: pd.DataFrame) -> Figure:
     return grid.figure
 
 
-def plot_tournament(args: Args, rules: NimRules, wins: pd.DataFrame) -> Figure:
+def plot_tournament(args: Args, rules: NimRules, wins: pd.DataFrame) -> plt.Figure:
     """A heat map of all win probabilities, the best player first."""
     others = wins.where(~np.eye(len(wins), dtype=bool))
     means = (others.mean(axis=1) + 1 - others.mean(axis=0)) / 2
     names = means.sort_values(ascending=False, kind="stable").index
     wins = wins.loc[names, names]
     size = 2.5 + 0.55 * len(names)
-    figure = Figure(figsize=(size + 2.5, size), layout="constrained")
-    axes = sns.heatmap(
+    figure, axes = plt.subplots(figsize=(size + 2.5, size), layout="constrained")
+    sns.heatmap(
         100 * wins,
         vmin=0,
         vmax=100,
@@ -170,7 +170,7 @@ def plot_tournament(args: Args, rules: NimRules, wins: pd.DataFrame) -> Figure:
         square=True,
         cbar_kws={"label": "win probability of the first player, in %", "shrink": 0.8},
         yticklabels=[f"{name}  [{percent(means[name])}]" for name in names],
-        ax=figure.subplots(),
+        ax=axes,
     )
     axes.set(
         title=f"{rules}; agents (named with what they trained against)\nafter {args.episodes:,} training games",

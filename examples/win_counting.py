@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
-from matplotlib.figure import Figure
 
 import agents
 from nim_env import NimRules, theory
@@ -64,7 +64,7 @@ def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     return agent, proportions
 
 
-def plot(agent: agents.WinCountAgent, args: Args) -> Figure:
+def plot(agent: agents.WinCountAgent, args: Args) -> plt.Figure:
     """The probability of each move, one stacked bar for each heap size."""
     heaps = np.arange(1, RULES.heaps[0] + 1)[:, None]
     marks = np.where(theory.is_winning(RULES, heaps), "", "*")
@@ -72,11 +72,9 @@ def plot(agent: agents.WinCountAgent, args: Args) -> Figure:
         agent.action_probabilities(heaps, RULES.action_mask(heaps)),
         index=[f"{size}{mark}" for (size,), mark in zip(heaps, marks, strict=True)],
     )
-    figure = Figure(figsize=(9, 4.5), layout="constrained")
+    figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
     shades = sns.blend_palette(["white", COLORS["block"], COLORS["muted"]], RULES.n_actions + 2)[1:-1]
-    axes = probabilities.plot.bar(
-        stacked=True, color=shades, width=0.85, rot=0, legend=False, ax=figure.subplots()
-    )
+    probabilities.plot.bar(stacked=True, color=shades, width=0.85, rot=0, legend=False, ax=axes)
     for (_, count), bars in zip(RULES.moves, axes.containers, strict=True):
         axes.bar_label(bars, [str(count) if bar.get_height() > 0.1 else "" for bar in bars], label_type="center")
     axes.set(
