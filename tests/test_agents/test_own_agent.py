@@ -15,7 +15,6 @@ import nim_env  # noqa: F401  registers
 from agents import Agent, TabularAgent
 from agents.tables import make_table
 from nim_env import NimRules, evaluation
-from nim_env.policies import InvalidPolicyOutput
 
 
 class EpsilonGreedy(Agent):
@@ -181,11 +180,11 @@ def test_evaluations_and_opponents_check_actions(batched):
             lambda: agent.action_probabilities(np.array([21]), [1, 1, 1]),
             lambda: vector.reset(seed=0, options={"first_player": "opponent"}),
         ):
-            with pytest.raises(TypeError, match=r"Checked\.act must return .*integer"):
+            with pytest.raises((TypeError, ValueError), match=r"Checked\.act must.* integer"):
                 use()
     for action in (3, -1):
         agent.answer = np.full(2, action) if batched else action
-        with pytest.raises(InvalidPolicyOutput, match=r"Checked.*\[21\]"):
+        with pytest.raises(ValueError, match="Checked"):
             vector.reset(seed=0, options={"first_player": "opponent"})
 
 

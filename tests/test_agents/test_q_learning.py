@@ -87,30 +87,34 @@ def test_illegal_values_never_count_however_large(kind):
     np.testing.assert_allclose(agent.q_values([1, 1])[:2], sign * 0.9 * np.array([-1e300, -1e290]))
 
 
+NAMES = {0: "observation", 1: "action", 2: "reward", 5: "action_mask"}
 TRANSITION = ([0, 1], 0, 1.0, [1, 1], False, [1, 1, 1])
 BATCH = ([[0, 1], [0, 2]], [0, 1], [1.0, 2.0], [[1, 1], [2, 1]], [False, False], [[1, 1, 1], [1, 1, 1]])
 
 
-@pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
+WRONG = [(TRANSITION, 0, [9, 9]), (TRANSITION, 1, 3), (TRANSITION, 1, -1), (TRANSITION, 2, math.nan)]
+WRONG_BATCHES = [
+    (BATCH, 0, [[0, 1], [9, 2]]),
+    (BATCH, 1, [0, 7]),
+    (BATCH, 1, [0, -1]),
+    (BATCH, 2, [1.0, math.inf]),
+    (BATCH, 5, [[1, 1], [1, 1]]),
+]
+
+
 @pytest.mark.parametrize(
-    ("transition", "part", "value"),
+    ("kind", "transition", "part", "value"),
     [
-        (TRANSITION, 0, [9, 9]),
-        (TRANSITION, 1, 3),
-        (TRANSITION, 1, -1),
-        (TRANSITION, 2, math.nan),
-        (BATCH, 0, [[0, 1], [9, 2]]),
-        (BATCH, 1, [0, 7]),
-        (BATCH, 1, [0, -1]),
-        (BATCH, 2, [1.0, math.inf]),
+        *((QLearningAgent, *wrong) for wrong in (*WRONG, *WRONG_BATCHES)),
+        *((WinCountAgent, *wrong) for wrong in WRONG),
     ],
 )
-def test_a_wrong_transition_changes_nothing(transition, part, value, kind):
+def test_a_wrong_transition_changes_nothing(kind, transition, part, value):
     agent = agent_of(kind=kind, table="hash")
     agent.update([0, 1], 1, 1.0, [0, 0], True)
     agent.end_episode()
     before = agent.q_values(list(np.ndindex(3, 4)))
-    with pytest.raises(ValueError, match=["observation", "action", "reward"][part]):
+    with pytest.raises(ValueError, match=NAMES[part]):
         agent.update(*transition[:part], value, *transition[part + 1 :])
     np.testing.assert_array_equal(agent.q_values(list(np.ndindex(3, 4))), before)
 
@@ -189,14 +193,16 @@ def test_no_rounding_draws_an_illegal_action(uniform):
         assert all(mask[index, agent.act(index, mask[index], explore=True)] for index in range(3))
 
 
-@pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
 @pytest.mark.parametrize("explore", [False, True])
-@pytest.mark.parametrize(
-    ("observation", "mask"), [([0, 0], [0, 0, 0]), ([[0, 0], [0, 1]], [[1, 1, 1], [0, 0, 0]])]
-)
-def test_a_mask_without_a_legal_action_is_refused(observation, mask, explore, kind):
-    with pytest.raises(ValueError, match="legal action"):
-        agent_of(kind=kind).act(observation, mask, explore)
+def test_wrong_masks_are_refused(explore):
+    """Those without a legal action, and those of another shape."""
+    for kind in (QLearningAgent, WinCountAgent):
+        for mask in ([0, 0, 0], [1, 1]):
+            with pytest.raises(ValueError, match="action"):
+                agent_of(kind=kind).act([0, 0], mask, explore)
+    for mask in ([[1, 1, 1], [0, 0, 0]], [1, 1, 1]):
+        with pytest.raises(ValueError, match="action"):
+            agent_of().act([[0, 0], [0, 1]], mask, explore)
 
 
 # --- Arguments -------------------------------------------------------------------------------------
@@ -227,7 +233,7 @@ def test_a_wrong_schedule_changes_nothing():
     [
         ("learning_rate", 1.5, ValueError),
         ("gamma", -0.1, ValueError),
-        ("epsilon", "0.1", TypeError),
+        ("epsilon", math.nan, ValueError),
         ("ties", "last", ValueError),
         ("seed", -1, ValueError),
         ("table", "arithmetic", ValueError),

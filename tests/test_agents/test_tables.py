@@ -127,9 +127,8 @@ def test_the_table_of_a_space():
 def test_wrong_spaces_are_named():
     with pytest.raises(TypeError, match="action_space"):
         QLearningAgent(SMALL, SMALL)
-    for space in (4, spaces.Sequence(spaces.Discrete(2))):
-        with pytest.raises(TypeError, match="observation_space"):
-            QLearningAgent(space, spaces.Discrete(2))
+    with pytest.raises(TypeError, match="observation_space"):
+        QLearningAgent(spaces.Sequence(spaces.Discrete(2)), spaces.Discrete(2))
     with pytest.raises(TypeError, match="abstract"):
         TabularAgent(SMALL, spaces.Discrete(2))
 

@@ -301,11 +301,9 @@ def test_observations_with_more_in_them():
 def test_bad_arguments_change_nothing():
     env = gym.make("SimpleNim-v0")
     agent = agent_for(env)
-    for episodes, callback, error in ((-1, None, ValueError), (1.0, None, TypeError), (5, 5, TypeError)):
-        with pytest.raises(error, match="episodes" if callback is None else "callback"):
-            agents.train(agent, env, episodes, callback=callback)
-    with pytest.raises(TypeError, match="agent"):
-        agents.train(None, env, 1)
+    for episodes, error in ((-1, ValueError), (1.0, TypeError)):
+        with pytest.raises(error, match="episodes"):
+            agents.train(agent, env, episodes)
     assert not agent.table.values.any()
 
 
@@ -313,10 +311,10 @@ def test_bad_arguments_change_nothing():
 def test_an_agent_made_for_other_spaces_is_refused(make):
     env = make()
     for other in (gym.make("SimpleNim-v0"), gym.make("Nim-v0", heaps=(1, 3, 5, 8))):
-        with pytest.raises(ValueError, match="observation_space"):
+        with pytest.raises(ValueError, match="made for"):
             agents.train(agent_for(other), env, 1)
     agent = QLearningAgent(gym.make("Nim-v0").observation_space, spaces.Discrete(15))
-    with pytest.raises(ValueError, match="action_space"):
+    with pytest.raises(ValueError, match="made for"):
         agents.train(agent, env, 1)
 
 

@@ -104,12 +104,9 @@ def test_moves_are_drawn_in_proportion_to_their_counts_among_the_legal_ones():
     batch = agent.action_probabilities([[1], [0]], [[[1, 0, 1]], [[0, 1, 0]]])
     assert batch.tolist() == [[[0.75, 0, 0.25]], [[0, 1, 0]]]
     for explore in (False, True):
-        one_by_one = [agent.act(1, [1, 0, 1], explore) for _ in range(6000)]
-        batch = agent.act(np.ones(6000, int), np.tile([1, 0, 1], (6000, 1)), explore)
-        for drawn in (one_by_one, batch):
-            share = np.bincount(drawn, minlength=3) / 6000
-            np.testing.assert_allclose(share, [0.75, 0, 0.25], atol=4 * 0.5 / 6000**0.5)
-            assert share[1] == 0
+        drawn = np.bincount([agent.act(1, [1, 0, 1], explore) for _ in range(6000)], minlength=3) / 6000
+        np.testing.assert_allclose(drawn, [0.75, 0, 0.25], atol=4 * 0.5 / 6000**0.5)
+        assert drawn[1] == 0
 
 
 def test_action_spaces_may_start_anywhere():
@@ -118,7 +115,7 @@ def test_action_spaces_may_start_anywhere():
         play(agent, [(0, 6)], 1.0)
     assert agent.counts(0).tolist() == [1, 201]
     assert np.mean([agent.act(0) == 6 for _ in range(200)]) > 0.9
-    assert set(agent.act(np.ones(50, int))) == {5, 6}
+    assert {agent.act(1) for _ in range(50)} == {5, 6}
 
 
 @pytest.mark.parametrize("number", [0.0, np.nextafter(1, 0)])
@@ -127,7 +124,6 @@ def test_illegal_actions_are_never_drawn(number):
     agent.generator = ConstantGenerator(number)
     for mask in ([0, 1, 0], [0, 0, 1], [1, 0, 0], [1, 1, 0], [0, 1, 1]):
         assert mask[agent.act(1, mask)]
-        assert mask[int(agent.act([1], [mask])[0])]
 
 
 @pytest.mark.parametrize(("cutoff", "error"), [(0, ValueError), (10.0, TypeError)])
