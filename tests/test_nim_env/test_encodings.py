@@ -152,23 +152,6 @@ def test_vector_environment(name, mode, dynamics):
 
 
 @EVERY_ENCODING
-def test_pettingzoo(observation):
-    plain, encoded = (pettingzoo.make("aec", "nim-v0", observation=name) for name in ("heaps", observation))
-    for env in (plain, encoded):
-        env.reset(seed=0)
-    for player in plain.agent_iter():
-        results = [env.last() for env in (plain, encoded)]
-        masks = [result[0]["action_mask"] for result in results]
-        np.testing.assert_array_equal(*masks)
-        observations = [(result[0]["observation"], *result[1:]) for result in results]
-        check_equal_but_encoded(observation, *observations, encoded.observation_space(player)["observation"])
-        np.testing.assert_array_equal(encoded.state(), plain.state())
-        for env in (plain, encoded):
-            env.step(None if results[0][2] else int(masks[0].argmax()))
-    assert not encoded.agents
-
-
-@EVERY_ENCODING
 @expected_of_pettingzoo
 def test_checkers(observation):
     check_env(NimEnv(observation=observation), skip_render_check=True)

@@ -182,7 +182,7 @@ def test_vector_environments_draw_what_single_ones_draw(arguments, max_episode_s
     for env in (envs, *singles):
         env.reset(seed=0)
     generator, is_over = np.random.default_rng(0), np.zeros(4, dtype=bool)
-    for _ in range(20):
+    for _ in range(8):
         actions = generator.integers(5, size=4)  # illegal ones too
         is_new, is_stepped = is_over, ~is_over
         if mode == "Disabled" and is_over.any():

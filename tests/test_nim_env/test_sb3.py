@@ -303,17 +303,6 @@ def test_models_are_players(algorithm, encoding, environment):
     assert (best == np.eye(RULES.n_actions)[probabilities.argmax(axis=1)]).all()
 
 
-def test_models_are_opponents():
-    spaces = make_small()
-    policy = ModelPolicy(make_model(PPO, spaces), spaces, deterministic=True)
-    reply = policy.action_probabilities([0, 2, 3], RULES.action_mask([0, 2, 3])).argmax()
-    for environment in ENVIRONMENTS:
-        env = make_small(environment=environment, opponent=policy, first_player="agent", observation="heaps")
-        env.reset()
-        observation = env.step(0 if environment == "gym" else np.zeros(2, int))[0]
-        np.testing.assert_array_equal(np.atleast_2d(observation)[0], RULES.apply([0, 2, 3], reply))
-
-
 @EVERY_ALGORITHM
 @pytest.mark.parametrize("heaps", [RULES.heaps, (9,) * 6], ids=["table", "network"])
 def test_snapshots_do_not_change(algorithm, heaps):
