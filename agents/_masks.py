@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-
 ILLEGAL = -1e308  # added to the values of illegal actions; training is 1.1 times as fast as with -inf by np.where
 LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
 
@@ -65,7 +64,9 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
 
     ``choices`` has the shape ``(n, n_actions)``; ``uniforms`` holds a draw from [0, 1) for each row.
     """
-    counts = (choices @ np.ones(choices.shape[1])).astype(np.int64)  # on large batches three times faster than a sum
+    counts = (choices @ np.ones(choices.shape[1])).astype(
+        np.int64
+    )  # on large batches three times faster than a sum
     nth = counts.cumsum() - counts + (uniforms * counts).astype(np.int64)  # of all choices
     indices: NDArray[np.int64] = choices.reshape(-1).nonzero()[0].take(nth)
     return indices - np.arange(0, choices.size, choices.shape[1])

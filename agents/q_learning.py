@@ -39,7 +39,7 @@ class QLearningAgent(TabularAgent):
         ties: Which of several best actions is taken while exploring, ``"random"`` or ``"first"``; without
             exploration it is always the first.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.make_table`.
+        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.Table`.
 
     Raises:
         TypeError: A space is of the wrong kind.
@@ -163,7 +163,9 @@ class QLearningAgent(TabularAgent):
             next_values = self.table.get(next_observation)
             legal = legal_indices(next_action_mask, self.n_actions, may_be_empty=True)
             next_value = max([next_values[legal_index] for legal_index in legal], default=0.0)
-            target += current_value("gamma", self.gamma, self.progress_remaining) * (self.next_value_sign * next_value)
+            target += current_value("gamma", self.gamma, self.progress_remaining) * (
+                self.next_value_sign * next_value
+            )
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         row = self.table.row(observation)
         values = self.table.values

@@ -9,7 +9,7 @@ from gymnasium import Space
 from numpy.typing import NDArray
 
 from agents.agent import Agent
-from agents.tables import TableKind, make_table
+from agents.tables import Table, TableKind
 
 
 class TabularAgent(Agent):
@@ -21,7 +21,7 @@ class TabularAgent(Agent):
         observation_space: The space of the observations, see :class:`Agent`.
         action_space: A ``Discrete`` space.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.make_table`.
+        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.Table`.
 
     Attributes:
         table: The :class:`agents.tables.Table`.
@@ -40,7 +40,7 @@ class TabularAgent(Agent):
         table: TableKind = "auto",
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed)
-        self.table = make_table(self.observation_space, self.n_actions, table)
+        self.table = Table(self.observation_space, self.n_actions, table)
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, table={self.table!r})"
@@ -54,6 +54,6 @@ class TabularAgent(Agent):
         return self.table.state_dict()
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        table = make_table(self.observation_space, self.n_actions, "hash" if "keys" in arrays else "dense")
+        table = Table(self.observation_space, self.n_actions, "hash" if "keys" in arrays else "dense")
         table.load_state_dict(arrays)
         self.table = table

@@ -201,7 +201,9 @@ class OwnTurns:
         # after truncation there is no observation for the player who is not to move
         observes_end = self._is_pending.take(not_to_move) & step.terminated.take(ids)
         observes_next = self._is_pending.take(to_move)
-        slots = np.concatenate([to_move.take(observes_next.nonzero()[0]), not_to_move.take(observes_end.nonzero()[0])])
+        slots = np.concatenate(
+            [to_move.take(observes_next.nonzero()[0]), not_to_move.take(observes_end.nonzero()[0])]
+        )
         observers = slots % n
         self._is_pending[step.ended] = False
         self._is_pending[step.ended + n] = False

@@ -29,7 +29,7 @@ class WinCountAgent(TabularAgent):
         cutoff: Once the legal counts at an observation sum to more than this, their minimum less 1 is subtracted
             from all of them ("normalization", which speeds learning up); None: never.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.make_table`.
+        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.Table`.
 
     Raises:
         TypeError: A space is of a kind that a table cannot hold, or ``cutoff`` is not an integer.
