@@ -12,7 +12,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._checks import checked_actions
+from agents._checks import checked_action, checked_actions
 
 Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
 """An action, or for a batch an array of actions."""
@@ -166,21 +166,19 @@ class Agent(ABC):
             ValueError: An action is not in the action space.
         """
         leading: tuple[int, ...] = ()
+        shape = self.observation_space.shape or ()
         if self.is_batch(observation):
-            leading = np.shape(observation)[: np.ndim(observation) - len(self.observation_space.shape or ())]
-        chosen: Any
+            leading = np.shape(observation)[: np.ndim(observation) - len(shape)]
+        name = f"the result of {type(self).__name__}.act"
         if self.batched or not leading:
-            chosen = self.act(observation, action_mask)
+            actions = checked_actions(name, self.act(observation, action_mask), leading, self.action_space)
         else:
-            observations = np.asarray(observation).reshape(-1, *(self.observation_space.shape or ()))
+            observations = np.reshape(observation, (-1, *shape))
             masks = np.broadcast_to(1 if action_mask is None else action_mask, (*leading, self.n_actions))
-            masks = masks.reshape(-1, self.n_actions)
-            chosen = np.array([self.act(*observed) for observed in zip(observations, masks, strict=True)])
-            chosen = chosen.reshape(leading)
-        actions = checked_actions(f"the result of {type(self).__name__}.act", chosen, leading, self.action_space)
-        return np.asarray(
-            np.arange(self.first_action, self.first_action + self.n_actions) == actions[..., None], float
-        )
+            every = zip(observations, masks.reshape(-1, self.n_actions), strict=True)
+            chosen = [checked_action(name, self.act(*observed), self.action_space) for observed in every]
+            actions = np.reshape(chosen, leading)
+        return np.asarray(np.arange(self.n_actions) + self.first_action == actions[..., None], dtype=np.float64)
 
     def is_batch(self, observation: Any) -> bool:
         """Whether ``observation`` has leading dimensions before the shape of the observation space."""

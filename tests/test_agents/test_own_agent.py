@@ -13,7 +13,7 @@ from gymnasium import spaces
 import agents
 import nim_env  # noqa: F401  registers
 from agents import Agent, TabularAgent
-from agents.tables import make_table
+from agents.tables import Table
 from nim_env import NimRules, evaluation
 
 
@@ -37,7 +37,8 @@ class SarsaLambda(EpsilonGreedy, TabularAgent):
     episodic = True
     lambda_ = 0.9
 
-    def start_training(self):
+    def __init__(self, *spaces, **arguments):
+        super().__init__(*spaces, **arguments)
         self.end_episode()
 
     def end_episode(self):
@@ -64,7 +65,7 @@ class DoubleQLearning(EpsilonGreedy):
 
     def __init__(self, *its_spaces, **arguments):
         super().__init__(*its_spaces, **arguments)
-        self.tables = [make_table(self.observation_space, self.n_actions, "dense") for _ in range(2)]
+        self.tables = [Table(self.observation_space, self.n_actions, "dense") for _ in range(2)]
 
     def q_values(self, observation):
         return np.mean([table.get(observation) for table in self.tables], axis=0)
@@ -194,7 +195,7 @@ def test_what_is_missing_is_named(tmp_path):
         agent.q_values(0)
     with pytest.raises(NotImplementedError, match="state_dict"):
         agent.save(tmp_path / "agent")
-    with pytest.raises(TypeError, match="Both"):
+    with pytest.raises(ValueError, match="Both"):
         type("Both", (Constant,), {"episodic": True, "bootstraps_from": "opponent turn"})
     with pytest.raises(ValueError, match="opponents turn"):
         type("Typo", (Constant,), {"bootstraps_from": "opponents turn"})
