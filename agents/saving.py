@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.numpy
 from gymnasium import Space, spaces
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 MAX_COMPONENTS = 10**6  # of a box, whose bounds can be one number in a file
 SPACE_ARGUMENTS = {
@@ -42,7 +41,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
         raise OSError(f"path must be a regular file or new; got {path}")
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
-        save_file(agent.state_dict(), temporary, {"agent": text})
+        temporary.write_bytes(safetensors.numpy.save(agent.state_dict(), {"agent": text}))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -51,7 +50,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], classes: Mapping[str, type[Any]]) -> Any:
     """See :func:`agents.load`; ``classes`` by name."""
     try:
-        with safe_open(path, framework="numpy") as file:
+        with safetensors.safe_open(path, framework="numpy") as file:
             about = json.loads(file.metadata()["agent"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no dictionary
         name = about["class"]
