@@ -13,7 +13,7 @@ from gymnasium import spaces
 import agents
 import nim_env  # noqa: F401  registers
 from agents import Agent, TabularAgent
-from agents.tables import make_table
+from agents.tables import Table
 from nim_env import NimRules, evaluation
 
 
@@ -64,7 +64,7 @@ class DoubleQLearning(EpsilonGreedy):
 
     def __init__(self, *its_spaces, **arguments):
         super().__init__(*its_spaces, **arguments)
-        self.tables = [make_table(self.observation_space, self.n_actions, "dense") for _ in range(2)]
+        self.tables = [Table(self.observation_space, self.n_actions, "dense") for _ in range(2)]
 
     def q_values(self, observation):
         return np.mean([table.get(observation) for table in self.tables], axis=0)

@@ -8,7 +8,7 @@ from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, agent_of, sample
 from gymnasium import spaces
 
 from agents import QLearningAgent, TabularAgent
-from agents.tables import make_table
+from agents.tables import Table
 
 BOTH = pytest.mark.parametrize("table", ["auto", "hash"])
 PAIR = spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)])
@@ -103,25 +103,34 @@ def test_a_hash_table_grows_with_updates_and_keeps_its_values(space):
 
 
 def test_an_unseen_observation_has_zeros_beside_a_full_table():
-    table = make_table(spaces.Discrete(10_000), 3, "hash")
+    table = Table(spaces.Discrete(10_000), 3, "hash")
     for number in range(5000):
         table.values[table.row(number)] = 1.0
         assert table.get(number + 1) == [0.0] * 3
         assert number % 97 or not table.values[table.rows(np.array([number + 1]))].any()
 
 
+def test_a_dense_table_of_many_rows():
+    """More than those whose look-up is kept."""
+    table = Table(spaces.MultiDiscrete([300, 300]), 1, "dense")
+    for row in (*range(70_000), 0, 1):
+        assert table.row(np.array(divmod(row, 300))) == row
+
+
 def test_the_table_of_a_space():
     """A dense one has all its rows from the start."""
-    assert make_table(SMALL, 3).values.shape == make_table(SMALL, 3, "dense").values.shape == (12, 3)
-    assert make_table(spaces.MultiBinary(7), 3).n_rows == 2**7
-    assert make_table(spaces.Discrete(2**22), 8).n_rows == 2**22  # 2**25 values
+    assert Table(SMALL, 3).values.shape == Table(SMALL, 3, "dense").values.shape == (12, 3)
+    assert Table(spaces.MultiBinary(7), 3).n_rows == 2**7
+    assert Table(spaces.Discrete(2**22), 8).n_rows == 2**22  # 2**25 values
     for space, kind in ((SMALL, "hash"), (BOX, "auto"), (PAIR, "auto"), (spaces.Discrete(2**22 + 1), "auto")):
-        table = make_table(space, 8, kind)
+        table = Table(space, 8, kind)
         assert table.n_rows == 0
         assert table.values.dtype == np.float64
+    with pytest.raises(ValueError, match="batch"):
+        Table(PAIR, 3).rows(np.zeros((4, 2)))
     for space in (BOX, spaces.Discrete(2**31), spaces.MultiDiscrete([2**31 - 1] * 40)):
         with pytest.raises(ValueError, match="hash"):
-            make_table(space, 8, "dense")
+            Table(space, 8, "dense")
 
 
 def test_wrong_spaces_are_named():
