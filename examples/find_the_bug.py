@@ -84,8 +84,8 @@ def main(args: Args) -> pd.DataFrame:
     cached = joblib.Memory(args.folder / "cache", verbose=0).cache(train)
     calls = [joblib.delayed(cached)(*options, seed) for seed in seeds for options in runs]
     rows = joblib.Parallel(args.n_jobs, return_as="generator")(calls)
-    table = pd.DataFrame(tqdm(rows, total=len(calls), desc="runs", disable=None)).round(4)
-    table.to_csv(args.folder / "find_the_bug.csv", index=False)
+    table = pd.DataFrame(tqdm(rows, total=len(calls), desc="runs", disable=None))
+    table.round(4).to_csv(args.folder / "find_the_bug.csv", index=False)
     print(summarize(table).T.to_string())
     save_figure(draw_bugs(table), args.folder / "find_the_bug.png")
     return table
@@ -244,9 +244,7 @@ BUGS = {
     "stale mask": Bug("minimax-Q", "expert", "thu-ml/tianshou/issues/309"),
     "truncation as termination": Bug("minimax-Q", "value_error_lost", "vwxyzjn/cleanrl/issues/457"),
     "autoreset step learned": Bug("minimax-Q", "value_error_won", "vwxyzjn/cleanrl/issues/499"),
-    "no mask at prediction": Bug(
-        "MaskablePPO", "illegal", "Stable-Baselines-Team/stable-baselines3-contrib/issues/212"
-    ),
+    "no mask at prediction": Bug("MaskablePPO", "illegal", "Farama-Foundation/PettingZoo/issues/863"),
     "wrong player's view": Bug("minimax-Q", "value_accuracy_lost", "werner-duvaud/muzero-general/issues/55"),
 }
 
@@ -281,9 +279,10 @@ def draw_bugs(table: pd.DataFrame) -> Figure:
     for name, bug in BUGS.items():
         runs = table[(table["learner"] == bug.learner) & table["bug"].isin(["", name])]
         row = f"{name}\n{bug.learner}: {FIGURES[bug.figure]}"
-        rows.append(pd.DataFrame({"row": row, "figure": runs[bug.figure], "with the bug": runs["bug"] != ""}))
+        learners = np.where(runs["bug"] == "", "correct", "with the bug")
+        rows.append(pd.DataFrame({"row": row, "figure": runs[bug.figure], "learner": learners}))
     figure, axis = plt.subplots(figsize=(9, 6), layout="constrained")
-    style = {"hue": "with the bug", "palette": [COLORS["good"], COLORS["flag"]], "jitter": 0.25, "alpha": 0.6}
+    style = {"hue": "learner", "palette": [COLORS["good"], COLORS["flag"]], "jitter": 0.25, "alpha": 0.6}
     sns.stripplot(pd.concat(rows), x="figure", y="row", ax=axis, **style)
     axis.set(xlabel="", ylabel="", title=f"{NimRules(BOARDS[-1])}: at the end of training, a dot for each seed")
     return figure
