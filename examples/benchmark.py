@@ -90,9 +90,9 @@ def plot(rates: pd.DataFrame) -> plt.Figure:
     """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
     figure, axes = plt.subplots(figsize=(9, 4.8), layout="constrained")
     own = {name for name, _ in COMPARISONS}
-    for name, row in rates.iterrows():
+    for marker, (name, row) in zip("os^vDosX^", rates.iterrows(), strict=False):
         style = {} if name in own else {"color": COLORS["muted"], "linestyle": "--"}
-        axes.plot(row.dropna(), marker="o", label=name, **style)
+        axes.plot(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
     axes.set(xlabel="num_envs", ylabel="steps per second", xscale="log", yscale="log")
     axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
     axes.minorticks_off()
