@@ -12,7 +12,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._hyperparameters import as_integer
+from agents._checks import checked_actions, checked_integer
 
 Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
 """An action, or for a batch an array of actions."""
@@ -21,8 +21,8 @@ Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
 class Agent(ABC):
     """A learner that :func:`agents.train` can train and :func:`agents.load` can load.
 
-    **Your own agent** is a subclass with :meth:`act` and :meth:`update`; its page in the documentation has two
-    examples.
+    **A custom agent** is a subclass with :meth:`act` and :meth:`update`; its page in the documentation has an
+    example.
 
     **Shapes.** One observation has the shape of ``observation_space``, its mask is an int8 or bool array of
     shape ``(n_actions,)``, nonzero where an action is legal, or None where all actions are legal. A batch has
@@ -60,21 +60,21 @@ class Agent(ABC):
         progress_remaining: Falls from 1 to 0 over a training run; :func:`agents.train` sets it.
 
     Raises:
-        TypeError: A space is of the wrong kind, or ``seed`` is not an integer.
-        ValueError: ``seed`` is below 0.
+        TypeError: ``action_space`` is not ``Discrete``.
     """
 
     batched: ClassVar[bool] = False
     """Whether :meth:`act` and :meth:`update` also take batches. If False, training in a vector environment calls
     both once per environment."""
+    encodes_observations: ClassVar[bool] = False
+    """Whether training in a vector environment calls ``encode``, ``act_encoded`` and ``update_encoded`` in place of
+    :meth:`act` and :meth:`update`, as in :class:`QLearningAgent`, so that each observation is encoded once. False
+    in a subclass that defines :meth:`act` or :meth:`update`, unless it sets it."""
     episodic: ClassVar[bool] = False
     """Whether the agent learns from whole episodes (Monte Carlo). If True, :func:`agents.train` holds transitions
-    back until an episode has ended. Then it delivers the transitions of one player in order and calls
+    back until an episode has ended. Then it delivers the transitions of one player in order, one by one, and calls
     :meth:`end_episode` before any transition of another episode or player. In self-play one game is therefore
-    one episode for each player. If the class is also :attr:`batched`, in a vector environment one call of
-    :meth:`update` may hold several terminated episodes end to end, each ending where ``terminated`` is True; a
-    truncated one comes in a separate call; :meth:`end_episode` follows each call. Nothing of an unfinished episode
-    is delivered."""
+    one episode for each player. Nothing of an unfinished episode is delivered."""
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
     """Which next observation a transition has in self-play, ``"own turn"`` or ``"opponent turn"``, see above."""
     supports_single_agent: ClassVar[bool] = True
@@ -89,18 +89,15 @@ class Agent(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.bootstraps_from not in ("own turn", "opponent turn"):
-            raise ValueError(
-                f'{cls.__name__}.bootstraps_from must be "own turn" or "opponent turn"; '
-                f"got {cls.bootstraps_from!r}"
-            )
+            choices = '"own turn" or "opponent turn"'
+            raise ValueError(f"{cls.__name__}.bootstraps_from must be {choices}; got {cls.bootstraps_from!r}")
         if cls.episodic and cls.bootstraps_from == "opponent turn":
             raise TypeError(f'{cls.__name__}: an episodic agent needs bootstraps_from = "own turn"')
+        if "encodes_observations" not in vars(cls) and vars(cls).keys() & {"act", "update"}:
+            cls.encodes_observations = False
         known = Agent.classes.get(cls.__name__, cls)
         if known.__module__.startswith("agents.") and known.__module__ != cls.__module__:
-            raise ValueError(
-                f"{cls.__name__} is the name of an agent of this package, by which agents.load finds it; choose "
-                "another name"
-            )
+            raise ValueError(f"{cls.__name__} is the name of an agent of this package; choose another name")
         Agent.classes[cls.__name__] = cls
 
     def __init__(
@@ -108,14 +105,12 @@ class Agent(ABC):
     ) -> None:
         if not isinstance(action_space, spaces.Discrete):
             raise TypeError(f"action_space must be Discrete; got {action_space!r}")
-        if not isinstance(observation_space, Space):
-            raise TypeError(f"observation_space must be a gymnasium Space; got {observation_space!r}")
         self.observation_space = agent_observation_space(observation_space)
         self.action_space = action_space
         self.n_actions = int(action_space.n)
         self.first_action = int(action_space.start)
         # An environment of the same seed draws from default_rng(seed); this stream is independent of it.
-        stream = None if seed is None else np.random.SeedSequence(as_integer("seed", seed, 0), spawn_key=(0,))
+        stream = None if seed is None else np.random.SeedSequence(checked_integer("seed", seed, 0), spawn_key=(0,))
         self.generator = np.random.default_rng(stream)
         self.progress_remaining = 1.0
         shape = self.observation_space.shape
@@ -200,29 +195,23 @@ class Agent(ABC):
             Probabilities, float64 of shape ``(..., n_actions)``.
 
         Raises:
-            TypeError: :meth:`act` returns anything but one integer for each observation.
+            TypeError: :meth:`act` returns anything but integers, one for each observation.
+            ValueError: An action is not in the action space.
         """
         leading: tuple[int, ...] = ()
         if self.is_batch(observation):
             leading = np.shape(observation)[: np.ndim(observation) - len(self.observation_space.shape or ())]
         if self.batched or not leading:
-            actions = self._act(observation, action_mask, leading)
+            chosen = self.act(observation, action_mask)
         else:
-            observations, actions = np.asarray(observation), np.empty(leading, dtype=np.int64)
+            chosen = np.empty(leading, object)
             for index in np.ndindex(leading):
                 mask = None if action_mask is None else np.asarray(action_mask)[index]
-                actions[index] = self._act(observations[index], mask, ())
+                chosen[index] = self.act(np.asarray(observation)[index], mask)
+            chosen = chosen.tolist()
+        actions = checked_actions(f"the result of {type(self).__name__}.act", chosen, leading, self.action_space)
         indices = actions - self.first_action
         return np.asarray(np.arange(self.n_actions) == indices[..., None], dtype=np.float64)
-
-    def _act(self, observation: Any, action_mask: Any, shape: tuple[int, ...]) -> NDArray[Any]:
-        """What :meth:`act` returns as an array; a TypeError unless it holds integers of this shape."""
-        output = self.act(observation, action_mask)
-        actions = np.asarray(output)
-        if actions.dtype.kind not in "iu" or actions.shape != shape:
-            needed = f"integers of shape {shape}, one for each observation" if shape else "an integer"
-            raise TypeError(f"{type(self).__name__}.act must return {needed}; got {output!r} for {observation!r}")
-        return actions
 
     def is_batch(self, observation: Any) -> bool:
         """Whether ``observation`` has leading dimensions before the shape of the observation space."""
@@ -231,42 +220,23 @@ class Agent(ABC):
         return self._observation_ndim < math.inf and np.ndim(observation) > self._observation_ndim
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`save` stores in addition to the constructor's arguments.
-
-        Returns:
-            Named arrays of numbers or text, of any shape; at most 255.
+        """What :meth:`save` stores in addition to the constructor's arguments: named arrays of numbers.
 
         Raises:
             NotImplementedError: The class does not define it.
         """
-        raise NotImplementedError(
-            f"{type(self).__name__} must define state_dict and load_state_dict to be saved; "
-            f"without anything to store, return an empty dictionary"
-        )
-
-    def check_headers(self, headers: dict[str, saving.ArrayHeader]) -> None:  # noqa: B027  a class may have no check
-        """Called by :func:`agents.load` before it reads the arrays, so that a wrong file takes no memory.
-
-        Args:
-            headers: The shape and dtype of each array of the file, by name.
-
-        Raises:
-            ValueError: They cannot be those of :meth:`state_dict`.
-        """
+        raise NotImplementedError(f"{type(self).__name__} must define state_dict and load_state_dict to be saved")
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restores what :meth:`state_dict` returned.
+        """Restores what :meth:`state_dict` returned; any error if the arrays cannot be restored.
 
         Args:
             arrays: The arrays by name.
-
-        Raises:
-            NotImplementedError: The class does not define it.
         """
         raise NotImplementedError(f"{type(self).__name__} must define load_state_dict to be loaded")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the agent to one file of arrays and JSON, without pickle; the file is complete or not written.
+        """Writes the agent to one file in the format of safetensors; the file is complete or not written.
 
         Args:
             path: The file, which is replaced if it exists, or a symbolic link to it, which stays.
@@ -274,9 +244,8 @@ class Agent(ABC):
         Raises:
             NotImplementedError: The class does not define :meth:`state_dict`.
             OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
-            TypeError: The observation space, an argument of the constructor, or an array cannot be saved.
-            ValueError: The constructor refuses the current value of an argument, such as that of a schedule; or
-                the spaces and arguments take more than 64 KiB as JSON; or there are more than 255 arrays.
+            TypeError: A space or an argument of the constructor cannot be written as JSON.
+            ValueError: The constructor refuses the current value of an argument, such as that of a schedule.
         """
         saving.save(self, path)
 
@@ -291,11 +260,10 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
 def load(path: str | os.PathLike[str]) -> Agent:
     """Loads the agent that :meth:`Agent.save` wrote, its generator included.
 
-    The agent has the class it was saved with; the module that defines the class must have been imported. Names,
-    sizes, types and shapes of the arrays are checked before any of them is read.
+    The agent has the class it was saved with; the module that defines the class must have been imported.
 
     Args:
-        path: A regular file, or a link to one.
+        path: The file.
 
     Returns:
         The agent.

@@ -8,18 +8,15 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._actions import (
-    LOWEST,
-    action_index,
-    as_reward,
-    checked_transitions,
-    legal_batch,
-    legal_indices,
-    penalties,
-    row_max,
-    uniform_choice,
+from agents._checks import (
+    Schedule,
+    checked_action,
+    checked_actions,
+    checked_reward,
+    checked_schedule,
+    current_value,
 )
-from agents._hyperparameters import Schedule, as_schedule, current_value
+from agents._masks import LOWEST, checked_masks, legal_indices, mask_penalties, row_max, uniform_choice
 from agents.tables import TableKind
 from agents.tabular_agent import TabularAgent
 
@@ -45,11 +42,12 @@ class QLearningAgent(TabularAgent):
         table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.make_table`.
 
     Raises:
-        TypeError: A space or hyperparameter is of the wrong kind.
+        TypeError: A space is of the wrong kind.
         ValueError: A hyperparameter is out of range, or ``table`` does not suit the space.
     """
 
     batched: ClassVar[bool] = True
+    encodes_observations: ClassVar[bool] = True
     next_value_sign: ClassVar[float] = 1.0
     """1 if the next observation is the same player's, -1 if it is the opponent's in a zero-sum game."""
 
@@ -65,13 +63,13 @@ class QLearningAgent(TabularAgent):
         seed: int | None = None,
         table: TableKind = "auto",
     ) -> None:
+        super().__init__(observation_space, action_space, seed=seed, table=table)
         if ties not in ("random", "first"):
             raise ValueError(f'ties must be "random" or "first"; got {ties!r}')
-        self.learning_rate = as_schedule("learning_rate", learning_rate)
-        self.gamma = as_schedule("gamma", gamma)
-        self.epsilon = as_schedule("epsilon", epsilon)
+        self.learning_rate = checked_schedule("learning_rate", learning_rate)
+        self.gamma = checked_schedule("gamma", gamma)
+        self.epsilon = checked_schedule("epsilon", epsilon)
         self.ties = ties
-        super().__init__(observation_space, action_space, seed=seed, table=table)
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | NDArray[np.int64]:
         """The best legal action; while exploring, with probability ``epsilon`` a uniformly random one.
@@ -80,12 +78,12 @@ class QLearningAgent(TabularAgent):
         """
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation))
-            codes = rows.reshape(-1), penalties(legal_batch(action_mask, rows.shape, self.n_actions))
+            masks = checked_masks(action_mask, (*rows.shape, self.n_actions))
             if explore:
-                actions = self.act_encoded(*codes, np.arange(rows.size))
-            else:
-                actions = self._values(*codes).argmax(axis=1) + self.first_action
-            return actions.reshape(rows.shape)
+                masks = None if masks is None else masks.reshape(-1, self.n_actions)
+                return self.act_encoded(rows.reshape(-1), mask_penalties(masks)).reshape(rows.shape)
+            best: NDArray[np.int64] = self._legal_values(rows, mask_penalties(masks)).argmax(axis=-1)
+            return best + self.first_action
         legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
@@ -101,23 +99,21 @@ class QLearningAgent(TabularAgent):
     def encode(
         self, observations: NDArray[Any], action_masks: NDArray[Any] | None
     ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
-        """The rows of the table, and what to add to the values: 0, or -1e308 for illegal actions."""
-        rows = self.table.rows(observations, add=True)
-        return rows, None if action_masks is None else penalties(action_masks)
+        """The rows of the table, and the penalties of the actions."""
+        return self.table.rows(observations, add=True), mask_penalties(action_masks)
 
-    def act_encoded(
-        self, rows: NDArray[np.int64], illegal: NDArray[np.float64] | None, ids: NDArray[np.intp]
-    ) -> NDArray[np.int64]:
-        n, random = len(ids), self.generator.random
+    def act_encoded(self, rows: NDArray[np.int64], penalties: NDArray[np.float64] | None) -> NDArray[np.int64]:
+        """While exploring, an action for each row of the table."""
+        n = len(rows)
+        random = self.generator.random
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
         if epsilon == 1.0:
-            legal = np.ones((len(rows), self.n_actions), np.bool_) if illegal is None else illegal == 0
-            chosen = np.zeros(len(rows), np.int64)
-            chosen[ids] = uniform_choice(legal.take(ids, axis=0), random(n))
-            return chosen + self.first_action
+            legal = np.ones((n, self.n_actions), np.bool_) if penalties is None else penalties == 0.0
+            return uniform_choice(legal, random(n)) + self.first_action
         is_random = random(n) < epsilon
-        explorers, greedy = ids[is_random], ids[~is_random]
-        values = self._values(rows, illegal)
+        explorers = is_random.nonzero()[0]
+        greedy = (~is_random).nonzero()[0]
+        values = self._legal_values(rows, penalties)
         if self.ties == "first":
             indices: NDArray[np.int64] = values.argmax(axis=1)
             choices = values.take(explorers, axis=0) > LOWEST
@@ -125,8 +121,9 @@ class QLearningAgent(TabularAgent):
             return indices + self.first_action
         lowest = row_max(values)
         lowest[explorers] = LOWEST  # all legal actions are above
-        uniforms = np.zeros(len(rows))
-        uniforms[explorers], uniforms[greedy] = random(len(explorers)), random(len(greedy))
+        uniforms = np.empty(n)
+        uniforms[explorers] = random(len(explorers))
+        uniforms[greedy] = random(len(greedy))
         return uniform_choice(values >= lowest[:, None], uniforms) + self.first_action
 
     def update(
@@ -144,33 +141,33 @@ class QLearningAgent(TabularAgent):
         next observation, 0 if it is terminal (Sutton and Barto 2018, equation 6.8). After truncation V(s′) counts.
 
         In a batch every V(s′) is computed before any update; then the updates are applied one after another, so
-        that a pair that occurs several times is updated each time. After an error the table is unchanged.
+        that a pair that occurs several times is updated each time.
         """
         if self.is_batch(observation):
-            batch = observation, action, reward, next_observation, terminated, next_action_mask
-            observations, actions, rewards, next_observations, is_terminated, legal = checked_transitions(
-                self, *batch
-            )
-            for name in ("learning_rate", "gamma"):  # a schedule may raise, before the table grows
-                current_value(name, getattr(self, name), self.progress_remaining)
-            next_rows = self.table.rows(next_observations)
-            rows = self.table.rows(observations, add=True)
-            self.update_encoded(rows, actions, rewards, next_rows, is_terminated, penalties(legal))
+            next_rows = self.table.rows(np.asarray(next_observation))
+            leading = next_rows.shape
+            actions = checked_actions("action", action, leading, self.action_space)
+            rewards = np.broadcast_to(np.asarray(reward, np.float64), leading)
+            is_terminated = np.broadcast_to(np.asarray(terminated, np.bool_), leading)
+            masks = checked_masks(next_action_mask, (*leading, self.n_actions), may_be_empty=True)
+            if not np.isfinite(rewards).all():
+                raise ValueError(f"reward must be finite; got {reward!r}")
+            rows = self.table.rows(np.asarray(observation), add=True)
+            columns = [column.reshape(-1) for column in (rows, actions, rewards, next_rows, is_terminated)]
+            masks = None if masks is None else masks.reshape(-1, self.n_actions)
+            self.update_encoded(*columns, mask_penalties(masks))
             return
-        index, reward = action_index(self, action), as_reward(reward)
-        next_value = 0.0 if terminated else self._next_value(next_observation, next_action_mask)
-        target = reward + current_value("gamma", self.gamma, self.progress_remaining) * next_value
+        index = checked_action("action", action, self.action_space) - self.first_action
+        target = checked_reward(reward)
+        if not terminated:
+            next_values = self.table.get(next_observation)
+            legal = legal_indices(next_action_mask, self.n_actions, may_be_empty=True)
+            next_value = max([next_values[legal_index] for legal_index in legal], default=0.0)
+            target += current_value("gamma", self.gamma, self.progress_remaining) * (self.next_value_sign * next_value)
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
-        row, values = self.table.row(observation), self.table.values
+        row = self.table.row(observation)
+        values = self.table.values
         values[row, index] = (1.0 - learning_rate) * values.item(row, index) + learning_rate * target
-
-    def _next_value(self, observation: Any, action_mask: Any) -> float:
-        """V(s′), with the sign of :attr:`next_value_sign`; 0 where no action is legal."""
-        values = self.table.get(observation)
-        if action_mask is not None:
-            legal = legal_indices(action_mask, self.n_actions, is_next=True)
-            values = [values[index] for index in legal]
-        return self.next_value_sign * max(values, default=0.0)
 
     def update_encoded(
         self,
@@ -179,25 +176,26 @@ class QLearningAgent(TabularAgent):
         rewards: NDArray[np.float64],
         next_rows: NDArray[np.int64],
         terminated: NDArray[np.bool_],
-        next_illegal: NDArray[np.float64] | None,
+        next_penalties: NDArray[np.float64] | None,
         ids: NDArray[np.intp] | None = None,
     ) -> None:
+        """:meth:`update` for transitions between rows of the table, of which those at the indices ``ids`` count."""
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
-        gamma = current_value("gamma", self.gamma, self.progress_remaining)
-        targets = row_max(self._values(next_rows, next_illegal))
-        np.copyto(targets, 0.0, where=terminated | (targets < LOWEST))  # there is no future, or no legal action
-        targets *= gamma * self.next_value_sign
+        targets = row_max(self._legal_values(next_rows, next_penalties))
+        targets[terminated | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
+        targets *= current_value("gamma", self.gamma, self.progress_remaining) * self.next_value_sign
         targets += rewards
-        pairs = rows * self.n_actions
-        pairs += actions - self.first_action
-        if ids is not None:
-            pairs, targets = pairs.take(ids), targets.take(ids)
+        pairs = rows * self.n_actions + (actions - self.first_action)
+        if ids is not None:  # here, since this is faster than to select from all arguments
+            pairs = pairs.take(ids)
+            targets = targets.take(ids)
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
-    def _values(self, rows: NDArray[np.int64], illegal: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def _legal_values(self, rows: NDArray[np.int64], penalties: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """The values of some rows, below :data:`LOWEST` for illegal actions."""
         values = self.table.values.take(rows, axis=0)
-        if illegal is not None:
-            values += illegal
+        if penalties is not None:
+            values += penalties
         return values
 
 
@@ -224,14 +222,13 @@ def td_update(
     is_first = np.ones(n + 1, np.bool_)
     np.not_equal(indices[1:], indices[:-1], out=is_first[1:-1])
     edges = is_first.nonzero()[0]
-    first, end = edges[:-1], edges[1:]
+    first = edges[:-1]
+    end = edges[1:]
     counts = end - first
-    n_later = end.repeat(counts)  # updates after each one
-    n_later -= np.arange(1, n + 1)
+    n_later = end.repeat(counts) - np.arange(1, n + 1)  # updates after each one
     powers = np.full(counts.max() + 1, 1.0 - learning_rate)
     powers[0] = 1.0
     powers = powers.cumprod()  # products, unlike **, are the same on every processor
-    new = learning_rate * powers.take(n_later)
-    new *= targets.take(order)
+    new = learning_rate * powers.take(n_later) * targets.take(order)
     where = indices.take(first)
     values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)

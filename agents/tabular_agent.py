@@ -9,7 +9,6 @@ from gymnasium import Space
 from numpy.typing import NDArray
 
 from agents.agent import Agent
-from agents.saving import ArrayHeader
 from agents.tables import TableKind, make_table
 
 
@@ -28,8 +27,8 @@ class TabularAgent(Agent):
         table: The :class:`agents.tables.Table`.
 
     Raises:
-        TypeError: A space is of a kind that a table cannot hold, or ``seed`` is not an integer.
-        ValueError: ``table`` does not suit the space, or ``seed`` is below 0.
+        TypeError: A space is of a kind that a table cannot hold.
+        ValueError: ``table`` does not suit the space.
     """
 
     def __init__(
@@ -54,14 +53,7 @@ class TabularAgent(Agent):
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return self.table.state_dict()
 
-    def check_headers(self, headers: dict[str, ArrayHeader]) -> None:
-        self.table.check_headers(headers)
-        unknown = set(headers) - {"values", "keys"}
-        if unknown and type(self).state_dict is TabularAgent.state_dict:
-            raise ValueError(f"the file holds unknown arrays: {', '.join(sorted(unknown))}")
-
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        kind: TableKind = "hash" if "keys" in arrays else "dense"
-        table = make_table(self.observation_space, self.n_actions, kind)
+        table = make_table(self.observation_space, self.n_actions, "hash" if "keys" in arrays else "dense")
         table.load_state_dict(arrays)
         self.table = table

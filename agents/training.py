@@ -21,13 +21,12 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import gymnasium
 import numpy as np
 import pettingzoo
 from numpy.typing import NDArray
 
-from agents._environments import TO_PLAY, check_setting, check_spaces, checked_actions, split_observation
-from agents._hyperparameters import as_integer
+from agents._checks import checked_action, checked_integer
+from agents._environments import TO_PLAY, check_setting, check_spaces, split_observation
 from agents.agent import Agent
 from agents.vector_training import vector_episodes
 
@@ -85,30 +84,22 @@ def train(
         The history of ``episodes`` episodes, or of those until the callback ended the run.
 
     Raises:
-        TypeError: ``agent`` is not an agent (or did not call ``super().__init__``), ``env`` is not an environment
-            of these kinds, ``episodes`` is not an integer, ``callback`` is not callable, or the agent's actions
-            are not integers.
+        TypeError: ``env`` is not an environment of these kinds, or the agent's actions are not integers.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
             trained in this setting (self-play, or as a single agent), or returns actions outside their space.
-        gymnasium.error.DependencyNotInstalled: ``progress`` without tqdm.
     """
-    if not isinstance(agent, Agent):
-        raise TypeError(f"agent must be an agents.Agent; got {agent!r}")
-    if not hasattr(agent, "progress_remaining"):
-        name = type(agent).__name__
-        raise TypeError(f"{name}.__init__ must call super().__init__(observation_space, action_space)")
-    episodes = as_integer("episodes", episodes, 0)
-    if callback is not None and not callable(callback):
-        raise TypeError(f"callback must be callable as callback(agent, history), or None; got {callback!r}")
+    episodes = checked_integer("episodes", episodes, 0)
     ended_episodes = _episodes(agent, env, episodes, seed)
     agent.start_training()
-    returns, lengths = np.zeros(episodes), np.zeros(episodes, dtype=np.int64)
+    returns = np.zeros(episodes)
+    lengths = np.zeros(episodes, np.int64)
     n = 0
     with _progress_bar(episodes, progress) as bar:
         while n < episodes:
             agent.progress_remaining = 1 - n / episodes
             n_ended, ended_returns, ended_lengths = next(ended_episodes)
-            returns[n : n + n_ended], lengths[n : n + n_ended] = ended_returns, ended_lengths
+            returns[n : n + n_ended] = ended_returns
+            lengths[n : n + n_ended] = ended_lengths
             n += n_ended
             if bar is not None:
                 bar.update(n_ended)
@@ -160,7 +151,9 @@ def _gymnasium_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
         seed = None
         n_players = 2 if TO_PLAY in info else 1
         check_setting(agent, n_players)
-        player, rewards, reward = info.get(TO_PLAY, 0), [0.0, 0.0], 0.0
+        player = info.get(TO_PLAY, 0)
+        rewards = [0.0, 0.0]
+        reward = 0.0
         observation, mask = split_observation(observation, info)
         terminated = truncated = False
         while not (terminated or truncated):
@@ -170,9 +163,9 @@ def _gymnasium_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
             rewards[1 - player] -= reward
             player = info.get(TO_PLAY, 0)
             observation, mask = split_observation(observation, info)
-        for each in range(n_players):
-            observed = observation if terminated or each == player else None
-            yield each, observed, mask, rewards[each], reward, terminated, truncated
+        for observer in range(n_players):
+            observed = observation if terminated or observer == player else None
+            yield observer, observed, mask, rewards[observer], reward, terminated, truncated
         yield None
 
 
@@ -182,7 +175,8 @@ def _aec_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
     check_setting(agent, n_players)
     while True:
         env.reset(seed=seed)
-        seed = mover = None
+        seed = None
+        mover = None
         mover_reward = 0.0
         while env.agents:
             player = env.agent_selection
@@ -195,18 +189,22 @@ def _aec_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
             else:
                 action = yield player, observation, mask, reward, mover_reward, False, False
                 env.step(action)
-                mover, mover_reward = player, env.rewards[player]
+                mover = player
+                mover_reward = env.rewards[player]
         yield None
 
 
 def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, int]]:
     """Plays and learns; after each episode, yields ``(1, return of the first player, number of actions)``."""
-    own_turn, episodic = agent.bootstraps_from == "own turn", agent.episodic
-    first_action, end_action = agent.first_action, agent.first_action + agent.n_actions
+    own_turn = agent.bootstraps_from == "own turn"
+    episodic = agent.episodic
+    name = f"the result of {type(agent).__name__}.act"
     for turn in turns:
         pending: dict[Any, tuple[Any, int]] = {}  # observations and actions until the next observation
         episodes: dict[Any, list[tuple[Any, ...]]] = {}  # each player's transitions until the end of the episode
-        first_player, episode_return, length = turn[0] if turn else None, 0.0, 0
+        first_player = turn[0] if turn else None
+        episode_return = 0.0
+        length = 0
         while turn:
             player, observation, mask, reward, mover_reward, terminated, truncated = turn
             if player == first_player:
@@ -226,12 +224,10 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
             if terminated or truncated:
                 turn = next(turns)
                 continue
-            chosen: Any = agent.act(observation, mask, explore=True)
-            if type(chosen) is not int or not first_action <= chosen < end_action:
-                chosen = int(checked_actions(agent, chosen, ()))
-            pending[key] = observation, chosen
+            action = checked_action(name, agent.act(observation, mask, explore=True), agent.action_space)
+            pending[key] = observation, action
             length += 1
-            turn = turns.send(chosen)
+            turn = turns.send(action)
         for transitions in episodes.values():
             for transition in transitions:
                 agent.update(*transition)
@@ -244,10 +240,6 @@ def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, 
 def _progress_bar(episodes: int, progress: bool) -> Any:
     if not progress:
         return nullcontext()
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise gymnasium.error.DependencyNotInstalled(
-            'progress=True needs tqdm; run pip install tqdm, or pip install "nim-env[examples]"'
-        ) from error
+    from tqdm.auto import tqdm
+
     return tqdm(total=episodes, unit=" episodes", unit_scale=True, mininterval=0.5)

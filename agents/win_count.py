@@ -9,15 +9,8 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._actions import (
-    action_index,
-    as_reward,
-    checked_transitions,
-    legal_batch,
-    legal_indices,
-    nonzero_bytes,
-)
-from agents._hyperparameters import as_integer
+from agents._checks import checked_action, checked_integer, checked_reward
+from agents._masks import checked_masks, legal_indices
 from agents.tables import TableKind
 from agents.tabular_agent import TabularAgent
 
@@ -43,7 +36,6 @@ class WinCountAgent(TabularAgent):
         ValueError: ``cutoff`` is below 1, or ``table`` does not suit the space.
     """
 
-    batched: ClassVar[bool] = True
     episodic: ClassVar[bool] = True
     supports_self_play: ClassVar[bool] = False
 
@@ -57,7 +49,7 @@ class WinCountAgent(TabularAgent):
         table: TableKind = "auto",
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed, table=table)
-        self.cutoff = None if cutoff is None else as_integer("cutoff", cutoff, 1)
+        self.cutoff = None if cutoff is None else checked_integer("cutoff", cutoff, 1)
         self._legal: dict[int, Sequence[int]] = {}  # by row, the indices of the actions that were legal in act
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
 
@@ -75,12 +67,8 @@ class WinCountAgent(TabularAgent):
         """
         return self.q_values(observation) + 1
 
-    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | NDArray[np.int64]:  # noqa: ARG002
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
         """A legal action, drawn in proportion to the counts, with or without exploration."""
-        if self.is_batch(observation):
-            rows = self.table.rows(np.asarray(observation), add=True)
-            legal_actions = legal_batch(action_mask, rows.shape, self.n_actions)
-            return self.act_encoded(rows.reshape(-1), legal_actions, np.arange(rows.size)).reshape(rows.shape)
         legal = legal_indices(action_mask, self.n_actions)
         row = self.table.row(observation)
         self._legal[row] = legal
@@ -92,31 +80,12 @@ class WinCountAgent(TabularAgent):
                 return index + self.first_action
         return legal[-1] + self.first_action  # after a rounding error
 
-    def encode(
-        self, observations: NDArray[Any], action_masks: NDArray[Any] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The rows of the table, and the legal actions."""
-        rows = self.table.rows(observations, add=True)
-        return rows, np.ones((len(rows), self.n_actions), np.bool_) if action_masks is None else action_masks != 0
-
-    def act_encoded(
-        self, rows: NDArray[np.int64], legal: NDArray[np.bool_], ids: NDArray[np.intp]
-    ) -> NDArray[np.int64]:
-        actions = np.full(len(rows), self.first_action)
-        rows, legal = rows.take(ids), legal.take(ids, axis=0)
-        masks = legal.tobytes()
-        for row, start in zip(rows.tolist(), range(0, len(masks), self.n_actions), strict=True):
-            self._legal[row] = nonzero_bytes(masks[start : start + self.n_actions])
-        cumulative = ((self.table.values.take(rows, axis=0) + 1) * legal).cumsum(axis=1)
-        drawn = self.generator.random(len(rows)) * cumulative[:, -1]
-        actions[ids] += (cumulative <= drawn[:, None]).sum(axis=1)
-        return actions
-
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
-        legal = legal_batch(action_mask, counts.shape[:-1], self.n_actions)
-        counts *= legal.reshape(counts.shape)
+        masks = checked_masks(action_mask, counts.shape)
+        if masks is not None:
+            counts *= masks != 0
         probabilities: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
         return probabilities
 
@@ -125,41 +94,18 @@ class WinCountAgent(TabularAgent):
         observation: Any,
         action: Any,
         reward: Any,
-        next_observation: Any,
+        next_observation: Any,  # noqa: ARG002
         terminated: Any,
-        next_action_mask: Any = None,
+        next_action_mask: Any = None,  # noqa: ARG002
     ) -> None:
         """Stores one action of the running episode; at its end, counts them all.
 
-        In a batch the transitions are in order, those of one episode before another's. The legal alternatives to
-        an action are those of the last mask that :meth:`act` got at the observation; without a mask, all actions.
+        The legal alternatives to an action are those of the last mask that :meth:`act` got at the observation;
+        without a mask, all actions.
         """
-        if self.is_batch(observation):
-            batch = observation, action, reward, next_observation, terminated, next_action_mask
-            observations, actions, rewards, _, is_terminated, legal = checked_transitions(self, *batch)
-            self.update_encoded(
-                self.table.rows(observations, add=True), actions, rewards, None, is_terminated, legal
-            )
-        else:
-            index, reward = action_index(self, action), as_reward(reward)
-            self._add(self.table.row(observation), index, reward, terminated)
-
-    def update_encoded(
-        self,
-        rows: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        rewards: NDArray[np.float64],
-        next_rows: Any,  # noqa: ARG002
-        terminated: NDArray[np.bool_],
-        next_legal: NDArray[np.bool_],  # noqa: ARG002
-        ids: NDArray[np.intp] | None = None,  # noqa: ARG002
-    ) -> None:
-        columns = rows, actions - self.first_action, rewards, terminated
-        for step in zip(*(column.tolist() for column in columns), strict=True):
-            self._add(*step)
-
-    def _add(self, row: int, index: int, reward: float, terminated: bool) -> None:
-        self._episode.append((row, index))
+        index = checked_action("action", action, self.action_space) - self.first_action
+        reward = checked_reward(reward)
+        self._episode.append((self.table.row(observation), index))
         if terminated:
             if reward:
                 for step in self._episode:
@@ -183,10 +129,10 @@ class WinCountAgent(TabularAgent):
             for alternative in legal:
                 counts[alternative] += 1
             counts[index] -= 1
-        if self.cutoff is not None and sum(counts) + len(legal) > self.cutoff:  # illegal ones included: no less
-            legal_counts = [counts[each] for each in legal]
+        if self.cutoff is not None:
+            legal_counts = [counts[legal_index] for legal_index in legal]
             if sum(legal_counts) + len(legal) > self.cutoff:
                 least = min(legal_counts)
-                for each in legal:
-                    counts[each] -= least
+                for legal_index in legal:
+                    counts[legal_index] -= least
         self.table.values[row] = counts
