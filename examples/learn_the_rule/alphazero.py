@@ -75,6 +75,8 @@ class Args:
 
 def main(args: Args) -> pd.DataFrame:
     """Trains all networks, and returns a row for each evaluation."""
+    if min(args.n_heaps) < 2:  # a heap of 1 has no won or no lost position
+        raise ValueError(f"--n-heaps must be 2 or more; got {args.n_heaps}")
     cached = joblib.Memory(args.folder / "cache", verbose=0).cache(train, ignore=["folder"])
     runs = [
         joblib.delayed(cached)(rules, name, seed, args.as_published, args.episodes, args.folder)
