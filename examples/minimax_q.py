@@ -13,19 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from common import (
-    COLORS,
-    FIGURE_SUFFIXES,
-    Fraction,
-    NonNegativeIntOrNone,
-    Seed,
-    check_output,
-    checking_args,
-    fail,
-    run,
-    save_figure,
-)
-
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,10 +23,10 @@ import seaborn as sns
 import agents
 from nim_env import NimRules
 
+from common import COLORS, run, save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
 
 REWARD = 1000  # of the published system; that of the environment is 1
-MAX_EPISODES = 100_000_000
 
 
 @dataclass
@@ -48,11 +35,9 @@ class Args:
 
     heaps: tuple[int, int, int] | None = None
     """Three starting heap sizes from 0 to 9; the script asks if not given."""
-    episodes: NonNegativeIntOrNone = None
+    episodes: int | None = None
     """The number of training games; the script asks if not given."""
-    epsilon: Fraction = 1.0
-    """The probability of a random action in training."""
-    seed: Seed = 0
+    seed: int = 0
     """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the values of all first moves."""
@@ -60,22 +45,20 @@ class Args:
 
 def main(args: Args) -> agents.MinimaxQAgent | None:
     """Returns the trained agent, or None if the human leaves before."""
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    if args.heaps is not None and not all(0 <= size <= 9 for size in args.heaps):
-        fail(f"--heaps must each be 0 to 9; got {args.heaps}")
     agent = None
     try:
-        with checking_args():
-            rules = NimRules(args.heaps or ask_heaps())
-        agent = make_agent(rules, args)
+        heaps = args.heaps or tuple(ask_number(f"Size of pile {pile}? ", 0, 9) for pile in range(3))
+        rules = NimRules(heaps)
+        if max(heaps) > 9:
+            raise ValueError(f"heaps must each be 9 or less, since a digit names them; got {heaps}")
         episodes = args.episodes
         if episodes is None:
-            episodes = ask_number("How many games shall I simulate? ", 0, MAX_EPISODES)
-        train(agent, rules, episodes, args.seed)
+            episodes = ask_number("How many games shall I simulate? ", 0, 100_000_000)
+        agent = train(rules, episodes, args.seed)
         values = first_moves(agent, rules)
         print("Q[player and piles, pile and count] of player A's first moves; a positive value wins:")
         for move in values.itertuples():
-            print(f"Q[A{''.join(map(str, rules.heaps))}, {move.heap}{move.count}] = {move.value:.1f}")
+            print(f"Q[A{''.join(map(str, heaps))}, {move.heap}{move.count}] = {move.value:.1f}")
         if args.picture is not None:
             save_figure(plot(values, rules, episodes), args.picture)
         play(agent, rules, args.seed)
@@ -84,44 +67,26 @@ def main(args: Args) -> agents.MinimaxQAgent | None:
     return agent
 
 
-def ask_heaps() -> tuple[int, ...]:
-    """Three heap sizes, not all 0."""
-    while True:
-        heaps = tuple(ask_number(f"Size of pile {pile}? ", 0, 9) for pile in range(3))
-        if any(heaps):
-            return heaps
-        print("At least one pile needs an object; try again.")
-
-
-# --- Agent and training ---------------------------------------------------------------------------
-
-
-def make_agent(rules: NimRules, args: Args) -> agents.MinimaxQAgent:
-    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=None)
-    return agents.MinimaxQAgent(
-        env.observation_space,
-        env.action_space,
-        learning_rate=1.0,
-        gamma=0.9,
-        epsilon=args.epsilon,
-        seed=args.seed,
-    )
-
-
-def train(agent: agents.MinimaxQAgent, rules: NimRules, episodes: int, seed: int) -> None:
-    """Trains by self-play; the number of environments grows with the number of episodes."""
+def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
+    """Trains by random self-play; the number of environments grows with the number of episodes."""
     num_envs = 1 + min(episodes // 100, 255)
     env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=rules.heaps, opponent=None)
+    agent = agents.MinimaxQAgent(
+        env.single_observation_space,
+        env.single_action_space,
+        learning_rate=1.0,
+        gamma=0.9,
+        epsilon=1.0,
+        seed=seed,
+    )
     agents.train(agent, env, episodes, seed=seed, progress=True)
-
-
-# --- Results --------------------------------------------------------------------------------------
+    return agent
 
 
 def first_moves(agent: agents.MinimaxQAgent, rules: NimRules) -> pd.DataFrame:
     """The values for player A of all moves from the start."""
     moves = pd.DataFrame(rules.moves, columns=["heap", "count"])
-    return moves.assign(value=REWARD * agent.player_values(rules.heaps, 0))
+    return moves.assign(value=REWARD * agent.q_values(rules.heaps))
 
 
 def plot(values: pd.DataFrame, rules: NimRules, episodes: int) -> plt.Figure:

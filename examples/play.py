@@ -12,26 +12,16 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from common import (
-    NonNegativeInt,
-    SeedOrNone,
-    check_output,
-    checking_args,
-    fail,
-    load_player,
-    replacing,
-    run,
-)
-
 import gymnasium as gym
 import numpy as np
 import pettingzoo
 
 import agents
 from nim_env import NimRules, theory
-from nim_env.policies import InvalidPolicyOutput, checked_policy
+from nim_env.policies import checked_policy
 from nim_env.rendering import heap_name, save_gif
 
+from common import load_player, run
 from terminal_game import OURS, Leave, ask_choice, play_game
 
 
@@ -40,7 +30,7 @@ class Args:
     """The options of this script."""
 
     opponent: str = "q-learning"
-    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; file.py:name; or the
+    """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; FILE.py:NAME; or the
     file of a saved agent, table (.npz), network (.pt) or MaskablePPO model (.zip) for the same heaps.
     Files .py and .zip run code when loaded: give only those you trust."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
@@ -51,7 +41,7 @@ class Args:
     """Whether the player who takes the last object loses."""
     first: Literal["human", "opponent"] | None = None
     """Who moves first; random in every game if not given."""
-    episodes: NonNegativeInt = 10_000
+    episodes: int = 10_000
     """The number of training games of an agent trained on the spot."""
     save: Path | None = None
     """Where to save an agent trained on the spot."""
@@ -59,25 +49,20 @@ class Args:
     """Whether to show at your turn what the opponent thinks of each move, and whether the move wins."""
     picture: Path | None = None
     """Where to save the last game as an animated .gif."""
-    seed: SeedOrNone = None
+    seed: int | None = None
     """Random seed."""
 
 
 def main(args: Args) -> Any:
     """Returns the opponent."""
-    check_output("save", args.save)
-    check_output("picture", args.picture, [".gif"])
-    if args.save is not None and args.opponent not in agents.ALGORITHMS:
-        fail(f"--save needs an --opponent of {', '.join(agents.ALGORITHMS)}; got {args.opponent}")
-
-    with checking_args():
-        rules = NimRules(args.heaps, args.max_take, args.misere)
-        env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
-        opponent = train(rules, args) if args.opponent in agents.ALGORITHMS else load_player(args.opponent, rules)
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
+    opponent = train(rules, args) if args.opponent in agents.ALGORITHMS else load_player(args.opponent, rules)
     if args.save is not None:
+        if not isinstance(opponent, agents.Agent):
+            raise ValueError(f"--save needs an agent as --opponent; got {args.opponent}")
         opponent.save(args.save)
         print(f"saved: {args.save}")
-
     generator = np.random.default_rng(args.seed)
     frames: list[np.ndarray] = []
 
@@ -91,14 +76,14 @@ def main(args: Args) -> Any:
         while True:
             human = int(generator.integers(2)) if args.first is None else ["human", "opponent"].index(args.first)
             frames.clear()
-            with checking_args(InvalidPolicyOutput, "--opponent: "):
-                play_game(env, opponent, human, generator, OURS, show)
+            play_game(env, opponent, human, generator, OURS, show)
             if ask_choice("\nAnother game, yes or no? ", ["yes", "no"]) == "no":
                 break
     except Leave:
         print()
     if args.picture is not None:
-        save_film(frames, args.picture)
+        save_gif(frames, args.picture, seconds=1.5)
+        print(f"picture: {args.picture}")
     print("Goodbye.")
     return opponent
 
@@ -114,13 +99,16 @@ def train(rules: NimRules, args: Args) -> agents.Agent:
 
 def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
     """Prints the opponent's Q-value, else its probability, of each legal move, and which moves win."""
-    position, mask = np.array(heaps), rules.action_mask(heaps)
+    position = np.array(heaps)
+    mask = rules.action_mask(heaps)
     if isinstance(opponent, agents.QLearningAgent):
         print("\nHints: the opponent's Q-value of each move, from -1 (loses) to 1 (wins)")
-        numbers, form = opponent.q_values(position), "+.2f"
+        numbers = opponent.q_values(position)
+        form = "+.2f"
     else:
         print("\nHints: the opponent's probability of each move")
-        numbers, form = checked_policy(opponent, rules).action_probabilities(position, mask), ".2f"
+        numbers = checked_policy(opponent, rules).action_probabilities(position, mask)
+        form = ".2f"
     wins = theory.winning_action_mask(rules, position)
     for heap in np.flatnonzero(position):
         hints = [
@@ -130,13 +118,6 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
         ]
         print(f"Heap {heap_name(heap)}  {' '.join(hints)}")
     print("* wins against perfect play." if wins.any() else "No move wins against perfect play.")
-
-
-def save_film(frames: list[np.ndarray], path: Path) -> None:
-    """Saves the positions of a game as an animation."""
-    with replacing(path) as file:
-        save_gif(frames, file, seconds=1.5)
-    print(f"picture: {path}")
 
 
 if __name__ == "__main__":

@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from common import NonNegativeInt, checking_args, fail, load_player, run
-
 import numpy as np
 
 import agents
 from nim_env import NimRules
 from nim_env.policies import checked_policy, query_policy
+
+from common import load_player, run
 
 PAGE = Path(__file__).with_name("page")
 MAX_HEAPS, MAX_BLOCKS = 15, 50  # what a screen can show
@@ -43,21 +43,20 @@ class Args:
     misere: bool = True
     """Whether the player who takes the last object loses."""
     agents: tuple[str, ...] = ()
-    """Opponents to add, made for this game: file.py:name, or the files of saved agents, tables (.npz), networks
+    """Opponents to add, made for this game: FILE.py:NAME, or the files of saved agents, tables (.npz), networks
     (.pt) or MaskablePPO models (.zip). The first of them is the first opponent.
     Files .py and .zip run code when loaded: give only those you trust."""
-    port: NonNegativeInt = 8080
+    port: int = 8080
     """The page is at http://127.0.0.1:PORT. 0 takes a free port."""
     browser: bool = True
     """Whether to open the page in your browser."""
 
 
 def main(args: Args) -> None:
-    with checking_args():
-        rules = NimRules(args.heaps, args.max_take, args.misere)
-        if 0 in rules.heaps or rules.n_heaps > MAX_HEAPS or max(rules.heaps) > MAX_BLOCKS:
-            raise ValueError(f"--heaps must be up to {MAX_HEAPS} heaps of 1 to {MAX_BLOCKS} blocks; got {rules}")
-        server = make_server([tabulate(name, rules) for name in args.agents], args.port)
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    if 0 in rules.heaps or rules.n_heaps > MAX_HEAPS or max(rules.heaps) > MAX_BLOCKS:
+        raise ValueError(f"--heaps must be up to {MAX_HEAPS} heaps of 1 to {MAX_BLOCKS} blocks; got {rules}")
+    server = make_server([tabulate(name, rules) for name in args.agents], args.port)
     address = f"http://127.0.0.1:{server.server_port}/{link(rules, args.agents)}"
     print(f"Nim is at {address} (Ctrl-C stops)", flush=True)
     if args.browser:
@@ -139,7 +138,7 @@ def make_server(players: list[dict[str, Any]], port: int) -> ThreadingHTTPServer
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), handler)
     except (OSError, OverflowError) as error:
-        fail(f"--port {port} cannot be used: {error}; give another, or 0 for a free one")
+        raise ValueError(f"--port {port} cannot be used: {error}; give another, or 0 for a free one") from error
 
 
 if __name__ == "__main__":

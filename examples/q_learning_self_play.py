@@ -14,43 +14,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from common import (
-    FIGURE_SUFFIXES,
-    Fraction,
-    NonNegativeInt,
-    SeedOrNone,
-    check_output,
-    run,
-    save_figure,
-)
-
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pettingzoo
 
 import agents
-import nim_env
-from nim_env import evaluation
+from nim_env import NimRules, evaluation
 
+from common import run, save_figure
 from terminal_game import Leave, play_game
 
-RULES = nim_env.NimRules((1, 3, 5, 7), misere=True)
+RULES = NimRules((1, 3, 5, 7), misere=True)
 
 
 @dataclass
 class Args:
     """The options of this script."""
 
-    episodes: NonNegativeInt = 10_000
+    episodes: int = 10_000
     """The number of training games; 0 for an untrained agent."""
     first: Literal["human", "opponent"] | None = None
     """Who moves first in the game against you; random if not given."""
-    learning_rate: Fraction = 0.5
-    """The learning rate."""
-    epsilon: Fraction = 0.1
-    """The probability of a random action in training."""
-    seed: SeedOrNone = None
+    seed: int | None = None
     """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the evaluations during training."""
@@ -58,14 +44,13 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     """Returns the agent and its exact evaluations during training."""
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
     agent = agents.QLearningAgent(
         env.observation_space("player_0"),
         env.action_space("player_0"),
-        learning_rate=args.learning_rate,
+        learning_rate=0.5,
         gamma=1.0,
-        epsilon=args.epsilon,
+        epsilon=0.1,
         seed=args.seed,
     )
     curve = train(agent, env, args.episodes, args.seed)
@@ -78,14 +63,10 @@ def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     return agent, curve
 
 
-# --- Training and evaluation ----------------------------------------------------------------------
-
-
 def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> pd.DataFrame:
     """Trains for ``n`` games; prints the number of every game up to 50 games, else of the first and last ten.
 
-    Returns:
-        The exact figures of the agent at growing intervals, one row for each evaluation.
+    Returns the exact figures of the agent at growing intervals, one row for each evaluation.
     """
     curve = evaluation.LearningCurve(RULES, max(1, n), n_evals=60)
 
@@ -119,9 +100,6 @@ def plot(curve: pd.DataFrame) -> plt.Figure:
         ylim=(0, 102),
     )
     return figure
-
-
-# --- A game against you ---------------------------------------------------------------------------
 
 
 def play(agent: agents.Agent, human_player: int | None = None, seed: int | None = None) -> None:

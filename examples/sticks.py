@@ -14,19 +14,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common import (
-    FIGURE_SUFFIXES,
-    Fraction,
-    NonNegativeInt,
-    PositiveInt,
-    Seed,
-    check_output,
-    checking_args,
-    load_player,
-    run,
-    save_figure,
-)
-
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,6 +22,7 @@ import pandas as pd
 import agents
 from nim_env import NimRules
 
+from common import load_player, run, save_figure
 from terminal_game import PUBLISHED, Leave, ask_move
 
 
@@ -42,30 +30,28 @@ from terminal_game import PUBLISHED, Leave, ask_move
 class Args:
     """The options of this script."""
 
-    sticks: PositiveInt = 10
+    sticks: int = 10
     """The number of sticks."""
-    max_take: PositiveInt = 3
+    max_take: int = 3
     """The maximum number of sticks that one move may take."""
-    episodes: NonNegativeInt = 2_000
+    episodes: int = 2_000
     """The number of training games."""
     opponent: str = "random"
-    """random, take-N, expert, human, file.py:name, or the file of a saved agent, table (.npz), network (.pt) or
+    """random, take-N, expert, human, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
     MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
-    practice: NonNegativeInt = 0
-    """The number of training games against random play before the others."""
     verbose: bool = False
     """Whether to print every game move by move."""
-    window: PositiveInt = 5
+    window: int = 5
     """The number of games in the rolling window of the graph."""
     table: bool = False
     """Whether to print the Q-table."""
-    learning_rate: Fraction = 1.0
+    learning_rate: float = 1.0
     """The learning rate."""
-    gamma: Fraction = 1.0
+    gamma: float = 1.0
     """The discount factor."""
-    epsilon: Fraction = 0.0
+    epsilon: float = 0.0
     """The probability of a random action in the first game; it falls linearly to 0."""
-    seed: Seed = 0
+    seed: int = 0
     """Random seed."""
     picture: Path = Path("results/sticks.png")
     """Where to save the graph."""
@@ -73,28 +59,24 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent and whether it won each game."""
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    with checking_args():
-        env = make_env(args, args.opponent)
-        agent = agents.QLearningAgent(
-            env.observation_space,
-            env.action_space,
-            learning_rate=args.learning_rate,
-            gamma=args.gamma,
-            epsilon=lambda progress_remaining: args.epsilon * progress_remaining,
-            ties="first",
-            seed=args.seed,
-        )
-
+    rules = NimRules((args.sticks,), args.max_take)
+    opponent = Human(rules) if args.opponent == "human" else load_player(args.opponent, rules)
+    env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=opponent, first_player="agent")
+    agent = agents.QLearningAgent(
+        env.observation_space,
+        env.action_space,
+        learning_rate=args.learning_rate,
+        gamma=args.gamma,
+        epsilon=lambda progress_remaining: args.epsilon * progress_remaining,
+        ties="first",
+        seed=args.seed,
+    )
     won: list[bool] = []
     is_printed = args.verbose or args.opponent == "human"
-    if is_printed:
-        env = PrintMoves(env)
     try:
-        agents.train(agent, make_env(args, "random"), args.practice, seed=args.seed)
         agents.train(
             agent,
-            env,
+            PrintMoves(env) if is_printed else env,
             args.episodes,
             seed=args.seed,
             progress=not is_printed,
@@ -102,27 +84,14 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
         )
     except Leave:
         print("\nGoodbye.")
-
     if args.table:
         print("Q-table (- where a move is impossible):")
-        print(q_table(agent, env.unwrapped.rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
+        print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
     print(f"AI won {sum(won)} of {len(won)} games.")
     if len(won) > 100:
         print(f"Of the last 100 games it won {sum(won[-100:])}.")
-    if won:
-        save_figure(plot(won, args), args.picture)
+    save_figure(plot(won, args), args.picture)
     return agent, won
-
-
-def make_env(args: Args, opponent: str) -> gym.Env:
-    """The game, in which the learner moves first."""
-    rules = NimRules((args.sticks,), args.max_take)
-    return gym.make(
-        "nim_env:Nim-v0",
-        **asdict(rules),
-        opponent=Human(rules) if opponent == "human" else load_player(opponent, rules),
-        first_player="agent",
-    )
 
 
 @dataclass

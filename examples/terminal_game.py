@@ -9,16 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from pettingzoo import AECEnv
 
 from nim_env import NimRules
 from nim_env.policies import checked_policy, query_policy, sample
 from nim_env.rendering import bars, heap_name
-
-if TYPE_CHECKING:
-    from pettingzoo import AECEnv
 
 
 @dataclass(frozen=True)
@@ -74,8 +72,8 @@ def play_game(
     human: int,
     generator: np.random.Generator,
     words: Words = PUBLISHED,
-    show: Callable[[list[int], bool], Any] | None = None,
-) -> bool:
+    show: Callable[[list[int], bool], Any] = lambda heaps, is_human: None,  # noqa: ARG005
+) -> None:
     """Plays one game against the human.
 
     Args:
@@ -85,9 +83,6 @@ def play_game(
         generator: Draws the opponent's actions.
         words: What the game calls its things.
         show: Called with the heaps and whether it is the human's turn, at every position.
-
-    Returns:
-        Whether the human won.
 
     Raises:
         Leave: The human leaves.
@@ -99,9 +94,9 @@ def play_game(
     print(f"\nIn this game {words.goal(rules)}.\n{words.move_form(rules)}")
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()
-        heaps, is_human = observation["observation"].tolist(), player == f"player_{human}"
-        if show is not None:
-            show(heaps, is_human and not terminated)
+        heaps = observation["observation"].tolist()
+        is_human = player == f"player_{human}"
+        show(heaps, is_human and not terminated)
         if terminated:
             break
         print(f"\n{heap_word}s:")
@@ -120,10 +115,6 @@ def play_game(
     winner, loser = (words.human, words.opponent) if human_won else (words.opponent, words.human)
     last = loser if rules.misere else winner
     print("\nGAME OVER", words.end.format(winner=winner, last=last, goal=words.goal(rules)), sep="\n")
-    return human_won
-
-
-# --- Questions ------------------------------------------------------------------------------------
 
 
 class Leave(Exception):  # noqa: N818  it is not an error
@@ -134,30 +125,15 @@ def ask_move(rules: NimRules, heaps: Sequence[int], words: Words = PUBLISHED) ->
     """The human's move as an action; asks until it is legal. A single heap need not be chosen."""
     names = [words.heap_name(heap) for heap in range(rules.n_heaps)]
     while True:
-        parts = _parts(ask(f"Choose {words.heap}: " if rules.n_heaps > 1 else "Choose count: "))
-        if len(parts) == 1 and rules.n_heaps == 1:
-            parts = [names[0], *parts]
-        elif len(parts) == 1 and parts[0].upper() in names:
-            parts += _parts(ask("Choose count: "))
-        if parts and parts[0].upper() not in names:
-            mistake = f"There is no {words.heap} {parts[0]!r}."
-        elif len(parts) != 2:
-            mistake = words.move_form(rules)
-        elif not re.fullmatch(r"[1-9]\d{0,8}", parts[1]):
-            mistake = f"{parts[1]!r} is not a number of {words.block}s to take."
-        else:
-            heap, count = names.index(parts[0].upper()), int(parts[1])
-            if (heap, count) in rules.legal_moves(heaps):
-                return rules.action(heap, count)
-            left = f"{heaps[heap]} {words.block}{'' if heaps[heap] == 1 else 's'}"
-            limit = "" if rules.max_take is None else f", and a move takes {rules.max_take} at most"
-            mistake = f"{words.heap.capitalize()} {names[heap]} has {left}{limit}; you asked for {count}."
-        print(f"Invalid move, try again. {mistake}")
-
-
-def _parts(answer: str) -> list[str]:
-    """The words of an answer; C1 is C and 1."""
-    return re.sub(r"^([A-Za-z]+)(?=\d)", r"\1 ", answer).split()
+        answer = ask(f"Choose {words.heap}: ") if rules.n_heaps > 1 else names[0]
+        if answer.upper() in names:
+            answer += f" {ask('Choose count: ')}"
+        match = re.fullmatch(r"([A-Z]+ ?|\d+ )(\d{1,9})", " ".join(answer.upper().split()))
+        if match and match[1].strip() in names:
+            move = names.index(match[1].strip()), int(match[2])
+            if move in rules.legal_moves(heaps):
+                return rules.action(*move)
+        print(f"Invalid move, try again. {words.move_form(rules)}")
 
 
 def ask_number(question: str, minimum: int, maximum: int) -> int:

@@ -13,17 +13,13 @@ from __future__ import annotations
 
 import base64
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
-
-from common import PositiveInt, Seed, run
-
 import gymnasium as gym
 import numpy as np
+import tyro
 
 import agents
 from nim_env import NimRules, evaluation
@@ -41,9 +37,9 @@ class Args:
 
     folder: Path = DATA
     """Where the files are saved."""
-    episodes: PositiveInt = 500_000
+    episodes: int = 500_000
     """Training games."""
-    seed: Seed = 0
+    seed: int = 0
     """Random seed."""
 
 
@@ -68,24 +64,29 @@ def shortest(array: np.ndarray) -> Any:
     return float(str(array))
 
 
-class RecordingAgent(agents.QLearningAgent):
-    """A Q-learning agent that records which actions it has ever tried."""
+class RecordTried(gym.vector.VectorWrapper):
+    """Records which actions were ever tried, by position."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.tried = np.zeros(self.table.values.size, dtype=bool)
+    def __init__(self, env: gym.vector.VectorEnv, rules: NimRules) -> None:
+        super().__init__(env)
+        self.rules = rules
+        self.tried = np.zeros((rules.n_positions, rules.n_actions), dtype=bool)
 
-    def update_encoded(self, rows: np.ndarray, actions: np.ndarray, *rest: Any, **options: Any) -> None:
-        super().update_encoded(rows, actions, *rest, **options)
-        ids = options.get("ids", rest[4] if len(rest) > 4 else None)
-        pairs = rows * self.n_actions + actions
-        self.tried[pairs if ids is None else pairs[ids]] = True
+    def reset(self, **options: Any) -> Any:
+        self.observations, infos = self.env.reset(**options)
+        return self.observations, infos
+
+    def step(self, actions: np.ndarray) -> Any:
+        self.tried[self.rules.index(self.observations), actions] = True
+        self.observations, *rest = self.env.step(actions)
+        return self.observations, *rest
 
 
 def train_table(rules: NimRules, episodes: int, seed: int) -> dict[str, Any]:
     """The Q-values of all legal moves, position by position: one signed byte each, in units of 1/127."""
-    env = gym.make_vec("nim_env:Nim-v0", num_envs=64, heaps=rules.heaps, opponent=None, random_start=True)
-    agent = RecordingAgent(
+    nim = gym.make_vec("nim_env:Nim-v0", num_envs=64, heaps=rules.heaps, opponent=None, random_start=True)
+    env = RecordTried(nim, rules)
+    agent = agents.QLearningAgent(
         env.single_observation_space,
         env.single_action_space,
         epsilon=lambda progress_remaining: 0.2 * progress_remaining,
@@ -94,7 +95,7 @@ def train_table(rules: NimRules, episodes: int, seed: int) -> dict[str, Any]:
     agents.train(agent, env, episodes, seed=seed)
     positions = rules.all_positions()
     quantized = np.rint(127 * agent.q_values(positions)).astype(np.int8)
-    quantized[~agent.tried.reshape(quantized.shape)] = NEVER_TRIED
+    quantized[~env.tried] = NEVER_TRIED
     mastery = evaluation.mastery(rules, agent)
     print(f"{episodes:,} games: expert mastery {mastery.expert:.4f}, champion {mastery.champion}")
     legal = quantized[rules.action_mask(positions) == 1]
@@ -107,4 +108,4 @@ def save(data: dict[str, Any], path: Path) -> None:
 
 
 if __name__ == "__main__":
-    run(main, Args)
+    main(tyro.cli(Args, description=__doc__))

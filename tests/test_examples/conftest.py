@@ -4,7 +4,6 @@ import contextlib
 import sys
 
 import pytest
-import tyro
 
 
 @pytest.fixture(autouse=True)
@@ -38,34 +37,14 @@ def person(monkeypatch):
 
 
 @pytest.fixture
-def refused(capsys):
-    """Checks that the block exits with status 2 and one line on standard error that names what is wrong."""
+def refused():
+    """Checks that the block raises an error that names what is wrong; `common.run` prints it as one line."""
 
     @contextlib.contextmanager
     def refused(*words):
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as stop:
+        with pytest.raises((ValueError, OSError)) as error:
             yield
-        output, error = capsys.readouterr()
-        assert stop.value.code == 2
-        assert len(error.strip().splitlines()) == 1
-        assert not output
         for word in words:
-            assert word in error
+            assert word in str(error.value)
 
     return refused
-
-
-@pytest.fixture
-def refused_option(capsys):
-    """Checks that the command line refuses the value of an option with status 2 and a message that names both."""
-
-    def refused_option(args_type, option, value):
-        with pytest.raises(SystemExit) as stop:
-            tyro.cli(args_type, args=[option, value])
-        error = capsys.readouterr().err
-        assert stop.value.code == 2
-        assert option in error
-        assert value in error
-
-    return refused_option
