@@ -7,71 +7,61 @@ import pytest
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
 import pandas as pd
-from scaling_study import Args, main, make_runs, train
+import sb3_self_play
+import scaling_study
 
-from nim_env import NimRules
 from nim_env.sb3 import NimVecEnv
 
-import sb3_self_play
 
-SMALL = {"num_envs": 32, "n_steps": 16, "batch_size": 128, "net_arch": (32,), "n_jobs": 1}
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Trainings of a second."""
+    options = {"num_envs": 32, "n_steps": 16, "batch_size": 128}
+    args = sb3_self_play.Args
+    monkeypatch.setattr(sb3_self_play, "Args", lambda **given: args(**given | options))
 
 
 def test_boards_and_encodings(tmp_path, monkeypatch):
-    boards = {"heaps": (1, 3, 5, 7), "n_heaps": (2, 4), "learners": ("MaskablePPO",), "n_seeds": 1}
-    args = Args(**boards, **SMALL, observation=("bits", "unary"), total_timesteps=1024)
-    table = main(args)
-    assert table.groupby(["n_heaps", "observation"])["timesteps"].agg(list).tolist() == [[0, 1024]] * 4
-    visited = table[table["timesteps"] > 0].groupby("n_heaps")["visited"].agg(["min", "max"])
-    assert visited["min"][2] == 1  # 7 positions
-    assert 0.6 < visited["min"][4] <= visited["max"][4] < 0.97  # about 1,100 draws of 383 positions
+    args = scaling_study.Args(
+        n_heaps=(2, 4),
+        learners=("MaskablePPO",),
+        observation=("bits", "unary"),
+        total_timesteps=1024,
+        n_seeds=1,
+        n_jobs=1,
+        folder=tmp_path,
+    )
+    table = scaling_study.main(args)
+    assert table.groupby(["n_heaps", "name"])["timesteps"].agg(list).tolist() == [[0, 1024]] * 4
     assert table["exploitability_sampled"].between(0, 1).all()
-    folder = tmp_path / "results" / "scaling_study"
-    assert (folder / "scaling_study.png").read_bytes().startswith(b"\x89PNG")
-    assert len(list((folder / "tensorboard").iterdir())) == 4
+    assert (tmp_path / "scaling_study.png").read_bytes().startswith(b"\x89PNG")
     monkeypatch.setattr(sb3_self_play, "train", None)
-    pd.testing.assert_frame_equal(main(args), table)  # from the cache
+    pd.testing.assert_frame_equal(scaling_study.main(args), table)  # from the cache
 
 
-def test_action_masks_on_one_board(tmp_path):
-    board = {"heaps": (1, 2, 3), "n_heaps": (3,), "learners": ("DQN", "PPO", "MaskablePPO"), "opponent": "expert"}
-    args = Args(**board, **SMALL, total_timesteps=1024, eval_interval=512, n_seeds=1)
-    table = main(args)
-    assert table.groupby("learner")["timesteps"].agg(list).tolist() == [[0, 512, 1024]] * 3
-    illegal = table[table["timesteps"] > 0].groupby("learner")["illegal"]
-    assert illegal.max()["MaskablePPO"] == 0
-    assert illegal.min()[["DQN", "PPO"]].min() > 0.1
-    assert table[["expert", "value_accuracy_overall"]].stack().between(0, 1).all()
-    assert (tmp_path / "results" / "scaling_study" / "scaling_study.png").read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("learner", ["MaskablePPO", "DQN"])
-def test_figures_of_training_are_recounted(learner, tmp_path, monkeypatch):
-    shown, illegal = [set()], []
-    step, reset = NimVecEnv.step_wait, NimVecEnv.reset
+def test_the_fraction_of_illegal_actions_is_that_of_the_steps(tmp_path, monkeypatch):
+    illegal = {}  # of each learner's steps
+    step = NimVecEnv.step_wait
 
     def recorded_step(env):
-        observations, _, dones, infos = result = step(env)
-        shown.append(shown[-1] | set(map(tuple, observations.tolist())))
-        illegal.append(sum(info["illegal_action"] for info in infos) / len(dones))
-        return result
+        observations, rewards, dones, infos = step(env)
+        illegal.setdefault(current[-1], []).append(sum(info["illegal_action"] for info in infos) / len(dones))
+        return observations, rewards, dones, infos
 
-    def recorded_reset(env):
-        observations = reset(env)
-        shown[-1].update(map(tuple, observations.tolist()))
-        return observations
-
-    monkeypatch.setattr(NimVecEnv, "step_wait", recorded_step)
-    monkeypatch.setattr(NimVecEnv, "reset", recorded_reset)
-    args = Args(
-        **SMALL, learners=(learner,), opponent="expert", total_timesteps=1024, eval_interval=256, n_seeds=1
+    current = []
+    make_model = sb3_self_play.make_model
+    monkeypatch.setattr(
+        sb3_self_play, "make_model", lambda args, env: current.append(args.algorithm) or make_model(args, env)
     )
-    rules = NimRules((2, 3, 4))
-    (options,) = make_runs(args, [rules])
-    table = train(**options, folder=tmp_path)
-    steps = (table["timesteps"] // 32).tolist()
-    n_positions = 59  # all of 2-3-4 but the empty one
-    assert table["visited"].tolist() == [len(shown[step]) / n_positions for step in steps]
-    means = [sum(illegal[start:end]) / (end - start) for start, end in itertools.pairwise(steps)]
-    assert table["illegal"].tolist()[1:] == pytest.approx(means)
-    assert (table["illegal"].max() > 0) == (learner == "DQN")
+    monkeypatch.setattr(NimVecEnv, "step_wait", recorded_step)
+    learners = ("DQN", "PPO", "MaskablePPO")
+    board = {"heaps": (2, 3, 4), "n_heaps": (3,), "learners": learners, "opponent": "expert"}
+    args = scaling_study.Args(**board, total_timesteps=2048, n_seeds=1, n_jobs=1, folder=tmp_path)
+    table = scaling_study.main(args)
+    assert table[["expert", "value_accuracy_overall"]].stack().between(0, 1).all()
+    for learner in learners:
+        rows = table[table["name"].str.startswith(f"{learner},")]
+        steps = (rows["timesteps"] // 32).tolist()
+        means = [sum(illegal[learner][a:b]) / (b - a) for a, b in itertools.pairwise(steps)]
+        assert rows["illegal"].tolist()[1:] == pytest.approx(means)
+        assert (max(means) > 0) == (learner != "MaskablePPO")
