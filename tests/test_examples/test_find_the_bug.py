@@ -47,17 +47,6 @@ def test_no_seed_of_a_bug_looks_correct_in_the_published_figures(bug):
     assert correct.max() + 0.1 < wrong.min() or wrong.max() + 0.1 < correct.min()
 
 
-def test_values_of_the_finished_game_tell_the_autoreset_step_from_truncation(monkeypatch):
-    tables = []
-    figures_of_table = find_the_bug.figures_of_table
-    monkeypatch.setattr(
-        find_the_bug, "figures_of_table", lambda *args: tables.append(args[1]) or figures_of_table(*args)
-    )
-    for bug in (None, "truncation as termination", "autoreset step learned"):
-        train("minimax-Q", SMALLEST, bug, seed=0, share=0.02)
-        assert tables[-1][0, 0, 0].any() == (bug == "autoreset step learned")
-
-
 @pytest.mark.parametrize(
     ("function", "bug", "misere"),
     [
@@ -101,11 +90,3 @@ def test_a_custom_player(capsys, tmp_path):
     pd.testing.assert_frame_equal(groups, pd.DataFrame(report.groups).dropna(axis="columns"))
     assert f"{report.mean_exploitability:.4f}" in capsys.readouterr().out
     assert (tmp_path / "find_the_bug_player.png").stat().st_size > 5_000
-
-
-def test_wrong_players_are_refused(refused, tmp_path):
-    (tmp_path / "mine.py").write_text("def first(observation, action_mask):\n    return 0\n")
-    with refused("nobody"):
-        diagnose(Args(player="nobody"))
-    with refused("illegal", "[0, 0, 1]"):
-        diagnose(Args(player=f"{tmp_path / 'mine.py'}:first", heaps=SMALLEST))

@@ -7,7 +7,6 @@ pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
-from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
 from nim_env import EncodedPolicy, NimRules, evaluation
 from nim_env.encodings import checked_encoding
@@ -22,46 +21,28 @@ SMALL = {"heaps": RULES.heaps, "num_envs": 32, "n_steps": 16, "batch_size": 128}
 
 
 def test_self_play_learns(tmp_path):
-    args = Args(
-        heaps=RULES.heaps,
-        num_envs=64,
-        n_steps=16,
-        batch_size=256,
-        total_timesteps=24 * 1024,
-        eval_interval=8 * 1024,
-        learning_rate=5e-3,
-    )
-    table = main(args)
-    first, last = table.iloc[0], table.iloc[-1]
-    assert first["expert"] < 0.6
-    assert last["expert"] == 1
-    assert last["champion"]
-    assert last["exploitability_sampled"] < 0.1
-    folder = tmp_path / "results" / "sb3_self_play"
-    assert evaluation.mastery(RULES, load_player(str(folder / "model.zip"), RULES)).champion
-    assert (folder / "sb3_self_play.png").read_bytes().startswith(b"\x89PNG")
-    (log,) = (folder / "tensorboard").iterdir()
-    logged = EventAccumulator(str(log)).Reload().Scalars("nim_sampled/exploitability")
-    np.testing.assert_allclose(
-        [(event.step, event.value) for event in logged],
-        table[["timesteps", "exploitability_sampled"]].astype(float),
-        rtol=1e-6,
-    )
+    options = SMALL | {"num_envs": 64, "batch_size": 256, "learning_rate": 5e-3}
+    table = main(Args(**options, total_timesteps=24 * 1024, eval_interval=8 * 1024, folder=tmp_path))
+    assert table["expert"].iloc[0] < 0.6
+    assert table["champion"].iloc[-1]
+    assert table["exploitability_sampled"].iloc[-1] < 0.1
+    assert evaluation.mastery(RULES, load_player(str(tmp_path / "model.zip"), RULES)).champion
+    assert (tmp_path / "sb3_self_play.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_model_plays_as_evaluated():
-    args = Args(**SMALL, observation="bits", opponent="take-2", total_timesteps=512)
-    table = main(args)
-    model = MaskablePPO.load(args.folder / "model.zip", device="cpu")
+def test_model_plays_as_evaluated(tmp_path):
+    table = main(Args(**SMALL, observation="bits", opponent="take-2", total_timesteps=512, folder=tmp_path))
+    model = MaskablePPO.load(tmp_path / "model.zip", device="cpu")
     play = lambda o, m: int(model.predict(o, action_masks=m, deterministic=True)[0])  # noqa: E731
     player = EncodedPolicy(play, checked_encoding("bits", RULES))
     assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
 
 
 def test_seeds(tmp_path):
-    short = {**SMALL, "total_timesteps": 2048, "eval_interval": 2048}
-    seeds = {"first": 3, "again": 3, "other": 4}
-    first, again, other = (main(Args(**short, seed=seed, folder=tmp_path / name)) for name, seed in seeds.items())
+    options = {**SMALL, "total_timesteps": 2048, "eval_interval": 2048}
+    first, again, other = (
+        main(Args(**options, seed=seed, folder=tmp_path / str(n))) for n, seed in enumerate((3, 3, 4))
+    )
     assert first.equals(again)
     assert not first.equals(other)
 
@@ -104,7 +85,6 @@ def test_interrupted_run_continues(monkeypatch):
     [
         ({"opponent": "grandmaster"}, ["opponent", "grandmaster"]),
         ({"algorithm": "DQN"}, ["DQN", "--opponent"]),
-        ({"heaps": (0,)}, ["heaps", "(0,)"]),
         ({"heaps": (200,) * 5}, ["200-200-200-200-200"]),
         ({"resume": True}, ["checkpoints"]),
     ],
