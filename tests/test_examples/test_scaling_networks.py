@@ -7,10 +7,11 @@ import pytest
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
 import pandas as pd
-import sb3_self_play
 import scaling_study
 
 from nim_env.sb3 import NimVecEnv
+
+import sb3_self_play
 
 
 @pytest.fixture(autouse=True)
