@@ -31,7 +31,7 @@ from tqdm import tqdm
 import agents
 from nim_env import NimRules, evaluation, solver
 
-from common import run, save_figure
+from common import run, save_figure, values_of
 
 TABLES: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
@@ -166,7 +166,7 @@ class EvaluationCallback:
             metrics = {"expert": evaluation.mastery(self.rules, agent).expert}
             self.is_done |= self.mastery is not None and metrics["expert"] >= min(self.mastery, 1)
             if self.is_done:
-                metrics = evaluation.report(self.rules, agent).to_dict()
+                metrics = evaluation.report(self.rules, agent, values_of(agent, self.rules)).to_dict()
             self.rows.append({"timesteps": self.timesteps, "seconds": seconds, **metrics})
             self.next_evaluation = self.episodes + min(self.episodes, 3 * self.rules.n_positions)
             self.start = time.perf_counter() - seconds  # leaves the evaluation out

@@ -84,23 +84,6 @@ def test_noise_in_training_only(name, noise):
         assert torch.equal(first, second) == (noise == 0 or not is_training)
 
 
-def test_the_affine_network_is_affine_in_its_state():
-    network, bits = untrained(NETWORKS["affine"]), torch.tensor([[0, 1, 1, 0, 1]])
-    states = []
-    for initial_state in (torch.zeros(8), torch.ones(8), 3 * torch.ones(8)):
-        network.initial_state.data = initial_state
-        states.append(network.scan(bits).detach())
-    torch.testing.assert_close(states[2] - states[0], 3 * (states[1] - states[0]))
-    assert not torch.allclose(states[1], states[0])
-
-
-def test_a_sum_counts_the_digits():
-    """Of heaps 2 and 6, the second has one more digit with a one; a maximum cannot tell them apart."""
-    for name, is_apart in (("sum", True), ("digit", False)):
-        one_digit, two_digits = predict(untrained(NETWORKS[name]), np.array([[2], [6]]))
-        assert (abs(one_digit - two_digits) > 1e-4) == is_apart
-
-
 # --- Players and files ----------------------------------------------------------------------------
 
 

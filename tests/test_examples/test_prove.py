@@ -4,13 +4,10 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
-import itertools
 from pathlib import Path
 
 import numpy as np
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from examples.learn_the_rule import check, prove
 from examples.learn_the_rule.network import NETWORKS, DigitNetwork, predict, save_network
@@ -59,110 +56,6 @@ def test_the_search_proves_networks_of_the_study(name):
     other = prove.prove(of_the_study(name), misere=not name.startswith("misere"))
     assert other.margin is None
     assert "but the value is" in other.refusal
-
-
-def set_weights(network, **weights):
-    """A network with these weights; the dots in their names are written as two underscores."""
-    state = network.state_dict()
-    arrays = {name.replace("__", "."): torch.tensor(weight) for name, weight in weights.items()}
-    network.load_state_dict({name: arrays[name].reshape(state[name].shape) for name in arrays}, strict=False)
-    return network.eval()
-
-
-def test_the_sampled_states_are_named_after_the_ones_so_far():
-    """A network by hand whose recurrent state is the parity of the ones, and whether there was a one."""
-    network = set_weights(
-        DigitNetwork(hidden_size=2, n_features=2),
-        initial_state=[-1.0, -1.0],
-        transitions__0__weight=[[8.0, 0.0], [0.0, 8.0]],
-        transitions__0__bias=[0.0, 0.0],
-        transitions__1__weight=[[-8.0, 0.0], [0.0, 0.0]],
-        transitions__1__bias=[0.0, 8.0],
-    )
-    points, states = prove.sample_states(network)
-    names = np.where(points[:, 1] < 0, "none", np.where(points[:, 0] < 0, "even", "odd"))
-    np.testing.assert_array_equal(states, names)
-    assert set(names) == {"none", "even", "odd"}
-
-
-@given(seed=st.integers(0, 2**32 - 1))
-def test_the_first_boxes_are_the_smallest_around_near_points_of_one_state(seed):
-    generator = np.random.default_rng(seed)
-    points = generator.choice([-0.5, 0.0, 0.5], size=(60, 3)) + generator.uniform(-0.04, 0.04, size=(60, 3))
-    states = generator.choice(["none", "even", "odd"], size=60)
-    names, low, high = prove.first_boxes(points, states)
-    is_inside = ((low <= points[:, None]) & (points[:, None] <= high)).all(axis=2)
-    is_inside &= states[:, None] == names
-    assert (is_inside.sum(axis=1) == 1).all()
-    for box in range(len(names)):  # the points are in clusters, one box for each
-        own = points[is_inside[:, box]]
-        assert len(np.unique(np.round(2 * own), axis=0)) == 1
-        np.testing.assert_array_equal(low[box], own.min(axis=0))
-        np.testing.assert_array_equal(high[box], own.max(axis=0))
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 2**32 - 1), gain=st.floats(0.1, 4), drift=st.floats(0, 0.1))
-def test_closed_boxes_contain_their_images(seed, gain, drift):
-    torch.manual_seed(seed)
-    network = DigitNetwork(hidden_size=3, n_features=2).eval()
-    with torch.no_grad():
-        for layer in network.transitions:
-            layer.weight.mul_(gain)
-            layer.bias.mul_(drift)
-    generator = np.random.default_rng(seed)
-    names = np.array(["none", "even", "odd", "even", "odd"])
-    first = generator.uniform(-1, 1, size=(5, 3))
-    low, high = first.copy(), first + generator.uniform(0, 0.1, size=(5, 3))
-    is_closed = prove.close(network, names, low, high)
-    assert (low <= first).all()
-    assert (high >= first).all()
-    # each coordinate of an image is largest and smallest in a corner
-    corners = np.array(list(itertools.product((0, 1), repeat=3)))[:, None]
-    points = torch.from_numpy(np.where(corners, high, low))
-    next_states = {
-        0: {"none": "none", "even": "even", "odd": "odd"},
-        1: {"none": "odd", "even": "odd", "odd": "even"},
-    }
-    is_inside = True
-    with torch.no_grad():
-        for bit, layer in enumerate(network.double().transitions):
-            images = torch.tanh(layer(points)).numpy()
-            image_low, image_high = images.min(axis=0), images.max(axis=0)
-            for box, name in enumerate(names):
-                is_next = names == next_states[bit][name]
-                contains = (low <= image_low[box]).all(axis=1) & (image_high[box] <= high).all(axis=1)
-                is_inside &= (contains & is_next).any()
-    assert is_inside or not is_closed
-
-
-def test_boxes_that_drift_are_not_closed():
-    network = set_weights(DigitNetwork(hidden_size=1, n_features=1))
-    with torch.no_grad():
-        for layer in network.transitions:
-            layer.weight.fill_(1.0)
-            layer.bias.fill_(1e-3)
-    low, high = np.zeros((3, 1)), np.zeros((3, 1))
-    assert not prove.close(network, np.array(["none", "even", "odd"]), low, high)
-
-
-def test_boxes_are_grouped_by_their_features_with_and_without_the_flag():
-    """The first coordinate is seen without the flag, the second with it."""
-    network = set_weights(
-        DigitNetwork(hidden_size=2, n_features=2),
-        digit_layers__0__weight=[[3.0, 0.0, -20.0], [0.0, 3.0, 20.0]],
-        digit_layers__0__bias=[0.0, -20.0],
-        digit_layers__2__weight=[[1.0, 0.0], [0.0, 1.0]],
-        digit_layers__2__bias=[0.0, 0.0],
-    )
-    corners = np.repeat(list(itertools.product((-0.5, 0.5), repeat=2)), 3, axis=0)
-    points = corners + np.random.default_rng(0).uniform(-0.1, 0.1, size=corners.shape)
-    states = np.array(["even"] * 12 + ["odd"] * 12 + ["none"])
-    points = np.concatenate([points, -points, [[0.0, 0.0]]])
-    groups = prove.group(network, states, points - 0.01, points + 0.01)
-    for own in (groups[:12], groups[12:24]):
-        assert len(set(own)) == 4
-        assert (own.reshape(4, 3) == own.reshape(4, 3)[:, :1]).all()
 
 
 def test_the_script(tmp_path, capsys):
