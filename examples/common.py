@@ -133,7 +133,7 @@ def _load_network(path: Path, rules: NimRules) -> PolicyLike:
 
 
 def _load_table(path: Path, rules: NimRules) -> PolicyLike:
-    with np.load(path, allow_pickle=False) as table:
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as table:
         if str(table["game"]) != str(rules):
             raise ValueError(f"its game is {table['game']}, not {rules}")
         return TabularPolicy(rules, table["probabilities"])

@@ -69,7 +69,7 @@ def main(args: Args) -> agents.MinimaxQAgent | None:
 
 def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
     """Trains by random self-play; the number of environments grows with the number of episodes."""
-    num_envs = 1 + min(episodes // 100, 255)
+    num_envs = max(1, min(1 + episodes // 100, 256))
     env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=rules.heaps, opponent=None)
     agent = agents.MinimaxQAgent(
         env.single_observation_space,

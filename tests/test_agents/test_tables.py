@@ -110,6 +110,13 @@ def test_an_unseen_observation_has_zeros_beside_a_full_table():
         assert number % 97 or not table.values[table.rows(np.array([number + 1]))].any()
 
 
+def test_a_dense_table_of_many_rows():
+    """More than those whose look-up is kept."""
+    table = Table(spaces.MultiDiscrete([300, 300]), 1, "dense")
+    for row in (*range(70_000), 0, 1):
+        assert table.row(np.array(divmod(row, 300))) == row
+
+
 def test_the_table_of_a_space():
     """A dense one has all its rows from the start."""
     assert Table(SMALL, 3).values.shape == Table(SMALL, 3, "dense").values.shape == (12, 3)
@@ -119,6 +126,8 @@ def test_the_table_of_a_space():
         table = Table(space, 8, kind)
         assert table.n_rows == 0
         assert table.values.dtype == np.float64
+    with pytest.raises(ValueError, match="batch"):
+        Table(PAIR, 3).rows(np.zeros((4, 2)))
     for space in (BOX, spaces.Discrete(2**31), spaces.MultiDiscrete([2**31 - 1] * 40)):
         with pytest.raises(ValueError, match="hash"):
             Table(space, 8, "dense")

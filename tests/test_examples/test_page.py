@@ -4,6 +4,7 @@ import json
 import shutil
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import gymnasium as gym
 import numpy as np
@@ -149,16 +150,6 @@ def test_rules_theory_and_lessons_in_every_position(modules, rules):
         assert not any(word in text for word in ("undefined", "NaN", "null"))
 
 
-class Draws:
-    """A generator that repeats recorded draws."""
-
-    def __init__(self, draws):
-        self.draws = iter(draws)
-
-    def random(self):
-        return next(self.draws)
-
-
 @pytest.mark.parametrize("rules", [BOARDS[0], BOARDS[2]], ids=str)
 def test_the_learner_is_that_of_agents(modules, rules):
     games = 500
@@ -175,7 +166,7 @@ def test_the_learner_is_that_of_agents(modules, rules):
     options = {"heaps": rules.heaps, "max_take": rules.max_take, "misere": rules.misere}
     env = gym.make("nim_env:Nim-v0", opponent=None, **options)
     agent = agents.QLearningAgent(env.observation_space, env.action_space)
-    agent.generator = Draws(draws)
+    agent.generator = SimpleNamespace(random=iter(draws).__next__)
     agents.train(agent, env, games, seed=0)
     values = agent.q_values(rules.all_positions())
     assert table == values.ravel().tolist()
@@ -369,14 +360,6 @@ def test_a_player_of_the_user(visit, agent):
     shown = [float(text.replace("−", "-")) for text in page.locator(".value").all_inner_texts()]
     assert sorted(shown) == pytest.approx(sorted(values), abs=0.006)
     expect(page.locator("#learn-figures")).to_be_hidden()  # they are those of the page's learner
-
-
-def test_damaged_players_are_named(visit):
-    page = visit()
-    players = [{"name": "mine", "heaps": [2, 3], "max_take": None, "misere": True, "probabilities": [1]}]
-    page.route("**/players.json", lambda route: route.fulfill(json=players))
-    page.reload()
-    expect(page.locator("#toast")).to_contain_text("“mine” is damaged")
 
 
 def test_your_own_board(visit):

@@ -1,6 +1,5 @@
 """The game in the terminal, with training, hints and an animation."""
 
-import itertools
 import re
 from pathlib import Path
 
@@ -9,11 +8,10 @@ import play
 import pytest
 from PIL import Image
 
-import agents
 from nim_env import ExpertPolicy, NimRules, evaluation, theory
 
 
-@pytest.mark.parametrize("opponent", ["q-learning", "minimax-q", "win-counting", "random", "take-3", "expert"])
+@pytest.mark.parametrize("opponent", ["q-learning", "minimax-q", "win-counting", "take-3"])
 def test_every_opponent(opponent, person, capsys):
     person()
     play.main(play.Args(opponent=opponent, episodes=50, first="human"))
@@ -27,20 +25,20 @@ def test_a_win_a_loss_and_another_game(person, capsys):
     play.main(play.Args(opponent="take-1", heaps=(3,), max_take=2, misere=False, first="human"))
     shown = capsys.readouterr().out
     assert re.findall(r"^(\w+) won: (\w+) took", shown, re.MULTILINE) == [("You", "You"), ("Opponent", "Opponent")]
-    assert shown.count("the player who takes the last block wins") == 4
     assert shown.count("Another game") == 3
 
 
-def test_a_saved_agent_plays_again(person, capsys):
+def test_a_saved_agent_plays_again(person, capsys, refused):
     game = {"heaps": (2, 3), "misere": False, "max_take": 2}
     person()
-    trained = play.main(play.Args(episodes=2000, seed=0, save=Path("new/agent.npz"), **game))
+    trained = play.main(play.Args(episodes=2000, seed=0, save=Path("my.agent"), **game))
     assert evaluation.mastery(NimRules((2, 3), 2, misere=False), trained).expert == 1
-    assert "saved: new/agent.npz" in capsys.readouterr().out
     person()
-    loaded = play.main(play.Args(opponent="new/agent.npz", first="opponent", **game))
-    np.testing.assert_array_equal(loaded.table.values, trained.table.values)
+    loaded = play.main(play.Args(opponent="my.agent", first="opponent", **game))
+    np.testing.assert_array_equal(loaded.q_values((2, 3)), trained.q_values((2, 3)))
     assert re.search(r"^Opponent takes \d from [AB]\.", capsys.readouterr().out, re.MULTILINE)
+    with refused("--save", "expert"):
+        play.main(play.Args(opponent="expert", save=Path("my.agent")))
 
 
 def hints(text):
@@ -52,56 +50,37 @@ def hints(text):
     }
 
 
-@pytest.mark.parametrize("opponent", ["expert", "minimax-q", "win-counting"])
+@pytest.mark.parametrize("opponent", ["expert", "minimax-q"])
 def test_hints(opponent, person, capsys):
-    rules, mask = NimRules((2, 3)), np.ones(5, dtype=np.int8)
+    rules = NimRules((2, 3))
     person("B1")
     player = play.main(play.Args(opponent=opponent, heaps=(2, 3), episodes=300, seed=0, first="human", hints=True))
     first, second = capsys.readouterr().out.split("Hints: ")[1:]
     if opponent == "expert":
-        numbers = ExpertPolicy(rules).action_probabilities(np.array((2, 3)), mask)
-    elif opponent == "minimax-q":
-        numbers = player.q_values((2, 3))
+        numbers = ExpertPolicy(rules).action_probabilities(np.array((2, 3)), np.ones(5, dtype=np.int8))
     else:
-        numbers = player.action_probabilities((2, 3), mask)
-    wins = theory.winning_action_mask(rules, (2, 3))
+        numbers = player.q_values((2, 3))
     shown = hints(first)
     assert list(shown) == list(rules.moves)
     np.testing.assert_allclose([number for number, _ in shown.values()], numbers, atol=0.005)
-    assert [win for _, win in shown.values()] == wins.astype(bool).tolist()
-    assert ("Q-value" in first) == (opponent == "minimax-q")
+    assert [win for _, win in shown.values()] == theory.winning_action_mask(rules, (2, 3)).astype(bool).tolist()
     assert len(hints(second)) < 5  # at the next turn, of the moves that are left
 
 
-def test_an_opponent_that_plays_no_legal_move(person, capsys):
-    Path("mine.py").write_text(
-        "class Wrong:\n"
-        "    def action_probabilities(self, observation, action_mask):\n        return 0 * action_mask\n"
-        "def wrong(observation, action_mask):\n    return 99\n"
-        "nothing = Wrong()\n"
-    )
-    for name, fault in (("wrong", "99"), ("nothing", "sum")):
-        person("A1")
-        with pytest.raises(SystemExit) as stop:
-            play.main(play.Args(opponent=f"mine.py:{name}", first="opponent"))
-        assert stop.value.code == 2
-        assert re.fullmatch(rf"[^\n]*--opponent[^\n]*{fault}[^\n]*\n", capsys.readouterr().err)
+def test_an_opponent_that_plays_no_legal_move(person, refused):
+    Path("wrong.py").write_text("def wrong(observation, action_mask): return 99")
+    person("A1")
+    with refused("99"):
+        play.main(play.Args(opponent="wrong.py:wrong", first="opponent"))
 
 
-def test_an_animation_of_the_last_game(person, tmp_path):
+def test_an_animation_of_the_last_game(person):
     pytest.importorskip("pygame", reason='needs pip install -e ".[render]"')
     person("B58", "B1", "q")
-    play.main(
-        play.Args(opponent="expert", heaps=(3, 60), misere=False, first="human", picture=Path("new/game.gif"))
-    )
-    with Image.open(tmp_path / "new" / "game.gif") as film:
+    play.main(play.Args(opponent="expert", heaps=(3, 60), misere=False, first="human", picture=Path("game.gif")))
+    with Image.open("game.gif") as film:
         assert film.n_frames == 5  # the start, and two moves of each player
-        frames = []
-        for number in range(5):
-            film.seek(number)
-            frames.append(np.asarray(film.convert("RGB")))
-    assert frames[0].shape == (400, 600, 3)
-    assert all((frame != following).any() for frame, following in itertools.pairwise(frames))
+        assert film.size == (600, 400)
 
 
 def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
@@ -117,30 +96,8 @@ def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("opponent", "grandmaster"),
-        ("opponent", "broken.npz"),
-        ("opponent", "other.npz"),
-        ("heaps", (0, 0)),
-        ("heaps", (-1,)),
-        ("max_take", 0),
-        ("picture", Path("game.png")),
-        ("save", Path("broken.npz/agent.npz")),
-    ],
+    ("name", "value"), [("opponent", "grandmaster"), ("heaps", (0, 0)), ("max_take", 0), ("episodes", -1)]
 )
-def test_wrong_values(name, value, refused, tmp_path):
-    (tmp_path / "broken.npz").write_text("not an agent")
-    env = play.gym.make("nim_env:Nim-v0", heaps=(3, 4))
-    agents.QLearningAgent(env.observation_space, env.action_space).save(tmp_path / "other.npz")
+def test_wrong_values(name, value, refused):
     with refused(str(value)):
         play.main(play.Args(**{name: value}))
-
-
-def test_only_a_trained_agent_is_saved(refused):
-    with refused("--save", "expert"):
-        play.main(play.Args(opponent="expert", save=Path("agent.npz")))
-
-
-def test_a_wrong_number_of_episodes(refused_option):
-    refused_option(play.Args, "--episodes", "-1")
