@@ -5,38 +5,25 @@ cluster that --address names. During training the modules are evaluated exactly:
 their most probable actions (Zhou and Riis 2022, arXiv:2205.12787), and the exploitability of their action
 distribution and its win probability against random play. PPO: Schulman et al. (2017, arXiv:1707.06347).
 
---resume continues an interrupted run from its last checkpoint. The policies are saved as tables, which play.py,
-compare_opponents.py and others load without Ray. Checkpoints are pickles: resume only your own.
+--resume, with the other options as before, continues an interrupted run from its last checkpoint. The policies are
+saved as tables, which play.py, compare_opponents.py and others load without Ray. Checkpoints are pickles: resume
+only your own.
 
 Install: pip install -e ".[examples,rllib]"
 """
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
-
-from common import (
-    NonNegativeInt,
-    PositiveInt,
-    Seed,
-    check_output,
-    check_resume,
-    checking_args,
-    label_lines,
-    replacing,
-    run,
-    save_figure,
-    save_table_policy,
-)
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import ray
 import torch
+from matplotlib.figure import Figure
 from ray.rllib.algorithms.ppo import PPO, PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
 from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
@@ -47,10 +34,12 @@ from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaski
 
 import agents
 import nim_env
-from nim_env import NimRules, aec_env, evaluation, solver
+from nim_env import NimRules, aec_env, evaluation
 from nim_env.encodings import checked_encoding
 from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
+
+from common import run, save_figure
 
 MODULES = {"shared": ("player",), "separate": ("player_0", "player_1")}
 LABELS = {
@@ -58,7 +47,6 @@ LABELS = {
     "win_probability_random": "win probability\nagainst random play\n(sampled actions)",
     "exploitability": "exploitability\n(sampled actions)",
 }
-NOT_RESUMED = ("num_env_runners", "address", "resume", "folder")
 
 
 @dataclass
@@ -73,68 +61,60 @@ class Args:
     """Whether the player who takes the last object loses."""
     policies: Literal["shared", "separate"] = "shared"
     """One module for both players, or one for each."""
-    total_timesteps: PositiveInt = 600_000
+    total_timesteps: int = 600_000
     """The number of training timesteps: the moves of both players."""
-    num_env_runners: NonNegativeInt = 2
+    num_env_runners: int = 2
     """The number of processes that play; with 0 the process that learns plays too."""
-    num_envs: PositiveInt = 128
+    num_envs: int = 128
     """The number of environments of each env runner."""
-    train_batch_size: PositiveInt = 8192
+    train_batch_size: int = 8192
     """The number of moves in each iteration, of all env runners together."""
-    batch_size: PositiveInt = 1024
+    batch_size: int = 1024
     """The size of a minibatch."""
-    eval_interval: PositiveInt = 4
+    eval_interval: int = 4
     """The number of iterations between two evaluations, each with a checkpoint."""
-    seed: Seed = 0
+    seed: int = 0
     """Random seed; the result also depends on the number of env runners and PYTHONHASHSEED."""
     address: str = "local"
     """The address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
-    """Continue the run in the folder from its last checkpoint, with the options it was started with."""
+    """Continue the run in the folder from its last checkpoint."""
     folder: Path = Path("results/rllib_self_play")
     """Where the checkpoints, the policies (.npz), the table (.csv) and the figure (.png) are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
     """Trains and returns a row for each evaluation of each module."""
+    rules = NimRules(args.heaps, args.max_take, args.misere)
     checkpoints = args.folder.absolute() / "checkpoints"
     saved = sorted(checkpoints.glob("[0-9]*"))
-    check_resume(args.resume, args.folder, bool(saved))
-    if args.resume:
-        args = replace(args, **json.loads((checkpoints / "args.json").read_text()))
-    with checking_args():
-        rules = NimRules(args.heaps, args.max_take, args.misere)
-        solver.iter_positions(rules)  # raises if the game is too large
-        config = make_config(args, rules)
-        config.validate()
-    check_output("folder", args.folder / "rllib_self_play.png")
-    checkpoints.mkdir(exist_ok=True)
-    options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
-    (checkpoints / "args.json").write_text(json.dumps(options))
+    if args.resume != bool(saved):
+        hint = "there is no checkpoint" if args.resume else "another run; give --resume or another --folder"
+        raise ValueError(f"{checkpoints}: {hint}")
     packages = None if args.address == "local" else {"py_modules": [nim_env, agents]}
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "ignore_reinit_error": True}
     ray.init(args.address, runtime_env=packages, **quiet)
-    algorithm = config.build_algo()
-    timesteps, tables = 0, []
+    algorithm = make_config(args, rules).build_algo()
+    timesteps = 0
+    tables = []
     if args.resume:
-        with checking_args(Exception, f"--resume: {saved[-1]} is damaged: "):
-            algorithm.restore_from_path(saved[-1])
+        algorithm.restore_from_path(saved[-1])
         print(f"resuming from {saved[-1]}")
         timesteps = int(saved[-1].name)
         tables = [pd.read_csv(args.folder / "rllib_self_play.csv").query(f"timesteps < {timesteps}")]
+    checkpoints.mkdir(parents=True, exist_ok=True)
     tables.append(evaluate(args, rules, algorithm, timesteps))
     while timesteps < args.total_timesteps:
         result = algorithm.train()
         timesteps = int(result["num_env_steps_sampled_lifetime"])
         if timesteps >= args.total_timesteps or result["training_iteration"] % args.eval_interval == 0:
             tables.append(evaluate(args, rules, algorithm, timesteps))
-            with replacing(args.folder / "rllib_self_play.csv") as file:
-                pd.concat(tables).to_csv(file, index=False)
+            pd.concat(tables).to_csv(args.folder / "rllib_self_play.csv", index=False)
             algorithm.save_to_path(checkpoints / "unfinished")
             (checkpoints / "unfinished").rename(checkpoints / f"{timesteps:012}")
     algorithm.stop()
     table = pd.concat(tables, ignore_index=True)
-    save_figure(draw(args, rules, table), args.folder / "rllib_self_play.png")
+    save_figure(draw(args, table), args.folder / "rllib_self_play.png")
     return table
 
 
@@ -153,16 +133,10 @@ def make_config(args: Args, rules: NimRules) -> PPOConfig:
             policy_mapping_fn=lambda agent, *_, **__: agent if agent in modules else "player",
         )
         .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(modules, spec)))
-        .training(
-            gamma=1.0,
-            lambda_=0.5,
-            lr=[[0, 3e-3], [args.total_timesteps, 0.0]],  # falls linearly to 0, as does the entropy coefficient
-            entropy_coeff=[[0, 0.5], [args.total_timesteps, 0.0]],
-            train_batch_size=args.train_batch_size,
-            minibatch_size=args.batch_size,
-            num_epochs=4,
-            use_kl_loss=False,
-        )
+        .training(gamma=1.0, lambda_=0.5, num_epochs=4, use_kl_loss=False)
+        .training(train_batch_size=args.train_batch_size, minibatch_size=args.batch_size)
+        .training(lr=[[0, 3e-3], [args.total_timesteps, 0.0]])  # falls linearly to 0, as the entropy coefficient
+        .training(entropy_coeff=[[0, 0.5], [args.total_timesteps, 0.0]])
         .debugging(seed=args.seed, log_level="ERROR")
     )
 
@@ -188,12 +162,11 @@ def evaluate(args: Args, rules: NimRules, algorithm: PPO, timesteps: int) -> pd.
     for name in MODULES[args.policies]:
         policy = policy_of(algorithm.get_module(name), rules)
         best = np.eye(rules.n_actions, dtype=np.float32)[policy.probabilities.argmax(axis=1)]
-        save_table_policy(greedy := TabularPolicy(rules, best), args.folder / f"{name}.npz")
-        mastery, report = evaluation.mastery(rules, greedy), evaluation.report(rules, policy)
+        np.savez_compressed(args.folder / f"{name}.npz", game=str(rules), probabilities=best)
+        mastery = evaluation.mastery(rules, TabularPolicy(rules, best))
+        report = evaluation.report(rules, policy).to_dict()
         row = {"timesteps": timesteps, "module": name, "expert": mastery.expert, "champion": mastery.champion}
-        row["win_probability_random"] = report.win_probability_random
-        row["exploitability"] = report.exploitability
-        rows.append(row)
+        rows.append(row | {metric: report[metric] for metric in ("win_probability_random", "exploitability")})
     table = pd.DataFrame(rows)
     print(table.to_string(index=False, header=timesteps == 0, float_format="{:.4f}".format), flush=True)
     return table
@@ -209,19 +182,15 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
     return TabularPolicy(rules, torch.softmax(logits.double(), dim=-1).numpy())
 
 
-def draw(args: Args, rules: NimRules, evaluations: pd.DataFrame) -> plt.Figure:
+def draw(args: Args, table: pd.DataFrame) -> Figure:
     """The evaluations against timesteps, a panel for each module."""
-    modules = evaluations.groupby("module")
+    modules = table.groupby("module")
     size = 10 * len(modules), 5
     figure, axes = plt.subplots(1, len(modules), figsize=size, squeeze=False, layout="constrained")
     for axis, (name, rows) in zip(axes.flat, modules, strict=True):
-        for column, label in LABELS.items():
-            axis.plot(rows["timesteps"], rows[column], label=label, marker=".")
+        rows.set_index("timesteps")[list(LABELS)].rename(columns=LABELS).plot(marker=".", ax=axis, title=name)
         axis.set(xlabel="training timesteps (moves of both players)", ylim=(-0.02, 1.02))
-        axis.set_title(name if len(modules) > 1 else "")
-        axis.xaxis.set_major_formatter("{x:,.0f}")
-        label_lines(axis)
-    figure.suptitle(f"RLlib's PPO in self-play on {rules}\n{args.num_env_runners} env runners, seed {args.seed}")
+    figure.suptitle(f"RLlib's PPO in self-play, {args.num_env_runners} env runners, seed {args.seed}")
     return figure
 
 

@@ -3,8 +3,11 @@
 Each trial samples the three hyperparameters and trains several agents with them by self-play, one for each seed.
 At intervals the agents are evaluated exactly, over all positions, and their mean expert mastery is reported: the
 fraction of winning positions in which a winning move is played (Zhou and Riis 2022, arXiv:2205.12787). The
-scheduler ASHA (Li et al., 2020, arXiv:1810.05934) stops poor trials early. Trials run on this machine or on the
-Ray cluster that --address names. --resume continues an interrupted sweep and retries failed trials.
+scheduler ASHA (Li et al., 2020, arXiv:1810.05934) stops poor trials early.
+
+Trials run on this machine or on the Ray cluster that --address names. The cluster gets the packages nim_env and
+agents, and all machines share --folder, where each trial saves a checkpoint at each report. --resume, with the
+other options as before, continues an interrupted sweep and retries failed trials.
 
 --seed fixes the sampled hyperparameters, the same for both learners, and the training of each trial. Which trials
 are stopped also depends on the order of their reports. The best trials are chosen on the seeds that they are
@@ -15,47 +18,36 @@ Install: pip install -e ".[examples,rllib]"
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
-
-os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "0")  # the state of the sweep is saved at each report
-
-from common import (
-    COLORS,
-    PositiveInt,
-    Seed,
-    check_output,
-    check_resume,
-    checking_args,
-    replacing,
-    run,
-    save_figure,
-)
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import ray
+from matplotlib.figure import Figure
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler
 from ray.tune.search import BasicVariantGenerator
 
 import agents
 import nim_env
-from nim_env import NimRules, evaluation, solver
+from nim_env import NimRules, evaluation
+from nim_env.rendering import COLORS
 
+from common import run, save_figure
+
+os.environ.setdefault("TUNE_GLOBAL_CHECKPOINT_S", "0")  # the state of the sweep is saved at each report
+
+LEARNERS = ("q-learning", "minimax-q")
 SEARCH_SPACE = {
     "learning_rate": tune.loguniform(0.01, 1.0),
     "gamma": tune.uniform(0.5, 1.0),
     "epsilon": tune.loguniform(0.01, 1.0),
 }
-NOT_RESUMED = ("address", "resume", "folder")
-LABELS = {"learning_rate": "learning rate", "gamma": "discount γ", "epsilon": "exploration ε"}
 
 
 @dataclass
@@ -68,63 +60,50 @@ class Args:
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
-    learners: tuple[Literal["q-learning", "minimax-q"], ...] = ("q-learning", "minimax-q")
-    """The learners; each has its own sweep."""
-    trials: PositiveInt = 27
+    trials: int = 27
     """The number of trials of each learner."""
-    episodes: PositiveInt = 27_000
+    episodes: int = 27_000
     """The number of training games of each agent, unless its trial is stopped."""
-    n_evals: PositiveInt = 27
+    n_evals: int = 27
     """The number of evaluations, evenly over the games."""
-    grace_period: PositiveInt = 1
+    grace_period: int = 1
     """The number of evaluations before a trial may be stopped, then 3 times, 9 times as many, and so on."""
-    n_seeds: PositiveInt = 3
+    n_seeds: int = 3
     """The number of agents in each trial, with seeds from --seed on, the same in every trial."""
-    seed: Seed = 0
+    seed: int = 0
     """Random seed, of the first agent and of the sampled hyperparameters."""
     address: str = "local"
     """The address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
     resume: bool = False
-    """Continue the sweep in the folder; other options than --address are ignored."""
+    """Continue the sweep in the folder."""
     folder: Path = Path("results/tune_sweep")
     """Where the trials, the table (.csv) and the figure (.png) are saved; on a cluster a folder that all share."""
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Runs the sweep and returns a row for each trial."""
-    args_file = args.folder / "args.json"
-    check_resume(args.resume, args.folder, args_file.exists())
-    if args.resume:
-        args = replace(args, **json.loads(args_file.read_text()))
-    with checking_args():
-        rules = NimRules(args.heaps, args.max_take, args.misere)
-        solver.iter_positions(rules)  # raises if the game is too large
-        if not args.learners:
-            raise ValueError("--learners must name one or more")
-        if not args.grace_period <= args.n_evals <= args.episodes:
-            raise ValueError(
-                f"--grace-period {args.grace_period} must be at most --n-evals {args.n_evals}, "
-                f"and that at most --episodes {args.episodes}"
-            )
-    check_output("folder", args.folder / "tune_sweep.png")
+    """Runs a sweep for each learner and returns a row for each trial."""
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    evaluation.mastery(rules, "random")  # refuses a game that is too large
+    if args.resume != (args.folder / "trials").exists():
+        hint = "there is no sweep" if args.resume else "another sweep; give --resume or another --folder"
+        raise ValueError(f"{args.folder}: {hint}")
     packages = None if args.address == "local" else {"py_modules": [nim_env, agents]}
     quiet = {"log_to_driver": False, "logging_level": "ERROR", "ignore_reinit_error": True}
     ray.init(args.address, runtime_env=packages, **quiet)
-    options = {name: value for name, value in asdict(args).items() if name not in NOT_RESUMED}
-    args_file.write_text(json.dumps(options))
     grids = {}
-    for learner in dict.fromkeys(args.learners):
+    for learner in LEARNERS:
         grids[learner] = make_tuner(args, learner).fit()
         if not all(result.error or result.metrics.get("done") for result in grids[learner]):
             raise KeyboardInterrupt  # at Ctrl-C Tune saves the sweep and returns
+        if grids[learner].errors:
+            raise grids[learner].errors[0]
     table = make_table(args, grids)
     print("The best trials: expert mastery, mean and worst over the seeds")
     print(table.groupby("learner").head(5).to_string(index=False, float_format="{:.3f}".format))
     print(f"{len(table)} trials, {table['stopped'].sum()} stopped early")
-    with replacing(args.folder / "tune_sweep.csv") as file:
-        table.to_csv(file, index=False)
+    table.to_csv(args.folder / "tune_sweep.csv", index=False)
     print(f"table: {args.folder / 'tune_sweep.csv'}")
-    save_figure(draw(args, rules, table, grids), args.folder / "tune_sweep.png")
+    save_figure(draw(args, table, grids), args.folder / "tune_sweep.png")
     return table
 
 
@@ -132,10 +111,8 @@ def make_tuner(args: Args, learner: str) -> tune.Tuner:
     """The sweep of one learner, or what is left of an interrupted one."""
     path = args.folder.absolute() / "trials" / learner
     trainable = tune.with_parameters(train_agents, args=args, learner=learner)
-    if args.resume and any(path.glob("experiment_state-*.json")):
-        with checking_args(Exception, f"--resume: {path} is damaged: "):
-            tune.ExperimentAnalysis(str(path))  # raises if the state is damaged; Tuner.restore would start anew
-            return tune.Tuner.restore(str(path), trainable, resume_errored=True)
+    if tune.Tuner.can_restore(str(path)):
+        return tune.Tuner.restore(str(path), trainable, resume_errored=True)
     return tune.Tuner(
         trainable,
         param_space=SEARCH_SPACE,
@@ -185,9 +162,6 @@ def train_agents(config: dict[str, float], args: Args, learner: str) -> None:
 
 def make_table(args: Args, grids: dict[str, tune.ResultGrid]) -> pd.DataFrame:
     """A row for each trial, sorted by learner; full trials come before stopped ones, then the best first."""
-    for grid in grids.values():
-        if grid.errors:
-            raise grid.errors[0]
     table = pd.concat([grid.get_dataframe().assign(learner=learner) for learner, grid in grids.items()])
     table = table.rename(columns={f"config/{name}": name for name in SEARCH_SPACE})
     table = table[["learner", *SEARCH_SPACE, "episodes", "expert", "worst"]]
@@ -195,27 +169,23 @@ def make_table(args: Args, grids: dict[str, tune.ResultGrid]) -> pd.DataFrame:
     return table.sort_values(["learner", "stopped", "expert"], ascending=[True, True, False])
 
 
-def draw(args: Args, rules: NimRules, table: pd.DataFrame, grids: dict[str, tune.ResultGrid]) -> plt.Figure:
+def draw(args: Args, table: pd.DataFrame, grids: dict[str, tune.ResultGrid]) -> Figure:
     """Mastery against each hyperparameter and against games, a row for each learner; stopped trials are gray."""
     colors = {False: COLORS["player_1"], True: "#b9b2a5"}
-    size = 16, 4 * len(grids) + 0.5
-    figure, axes = plt.subplots(len(grids), 4, figsize=size, sharey=True, squeeze=False, layout="constrained")
-    for row, learner in zip(axes, sorted(grids), strict=True):
-        for axis, (name, label) in zip(row, LABELS.items(), strict=False):
+    figure, axes = plt.subplots(2, 4, figsize=(16, 8.5), sharey=True, layout="constrained")
+    for row, learner in zip(axes, LEARNERS, strict=True):
+        for axis, name in zip(row, SEARCH_SPACE, strict=False):
             for stopped, trials in table[table["learner"] == learner].groupby("stopped"):
                 sizes = 12 + 60 * trials["episodes"] / args.episodes
                 axis.scatter(trials[name], trials["expert"], sizes, color=colors[stopped], zorder=3 - stopped)
-            axis.set(xlabel=label, xscale="linear" if name == "gamma" else "log")
+            axis.set(xlabel=name, xscale="linear" if name == "gamma" else "log")
         for result in grids[learner]:
-            curve, stopped = result.metrics_dataframe, result.metrics["episodes"] < args.episodes
+            curve = result.metrics_dataframe
+            stopped = result.metrics["episodes"] < args.episodes
             row[3].plot(curve["episodes"], curve["expert"], color=colors[stopped], zorder=3 - stopped)
         row[3].set_xlabel("training games of each agent")
-        row[3].xaxis.set_major_formatter("{x:,.0f}")
         row[0].set(ylabel=f"{learner}\nexpert mastery, mean over seeds", ylim=(-0.02, 1.04))
-    figure.suptitle(
-        f"{rules}: {len(table)} trials, {args.n_seeds} seeds each\n"
-        f"blue: all {args.episodes:,} games; gray: stopped early (the smaller, the earlier)"
-    )
+    figure.suptitle(f"Blue: all {args.episodes:,} games; gray: stopped early (the smaller, the earlier)")
     return figure
 
 

@@ -9,8 +9,8 @@ A certificate is an npz file: "misere", the weights by their names in the networ
 recurrent states (lower and upper ends), and for each box a state of the automaton in "states" and a number in
 "groups". If there are the weights of a policy too (distill.py), its play without lookahead is checked as well.
 
-    python examples/learn_the_rule/check.py examples/learn_the_rule/certificates/*.npz
-    python examples/learn_the_rule/check.py results/certificates/network.npz --network results/network.pt
+    python -m examples.learn_the_rule.check examples/learn_the_rule/certificates/*.npz
+    python -m examples.learn_the_rule.check results/certificates/network.npz --network results/network.pt
 
 Install: pip install -e ".[examples]"
 """
@@ -23,10 +23,6 @@ from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
 from typing import Annotated
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
-
-from common import checking_args, fail, run
 
 import numpy as np
 import tyro
@@ -50,16 +46,15 @@ class Args:
 
 
 def main(args: Args) -> None:
-    """Prints a line for each certificate; exits with an error at the first that is refused."""
+    """Prints a line for each certificate; raises a ValueError at the first that is refused."""
     if not args.certificates:
-        fail("give one certificate or more, written by prove.py or distill.py")
+        raise ValueError("give one certificate or more, written by prove.py or distill.py")
     for path in args.certificates:
-        with checking_args():
-            certificate = read(path, args.network)
-            try:
-                margin = check(certificate)
-            except ValueError as error:
-                raise ValueError(f"{path} is refused: {error}") from error
+        certificate = read(path, args.network)
+        try:
+            margin = check(certificate)
+        except ValueError as error:
+            raise ValueError(f"{path} is refused: {error}") from error
         play = "misère play" if certificate["misere"] else "normal play"
         play += ", with and without lookahead," if "score_layers.0.bias" in certificate else ""
         rounded = np.floor(1000 * margin) / 1000  # down, since the margin is a lower bound
@@ -193,7 +188,7 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     forms = {name: ("float32", shape) for name, shape in shapes.items()}
     forms |= {"misere": ("bool", ()), "states": ("<U4", (n,)), "groups": ("int64", (n,))}
     for name in forms | certificate:
-        array = certificate.get(name, np.array(None))
+        array = np.asarray(certificate.get(name))  # a member of the file that is no array is bytes
         if (str(array.dtype), array.shape) != forms.get(name):
             raise ValueError(f"damaged: {name} is {array.dtype} of shape {array.shape}")
         if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
@@ -228,4 +223,7 @@ def tanh(inputs: list[arb]) -> list[arb]:
 
 
 if __name__ == "__main__":
-    run(main, Args)
+    try:
+        main(tyro.cli(Args, description=__doc__))
+    except (ValueError, OSError) as error:
+        sys.exit(f"check.py: {error}")

@@ -4,38 +4,31 @@ Who wins a position depends on the binary digits of its heaps (Bouton 1901): on 
 of each digit, and in misère play also on whether a digit above the lowest has any. A finite automaton can track
 this while it reads a digit of the heaps, one after another. The search looks for boxes in the space of the
 recurrent state, each of which belongs to a state of the automaton: the initial state lies in a box, and each
-transition maps each box into a box of the next state. check.py decides whether the boxes prove the play of the
-network; docs/experiments/learn_the_rule.md explains why. Where it refuses them, the script looks for a position
-whose value has the wrong sign.
+transition maps each box into a box of the next state (docs/experiments/learn_the_rule.md).
 
-    python examples/learn_the_rule/prove.py results/learn_the_rule/network.pt
+    python -m examples.learn_the_rule.prove results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,sb3]"
 """
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
-
-from common import COLORS, FIGURE_SUFFIXES, check_output, checking_args, fail, run, save_figure
 
 import matplotlib.pyplot as plt
 import numpy as np
 import tyro
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import ConvexHull
+from torch import nn
 
-from nim_env import NimRules, theory
+from examples.common import run, save_figure
+from nim_env.rendering import COLORS
 
-from learn_the_rule.check import check
-from learn_the_rule.evaluate import sample_endgames, sample_positions
-from learn_the_rule.network import DigitNetwork, load_network, predict
+from .check import check
+from .network import DigitNetwork, load_provable
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
 """The next states after a 0 and after a 1; "none" is the initial state, without ones so far."""
@@ -53,19 +46,11 @@ class Args:
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py."""
     folder: Path = Path("results/certificates")
-    """Where the certificates of the proven networks are saved, named as the network's file or else its folder."""
-    picture: Path = Path("results/learn_the_rule/prove.png")
-    """Where the picture of the recurrent states and the boxes of the first network is saved."""
+    """Where certificates and pictures of the boxes are saved, named as the network's file or else its folder."""
 
 
 class Proof(NamedTuple):
-    """What the search has found.
-
-    Attributes:
-        certificate: The arrays that check.py describes; None if no boxes contain their images.
-        margin: The smallest distance of a value from the wrong sign; None without a proof.
-        refusal: Why there is no proof; empty if there is one.
-    """
+    """What the search has found: a certificate for check.py, its margin, and why there is none or no proof."""
 
     certificate: dict[str, np.ndarray] | None
     margin: float | None
@@ -73,33 +58,19 @@ class Proof(NamedTuple):
 
 
 def main(args: Args) -> list[Proof]:
-    """Tries to prove each network, prints what was found, and draws the first."""
-    if not args.networks:
-        fail("give one file or more, saved by train.py")
-    check_output("picture", args.picture, FIGURE_SUFFIXES)
-    with checking_args():
-        loaded = [load_network(path) for path in args.networks]
-    for path, (network, rules) in zip(args.networks, loaded, strict=True):
-        if rules["max_take"] is not None:
-            fail(f"{path} was trained with max_take={rules['max_take']}; the proof is for games without a limit")
-        if network.n_flags != 1:
-            fail(f"{path} has flags for {network.n_flags} digits; the proof is for networks with one")
+    """Tries to prove each network, prints what was found, and draws it."""
+    loaded = {path: load_provable(path) for path in args.networks}
     proofs = []
-    for path, (network, rules) in zip(args.networks, loaded, strict=True):
-        proof = prove(network, rules["misere"])
-        proofs.append(proof)
-        print(f"{path}: {'misère' if rules['misere'] else 'normal'} play: ", end="")
-        if proof.margin is None:
-            print(f"not proven: {proof.refusal}; {counterexample(network, rules['misere'])}")
-            continue
+    for path, (network, misere) in loaded.items():
+        proof = prove(network, misere)
         file = args.folder / f"{path.parent.name if path.stem == 'network' else path.stem}.npz"
-        check_output("folder", file)
-        np.savez_compressed(file, **proof.certificate)
-        print(
-            f"proven for every board: {len(proof.certificate['boxes'])} boxes, margin {proof.margin:.3f}: {file}"
-        )
-    network, rules = loaded[0]
-    save_figure(draw(network, rules["misere"], proofs[0]), args.picture)
+        save_figure(draw(network, misere, proof), file.with_suffix(".png"))
+        verdict = f"not proven: {proof.refusal}"
+        if proof.margin is not None:
+            np.savez_compressed(file, **proof.certificate)
+            verdict = f"proven for every board, margin {proof.margin:.3f}: {file}"
+        print(f"{path}: {'misère' if misere else 'normal'} play: {verdict}")
+        proofs.append(proof)
     return proofs
 
 
@@ -109,49 +80,31 @@ def prove(network: DigitNetwork, misere: bool) -> Proof:
     if len(states) > MAX_BOXES or not close(network, states, low, high):
         return Proof(None, None, f"no {MAX_BOXES} boxes contain their images")
     certificate = {name: weight.numpy() for name, weight in network.state_dict().items()}
-    certificate |= {
-        "misere": np.array(misere),
-        "boxes": np.stack([low, high], axis=1).astype(np.float32),
-        "states": states,
-    }
-    certificate["groups"] = group(network, states, low, high)
+    certificate |= {"misere": np.array(misere), "boxes": np.stack([low, high], axis=1).astype(np.float32)}
+    certificate |= {"states": states, "groups": group(network, states, low, high)}
     try:
         return Proof(certificate, check(certificate), "")
     except ValueError as error:
         return Proof(certificate, None, str(error))
 
 
-# --- The search: intervals are pairs of arrays, their lower and upper ends --------------------------
-
-
-def layers(network: DigitNetwork) -> dict[str, np.ndarray]:
-    """The weights in double precision."""
-    return {name: weight.double().numpy() for name, weight in network.state_dict().items()}
-
-
-def affine(weights: dict[str, np.ndarray], name: str, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Bounds of a linear layer and tanh, apart from rounding."""
-    weight, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+def affine(layer: nn.Linear, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Bounds of a linear layer and tanh, apart from rounding, for inputs between ``low`` and ``high``."""
+    weight, bias = (weights.detach().double().numpy() for weights in (layer.weight, layer.bias))
     center, radius = (low + high) / 2 @ weight.T + bias, (high - low) / 2 @ np.abs(weight).T
     return np.tanh(center - radius), np.tanh(center + radius)
 
 
-def sample_states(
-    network: DigitNetwork, n_sequences: int = 2000, length: int = 120
-) -> tuple[np.ndarray, np.ndarray]:
-    """The recurrent states along random sequences of bits, and the states of the automaton."""
-    generator, weights = np.random.default_rng(0), layers(network)
+def sample_states(network: DigitNetwork, n_sequences: int = 2000) -> tuple[np.ndarray, np.ndarray]:
+    """The recurrent states along random sequences of 120 bits, and the states of the automaton."""
+    generator = np.random.default_rng(0)
     probability = generator.choice([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98], size=n_sequences)
-    point = np.tile(weights["initial_state"], (n_sequences, 1))
-    n_ones = np.zeros(n_sequences, dtype=np.int64)
-    points, ones = [point], [n_ones]
-    for _ in range(length):
-        bits = generator.random(n_sequences) < probability
-        after = [affine(weights, f"transitions.{bit}", point, point)[0] for bit in (0, 1)]
-        point, n_ones = np.where(bits[:, None], after[1], after[0]), n_ones + bits
-        points.append(point)
-        ones.append(n_ones)
-    counts = np.concatenate(ones)
+    bits = generator.random((120, n_sequences)) < probability
+    points = [np.tile(network.initial_state.detach().double().numpy(), (n_sequences, 1))]
+    for row in bits:
+        after = [affine(layer, points[-1], points[-1])[0] for layer in network.transitions]
+        points.append(np.where(row[:, None], after[1], after[0]))
+    counts = np.pad(bits.cumsum(axis=0), ((1, 0), (0, 0))).ravel()
     return np.concatenate(points), np.where(counts == 0, "none", np.where(counts % 2, "odd", "even"))
 
 
@@ -171,15 +124,12 @@ def first_boxes(points: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.
 
 def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
     """Lets boxes grow, in place, until the image of each lies in a box of the next state; False without an end."""
-    weights, next_states = layers(network), np.array([AUTOMATON[state] for state in states])
     for _ in range(100):
         grows = False
         for bit in (0, 1):
-            image_low, image_high = affine(weights, f"transitions.{bit}", low, high)
+            image_low, image_high = affine(network.transitions[bit], low, high)
             image_low, image_high = image_low - SLACK, image_high + SLACK
-            outside = np.maximum(low - image_low[:, None], 0) + np.maximum(image_high[:, None] - high, 0)
-            distance = np.where(next_states[:, bit, None] == states, outside.sum(axis=-1), np.inf)
-            nearest, missed = distance.argmin(axis=1), distance.min(axis=1) > 0
+            nearest, missed = nearest_boxes(states, low, high, bit, image_low, image_high)
             np.minimum.at(low, nearest[missed], image_low[missed] - SLACK)  # more, so that the search ends
             np.maximum.at(high, nearest[missed], image_high[missed] + SLACK)
             grows |= missed.any()
@@ -188,13 +138,24 @@ def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
     return False
 
 
+def nearest_boxes(
+    states: np.ndarray, low: np.ndarray, high: np.ndarray, bit: int, image_low: np.ndarray, image_high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """For the image of each box the box of the next state that it leaves least, and whether it leaves it."""
+    outside = np.maximum(low - image_low[:, None], 0) + np.maximum(image_high[:, None] - high, 0)
+    next_states = np.array([AUTOMATON[state][bit] for state in states])
+    distance = np.where(next_states[:, None] == states, outside.sum(axis=-1), np.inf)
+    return distance.argmin(axis=1), distance.min(axis=1) > 0
+
+
 def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """Numbers of the boxes of "even" and "odd", equal for close features: int64 of shape ``(n_boxes,)``."""
-    weights, features = layers(network), []
+    features = []
     for flag in (0, 1):
         inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (low, high))
-        features += affine(weights, "digit_layers.2", *affine(weights, "digit_layers.0", *inputs))
-    vectors, groups = np.concatenate(features, axis=1), np.zeros(len(states), dtype=np.int64)
+        features += affine(network.digit_layers[2], *affine(network.digit_layers[0], *inputs))
+    vectors = np.concatenate(features, axis=1)
+    groups = np.zeros(len(states), dtype=np.int64)
     for state in ("even", "odd"):
         own = np.flatnonzero(states == state)
         if len(own) > 1:
@@ -202,70 +163,37 @@ def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
     return groups
 
 
-def counterexample(network: DigitNetwork, misere: bool, max_heaps: int = 50) -> str:
-    """A sampled position for which the sign of the value is wrong, in words."""
-    generator = np.random.default_rng(0)
-    for n_heaps in range(1, max_heaps + 1):
-        rules = NimRules((7,) * n_heaps, misere=misere)
-        samples = [sample_positions(rules, 500, won, generator) for won in (True, False) if n_heaps > 1 or won]
-        positions = np.concatenate([*samples, sample_endgames(rules, 250, generator)])
-        won = theory.is_winning(rules, positions)
-        values = predict(network, positions)
-        is_wrong = (values > 0) != won
-        if is_wrong.any():
-            first = int(is_wrong.argmax())
-            heaps, outcome = "-".join(map(str, positions[first])), "won" if won[first] else "lost"
-            return f"counterexample: {heaps} is {outcome}, its value is {values[first]:.3f}"
-    return f"no counterexample in a sample of up to {max_heaps} heaps"
-
-
-# --- Picture --------------------------------------------------------------------------------------
-
-
 def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
-    """The boxes and their transitions, projected on the first two principal components of the recurrent states."""
+    """The boxes, with an arrow from each to the box of its image, in the plane of two principal components."""
     points, states = sample_states(network, n_sequences=300)
     mean = points.mean(axis=0)
     plane = np.linalg.svd(points - mean, full_matrices=False)[2][:2].T
     figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharex=True, sharey=True)
     for bit, axis in enumerate(axes):
         for state, color in STATE_COLORS.items():
-            axis.plot(*((points[states == state] - mean) @ plane).T, ".", color=color, markersize=2, alpha=0.4)
-        if proof.certificate is not None:
-            draw_boxes(axis, network, proof.certificate, bit, lambda ends: (ends - mean) @ plane)
-        axis.set(title=f"after a {bit}", xlabel="first principal component")
+            shown = (points[states == state] - mean) @ plane
+            axis.plot(*shown.T, ".", color=color, markersize=2, alpha=0.4, label=state if bit else None)
+        axis.set(title=f"after a {bit}", xlabel="first principal component", ylabel="second principal component")
         axis.margins(0.15)
-    axes[0].set_ylabel("second principal component")
-    handles = [plt.Line2D([], [], marker="s", linestyle="", color=color) for color in STATE_COLORS.values()]
-    figure.legend(handles, STATE_COLORS, title="ones so far", loc="outside right upper", frameon=False)
+        if proof.certificate is None:
+            continue
+        names, (low, high) = proof.certificate["states"], np.moveaxis(proof.certificate["boxes"], 1, 0)
+        centers = ((low + high) / 2 - mean) @ plane
+        images = affine(network.transitions[bit], low, high)
+        targets, _ = nearest_boxes(names, low, high, bit, *images)
+        corners = np.stack(np.meshgrid(*[[0, 1]] * len(mean)), axis=-1).reshape(-1, len(mean))
+        for box, name in enumerate(names):
+            # wider by 0.04, so that a box of one point has an outline
+            ends = (np.where(corners, high[box] + 0.04, low[box] - 0.04) - mean) @ plane
+            outline = ends[ConvexHull(ends).vertices]
+            axis.fill(*outline.T, facecolor=STATE_COLORS[name] + "40", edgecolor=STATE_COLORS[name])
+            if targets[box] != box:
+                arrow = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "shrinkB": 6}
+                axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
+    figure.legend(title="ones so far", loc="outside right upper", markerscale=6)
     verdict = "not proven" if proof.margin is None else "proven for every board"
     figure.suptitle(f"Recurrent states and boxes, {'misère' if misere else 'normal'} play: {verdict}")
     return figure
-
-
-def draw_boxes(
-    axis: plt.Axes,
-    network: DigitNetwork,
-    certificate: dict[str, np.ndarray],
-    bit: int,
-    project: Callable[[np.ndarray], np.ndarray],
-) -> None:
-    """The outlines of the boxes, and an arrow from each to the box of its image."""
-    states, (low, high) = certificate["states"], np.moveaxis(certificate["boxes"], 1, 0)
-    corners = np.stack(np.meshgrid(*[[0, 1]] * low.shape[1]), axis=-1).reshape(-1, low.shape[1])
-    centers = project((low + high) / 2)
-    images = affine(layers(network), f"transitions.{bit}", low, high)
-    for box, state in enumerate(states):
-        # wider by 0.04, so that a box of one point has an outline
-        projected = project(np.where(corners, high[box] + 0.04, low[box] - 0.04))
-        outline = projected[ConvexHull(projected).vertices]
-        color = STATE_COLORS[state]
-        axis.fill(*outline.T, facecolor=color + "40", edgecolor=color, linewidth=1.5)
-        outside = np.maximum(low - images[0][box], 0) + np.maximum(images[1][box] - high, 0)
-        target = np.where(states == AUTOMATON[state][bit], outside.sum(axis=1), np.inf).argmin()
-        if target != box:
-            arrow = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
-            axis.annotate("", centers[target], centers[box], arrowprops=arrow)
 
 
 if __name__ == "__main__":

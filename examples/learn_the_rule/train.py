@@ -4,14 +4,9 @@ The network (network.py) estimates the value of a position for the player to mov
 ply of lookahead: the target of a position is the reward of the best move where that move ends the game, otherwise
 minus the smallest value of the next positions. Moves are ε-greedy. Nothing computes a nim-sum.
 
-Sources: for parity, a linear recurrence needs transitions that depend on the input and have negative eigenvalues,
-Grazzi et al. (2024, arXiv:2411.12537). AlphaZero with an LSTM does not learn Nim on seven heaps, Zhou and Riis
-(2022, arXiv:2205.12787).
-
-    python examples/learn_the_rule/train.py
-    python examples/learn_the_rule/train.py --misere --seed 1 --folder results/misere_1
-    python examples/learn_the_rule/evaluate.py results/learn_the_rule/network.pt
-    python examples/learn_the_rule/prove.py results/learn_the_rule/network.pt
+    python -m examples.learn_the_rule.train
+    python -m examples.learn_the_rule.train --misere --seed 1 --folder results/misere_1
+    python -m examples.learn_the_rule.train --network gru --hidden-size 32 --folder results/gru
     python examples/play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,sb3]"
@@ -19,52 +14,51 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
-import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))  # for common.py
-
-from common import (
-    Fraction,
-    NonNegative,
-    PositiveInt,
-    Seed,
-    check_output,
-    checking_args,
-    fail,
-    label_lines,
-    percent,
-    run,
-    save_figure,
-)
+from typing import Any, Literal
 
 import gymnasium as gym
-import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from torch.utils.tensorboard import SummaryWriter
 from tqdm import tqdm
 
+from examples.common import run
 from nim_env import NimRules
 
-from learn_the_rule.evaluate import plays_winning_moves, sample_positions
-from learn_the_rule.network import DigitNetwork, action_values, save_network
+from .evaluate import plays_winning_moves, sample_positions
+from .network import NETWORKS, DigitNetwork, NetworkPolicy, action_values, predict, save_network
+from .prove import prove
 
-CURVE_BOARDS = ((5, 7), (20, 15))  # heaps, objects in each: those of the learning curves
-N_CURVE_POSITIONS = 500
+TEST_BOARDS = ((5, 7), (20, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
+OUTCOME_BOARD = (20, 15)  # where won and lost positions are told apart as well
+N_POSITIONS = 500
+
+Callback = Callable[[int, float], object]  # called after each update with its number and the loss
 
 
 @dataclass
 class Args:
     """The options of this script."""
 
-    n_heaps: PositiveInt = 5
+    network: Literal["digit", "affine", "sum", "elman", "gru", "lstm"] = "digit"
+    """The network; only the digit network is proven by prove.py."""
+    hidden_size: int = 8
+    """The size of the recurrent state."""
+    n_features: int = 16
+    """The number of features of a digit."""
+    noise: float = 0.5
+    """The standard deviation of the Gaussian noise on the recurrent state in training."""
+    n_flags: int = 1
+    """The number of lowest digits that the network can tell from the others. Games with takes up to 1, 3 or 7
+    objects need 1, 2 or 3."""
+    n_heaps: int = 5
     """The maximum number of heaps of a training board; there is a board for each number of heaps up to it."""
-    max_heap: PositiveInt = 7
+    max_heap: int = 7
     """The maximum number of objects in a heap of a training board."""
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
@@ -72,83 +66,65 @@ class Args:
     """Whether the player who takes the last object loses."""
     random_start: bool = True
     """Whether episodes start from random positions; otherwise they start from full heaps."""
-    updates: PositiveInt = 1500
+    updates: int = 1500
     """The number of updates; the environments make one step before each."""
-    num_envs: PositiveInt = 64
+    num_envs: int = 64
     """The number of environments for each training board."""
-    epsilon: Fraction = 0.3
+    epsilon: float = 0.3
     """The probability of a random move in training."""
     learning_rate: float = 3e-3
     """The learning rate of Adam."""
-    noise: NonNegative = 0.5
-    """The standard deviation of the Gaussian noise on the recurrent state in training."""
-    n_flags: PositiveInt = 1
-    """The number of lowest digits that the network can tell from the others, from 1 to 8. Games with takes up to
-    1, 3 or 7 objects need 1, 2 or 3."""
-    eval_interval: PositiveInt = 100
-    """The number of updates between two evaluations for the learning curves."""
-    seed: Seed = 0
+    seed: int = 0
     """Random seed."""
     folder: Path = Path("results/learn_the_rule")
-    """Where the network, the learning curves and TensorBoard's logs are saved."""
+    """Where the network is saved."""
 
 
-def main(args: Args) -> pd.DataFrame:
-    """Trains a network, saves it, and returns its learning curves: expert mastery on :data:`CURVE_BOARDS`."""
-    check(args)
-    torch.set_num_threads(1)  # the tensors are small
-    torch.manual_seed(args.seed)
-    network = DigitNetwork(noise=args.noise, n_flags=args.n_flags)
-    generator = np.random.default_rng(args.seed)
-    boards = {
-        f"{n_heaps} × {size}": NimRules((size,) * n_heaps, args.max_take, args.misere)
-        for n_heaps, size in CURVE_BOARDS
-    }
-    samples = {name: sample_positions(rules, N_CURVE_POSITIONS, True, generator) for name, rules in boards.items()}
-    curves = []
-    with SummaryWriter(args.folder / "tensorboard") as writer, tqdm(total=args.updates, disable=None) as progress:
-
-        def callback(update: int, loss: float) -> None:
-            progress.update()
-            writer.add_scalar("loss", loss, update)
-            if update % args.eval_interval and update != args.updates:
-                return
-            row = {
-                name: float(plays_winning_moves(network, rules, samples[name]).mean())
-                for name, rules in boards.items()
-            }
-            for name, expert in row.items():
-                writer.add_scalar(f"expert mastery/{name}", expert, update)
-            progress.set_postfix({name: percent(expert) for name, expert in row.items()})
-            curves.append({"update": update, **row})
-
-        train(network, args, callback)
-    save_network(network, args.folder / "network.pt", misere=args.misere, max_take=args.max_take)
-    table = pd.DataFrame(curves)
-    print(table.iloc[-1:].to_string(index=False, float_format="{:.4f}".format))
+def main(args: Args) -> dict[str, Any]:
+    """Trains and evaluates a network, prints the figures, and returns them."""
+    with tqdm(total=args.updates, desc="updates", disable=None) as progress:
+        row = train_and_evaluate(args, lambda *_: progress.update())
+    print(pd.Series(row).to_string())
     print(f"network: {args.folder / 'network.pt'}")
-    save_figure(draw(args, table), args.folder / "learn_the_rule.png")
-    return table
+    return row
 
 
-def check(args: Args) -> None:
-    """Exits with an error if an option that no library checks has a wrong value."""
-    if args.n_flags > 8:
-        fail(f"--n-flags must be 8 or less; got {args.n_flags}")
-    with checking_args():
-        make_envs(args)
-        torch.optim.Adam([torch.zeros(1)], lr=args.learning_rate)
-    check_output("folder", args.folder / "network.pt")
+def train_and_evaluate(args: Args, callback: Callback | None = None) -> dict[str, Any]:
+    """Trains a network, and saves it.
 
-
-def train(network: nn.Module, args: Args, callback: Callable[[int, float], object] | None = None) -> None:
-    """Trains a network by self-play.
-
-    Args:
-        network: Maps heap sizes ``(n, n_heaps)`` to values ``(n,)``.
-        args: The options.
-        callback: Called after each update with its number and the loss.
+    Returns:
+        ``seconds`` of processor time; for each test board expert mastery, the fraction of sampled won positions in
+        which one-ply greedy play makes a winning move; on one board also ``outcome``, the fraction of positions
+        whose value has the right sign; and whether prove.py proves the network, where it can.
     """
+    torch.set_num_threads(1)  # the tensors are small
+    network = make_network(args)
+    start = time.process_time()
+    train(network, args, callback)
+    n_weights = sum(weight.numel() for weight in network.parameters())
+    row = {"seed": args.seed, "weights": n_weights, "seconds": time.process_time() - start}
+    save_network(network, args.folder / "network.pt", misere=args.misere, max_take=args.max_take)
+    generator = np.random.default_rng(args.seed)
+    for n_heaps, size in TEST_BOARDS:
+        rules, board = NimRules((size,) * n_heaps, args.max_take, args.misere), f"{n_heaps} × {size}"
+        won, lost = (sample_positions(rules, N_POSITIONS, is_won, generator) for is_won in (True, False))
+        row[board] = float(plays_winning_moves(NetworkPolicy(network, rules), rules, won).mean())
+        if (n_heaps, size) == OUTCOME_BOARD:
+            right = np.concatenate([predict(network, won) > 0, predict(network, lost) < 0])
+            row[f"{board}, outcome"] = float(right.mean())
+    if args.network == "digit" and args.n_flags == 1 and args.max_take is None:
+        row["proven"] = float(prove(network, args.misere).margin is not None)
+    return row
+
+
+def make_network(args: Args) -> DigitNetwork:
+    """The network of the options, with random weights."""
+    torch.manual_seed(args.seed)
+    return NETWORKS[args.network](args.hidden_size, args.n_features, args.noise, args.n_flags)
+
+
+def train(network: DigitNetwork, args: Args, callback: Callback | None = None) -> None:
+    """Trains a network by self-play."""
     optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
     generator = np.random.default_rng([args.seed, 0])  # another stream than that of the samples
     torch.manual_seed(int(generator.integers(2**31)))
@@ -194,20 +170,6 @@ def make_envs(args: Args) -> list[gym.vector.VectorEnv]:
         )
         for n_heaps in range(1, args.n_heaps + 1)
     ]
-
-
-def draw(args: Args, curves: pd.DataFrame) -> plt.Figure:
-    """The learning curves, with a label at the end of each."""
-    figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-    for name in curves.columns[1:]:
-        axis.plot(curves["update"], curves[name], marker=".", label=name)
-    axis.set(xlabel="updates", ylabel="winning positions played correctly", ylim=(-0.03, 1.03))
-    board, play = f"{args.n_heaps} × {args.max_heap}", "misère" if args.misere else "normal"
-    axis.set_title(
-        f"Trained by self-play on boards up to {board} (heaps × objects), {play} play, seed {args.seed}"
-    )
-    label_lines(axis)
-    return figure
 
 
 if __name__ == "__main__":

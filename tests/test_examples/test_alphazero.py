@@ -7,18 +7,17 @@ import pytest
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
 import numpy as np
+import pandas as pd
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from examples.learn_the_rule import alphazero, search
+from examples.learn_the_rule.alphazero import Args, main, play
+from examples.learn_the_rule.network import POLICY_VALUE_NETWORKS, load_provable, predict
+from examples.learn_the_rule.search import Evaluator, greedy_player
 from nim_env import NimRules, evaluation, theory
-
-from learn_the_rule import alphazero, evaluate
-from learn_the_rule.alphazero import Args, main, play
-from learn_the_rule.network import load_network
-from learn_the_rule.other_networks import NETWORKS, make_network
-from learn_the_rule.search import Evaluator, Player, search
 
 torch.set_num_threads(1)  # the tensors are small
 
@@ -26,10 +25,15 @@ BOARDS = [NimRules(heaps, misere=misere) for heaps in ((1, 2), (3, 2, 2), (1, 3,
 
 
 @pytest.fixture(autouse=True)
-def small_evaluations(monkeypatch):
-    monkeypatch.setattr(alphazero, "SAMPLED_BOARDS", ((4, 3),))
-    monkeypatch.setattr(alphazero, "N_SAMPLED", 40)
-    monkeypatch.setattr(evaluate, "N_SAMPLED", 40)
+def small(monkeypatch):
+    monkeypatch.setattr(search, "N_SAMPLED", 40)
+    monkeypatch.setattr(alphazero, "NUM_ENVS", 20)
+    set_simulations(monkeypatch, 12)
+
+
+def set_simulations(monkeypatch, number):
+    monkeypatch.setattr(search, "SIMULATIONS", number)
+    monkeypatch.setattr(alphazero, "SIMULATIONS", number)
 
 
 class Fixed(nn.Module):
@@ -90,27 +94,30 @@ def plain_search(network, rules, heaps, simulations):
     return [root[a][0] if a in root else 0 for a in range(rules.n_actions)]
 
 
-@settings(max_examples=20)
-@given(st.sampled_from(BOARDS), st.integers(0, 2**32 - 1), st.integers(1, 40))
-def test_the_search_is_that_of_one_position_after_another(rules, seed, simulations):
-    network = random_network(rules, seed)
-    positions = np.random.default_rng(seed).permutation(rules.all_positions()[1:])[:8]
-    visits = search(Evaluator(network, rules), rules.index(positions), simulations)
+@pytest.mark.parametrize("simulations", [1, 2, 17, 40])
+@pytest.mark.parametrize("rules", BOARDS, ids=str)
+def test_the_search_is_that_of_one_position_after_another(rules, simulations, monkeypatch):
+    set_simulations(monkeypatch, simulations)
+    network = random_network(rules, simulations)
+    positions = np.random.default_rng(simulations).permutation(rules.all_positions()[1:])[:8]
+    visits = search.search(Evaluator(network, rules), rules.index(positions))
     for position, row in zip(positions, visits, strict=True):
         assert row.tolist() == plain_search(network, rules, position, simulations)
 
 
 @given(st.sampled_from(BOARDS), st.integers(0, 2**32 - 1))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_noisy_search_visits_legal_actions_alone(rules, seed):
     positions = rules.all_positions()[1:]
     evaluate = Evaluator(random_network(rules, seed), rules)
-    visits = search(evaluate, rules.index(positions), 12, np.random.default_rng(seed))
+    visits = search.search(evaluate, rules.index(positions), np.random.default_rng(seed))
     assert (visits.sum(axis=1) == 12).all()
     assert not visits[rules.action_mask(positions) == 0].any()
 
 
 @pytest.mark.parametrize("rules", BOARDS, ids=str)
-def test_each_player_is_perfect_with_perfect_scores(rules):
+def test_each_player_is_perfect_with_perfect_scores(rules, monkeypatch):
+    set_simulations(monkeypatch, 50)
     positions = rules.all_positions()
     values = np.where(theory.is_winning(rules, positions), 1.0, -1.0)
     right = np.zeros((rules.n_positions, rules.n_actions))
@@ -123,19 +130,21 @@ def test_each_player_is_perfect_with_perfect_scores(rules):
         (right, values, "search", True),
         (-right, values, "search", True),
     ):
-        result = evaluation.mastery(rules, Player(Evaluator(Fixed(rules, scores, values_), rules), kind, 50))
-        assert (result.expert == 1) == is_perfect
+        player = greedy_player(Evaluator(Fixed(rules, scores, values_), rules), kind)
+        assert (evaluation.mastery(rules, player).expert == 1) == is_perfect
 
 
-@given(st.sampled_from(BOARDS), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from([0, 2, 100]))
-def test_self_play_is_a_game(rules, seed, random_start, temperature_moves):
+@given(st.sampled_from(BOARDS), st.integers(0, 2**32 - 1), st.booleans())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_self_play_is_a_game(rules, seed, as_published):
     """Each move takes objects from one heap, and the returns alternate up to that of the last move."""
-    args = Args(num_envs=1, simulations=6, random_start=random_start, temperature_moves=temperature_moves)
-    evaluate = Evaluator(random_network(rules, seed), rules)
-    heaps, fractions, returns = play(args, evaluate, np.random.default_rng(seed))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(alphazero, "NUM_ENVS", 1)
+        evaluate = Evaluator(random_network(rules, seed), rules)
+        heaps, fractions, returns = play(evaluate, as_published, np.random.default_rng(seed))
     assert fractions.sum(dim=1).tolist() == pytest.approx([1] * len(heaps))
     assert not fractions[rules.action_mask(heaps.numpy()) == 0].any()
-    if not random_start:
+    if as_published:
         assert heaps[0].tolist() == list(rules.heaps)
     taken = heaps - torch.cat([heaps[1:], torch.zeros_like(heaps[:1])])
     assert (taken >= 0).all()
@@ -143,11 +152,11 @@ def test_self_play_is_a_game(rules, seed, random_start, temperature_moves):
     assert returns.tolist() == [rules.terminal_reward * (-1) ** k for k in reversed(range(len(heaps)))]
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", POLICY_VALUE_NETWORKS)
 def test_networks_give_scores_and_values_of_each_position_alone(name):
     rules = NimRules((2, 5, 3))
     torch.manual_seed(0)
-    network = make_network(name, rules, noise=0.5).eval()
+    network = POLICY_VALUE_NETWORKS[name](rules).eval()
     heaps = torch.from_numpy(rules.all_positions())
     with torch.no_grad():
         scores, values = network(heaps)
@@ -161,83 +170,51 @@ def test_networks_give_scores_and_values_of_each_position_alone(name):
 
 def test_unary_tokens():
     """Heaps of 1, 0 and 2 on 1-3-2: the objects taken, then those left, with a separator between the heaps."""
-    network = make_network("lstm", NimRules((1, 3, 2)), noise=0.0)
+    network = POLICY_VALUE_NETWORKS["unary"](NimRules((1, 3, 2)))
     tokens = []
     network.lstm.register_forward_pre_hook(lambda _, inputs: tokens.append(inputs[0]))
     network(torch.tensor([[1, 0, 2], [0, 2, 1]]))
     assert tokens[0][..., 0].tolist() == [[1, -1, 0, 0, 0, -1, 1, 1], [0, -1, 0, 1, 1, -1, 0, 1]]
 
 
-SMALL = Args(
-    heaps=(1, 2, 3),
-    n_heaps=(3,),
-    episodes=400,
-    num_envs=20,
-    simulations=12,
-    eval_interval=5,
-    random_start=True,
-    n_jobs=1,
-)
+def test_boards_without_won_positions_are_refused(tmp_path):
+    with pytest.raises(ValueError, match="--n-heaps"):
+        main(Args(n_heaps=(5, 1), folder=tmp_path))
 
 
 def test_it_learns_a_small_board(tmp_path):
-    table = main(replace(SMALL, episodes=4000, folder=tmp_path))
+    table = main(Args(n_heaps=(3,), episodes=4000, n_jobs=1, folder=tmp_path))
     assert table[["policy", "value"]].iloc[-1].tolist() == [1, 1]
-    assert table["episodes"].iloc[-1] <= 4000
-    network, rules = load_network(tmp_path / "digit_1-2-3_normal_0" / "network.pt")
-    board = NimRules((1, 2, 3), misere=False)
-    values = network(torch.from_numpy(board.all_positions()[1:])).detach().numpy()
+    assert table["is_exact"].all()
+    network, misere = load_provable(tmp_path / "1-3-5_normal_0.pt")
+    board = NimRules((1, 3, 5), misere=False)
+    values = predict(network, board.all_positions()[1:])
     assert ((values > 0) == theory.is_winning(board, board.all_positions()[1:])).all()
-    assert rules == {"misere": False, "max_take": None}
+    assert not misere
 
 
-@pytest.mark.parametrize("name", NETWORKS)
-def test_a_run_continues_where_it_was_stopped(tmp_path, monkeypatch, name):
-    args = replace(SMALL, networks=(name,), misere=True, episodes=200, updates=2, eval_interval=5)
-    whole = main(replace(args, folder=tmp_path / "whole"))
+@pytest.mark.parametrize("as_published", [False, True])
+def test_runs_of_all_networks(as_published, tmp_path, monkeypatch):
+    """The same command continues, and the same seed gives the same figures."""
+    monkeypatch.setattr(alphazero, "BATCH_SIZE", 16)
+    options = {"n_heaps": (2,), "networks": tuple(POLICY_VALUE_NETWORKS), "misere": True, "episodes": 120}
+    args = Args(**options, as_published=as_published, n_jobs=1, folder=tmp_path)
     calls = []
 
     def stopping_play(*arguments):
         calls.append(1)
-        if len(calls) == 8:
+        if len(calls) == 10:
             raise KeyboardInterrupt
         return play(*arguments)
 
     monkeypatch.setattr(alphazero, "play", stopping_play)
     with pytest.raises(KeyboardInterrupt):
-        main(replace(args, folder=tmp_path / "stopped"))
-    stopped = main(replace(args, folder=tmp_path / "stopped"))
-    assert len(calls) == 8 + 5
-    assert stopped.drop(columns="seconds").equals(whole.drop(columns="seconds"))
-    assert len(main(replace(args, folder=tmp_path / "stopped"))) == len(whole)
-    assert len(calls) == 8 + 5
-
-
-def test_a_published_network_is_evaluated(tmp_path):
-    """The weights of random play: all scores and values are equal, so the first legal move is played."""
-    rules = NimRules((1, 3, 5), misere=False)
-    network = make_network("lstm", rules, noise=0.0)
-    for weight in network.parameters():
-        weight.data.zero_()
-    torch.save(network.state_dict(), tmp_path / "3heaps")
-    table = main(Args(published=(tmp_path / "3heaps",)))
-    first = evaluation.mastery(rules, lambda _, mask: int(mask.argmax())).expert
-    assert table["policy"].tolist() == [first]
-
-
-def test_wrong_values(refused, tmp_path):
-    args = replace(SMALL, folder=tmp_path, updates=1, episodes=20)
-    (tmp_path / "damaged").write_bytes(b"PK")
-    main(args)
-    for wrong, words in (
-        ({"simulations": 9}, ["--folder", "other options"]),
-        ({"n_heaps": (4,)}, ["--n-heaps", "4"]),
-        ({"n_heaps": ()}, ["--n-heaps"]),
-        ({"networks": ()}, ["--networks"]),
-        ({"learning_rate": -1.0}, ["learning rate", "-1.0"]),
-        ({"heaps": (-1, 1, 2)}, ["heap", "-1"]),
-        ({"n_jobs": 0}, ["n_jobs", "0"]),
-        ({"published": (tmp_path / "damaged",)}, ["--published", "damaged"]),
-    ):
-        with refused(*words):
-            main(replace(args, **wrong))
+        main(args)
+    stopped = main(args)
+    assert len(main(args)) == len(stopped)
+    whole = main(replace(args, folder=tmp_path / "whole"))
+    pd.testing.assert_frame_equal(stopped.drop(columns="seconds"), whole.drop(columns="seconds"))
+    assert tuple(stopped["network"].unique()) == args.networks
+    assert stopped[["policy", "value", "search"]].stack().between(0, 1).all()
+    assert len(pd.read_csv(tmp_path / "alphazero.csv")) == len(stopped)
+    assert (tmp_path / "alphazero.png").read_bytes().startswith(b"\x89PNG")

@@ -1,6 +1,8 @@
 """check.py: networks written by hand, each right or wrong in one condition; certificates that prove nothing."""
 
 import itertools
+import os
+import pickle
 from fractions import Fraction
 from pathlib import Path
 
@@ -10,8 +12,8 @@ from flint import arb, fmpq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learn_the_rule import check
-from learn_the_rule.check import Args, main, read
+from examples.learn_the_rule import check
+from examples.learn_the_rule.check import Args, main, read
 
 CERTIFICATES = Path(check.__file__).parent / "certificates"
 GAIN = 8.0  # tanh of it is almost 1
@@ -246,6 +248,64 @@ def test_wrong_networks_are_refused(name):
     certificate, words = WRONG[name]
     assert wrong(certificate)
     with pytest.raises(ValueError, match=words):
+        check.check(certificate)
+
+
+CLASSES = ("none", "1", "2", "3", "4")
+"""The numbers of ones of a digit, from 1 on modulo 4."""
+
+
+def modulo_4(*mistake):
+    """A right network that counts the ones of each digit modulo 4, with a group for each class of a state.
+
+    Its features are whether the lowest digit is of a class, and whether a higher one is. Its value has the wrong sign
+    where all features of the mistake, pairs of a class and whether it is that of the lowest digit, are 1.
+    """
+    g, i = GAIN, np.eye(5)
+    after_1 = i[[0, 0, 1, 2, 3]]
+    after_1[1, 4] = 1
+    after_1[0] = 0
+    hidden = np.zeros((10, 10))
+    hidden[0, [1, 3, 6, 8]] = g  # the odd classes
+    hidden[1, [CLASSES.index(name) + 5 * is_lowest for name, is_lowest in mistake]] = g
+    weights = {
+        "initial_state": 2 * i[0] - 1,
+        "transitions.0.weight": g * i,
+        "transitions.0.bias": np.zeros(5),
+        "transitions.1.weight": g * after_1,
+        "transitions.1.bias": g * np.array([-1, 1, 0, 0, 0]),
+        "digit_layers.0.weight": g * np.block([[i, np.full((5, 1), -2)], [i, np.full((5, 1), 2)]]),
+        "digit_layers.0.bias": np.repeat([0, -2 * g], 5),
+        "digit_layers.2.weight": g * np.eye(10),
+        "digit_layers.2.bias": np.zeros(10),
+        "value_layers.0.weight": hidden,
+        "value_layers.0.bias": [3 * g, g - len(mistake) * g if mistake else -g, *[0] * 8],
+        "value_layers.2.weight": [[1, -1, *[0] * 8]],
+        "value_layers.2.bias": [-1],
+    }
+    corners = 2 * i - 1
+    return {name: np.array(weight, dtype=np.float32) for name, weight in weights.items()} | {
+        "misere": np.array(False),
+        "boxes": np.stack([corners - 0.1, corners + 0.1], axis=1).astype(np.float32),
+        "states": np.array(["none", "odd", "even", "odd", "even"]),
+        "groups": np.array([0, 0, 0, 1, 1]),
+    }
+
+
+def test_a_right_network_that_counts_modulo_4_is_accepted():
+    assert not wrong(modulo_4(), n_heaps=2)
+    assert check.check(modulo_4()) > 0.9
+
+
+@pytest.mark.parametrize("lowest", range(5))
+def test_a_network_that_is_wrong_in_one_set_of_hulls_is_refused(lowest):
+    """With each class of the lowest digit, if the higher digits have all classes."""
+    certificate = modulo_4((CLASSES[lowest], True), *((name, False) for name in CLASSES[1:]))
+    n_ones = [lowest, 1, 2, 3, 4]  # of the digits, the lowest first
+    heaps = [sum(2**digit for digit, n in enumerate(n_ones) if heap < n) for heap in range(4)]
+    assert play(certificate, heaps) < 0 < play(modulo_4(), heaps)
+    assert not wrong(certificate, n_heaps=2)
+    with pytest.raises(ValueError, match=f"the lowest digit {certificate['states'][lowest]}, .*: won, but"):
         check.check(certificate)
 
 
@@ -583,6 +643,7 @@ def test_the_number_of_groups_is_limited():
         ("digit_layers.0.weight", np.zeros((6, 2), dtype=np.float32)),
         ("value_layers.2.weight", np.zeros((2, 6), dtype=np.float32)),
         ("value_layers.2.bias", np.float32(1)),
+        ("value_layers.2.bias", b"a member of the archive that is no array"),
         ("max_take", np.array(3)),
         ("score_layers.0.bias", None),
         ("score_layers.2.bias", None),
@@ -632,19 +693,87 @@ def test_the_study_has_proven_10_and_9_networks():
     assert names == {f"normal{seed}" for seed in range(10)} | {f"misere{seed}" for seed in range(10) if seed != 8}
 
 
-def test_the_script(tmp_path, capsys, refused):
-    np.savez(tmp_path / "right.npz", **by_hand(misere=True))
-    np.savez(tmp_path / "wrong.npz", **by_hand(misere=True, flag=False))
-    main(Args((tmp_path / "right.npz",)))
-    assert "accepted, misère play on every board" in capsys.readouterr().out
-    with refused("wrong.npz is refused", "higher ones none"):
-        main(Args((tmp_path / "wrong.npz",)))
-    content = (tmp_path / "right.npz").read_bytes()
-    for damaged in (content[:-30], content[:100], b"", content.replace(b"NUMPY", b"numpy")):
-        (tmp_path / "damaged.npz").write_bytes(damaged)
-        with refused("damaged.npz is damaged"):
-            main(Args((tmp_path / "damaged.npz",)))
-    with refused("missing.npz"):
-        main(Args((tmp_path / "missing.npz",)))
-    with refused("certificate"):
+def test_the_script(tmp_path, capsys):
+    """A line for each certificate; a wrong one ends it, also after a right one."""
+    right, policy, wrong = (tmp_path / f"{name}.npz" for name in ("right", "policy", "wrong"))
+    certificate = by_hand(misere=True, scale=0.7)
+    np.savez(right, **certificate)
+    np.savez(policy, **with_policy(by_hand()))
+    np.savez(wrong, **by_hand(misere=True, flag=False))
+    margin = check.check(certificate)
+    assert 0.0005 < margin % 0.001  # it is rounded down
+    with pytest.raises(ValueError, match=r"wrong\.npz is refused: .*higher ones none"):
+        main(Args((right, policy, wrong, right)))
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"{right}: accepted, misère play on every board, margin {int(1000 * margin) / 1000:.3f}"
+    assert lines[1].startswith(
+        f"{policy}: accepted, normal play, with and without lookahead, on every board, margin"
+    )
+    assert len(lines) == 2
+    with pytest.raises(ValueError, match="certificate"):
         main(Args(()))
+
+
+def test_damaged_files_are_named(tmp_path):
+    path = tmp_path / "damaged.npz"
+    np.savez(path, **by_hand())
+    content = path.read_bytes()
+    for damaged in (content[:-30], content[:100], b"", content.replace(b"NUMPY", b"numpy")):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"damaged"):
+            main(Args((path,)))
+    with pytest.raises(ValueError, match=r"missing\.npz"):
+        main(Args((tmp_path / "missing.npz",)))
+
+
+class Pickled:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __reduce__(self):
+        return os.mkdir, (str(self.folder),)
+
+
+def test_no_file_runs_code(tmp_path):
+    np.savez(tmp_path / "pickle.npz", **by_hand() | {"groups": np.array([Pickled(tmp_path / "made")] * 3)})
+    with pytest.raises(ValueError, match=r"pickle\.npz is damaged"):
+        main(Args((tmp_path / "pickle.npz",)))
+    torch = pytest.importorskip("torch", reason='needs pip install -e ".[sb3]"')
+    np.savez(tmp_path / "right.npz", **by_hand())
+    torch.save(Pickled(tmp_path / "made"), tmp_path / "pickle.pt")
+    with pytest.raises(pickle.UnpicklingError):
+        main(Args((tmp_path / "right.npz",), tmp_path / "pickle.pt"))
+    assert not (tmp_path / "made").exists()
+
+
+WEIGHTS = [name for name in with_policy(by_hand()) if name not in ("misere", "boxes", "states", "groups")]
+
+
+def test_a_certificate_belongs_to_one_network(tmp_path, capsys):
+    """To its rules and each number of its weights."""
+    torch = pytest.importorskip("torch", reason='needs pip install -e ".[sb3]"')
+    path, network = tmp_path / "right.npz", tmp_path / "network.pt"
+    certificate = with_policy(by_hand())
+    np.savez(path, **certificate)
+    weights = {name: torch.from_numpy(certificate[name]) for name in WEIGHTS}
+    right = {"weights": weights, "misere": False, "max_take": None}
+    torch.save(right, network)
+    main(Args((path,), network))
+    assert "accepted" in capsys.readouterr().out
+    for wrong in (
+        {"misere": True},
+        {"max_take": 3},
+        {"weights": {}},
+        {"weights": weights | {"more": torch.ones(1)}},
+    ):
+        torch.save(right | wrong, network)
+        with pytest.raises(ValueError, match=r"right\.npz (claims other rules|does not belong)"):
+            main(Args((path,), network))
+    for name in WEIGHTS:
+        other = certificate[name].copy()
+        other.flat[-1] = np.nextafter(other.flat[-1], np.float32(np.inf))
+        torch.save(right | {"weights": weights | {name: torch.from_numpy(other)}}, network)
+        with pytest.raises(ValueError, match=f"does not belong to .*{name}"):
+            main(Args((path,), network))

@@ -11,18 +11,18 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nim_env import NimRules, evaluation, theory
-
-from learn_the_rule import check, distill
-from learn_the_rule.distill import Args, main
-from learn_the_rule.network import (
+from examples.learn_the_rule import check, distill
+from examples.learn_the_rule.distill import Args, main
+from examples.learn_the_rule.network import (
     DigitNetwork,
     PolicyValueNetwork,
-    load_network,
+    ScorePolicy,
     load_policy,
+    load_provable,
     predict,
     save_network,
 )
+from nim_env import NimRules, evaluation, theory
 
 CERTIFICATES = Path(check.__file__).parent / "certificates"
 
@@ -72,22 +72,22 @@ def test_the_bounds_contain_the_scores_of_all_features_within_the_radius(seed, r
             torch.testing.assert_close(high, network(heaps)[0])
 
 
-def test_it_learns_to_take_all_of_one_heap(tmp_path, monkeypatch):
+def test_it_learns_to_take_all_of_one_heap(monkeypatch):
     monkeypatch.setattr(distill, "N_HEAPS", 1)
     monkeypatch.setattr(distill, "MAX_HEAP", 3)
-    monkeypatch.setattr(distill, "TEST_BOARDS", ((1, 3),))
 
     def perfect_values(_, rules, heaps, mask):  # noqa: ARG001
         return (2 * theory.winning_action_mask(rules, heaps) - 1).astype(np.float32)
 
     monkeypatch.setattr(distill, "action_values", perfect_values)
-    save_network(DigitNetwork(hidden_size=6, n_features=12), tmp_path / "network.pt", misere=False)
-    args = Args(tmp_path / "network.pt", updates=250, n_positions=50, eval_interval=125, radius=0.01)
-    curves = main(args)
-    assert curves["update"].tolist() == [125, 250]
-    assert curves.iloc[-1, 1:].min() >= 0.9
-    assert (tmp_path / "results" / "learn_the_rule" / "distill.png").read_bytes().startswith(b"\x89PNG")
-    assert not (tmp_path / "results" / "learn_the_rule" / "policy.npz").exists()
+    torch.manual_seed(0)
+    rules = NimRules((3,), misere=False)
+    network = PolicyValueNetwork(rules, hidden_size=6, n_features=12)
+    before = {name: weight.clone() for name, weight in network.state_dict().items()}
+    distill.train(network, DigitNetwork(), Args(Path("network.pt"), updates=250, radius=0.01), misere=False)
+    assert evaluation.mastery(rules, ScorePolicy(network, rules)).expert == 1
+    for name, weight in network.state_dict().items():
+        assert weight.equal(before[name]) != name.startswith(("move", "score"))  # the head alone
 
 
 @pytest.mark.parametrize(("name", "is_proven"), [("normal4", True), ("misere0", False)])
@@ -131,11 +131,10 @@ def test_a_saved_policy_is_a_player_and_a_value_network(tmp_path):
     player = load_policy(tmp_path / "policy.pt", rules)
     played = player.action_probabilities(positions.astype(np.uint16), mask).argmax(axis=1)
     np.testing.assert_array_equal(played, np.where(mask, scores, -np.inf).argmax(axis=1))
-    value_network, trained_on = load_network(tmp_path / "policy.pt")
-    for found in (player.values(positions), predict(value_network, positions)):
+    with pytest.raises(ValueError, match=r"policy\.pt"):  # of two flags
+        load_provable(tmp_path / "policy.pt")
+    for found in (player.values(positions), predict(network.value_network(), positions)):
         np.testing.assert_allclose(found, values, atol=1e-6)
-    assert trained_on == {"misere": False, "max_take": None}
-    assert type(value_network) is DigitNetwork
 
 
 def test_a_proven_policy_scores_the_moves_of_large_boards_right():
@@ -152,17 +151,6 @@ def test_a_proven_policy_scores_the_moves_of_large_boards_right():
         mask = rules.action_mask(heaps) > 0
         is_winning = theory.winning_action_mask(rules, heaps) > 0
         np.testing.assert_array_equal(scores[mask] > 0, is_winning[mask])
-
-
-def test_it_trains_the_policy_head_alone():
-    torch.manual_seed(0)
-    value_network = DigitNetwork(hidden_size=4, n_features=6)
-    network = PolicyValueNetwork(NimRules((1,)), hidden_size=4, n_features=6)
-    network.load_state_dict(value_network.state_dict(), strict=False)
-    before = {name: weight.clone() for name, weight in network.state_dict().items()}
-    distill.train(network, value_network, Args(Path("network.pt"), updates=3, batch_size=2), misere=False)
-    for name, weight in network.state_dict().items():
-        assert weight.equal(before[name]) != name.startswith(("move", "score"))
 
 
 def test_the_loss_is_that_of_the_lowest_scores_of_winning_moves(monkeypatch):
@@ -188,17 +176,3 @@ def test_a_board_without_a_losing_move(monkeypatch):
     network = PolicyValueNetwork(NimRules((1,)), hidden_size=4, n_features=6)
     distill.train(network, DigitNetwork(), Args(Path("network.pt"), updates=2), misere=False)
     assert all(weight.isfinite().all() for weight in network.parameters())
-
-
-def test_wrong_values(refused, tmp_path):
-    save_network(DigitNetwork(), tmp_path / "bounded.pt", misere=False, max_take=2)
-    save_network(DigitNetwork(), tmp_path / "network.pt", misere=False)
-    save_network(DigitNetwork(n_flags=2), tmp_path / "flags.pt", misere=False)
-    for args, words in (
-        (Args(tmp_path / "missing.pt"), ["missing.pt"]),
-        (Args(tmp_path / "bounded.pt"), ["max_take"]),
-        (Args(tmp_path / "flags.pt"), ["flags.pt", "2 digits"]),
-        (Args(tmp_path / "network.pt", learning_rate=-1.0), ["learning rate", "-1.0"]),
-    ):
-        with refused(*words):
-            main(args)

@@ -11,7 +11,7 @@ from notebooks import NOTEBOOKS, check
 
 
 def test_notebook(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(NOTEBOOKS.parent), prepend=":")
+    monkeypatch.setenv("PYTHONPATH", str(NOTEBOOKS.parents[1]), prepend=":")
     now, stored = check("3_learn_the_rule.ipynb", tmp_path)
     assert [kinds for kinds, _ in now] == [kinds for kinds, _ in stored]
     assert float(now[-1][1]) > 0  # the margin of the proof

@@ -12,10 +12,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples.learn_the_rule import check, prove
+from examples.learn_the_rule.network import NETWORKS, DigitNetwork, predict, save_network
 from nim_env import NimRules, theory
-
-from learn_the_rule import check, prove
-from learn_the_rule.network import DigitNetwork, predict, save_network
 
 CERTIFICATES = Path(check.__file__).parent / "certificates"
 
@@ -166,131 +165,49 @@ def test_boxes_are_grouped_by_their_features_with_and_without_the_flag():
         assert (own.reshape(4, 3) == own.reshape(4, 3)[:, :1]).all()
 
 
-def test_the_script(tmp_path, capsys, refused):
+def test_the_script(tmp_path, capsys):
     for name in ("misere0", "normal4"):
         (tmp_path / name).mkdir()
         save_network(of_the_study(name), tmp_path / name / "network.pt", misere=name == "misere0")
-    right, other = (tmp_path / name / "network.pt" for name in ("misere0", "normal4"))
-    (proof, _) = prove.main(prove.Args((right, other)))
+    torch.manual_seed(0)
+    save_network(DigitNetwork(), tmp_path / "untrained.pt", misere=False)
+    right, other, untrained = (
+        tmp_path / name for name in ("misere0/network.pt", "normal4/network.pt", "untrained.pt")
+    )
+    proofs = prove.main(prove.Args((right, other, untrained)))
     output = capsys.readouterr().out
-    assert output.count("proven for every board") == 2
-    assert "misère play" in output
-    certificate = tmp_path / "results" / "certificates" / "misere0.npz"
-    check.main(check.Args((certificate,), right))
-    assert "accepted, misère play on every board" in capsys.readouterr().out
-    for name, array in check.read(certificate).items():
-        np.testing.assert_array_equal(array, proof.certificate[name])
-    assert (tmp_path / "results" / "learn_the_rule" / "prove.png").read_bytes().startswith(b"\x89PNG")
-    # a certificate belongs to the network with its weights and rules
-    with refused("misere0.npz claims other rules", "normal4"):
-        check.main(check.Args((certificate,), other))
-    save_network(of_the_study("misere0"), other, misere=True, max_take=3)
-    with refused("misere0.npz claims other rules"):
-        check.main(check.Args((certificate,), other))
-    torch.save({"weights": {}, "misere": True, "max_take": None}, other)
-    with refused("misere0.npz does not belong to"):
-        check.main(check.Args((certificate,), other))
-    changed = of_the_study("misere0")
-    with torch.no_grad():
-        changed.transitions[1].weight[3, 5] += 1e-6
-    save_network(changed, other, misere=True)
-    with refused("misere0.npz does not belong to", "transitions.1.weight"):
-        check.main(check.Args((certificate,), other))
+    assert output.count("misère play: proven for every board") == 1
+    assert output.count("normal play: proven for every board") == 1
+    assert output.count("normal play: not proven: no 100 boxes") == 1
+    folder = tmp_path / "results" / "certificates"
+    assert {file.name for file in folder.glob("*.npz")} == {"misere0.npz", "normal4.npz"}
+    for name in ("misere0", "normal4", "untrained"):
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    check.main(check.Args((folder / "misere0.npz",), right))
+    for name, array in check.read(folder / "misere0.npz").items():
+        np.testing.assert_array_equal(array, proofs[0].certificate[name])
+    with pytest.raises(ValueError, match=r"misere0\.npz claims other rules"):
+        check.main(check.Args((folder / "misere0.npz",), other))
 
 
-def test_a_network_with_mistakes_is_not_proven(tmp_path, capsys):
+def test_a_network_with_mistakes_is_not_proven():
     network = of_the_study("normal4")
     rules = NimRules((7,) * 5, misere=False)
     positions = rules.all_positions()[1:]
     is_won = theory.is_winning(rules, positions)
     largest_lost = np.arctanh(predict(network, positions[~is_won]).astype(float)).max()
-    with torch.no_grad():  # one weight, by just enough that some losing positions get a positive value
+    with torch.no_grad():  # one weight, by just enough that some lost positions get a positive value
         network.value_layers[2].bias += 0.01 - largest_lost
     assert 0 < ((predict(network, positions) > 0) != is_won).sum() < len(positions) / 2
-    save_network(network, tmp_path / "network.pt", misere=False)
-    (proof,) = prove.main(prove.Args((tmp_path / "network.pt",)))
+    proof = prove.prove(network, misere=False)
     assert proof.margin is None
-    output = capsys.readouterr().out
-    assert "not proven" in output
-    counterexample = output.split("counterexample: ")[1].split()
-    heaps = np.array([counterexample[0].split("-")], dtype=np.int64)
-    won = theory.is_winning(NimRules((7,) * heaps.shape[1], misere=False), heaps)[0]
-    assert (counterexample[2] == "won,") == won
-    assert (predict(network, heaps)[0] > 0) != won
-    assert not list(tmp_path.glob("**/*.npz"))
+    assert "lost, but the value is" in proof.refusal
 
 
-@pytest.mark.parametrize(("value", "outcome"), [(1.0, "lost"), (0.0, "won"), (-1.0, "won")])
-def test_the_counterexample_of_a_constant_value(value, outcome):
-    network = DigitNetwork()
-    with torch.no_grad():
-        network.value_layers[2].weight.zero_()
-        network.value_layers[2].bias.fill_(value)
-    for misere in (False, True):
-        words = prove.counterexample(network, misere).split()
-        heaps = np.array([words[1].split("-")], dtype=np.int64)
-        assert words[3] == f"{outcome},"
-        assert theory.is_winning(NimRules((7,) * heaps.shape[1], misere=misere), heaps)[0] == (outcome == "won")
-
-
-class WrongOn(torch.nn.Module):
-    """Right values except on some positions."""
-
-    def __init__(self, is_wrong, misere):
-        super().__init__()
-        self.is_wrong, self.misere = is_wrong, misere
-
-    def forward(self, heaps):
-        heaps = heaps.numpy()
-        won = theory.is_winning(NimRules((7,) * heaps.shape[1], misere=self.misere), heaps)
-        return torch.from_numpy(np.where(won ^ self.is_wrong(heaps, won), 1.0, -1.0))
-
-
-def several_large(heaps):
-    return (heaps > 1).sum(axis=1) > 1
-
-
-@pytest.mark.parametrize("misere", [False, True])
-@pytest.mark.parametrize(
-    "is_wrong",
-    [
-        lambda heaps, won: won & several_large(heaps),
-        lambda heaps, won: ~won & several_large(heaps),
-        lambda heaps, won: ~won & several_large(heaps) & (heaps.shape[1] == 2),
-        lambda heaps, won: won & ~several_large(heaps),
-        lambda heaps, won: ~won & ~several_large(heaps),
-        lambda heaps, won: won & (heaps.shape[1] == 1),
-        lambda heaps, won: ~won & (heaps.shape[1] == 3),
-        lambda heaps, won: ~won & (heaps.max(axis=1) == 7),
-    ],
-)
-def test_each_kind_of_mistake_has_a_counterexample(is_wrong, misere):
-    words = prove.counterexample(WrongOn(is_wrong, misere), misere, max_heaps=3).split()
-    heaps = np.array([words[1].split("-")], dtype=np.int64)
-    won = theory.is_winning(NimRules((7,) * heaps.shape[1], misere=misere), heaps)
-    assert is_wrong(heaps, won).all()
-    assert (words[3], float(words[-1])) == (("won,", -1) if won else ("lost,", 1))
-    network = WrongOn(lambda heaps, won: won & (heaps.shape[1] > 3), misere)
-    assert "no counterexample" in prove.counterexample(network, misere, max_heaps=3)
-
-
-def test_networks_without_a_counterexample_and_without_boxes():
-    assert "no counterexample" in prove.counterexample(of_the_study("normal4"), misere=False, max_heaps=5)
-    torch.manual_seed(0)
-    proof = prove.prove(DigitNetwork().eval(), misere=False)
-    assert proof.certificate is proof.margin is None
-    assert "boxes" in proof.refusal
-
-
-def test_what_it_refuses(refused, tmp_path):
-    (tmp_path / "damaged.pt").write_bytes(b"PK")
+def test_networks_that_no_proof_is_about(tmp_path):
     save_network(DigitNetwork(), tmp_path / "bounded.pt", misere=False, max_take=3)
     save_network(DigitNetwork(n_flags=2), tmp_path / "flags.pt", misere=False)
-    for paths, words in [
-        ((), []),
-        (("damaged.pt",), ["damaged.pt"]),
-        (("bounded.pt",), ["bounded.pt", "max_take=3"]),
-        (("flags.pt",), ["flags.pt", "2 digits"]),
-    ]:
-        with refused(*words):
-            prove.main(prove.Args(tuple(tmp_path / path for path in paths)))
+    save_network(NETWORKS["gru"](), tmp_path / "gru.pt", misere=False)
+    for name in ("bounded.pt", "flags.pt", "gru.pt", "missing.pt"):
+        with pytest.raises(ValueError, match=name):
+            prove.main(prove.Args((tmp_path / name,)))
