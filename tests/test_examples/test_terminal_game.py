@@ -49,11 +49,6 @@ def test_a_move_on_one_line_or_two(words, lines, person):
     assert RULES.moves[ask_move(RULES, [2, 2], words)] == (1, 2)
 
 
-def test_a_single_heap_is_not_chosen(person):
-    person("3")
-    assert ask_move(NimRules((4,), 3), [3], OURS) == 2
-
-
 @pytest.mark.parametrize("line", ["0 3", "9", "-2", "0 x", "0 0", "0 1 1", "1 2", "11", ""])
 def test_an_invalid_move_is_asked_again(line, person, capsys):
     person(line, "1 1")
