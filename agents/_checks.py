@@ -1,9 +1,7 @@
-"""Checks of arguments: integers, schedules, actions and rewards."""
+"""Checks of schedules and actions."""
 
 from __future__ import annotations
 
-import math
-import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -13,15 +11,6 @@ from numpy.typing import NDArray
 
 Schedule: TypeAlias = float | Callable[[float], float]
 """A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
-
-
-def checked_integer(name: str, value: Any, minimum: int) -> int:
-    """``value`` as an int; a TypeError if it is not an integer, a ValueError if it is below ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer; got {value!r}")
-    if value < minimum:
-        raise ValueError(f"{name} must be {minimum} or more; got {value}")
-    return operator.index(value)
 
 
 def checked_schedule(name: str, value: Any) -> Schedule:
@@ -45,12 +34,8 @@ def checked_actions(name: str, actions: Any, shape: tuple[int, ...], space: spac
     """``actions`` as int64 of this shape; a TypeError or ValueError unless they are actions of ``space``."""
     array = np.asarray(actions)
     is_integer = array.dtype.kind in "iu"
-    if (
-        not is_integer
-        or array.shape != shape
-        or (array < space.start).any()
-        or (array >= space.start + space.n).any()
-    ):
+    is_right = is_integer and array.shape == shape
+    if not is_right or (array < space.start).any() or (array >= space.start + space.n).any():
         error = ValueError if is_integer else TypeError
         raise error(f"{name} must be integers of shape {shape} in {space}; got {actions!r}")
     return array.astype(np.int64)
@@ -60,11 +45,3 @@ def checked_action(name: str, action: Any, space: spaces.Discrete) -> int:
     """:func:`checked_actions` for one action, as an int."""
     is_action = type(action) is int and 0 <= action - space.start < space.n
     return action if is_action else int(checked_actions(name, action, (), space))
-
-
-def checked_reward(reward: Any) -> float:
-    """``reward`` as a float; a ValueError if it is not finite."""
-    number = float(reward)
-    if not math.isfinite(number):
-        raise ValueError(f"reward must be finite; got {reward!r}")
-    return number

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+Penalties: TypeAlias = NDArray[np.float64] | None
 ILLEGAL = -1e308  # added to the values of illegal actions; training is 1.1 times as fast as with -inf by np.where
 LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
 
@@ -36,19 +37,21 @@ def _nonzero_bytes(mask: bytes) -> Sequence[int]:
     return tuple(indices)
 
 
-def checked_masks(action_masks: Any, shape: tuple[int, ...], may_be_empty: bool = False) -> NDArray[Any] | None:
-    """The masks of a batch as an array of this shape, None without masks; errors as of :func:`legal_indices`."""
+def checked_masks(
+    action_masks: Any, leading: tuple[int, ...], n_actions: int, may_be_empty: bool = False
+) -> NDArray[Any] | None:
+    """The masks of a batch, shape ``(n, n_actions)``, or None; errors are those of :func:`legal_indices`."""
     if action_masks is None:
         return None
     masks = np.asarray(action_masks)
-    if masks.shape != shape:
-        raise ValueError(f"action_mask must have shape {shape}; got {masks.shape}")
+    if masks.shape != (*leading, n_actions):
+        raise ValueError(f"action_mask must have shape {(*leading, n_actions)}; got {masks.shape}")
     if not may_be_empty and not masks.any(axis=-1).all():
         raise ValueError("action_mask leaves an observation without a legal action")
-    return masks
+    return masks.reshape(-1, n_actions)
 
 
-def mask_penalties(action_masks: NDArray[Any] | None) -> NDArray[np.float64] | None:
+def mask_penalties(action_masks: NDArray[Any] | None) -> Penalties:
     """0 for legal actions and :data:`ILLEGAL` for others, to add to values; None without masks."""
     return None if action_masks is None else (action_masks == 0) * ILLEGAL
 

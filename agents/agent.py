@@ -12,7 +12,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._checks import checked_actions, checked_integer
+from agents._checks import checked_action, checked_actions
 
 Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
 """An action, or for a batch an array of actions."""
@@ -21,29 +21,19 @@ Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
 class Agent(ABC):
     """A learner that :func:`agents.train` can train and :func:`agents.load` can load.
 
-    **A custom agent** is a subclass with :meth:`act` and :meth:`update`; its page in the documentation has an
-    example.
+    A custom agent is a subclass with :meth:`act` and :meth:`update`; its page in the documentation has an example.
 
-    **Shapes.** One observation has the shape of ``observation_space``, its mask is an int8 or bool array of
-    shape ``(n_actions,)``, nonzero where an action is legal, or None where all actions are legal. A batch has
-    leading dimensions before these: observations ``(..., *observation_space.shape)``, masks
-    ``(..., n_actions)``, actions, rewards and ``terminated`` ``(...)``. An agent gets batches only if its class
-    sets :attr:`batched`; otherwise :func:`agents.train` calls it once per environment.
+    **Shapes.** One observation has the shape of ``observation_space``. Its mask is an int8 or bool array of shape
+    ``(n_actions,)``, nonzero where an action is legal, or None where all are. A batch has leading dimensions
+    before these; observations of tuples and dictionaries do not come in batches.
 
-    **Transitions.** :meth:`update` gets what one player observed and did, its reward, and the next observation
-    and mask. In self-play ``bootstraps_from = "own turn"`` asks for what the same player observes when it is to
-    move again, with everything it was rewarded since its action; ``"opponent turn"`` for what the other player
-    observes one ply later, with the mover's immediate reward (minimax). The agent then plays every side, and the
-    transitions of the players alternate; with :attr:`episodic` they come one player after another.
-    ``terminated`` is True where the episode ended for good: there is no future. In the last transition of a
-    truncated episode it is False, since the episode could have continued. In self-play the player who has just
-    moved when an episode is truncated does not observe what follows, so that transition is not delivered.
+    **Transitions.** In self-play the agent plays every side, and the transitions of the players alternate. In the
+    last transition of a truncated episode ``terminated`` is False: there is a future. In self-play the player who
+    has just moved when an episode is truncated does not observe what follows, so that it has no last transition.
 
-    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces, ``seed`` and ``table``:
-    each must be kept as an attribute of the same name and be expressible in JSON; a function (a schedule) is
-    stored as its current value. Arrays come from :meth:`state_dict`. :func:`agents.load` finds the class by its
-    name (so the module that defines it must have been imported), calls
-    ``Class(observation_space, action_space, **arguments)`` and then :meth:`load_state_dict`.
+    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces, ``seed`` and ``table``: each
+    must be an attribute of the same name and be expressible in JSON; a schedule is stored as its current value.
+    :func:`agents.load` finds the class by its name, so the module that defines it must have been imported.
 
     Args:
         observation_space: The space of the observations. From a PettingZoo dictionary of ``"observation"`` and
@@ -52,8 +42,6 @@ class Agent(ABC):
         seed: Seeds the agent's own generator.
 
     Attributes:
-        observation_space: The space of the observations, without the mask.
-        action_space: The ``Discrete`` space of the actions.
         n_actions: The number of actions.
         first_action: The lowest action, ``action_space.start``.
         generator: The agent's own ``numpy.random.Generator``.
@@ -64,35 +52,29 @@ class Agent(ABC):
     """
 
     batched: ClassVar[bool] = False
-    """Whether :meth:`act` and :meth:`update` also take batches. If False, training in a vector environment calls
-    both once per environment."""
+    """Whether :meth:`act` and :meth:`update` also take batches, as training in a vector environment then gives."""
     encodes_observations: ClassVar[bool] = False
-    """Whether training in a vector environment calls ``encode``, ``act_encoded`` and ``update_encoded`` in place of
-    :meth:`act` and :meth:`update`, as in :class:`QLearningAgent`, so that each observation is encoded once. False
-    in a subclass that defines :meth:`act` or :meth:`update`, unless it sets it."""
+    """Whether training in a vector environment calls ``encode``, ``act_encoded`` and ``update_encoded``, as
+    :class:`QLearningAgent` defines them. A subclass that defines :meth:`act` or :meth:`update` sets it anew."""
     episodic: ClassVar[bool] = False
-    """Whether the agent learns from whole episodes (Monte Carlo). If True, :func:`agents.train` holds transitions
-    back until an episode has ended. Then it delivers the transitions of one player in order, one by one, and calls
-    :meth:`end_episode` before any transition of another episode or player. In self-play one game is therefore
-    one episode for each player. Nothing of an unfinished episode is delivered."""
+    """Whether the agent learns from whole episodes (Monte Carlo): :func:`agents.train` delivers the transitions of
+    one player one by one, in order, when the episode has ended, and then calls :meth:`end_episode`."""
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
-    """Which next observation a transition has in self-play, ``"own turn"`` or ``"opponent turn"``, see above."""
+    """Which next observation a transition has in self-play: what the same player observes when it is to move
+    again, with everything it was rewarded since its action; or what the other player observes one ply later, with
+    the mover's immediate reward (minimax)."""
     supports_single_agent: ClassVar[bool] = True
-    """Whether the agent can be trained where it controls one player, any opponents being part of the
-    environment."""
+    """Whether the agent can be trained where it controls one player of the environment."""
     supports_self_play: ClassVar[bool] = True
     """Whether the agent can be trained where it controls every player."""
-
     classes: ClassVar[dict[str, type[Agent]]] = {}
     """Every subclass by name, for :func:`agents.load`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        if cls.bootstraps_from not in ("own turn", "opponent turn"):
-            choices = '"own turn" or "opponent turn"'
-            raise ValueError(f"{cls.__name__}.bootstraps_from must be {choices}; got {cls.bootstraps_from!r}")
-        if cls.episodic and cls.bootstraps_from == "opponent turn":
-            raise TypeError(f'{cls.__name__}: an episodic agent needs bootstraps_from = "own turn"')
+        choices = ("own turn",) if cls.episodic else ("own turn", "opponent turn")
+        if cls.bootstraps_from not in choices:
+            raise ValueError(f"{cls.__name__}.bootstraps_from must be in {choices}; got {cls.bootstraps_from!r}")
         if "encodes_observations" not in vars(cls) and vars(cls).keys() & {"act", "update"}:
             cls.encodes_observations = False
         known = Agent.classes.get(cls.__name__, cls)
@@ -110,8 +92,7 @@ class Agent(ABC):
         self.n_actions = int(action_space.n)
         self.first_action = int(action_space.start)
         # An environment of the same seed draws from default_rng(seed); this stream is independent of it.
-        stream = None if seed is None else np.random.SeedSequence(checked_integer("seed", seed, 0), spawn_key=(0,))
-        self.generator = np.random.default_rng(stream)
+        self.generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         self.progress_remaining = 1.0
         shape = self.observation_space.shape
         self._observation_ndim = math.inf if shape is None else len(shape)  # tuples and dictionaries: no batches
@@ -129,8 +110,7 @@ class Agent(ABC):
         Args:
             observation: One observation; if the class is :attr:`batched`, also a batch.
             action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
-            explore: Whether to explore, as :func:`agents.train` does. If False, the result should not be random
-                unless the policy itself is.
+            explore: Whether to explore, as :func:`agents.train` does.
 
         Returns:
             An action of ``action_space``, a Python or NumPy integer; for a batch an array of shape ``(...)``.
@@ -157,18 +137,8 @@ class Agent(ABC):
             next_action_mask: The mask of the next observation, shape ``(..., n_actions)``; None: all are legal.
         """
 
-    def start_training(self) -> None:  # noqa: B027  most agents do nothing
-        """Called by :func:`agents.train` before its first episode.
-
-        An agent that stores the transitions of an episode discards those that an interrupted run has left.
-        """
-
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Called by :func:`agents.train` after each episode, see :attr:`episodic`.
-
-        An agent that is not episodic gets one call for each episode (in self-play for each game) that has
-        terminated or been truncated; in a vector environment the episodes of the others go on.
-        """
+        """Called by :func:`agents.train` after each episode, if :attr:`episodic` after each player's."""
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
         """The Q-values of all actions.
@@ -178,9 +148,6 @@ class Agent(ABC):
 
         Returns:
             float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            NotImplementedError: The agent has none.
         """
         raise NotImplementedError(f"{type(self).__name__} has no Q-values")
 
@@ -199,19 +166,19 @@ class Agent(ABC):
             ValueError: An action is not in the action space.
         """
         leading: tuple[int, ...] = ()
+        shape = self.observation_space.shape or ()
         if self.is_batch(observation):
-            leading = np.shape(observation)[: np.ndim(observation) - len(self.observation_space.shape or ())]
+            leading = np.shape(observation)[: np.ndim(observation) - len(shape)]
+        name = f"the result of {type(self).__name__}.act"
         if self.batched or not leading:
-            chosen = self.act(observation, action_mask)
+            actions = checked_actions(name, self.act(observation, action_mask), leading, self.action_space)
         else:
-            chosen = np.empty(leading, object)
-            for index in np.ndindex(leading):
-                mask = None if action_mask is None else np.asarray(action_mask)[index]
-                chosen[index] = self.act(np.asarray(observation)[index], mask)
-            chosen = chosen.tolist()
-        actions = checked_actions(f"the result of {type(self).__name__}.act", chosen, leading, self.action_space)
-        indices = actions - self.first_action
-        return np.asarray(np.arange(self.n_actions) == indices[..., None], dtype=np.float64)
+            observations = np.reshape(observation, (-1, *shape))
+            masks = np.broadcast_to(1 if action_mask is None else action_mask, (*leading, self.n_actions))
+            every = zip(observations, masks.reshape(-1, self.n_actions), strict=True)
+            chosen = [checked_action(name, self.act(*observed), self.action_space) for observed in every]
+            actions = np.reshape(chosen, leading)
+        return np.asarray(np.arange(self.n_actions) + self.first_action == actions[..., None], dtype=np.float64)
 
     def is_batch(self, observation: Any) -> bool:
         """Whether ``observation`` has leading dimensions before the shape of the observation space."""
@@ -220,11 +187,7 @@ class Agent(ABC):
         return self._observation_ndim < math.inf and np.ndim(observation) > self._observation_ndim
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`save` stores in addition to the constructor's arguments: named arrays of numbers.
-
-        Raises:
-            NotImplementedError: The class does not define it.
-        """
+        """What :meth:`save` stores in addition to the constructor's arguments: named arrays of numbers."""
         raise NotImplementedError(f"{type(self).__name__} must define state_dict and load_state_dict to be saved")
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -242,7 +205,6 @@ class Agent(ABC):
             path: The file, which is replaced if it exists, or a symbolic link to it, which stays.
 
         Raises:
-            NotImplementedError: The class does not define :meth:`state_dict`.
             OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
             TypeError: A space or an argument of the constructor cannot be written as JSON.
             ValueError: The constructor refuses the current value of an argument, such as that of a schedule.
@@ -260,8 +222,6 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
 def load(path: str | os.PathLike[str]) -> Agent:
     """Loads the agent that :meth:`Agent.save` wrote, its generator included.
 
-    The agent has the class it was saved with; the module that defines the class must have been imported.
-
     Args:
         path: The file.
 
@@ -270,8 +230,7 @@ def load(path: str | os.PathLike[str]) -> Agent:
 
     Raises:
         OSError: The file cannot be read.
-        ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class; or the class
-            cannot be constructed from the arguments in it.
+        ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class.
     """
     agent: Agent = saving.load(path, Agent.classes)
     return agent

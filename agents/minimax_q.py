@@ -30,10 +30,7 @@ class MinimaxQAgent(QLearningAgent):
             player: 0 or 1, the player to move there.
 
         Returns:
-            The values of the actions for player 0, float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            ValueError: ``player`` is neither 0 nor 1, or an observation is not in the observation space.
+            float64 of shape ``(..., n_actions)``.
         """
         if player not in (0, 1):
             raise ValueError(f"player must be 0 or 1; got {player!r}")

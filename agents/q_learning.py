@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -12,11 +13,10 @@ from agents._checks import (
     Schedule,
     checked_action,
     checked_actions,
-    checked_reward,
     checked_schedule,
     current_value,
 )
-from agents._masks import LOWEST, checked_masks, legal_indices, mask_penalties, row_max, uniform_choice
+from agents._masks import LOWEST, Penalties, checked_masks, legal_indices, mask_penalties, row_max, uniform_choice
 from agents.tables import TableKind
 from agents.tabular_agent import TabularAgent
 
@@ -78,12 +78,11 @@ class QLearningAgent(TabularAgent):
         """
         if self.is_batch(observation):
             rows = self.table.rows(np.asarray(observation))
-            masks = checked_masks(action_mask, (*rows.shape, self.n_actions))
+            penalties = mask_penalties(checked_masks(action_mask, rows.shape, self.n_actions))
             if explore:
-                masks = None if masks is None else masks.reshape(-1, self.n_actions)
-                return self.act_encoded(rows.reshape(-1), mask_penalties(masks)).reshape(rows.shape)
-            best: NDArray[np.int64] = self._legal_values(rows, mask_penalties(masks)).argmax(axis=-1)
-            return best + self.first_action
+                return self.act_encoded(rows.reshape(-1), penalties).reshape(rows.shape)
+            best_indices = self._legal_values(rows.reshape(-1), penalties).argmax(axis=1)
+            return np.asarray(best_indices.reshape(rows.shape) + self.first_action)
         legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
@@ -96,13 +95,11 @@ class QLearningAgent(TabularAgent):
             return ties[0] + self.first_action
         return ties[int(self.generator.random() * len(ties))] + self.first_action
 
-    def encode(
-        self, observations: NDArray[Any], action_masks: NDArray[Any] | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64] | None]:
+    def encode(self, observations: NDArray[Any], action_masks: Any) -> tuple[NDArray[np.int64], Penalties]:
         """The rows of the table, and the penalties of the actions."""
         return self.table.rows(observations, add=True), mask_penalties(action_masks)
 
-    def act_encoded(self, rows: NDArray[np.int64], penalties: NDArray[np.float64] | None) -> NDArray[np.int64]:
+    def act_encoded(self, rows: NDArray[np.int64], penalties: Penalties) -> NDArray[np.int64]:
         """While exploring, an action for each row of the table."""
         n = len(rows)
         random = self.generator.random
@@ -146,45 +143,37 @@ class QLearningAgent(TabularAgent):
         if self.is_batch(observation):
             next_rows = self.table.rows(np.asarray(next_observation))
             leading = next_rows.shape
-            actions = checked_actions("action", action, leading, self.action_space)
-            rewards = np.broadcast_to(np.asarray(reward, np.float64), leading)
-            is_terminated = np.broadcast_to(np.asarray(terminated, np.bool_), leading)
-            masks = checked_masks(next_action_mask, (*leading, self.n_actions), may_be_empty=True)
+            actions = checked_actions("action", action, leading, self.action_space).reshape(-1)
+            rewards = np.broadcast_to(np.asarray(reward, np.float64), leading).reshape(-1)
             if not np.isfinite(rewards).all():
                 raise ValueError(f"reward must be finite; got {reward!r}")
-            rows = self.table.rows(np.asarray(observation), add=True)
-            columns = [column.reshape(-1) for column in (rows, actions, rewards, next_rows, is_terminated)]
-            masks = None if masks is None else masks.reshape(-1, self.n_actions)
-            self.update_encoded(*columns, mask_penalties(masks))
+            is_terminated = np.broadcast_to(np.asarray(terminated, np.bool_), leading).reshape(-1)
+            masks = checked_masks(next_action_mask, leading, self.n_actions, may_be_empty=True)
+            rows = self.table.rows(np.asarray(observation), add=True).reshape(-1)
+            next_turn = next_rows.reshape(-1), is_terminated, mask_penalties(masks)
+            self.update_encoded(rows, actions, rewards, *next_turn)
             return
-        index = checked_action("action", action, self.action_space) - self.first_action
-        target = checked_reward(reward)
+        column = checked_action("action", action, self.action_space) - self.first_action
+        target = float(reward)
+        if not math.isfinite(target):
+            raise ValueError(f"reward must be finite; got {reward!r}")
         if not terminated:
-            next_values = self.table.get(next_observation)
+            values = self.table.get(next_observation)
             legal = legal_indices(next_action_mask, self.n_actions, may_be_empty=True)
-            next_value = max([next_values[legal_index] for legal_index in legal], default=0.0)
-            target += current_value("gamma", self.gamma, self.progress_remaining) * (
-                self.next_value_sign * next_value
-            )
+            next_value = self.next_value_sign * max([values[index] for index in legal], default=0.0)
+            target += current_value("gamma", self.gamma, self.progress_remaining) * next_value
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         row = self.table.row(observation)
-        values = self.table.values
-        values[row, index] = (1.0 - learning_rate) * values.item(row, index) + learning_rate * target
+        old = self.table.values.item(row, column)
+        self.table.values[row, column] = (1.0 - learning_rate) * old + learning_rate * target
 
     def update_encoded(
-        self,
-        rows: NDArray[np.int64],
-        actions: NDArray[np.int64],
-        rewards: NDArray[np.float64],
-        next_rows: NDArray[np.int64],
-        terminated: NDArray[np.bool_],
-        next_penalties: NDArray[np.float64] | None,
-        ids: NDArray[np.intp] | None = None,
+        self, rows: Any, actions: Any, rewards: Any, next_rows: Any, is_end: Any, penalties: Any, ids: Any = None
     ) -> None:
-        """:meth:`update` for transitions between rows of the table, of which those at the indices ``ids`` count."""
+        """:meth:`update` for transitions from rows to next rows of the table, of which those at ``ids`` count."""
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
-        targets = row_max(self._legal_values(next_rows, next_penalties))
-        targets[terminated | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
+        targets = row_max(self._legal_values(next_rows, penalties))
+        targets[is_end | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
         targets *= current_value("gamma", self.gamma, self.progress_remaining) * self.next_value_sign
         targets += rewards
         pairs = rows * self.n_actions + (actions - self.first_action)
@@ -193,7 +182,7 @@ class QLearningAgent(TabularAgent):
             targets = targets.take(ids)
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
-    def _legal_values(self, rows: NDArray[np.int64], penalties: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    def _legal_values(self, rows: NDArray[np.int64], penalties: Penalties) -> NDArray[np.float64]:
         """The values of some rows, below :data:`LOWEST` for illegal actions."""
         values = self.table.values.take(rows, axis=0)
         if penalties is not None:

@@ -12,11 +12,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.numpy
 from gymnasium import Space, spaces
-from safetensors import safe_open
-from safetensors.numpy import save_file
 
 MAX_COMPONENTS = 10**6  # of a box, whose bounds can be one number in a file
+SPACE_ARGUMENTS = {
+    "Discrete": ("n", "start"),
+    "MultiDiscrete": ("nvec", "start", "dtype"),
+    "MultiBinary": ("n",),
+    "Box": ("low", "high", "shape", "dtype"),
+}
 NOT_SAVED = {"self", "observation_space", "action_space", "seed", "table"}
 
 
@@ -24,8 +29,8 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """See :meth:`Agent.save`."""
     about = {
         "class": type(agent).__name__,
-        "observation_space": space_to_json(agent.observation_space),
-        "action_space": space_to_json(agent.action_space),
+        "observation_space": _space_to_json(agent.observation_space),
+        "action_space": _space_to_json(agent.action_space),
         "arguments": {name: _argument(agent, name) for name in constructor_arguments(type(agent))},
         "generator": agent.generator.bit_generator.state,
     }
@@ -36,7 +41,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
         raise OSError(f"path must be a regular file or new; got {path}")
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
-        save_file(agent.state_dict(), temporary, {"agent": text})
+        temporary.write_bytes(safetensors.numpy.save(agent.state_dict(), {"agent": text}))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -45,7 +50,7 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
 def load(path: str | os.PathLike[str], classes: Mapping[str, type[Any]]) -> Any:
     """See :func:`agents.load`; ``classes`` by name."""
     try:
-        with safe_open(path, framework="numpy") as file:
+        with safetensors.safe_open(path, framework="numpy") as file:
             about = json.loads(file.metadata()["agent"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no dictionary
         name = about["class"]
@@ -78,62 +83,51 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
 def _argument(agent: Any, name: str) -> Any:
     """The current value of an argument of the constructor."""
     value = getattr(agent, name)
-    value = value(agent.progress_remaining) if callable(value) else value
-    return value.item() if isinstance(value, np.generic) else value
+    return _plain(value(agent.progress_remaining) if callable(value) else value)
 
 
 def _new_agent(agent_class: type[Any], about: dict[str, Any]) -> Any:
     """The agent of a description, which has learned nothing; any error if there is none."""
-    observation_space, action_space = (
-        _space_from_json(about[f"{name}_space"]) for name in ("observation", "action")
-    )
-    return agent_class(observation_space, action_space, **about["arguments"])
+    made_for = [_space_from_json(about[name]) for name in ("observation_space", "action_space")]
+    return agent_class(*made_for, **about["arguments"])
 
 
-def space_to_json(space: Space[Any]) -> dict[str, Any]:
+def _space_to_json(space: Space[Any]) -> dict[str, Any]:
     """A space as numbers, text, lists and dictionaries; a TypeError for a space of another kind."""
-    if isinstance(space, spaces.Discrete):
-        return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
-    if isinstance(space, spaces.MultiDiscrete):
-        nvec = space.nvec.tolist()
-        return {"kind": "MultiDiscrete", "nvec": nvec, "start": space.start.tolist(), "dtype": str(space.dtype)}
-    if isinstance(space, spaces.MultiBinary):
-        return {"kind": "MultiBinary", "n": space.n}
-    if isinstance(space, spaces.Box):
-        low, high = _shortened(space.low), _shortened(space.high)
-        return {"kind": "Box", "low": low, "high": high, "shape": list(space.shape), "dtype": str(space.dtype)}
+    kind = type(space).__name__
     if isinstance(space, spaces.Tuple):
-        return {"kind": "Tuple", "spaces": [space_to_json(part) for part in space.spaces]}
+        return {"kind": kind, "spaces": [_space_to_json(part) for part in space.spaces]}
     if isinstance(space, spaces.Dict):
-        return {"kind": "Dict", "spaces": {name: space_to_json(part) for name, part in space.spaces.items()}}
-    raise TypeError(f"a {type(space).__name__} space cannot be saved; got {space}")
+        return {"kind": kind, "spaces": {name: _space_to_json(part) for name, part in space.spaces.items()}}
+    if kind not in SPACE_ARGUMENTS:
+        raise TypeError(f"a {kind} space cannot be saved; got {space}")
+    about = {name: _plain(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}
+    for bound in about.keys() & {"low", "high"}:
+        values = getattr(space, bound)
+        if values.size and (values == values.flat[0]).all():  # as of an image
+            about[bound] = values.flat[0].item()
+    return {"kind": kind, **about}
 
 
-def _shortened(bounds: Any) -> Any:
-    """The bounds of a box as lists, one number if all are equal."""
-    is_constant = bounds.size > 0 and (bounds == bounds.flat[0]).all()
-    return bounds.flat[0].item() if is_constant else bounds.tolist()
+def _plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, np.dtype):
+        return value.name
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def _space_from_json(about: dict[str, Any]) -> Space[Any]:
-    """The space that :func:`space_to_json` wrote; any error if there is none."""
+    """The space that :func:`_space_to_json` wrote; any error if there is none."""
     kind = about["kind"]
-    dtype: Any = np.dtype(about.get("dtype", "int64")).type
-    if kind == "Discrete":
-        return spaces.Discrete(about["n"], start=about["start"])
-    if kind == "MultiDiscrete":
-        return spaces.MultiDiscrete(np.array(about["nvec"]), dtype=dtype, start=np.array(about["start"]))
-    if kind == "MultiBinary":
-        n = about["n"]
-        return spaces.MultiBinary(tuple(n) if isinstance(n, list) else n)
-    if kind == "Box":
-        shape = tuple(about["shape"])
-        if math.prod(shape) > MAX_COMPONENTS:
-            raise ValueError(f"a box in a file has at most {MAX_COMPONENTS:,} components; got the shape {shape}")
-        low, high = (np.broadcast_to(np.array(about[bound], dtype), shape) for bound in ("low", "high"))
-        return spaces.Box(low, high, dtype=dtype)
     if kind == "Tuple":
         return spaces.Tuple([_space_from_json(part) for part in about["spaces"]])
     if kind == "Dict":
         return spaces.Dict({name: _space_from_json(part) for name, part in about["spaces"].items()})
-    raise ValueError(f"unknown space {kind!r}")
+    arguments = {name: about[name] for name in SPACE_ARGUMENTS[kind]}
+    if kind == "Box":
+        shape = arguments["shape"]
+        if math.prod(shape) > MAX_COMPONENTS:
+            raise ValueError(f"a box in a file has at most {MAX_COMPONENTS:,} components; got the shape {shape}")
+        arguments |= {name: np.full(shape, about[name], about["dtype"]) for name in ("low", "high")}
+    space: Space[Any] = getattr(spaces, kind)(**arguments)
+    return space

@@ -10,8 +10,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 TableKind: TypeAlias = Literal["auto", "dense", "hash"]
-AUTO_DENSE_VALUES = 2**25  # up to this many values "auto" is a dense table: 256 MB
-MAX_DENSE_VALUES = 2**31
+MAX_DENSE_VALUES = {"auto": 2**25, "dense": 2**31, "hash": -1}
 INITIAL_VALUES = 2**12  # of a hash table, which doubles when full
 KNOWN_ROWS = 2**16  # observations whose row a dense table keeps: looking it up is faster than computing it
 
@@ -38,15 +37,14 @@ class Table:
     def __init__(self, space: Space[Any], n_actions: int, kind: TableKind = "auto") -> None:
         if not space.is_np_flattenable:
             raise TypeError(f"observation_space must hold arrays of a fixed shape; got {space}")
-        if kind not in ("auto", "dense", "hash"):
+        if kind not in MAX_DENSE_VALUES:
             raise ValueError(f'table must be "auto", "dense" or "hash"; got {kind!r}')
-        self._sizes = _sizes(space)  # of a hash table, None
-        n_values = math.inf if self._sizes is None else math.prod(self._sizes) * n_actions
-        if kind == "dense" and n_values > MAX_DENSE_VALUES:
+        sizes = _sizes(space)
+        is_dense = sizes is not None and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES[kind]
+        if kind == "dense" and not is_dense:
             needed = "a discrete observation space of up to 32 components and at most 2**31 values"
             raise ValueError(f'table="dense" needs {needed}, not {space}; use table="hash"')
-        if kind == "hash" or (kind == "auto" and n_values > AUTO_DENSE_VALUES):
-            self._sizes = None
+        self._sizes = sizes if is_dense else None  # None: a hash table
         self._space: Any = space
         self._shape: Any = space.shape
         self._dtype: Any = None if space.shape is None else np.dtype(space.dtype)
@@ -56,17 +54,13 @@ class Table:
         n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
         self.values = np.zeros((n_rows, n_actions))
 
-    def __repr__(self) -> str:
-        kind = "hash" if self._sizes is None else "dense"
-        return f"<{kind} table of {self._space}, {self.values.shape[1]} actions, {self.n_rows} rows>"
-
     @property
     def n_rows(self) -> int:
         """The number of rows in use, all of a dense table and those of known observations of a hash table."""
         return len(self._rows) if self._sizes is None else len(self.values)
 
     def row(self, observation: Any, add: bool = True) -> int:
-        """The row of one observation. With ``add`` a missing row is added; otherwise it is -1, a row of zeros.
+        """The row of one observation; without ``add``, that of an unknown one is -1, a row of zeros.
 
         A ValueError if the observation is not in the space; the bounds of a ``Box`` are not checked.
         """

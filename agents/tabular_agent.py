@@ -42,9 +42,6 @@ class TabularAgent(Agent):
         super().__init__(observation_space, action_space, seed=seed)
         self.table = Table(self.observation_space, self.n_actions, table)
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, table={self.table!r})"
-
     def q_values(self, observation: Any) -> NDArray[np.float64]:
         if self.is_batch(observation):
             return self.table.values.take(self.table.rows(np.asarray(observation)), axis=0)

@@ -1,17 +1,8 @@
 """Training: :func:`train` and the loop over single environments.
 
 There are two loops, since a vector environment of one environment trains about ten times slower than a single one.
-Both deliver the same transitions:
-
-================  ================================================================  ==========================
-agent             the next observation of a transition in self-play                 delivered
-================  ================================================================  ==========================
-Q-learning        the player's own, when it is to move again or the game is over    at once
-minimax-Q         the opponent's, one ply later                                     at once
-episodic          the player's own                                                  when the episode has ended
-================  ================================================================  ==========================
-
-Where the agent is one player, the next observation is what the step returned.
+In self-play Q-learning learns at the player's own next turn, minimax-Q at the opponent's, one ply later, and an
+episodic agent when the episode has ended.
 """
 
 from __future__ import annotations
@@ -22,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
-import pettingzoo
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, checked_integer
+from agents._checks import checked_action
 from agents._environments import TO_PLAY, check_setting, check_spaces, split_observation
 from agents.agent import Agent
 from agents.vector_training import vector_episodes
@@ -61,11 +51,9 @@ def train(
     """Trains ``agent`` on ``env``, exploring.
 
     In a PettingZoo environment the agent plays every side (self-play). In a Gymnasium environment it is one
-    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game, the reward of
-    a step is the mover's, and the other player gets its negative. In a vector environment all environments are
-    stepped at once, and an agent that is ``batched`` learns from batches. :class:`Agent` says which transitions
-    an agent gets. Action masks are taken from ``info["action_mask"]``, or from a dictionary observation with the
-    keys ``"observation"`` and ``"action_mask"``.
+    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game, and the
+    reward of a step is the mover's. Masks are taken from ``info["action_mask"]``, or from a dictionary observation
+    with the keys ``"observation"`` and ``"action_mask"``.
 
     In a vector environment the episodes that count are the first to begin (counting the first to end would prefer
     short ones). Other episodes are stepped, but the agent does not learn from them.
@@ -74,25 +62,23 @@ def train(
         agent: The learner. Its ``progress_remaining`` falls from 1 to 0 over the run.
         env: A Gymnasium environment or vector environment (in any autoreset mode), or a PettingZoo AEC environment
             whose players share the agent's spaces.
-        episodes: The number of episodes, 0 or more.
+        episodes: The number of episodes.
         seed: Seeds the environment at its first reset. The agent has its own seed.
         progress: Whether to show a progress bar (needs tqdm).
         callback: Called as ``callback(agent, history)`` after each episode, in a vector environment after each
-            step that ends any, with the history so far, read-only. Training ends if it returns False.
+            step that ends any, with the history so far. Training ends if it returns False.
 
     Returns:
         The history of ``episodes`` episodes, or of those until the callback ended the run.
 
     Raises:
-        TypeError: ``env`` is not an environment of these kinds, or the agent's actions are not integers.
-        ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
-            trained in this setting (self-play, or as a single agent), or returns actions outside their space.
+        TypeError: The agent's actions are not integers.
+        ValueError: The agent was made for other spaces than the environment's, cannot be trained in this setting
+            (self-play, or as a single agent), or returns actions outside their space.
     """
-    episodes = checked_integer("episodes", episodes, 0)
-    ended_episodes = _episodes(agent, env, episodes, seed)
-    agent.start_training()
     returns = np.zeros(episodes)
     lengths = np.zeros(episodes, np.int64)
+    ended_episodes = _episodes(agent, env, episodes, seed)
     n = 0
     with _progress_bar(episodes, progress) as bar:
         while n < episodes:
@@ -103,25 +89,16 @@ def train(
             n += n_ended
             if bar is not None:
                 bar.update(n_ended)
-            if callback is not None:
-                result = callback(agent, History(_read_only(returns[:n]), _read_only(lengths[:n])))
-                if isinstance(result, bool | np.bool_) and not result:
-                    break
+            result = callback and callback(agent, History(returns[:n], lengths[:n]))
+            if result is not None and not result:
+                break
         else:
             agent.progress_remaining = 0.0
     return History(returns[:n], lengths[:n])
 
 
-def _read_only(view: NDArray[Any]) -> NDArray[Any]:
-    view.setflags(write=False)
-    return view
-
-
 def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
     """The training loop for this kind of environment; yields the number, returns and lengths of ended episodes."""
-    if isinstance(env, type | pettingzoo.ParallelEnv) or not hasattr(env, "step"):
-        apis = "a Gymnasium environment or vector environment, or a PettingZoo AEC environment"
-        raise TypeError(f"env must be {apis}; got {env!r}")
     if hasattr(env, "single_observation_space"):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
@@ -134,11 +111,11 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterat
 
 
 _Turn: TypeAlias = tuple[Any, Any, Any, float, float, bool, bool]
-"""A player's turn: what ``AECEnv.last`` returns and more. After the episode every player has one more turn.
+"""A player's turn: the player, its observation, its mask, its reward since its last action, the reward of the last
+step (of the player who acted in it), terminated and truncated.
 
-The player, its observation, its mask, its reward since its last action, the reward of the last step (of the player
-who acted in it), terminated and truncated. The observation is None for a player who has none: after truncation the
-player who has just moved.
+After the episode every player has one more turn. After truncation the observation of the player who has just moved
+is None.
 """
 _Turns: TypeAlias = Generator[_Turn | None, int, None]
 """The turns of one episode after another, None after each episode. Actions are passed in with ``.send()``."""

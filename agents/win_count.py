@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
@@ -9,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, checked_integer, checked_reward
+from agents._checks import checked_action
 from agents._masks import checked_masks, legal_indices
 from agents.tables import TableKind
 from agents.tabular_agent import TabularAgent
@@ -32,7 +33,7 @@ class WinCountAgent(TabularAgent):
         table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.Table`.
 
     Raises:
-        TypeError: A space is of a kind that a table cannot hold, or ``cutoff`` is not an integer.
+        TypeError: A space is of a kind that a table cannot hold.
         ValueError: ``cutoff`` is below 1, or ``table`` does not suit the space.
     """
 
@@ -49,21 +50,17 @@ class WinCountAgent(TabularAgent):
         table: TableKind = "auto",
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed, table=table)
-        self.cutoff = None if cutoff is None else checked_integer("cutoff", cutoff, 1)
+        if cutoff is not None and cutoff < 1:
+            raise ValueError(f"cutoff must be 1 or more, or None; got {cutoff!r}")
+        self.cutoff = cutoff
         self._legal: dict[int, Sequence[int]] = {}  # by row, the indices of the actions that were legal in act
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
-        """The counts, 1 more than :meth:`Agent.q_values`.
+        """The counts, 1 more than the Q-values: float64 of shape ``(..., n_actions)``.
 
         Args:
             observation: One observation, or a batch with any number of leading dimensions.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            ValueError: An observation is not in the space.
         """
         return self.q_values(observation) + 1
 
@@ -83,9 +80,9 @@ class WinCountAgent(TabularAgent):
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
-        masks = checked_masks(action_mask, counts.shape)
+        masks = checked_masks(action_mask, counts.shape[:-1], self.n_actions)
         if masks is not None:
-            counts *= masks != 0
+            counts *= masks.reshape(counts.shape) != 0
         probabilities: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
         return probabilities
 
@@ -104,17 +101,14 @@ class WinCountAgent(TabularAgent):
         without a mask, all actions.
         """
         index = checked_action("action", action, self.action_space) - self.first_action
-        reward = checked_reward(reward)
+        if not math.isfinite(reward):
+            raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), index))
         if terminated:
             if reward:
                 for step in self._episode:
                     self._count(*step, won=reward > 0)
             self._episode.clear()
-
-    def start_training(self) -> None:
-        """Discards the actions of an episode that an interrupted run has left unfinished."""
-        self._episode.clear()
 
     def end_episode(self) -> None:
         """Discards the actions of a truncated episode, which is neither won nor lost."""

@@ -37,7 +37,8 @@ class SarsaLambda(EpsilonGreedy, TabularAgent):
     episodic = True
     lambda_ = 0.9
 
-    def start_training(self):
+    def __init__(self, *spaces, **arguments):
+        super().__init__(*spaces, **arguments)
         self.end_episode()
 
     def end_episode(self):
@@ -194,7 +195,7 @@ def test_what_is_missing_is_named(tmp_path):
         agent.q_values(0)
     with pytest.raises(NotImplementedError, match="state_dict"):
         agent.save(tmp_path / "agent")
-    with pytest.raises(TypeError, match="Both"):
+    with pytest.raises(ValueError, match="Both"):
         type("Both", (Constant,), {"episodic": True, "bootstraps_from": "opponent turn"})
     with pytest.raises(ValueError, match="opponents turn"):
         type("Typo", (Constant,), {"bootstraps_from": "opponents turn"})

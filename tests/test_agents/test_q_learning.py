@@ -235,7 +235,6 @@ def test_a_wrong_schedule_changes_nothing():
         ("gamma", -0.1, ValueError),
         ("epsilon", math.nan, ValueError),
         ("ties", "last", ValueError),
-        ("seed", -1, ValueError),
         ("table", "arithmetic", ValueError),
     ],
 )

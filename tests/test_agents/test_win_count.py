@@ -126,28 +126,9 @@ def test_illegal_actions_are_never_drawn(number):
         assert mask[agent.act(1, mask)]
 
 
-@pytest.mark.parametrize(("cutoff", "error"), [(0, ValueError), (10.0, TypeError)])
-def test_a_bad_cutoff_is_named(cutoff, error):
-    with pytest.raises(error, match=f"cutoff .*{cutoff}"):
-        win_counting(cutoff=cutoff)
-
-
-@pytest.mark.parametrize("is_vector", [False, True])
-def test_an_episode_that_breaks_off_is_forgotten(is_vector):
-    class Broken(RaceGym):
-        def step(self, action):
-            return super().step(action if self.plies < 2 else 0)
-
-    def make(kind):
-        return SyncVectorEnv([partial(kind, alone=True)] * 2) if is_vector else kind(alone=True)
-
-    agent = agent_for(make(RaceGym), WinCountAgent)
-    agent.update(5, 1, 0.0, 6, False)  # of another run
-    with pytest.raises(AssertionError):
-        agents.train(agent, make(Broken), 1)
-    agents.train(agent, make(RaceGym), 0)
-    agent.update(1, 1, 1.0, 0, True)
-    assert agent.q_values(np.arange(GOAL)).sum() == 1
+def test_a_bad_cutoff_is_named():
+    with pytest.raises(ValueError, match=r"cutoff .*0"):
+        win_counting(cutoff=0)
 
 
 # --- System 5 -------------------------------------------------------------------------------------
