@@ -1,7 +1,5 @@
 """Checks of schedules and actions."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeAlias
 

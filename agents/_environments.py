@@ -1,7 +1,5 @@
 """How training reads an environment: observations, masks, and whether an agent suits it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from agents.agent import Agent, agent_observation_space

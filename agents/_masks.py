@@ -1,7 +1,5 @@
 """Action masks, and choices among legal actions."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """The interface of an agent."""
 
-from __future__ import annotations
-
 import math
 import os
 from abc import ABC, abstractmethod
@@ -67,7 +65,7 @@ class Agent(ABC):
     """Whether the agent can be trained where it controls one player of the environment."""
     supports_self_play: ClassVar[bool] = True
     """Whether the agent can be trained where it controls every player."""
-    classes: ClassVar[dict[str, type[Agent]]] = {}
+    classes: ClassVar[dict[str, type["Agent"]]] = {}
     """Every subclass by name, for :func:`agents.load`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -141,30 +139,11 @@ class Agent(ABC):
         """Called by :func:`agents.train` after each episode, if :attr:`episodic` after each player's."""
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """The Q-values of all actions.
-
-        Args:
-            observation: One observation, or a batch with any number of leading dimensions.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``.
-        """
+        """The Q-values of one observation or a batch: float64 of shape ``(..., n_actions)``."""
         raise NotImplementedError(f"{type(self).__name__} has no Q-values")
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        """The policy without exploration: here probability 1 for the action that :meth:`act` returns.
-
-        Args:
-            observation: One observation, or a batch with any number of leading dimensions.
-            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
-
-        Returns:
-            Probabilities, float64 of shape ``(..., n_actions)``.
-
-        Raises:
-            TypeError: :meth:`act` returns anything but integers, one for each observation.
-            ValueError: An action is not in the action space.
-        """
+        """The policy without exploration, float64 ``(..., n_actions)``: here 1 for what :meth:`act` returns."""
         leading: tuple[int, ...] = ()
         shape = self.observation_space.shape or ()
         if self.is_batch(observation):
@@ -191,23 +170,19 @@ class Agent(ABC):
         raise NotImplementedError(f"{type(self).__name__} must define state_dict and load_state_dict to be saved")
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restores what :meth:`state_dict` returned; any error if the arrays cannot be restored.
-
-        Args:
-            arrays: The arrays by name.
-        """
+        """Restores what :meth:`state_dict` returned; raises any error if it cannot."""
         raise NotImplementedError(f"{type(self).__name__} must define load_state_dict to be loaded")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the agent to one file in the format of safetensors; the file is complete or not written.
+        """Writes the agent to one file, whole or not at all, in the format of safetensors.
 
         Args:
-            path: The file, which is replaced if it exists, or a symbolic link to it, which stays.
+            path: The file, which is replaced if it exists; a symbolic link to it stays.
 
         Raises:
             OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
             TypeError: A space or an argument of the constructor cannot be written as JSON.
-            ValueError: The constructor refuses the current value of an argument, such as that of a schedule.
+            ValueError: The constructor refuses an argument, such as the current value of a schedule.
         """
         saving.save(self, path)
 

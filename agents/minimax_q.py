@@ -1,7 +1,5 @@
 """Tabular minimax-Q for two players who take turns."""
 
-from __future__ import annotations
-
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -23,15 +21,7 @@ class MinimaxQAgent(QLearningAgent):
     next_value_sign: ClassVar[float] = -1.0
 
     def player_values(self, observation: Any, player: int) -> NDArray[np.float64]:
-        """The Q-values from the view of player 0, who maximizes what player 1 minimizes.
-
-        Args:
-            observation: One observation, or a batch.
-            player: 0 or 1, the player to move there.
-
-        Returns:
-            float64 of shape ``(..., n_actions)``.
-        """
+        """The values for player 0, float64 ``(..., n_actions)``, of observations where ``player`` is to move."""
         if player not in (0, 1):
             raise ValueError(f"player must be 0 or 1; got {player!r}")
         values = self.q_values(observation)

@@ -1,7 +1,5 @@
 """Tabular Q-learning."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -39,7 +37,7 @@ class QLearningAgent(TabularAgent):
         ties: Which of several best actions is taken while exploring, ``"random"`` or ``"first"``; without
             exploration it is always the first.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.Table`.
+        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :class:`agents.tables.Table`.
 
     Raises:
         TypeError: A space is of the wrong kind.
@@ -193,16 +191,10 @@ class QLearningAgent(TabularAgent):
 def td_update(
     values: NDArray[np.float64], indices: NDArray[np.int64], targets: NDArray[np.float64], learning_rate: float
 ) -> None:
-    """Applies v ← v + α (t − v) for each index and target, one after another.
+    """Applies v ← v + α (t − v) to a flat array in place, for each index and target, one after another.
 
     Where an index occurs k times, with targets t₁ … t_k, the k updates give
     (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ, which is computed in one step.
-
-    Args:
-        values: A flat array, changed in place.
-        indices: Indices into ``values``, in the order of the updates.
-        targets: The target of each update.
-        learning_rate: α, 0 to 1.
     """
     if learning_rate == 1.0 or not indices.size:
         values[indices] = targets  # of several assignments to one index the last one stays

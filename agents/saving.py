@@ -1,7 +1,5 @@
 """Files of agents: arrays, and one JSON text as metadata, in the format of safetensors, which holds no code."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import math

@@ -1,7 +1,5 @@
 """Tables of action values: a dense array for small discrete spaces, a hash table for others."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Literal, TypeAlias
 

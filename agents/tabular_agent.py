@@ -1,7 +1,5 @@
 """The base class of agents that learn in a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -15,20 +13,14 @@ from agents.tables import Table, TableKind
 class TabularAgent(Agent):
     """An agent that learns in a table with a row for each observation and a column for each action.
 
-    A subclass defines :meth:`Agent.act` and :meth:`Agent.update`; the table is saved and loaded.
-
     Args:
         observation_space: The space of the observations, see :class:`Agent`.
         action_space: A ``Discrete`` space.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.Table`.
+        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :class:`agents.tables.Table`, as for the errors.
 
     Attributes:
-        table: The :class:`agents.tables.Table`.
-
-    Raises:
-        TypeError: A space is of a kind that a table cannot hold.
-        ValueError: ``table`` does not suit the space.
+        table: The table.
     """
 
     def __init__(

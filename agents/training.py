@@ -5,8 +5,6 @@ In self-play Q-learning learns at the player's own next turn, minimax-Q at the o
 episodic agent when the episode has ended.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass

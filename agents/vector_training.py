@@ -1,7 +1,5 @@
 """The training loop over vector environments, which steps all environments at once."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeAlias
@@ -37,14 +35,15 @@ def vector_episodes(
     observed = observe(learner, observations, infos)
     n_players = 1 if observed.to_play is None else 2
     check_setting(agent, n_players)
-    counter = EpisodeCounter(env, episodes)
+    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    counter = EpisodeCounter(env.num_envs, episodes, mode)
     # in self-play minimax-Q learns from the opponent's next turn, Q-learning from the player's own
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
     own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
     # win counting and other Monte-Carlo methods learn from whole episodes
     buffer = EpisodeBuffer(agent, env.num_envs, n_players) if agent.episodic else None
     calls_end_episode = buffer is None and type(agent).end_episode is not Agent.end_episode
-    for every_step in vector_steps(agent, learner, env, observed):
+    for every_step in vector_steps(agent, learner, env, mode, observed):
         step = counter.counted(every_step)
         slots, transitions = (step.ids, step.transitions()) if own_turns is None else own_turns.complete(step)
         ids = step.ids if own_turns is None else None
@@ -66,7 +65,7 @@ class Observed(NamedTuple):
     masks: Any
     to_play: Any
 
-    def replaced(self, ids: Indices, rows: Observed) -> Observed:
+    def replaced(self, ids: Indices, rows: "Observed") -> "Observed":
         """A copy with other rows at the indices ``ids``; a part that ``rows`` lacks keeps its values."""
         parts = list(self)
         for index, (part, new) in enumerate(zip(self, rows, strict=True)):
@@ -102,10 +101,9 @@ def observe(learner: Any, observations: Any, infos: dict[str, Any], rows: Indice
 
 
 def vector_steps(
-    agent: Agent, learner: Any, env: VectorEnv[Any, Any, Any], observed: Observed
+    agent: Agent, learner: Any, env: VectorEnv[Any, Any, Any], mode: AutoresetMode, observed: Observed
 ) -> Iterator[VectorStep]:
     """Acts in all environments, in any autoreset mode; those that are only reset in a step do not count."""
-    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     ids = everywhere = np.arange(env.num_envs)
     any_actions = np.full(env.num_envs, agent.first_action)
     while True:
@@ -184,15 +182,14 @@ class ObservationLearner:
 class EpisodeCounter:
     """Counts the episodes that are the first to begin, with their returns and lengths."""
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], episodes: int) -> None:
-        mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
+    def __init__(self, num_envs: int, episodes: int, mode: AutoresetMode) -> None:
         self._n_reset_steps = int(mode is AutoresetMode.NEXT_STEP)  # between two episodes
         self._episodes = episodes
-        self._n_begun = min(env.num_envs, episodes)
-        self._is_counted = np.arange(env.num_envs) < self._n_begun
+        self._n_begun = min(num_envs, episodes)
+        self._is_counted = np.arange(num_envs) < self._n_begun
         self._n_steps = 0
-        self._returns = np.zeros(env.num_envs)
-        self._began = np.zeros(env.num_envs, np.int64)  # after which step each episode began
+        self._returns = np.zeros(num_envs)
+        self._began = np.zeros(num_envs, np.int64)  # after which step each episode began
 
     def counted(self, step: VectorStep) -> VectorStep:
         """The part of a step that belongs to episodes that count; adds its rewards to their returns."""

@@ -1,7 +1,5 @@
 """Win counting: an agent that draws its actions in proportion to how often they won."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -30,7 +28,7 @@ class WinCountAgent(TabularAgent):
         cutoff: Once the legal counts at an observation sum to more than this, their minimum less 1 is subtracted
             from all of them ("normalization", which speeds learning up); None: never.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :func:`agents.tables.Table`.
+        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :class:`agents.tables.Table`.
 
     Raises:
         TypeError: A space is of a kind that a table cannot hold.
@@ -57,11 +55,7 @@ class WinCountAgent(TabularAgent):
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
-        """The counts, 1 more than the Q-values: float64 of shape ``(..., n_actions)``.
-
-        Args:
-            observation: One observation, or a batch with any number of leading dimensions.
-        """
+        """The counts of one observation or a batch, 1 more than the Q-values: float64 ``(..., n_actions)``."""
         return self.q_values(observation) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
