@@ -1,8 +1,5 @@
 """Encodings of the observation, in every kind of environment, against plain Python and plain environments."""
 
-import copy
-import pickle
-
 import gymnasium as gym
 import numpy as np
 import pettingzoo
@@ -178,14 +175,6 @@ def test_returned_arrays_are_copies(observation):
 # --- Copies and specifications --------------------------------------------------------------------
 
 
-def test_lambdas_are_copied_but_not_pickled():
-    env = NimEnv(observation=Encoding(Box(0, 7, (4,)), lambda heaps: 7 - heaps))
-    env.reset(seed=0)
-    np.testing.assert_equal(copy.deepcopy(env).step(1), env.step(1))
-    with pytest.raises((pickle.PicklingError, AttributeError), match="lambda"):
-        pickle.dumps(env)
-
-
 # --- Players --------------------------------------------------------------------------------------
 
 
@@ -225,21 +214,6 @@ def test_functions_get_encoded_observations(adapter):
 
 
 FRACTIONS = Encoding(Box(0, 1, (4,)), lambda heaps: heaps / np.array([1, 3, 5, 7]))  # of the shape of the heaps
-
-
-def halved(heaps):
-    heaps //= 2  # in place
-    return heaps
-
-
-def test_a_function_that_works_in_place_changes_nothing_else():
-    encoding, heaps = Encoding(Box(0, 3, (4,)), halved), np.array([[1, 2, 4, 7]] * 2)
-    envs = gym.make_vec("Nim-v0", 2, observation=encoding)
-    observations, infos = envs.reset(options={"heaps": heaps})
-    np.testing.assert_array_equal(observations, [[0, 1, 2, 3]] * 2)
-    np.testing.assert_array_equal(infos["action_mask"], NimRules().action_mask(heaps))
-    encoding(heaps)
-    assert heaps.tolist() == [[1, 2, 4, 7]] * 2
 
 
 @pytest.mark.parametrize(

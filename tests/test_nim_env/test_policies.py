@@ -15,7 +15,6 @@ from strategies import rules as any_rules
 from table_policies import random_table
 
 from nim_env import (
-    EncodedPolicy,
     ExpertPolicy,
     MixturePolicy,
     NimRules,
@@ -24,7 +23,6 @@ from nim_env import (
     TakePolicy,
     theory,
 )
-from nim_env.encodings import checked_encoding
 from nim_env.policies import (
     InvalidPolicyOutput,
     batched,
@@ -197,21 +195,6 @@ def test_outputs_that_are_no_distribution(output):
         found = query_policy(Returns(accepted), position, mask)
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, accepted)
-
-
-@pytest.mark.parametrize("error", [ValueError, TypeError])
-def test_exceptions_of_a_policy_propagate_unchanged(error):
-    failure = error("mine")
-
-    def fail(*_):
-        raise failure
-
-    encoded = EncodedPolicy(fail, checked_encoding("bits", SIMPLE))
-    for policy in (fail, batched(fail), encoded, MixturePolicy(SIMPLE, ["random", fail])):
-        with pytest.raises(error) as caught:
-            tabulate(SIMPLE, policy)
-        assert caught.value is failure
-        assert failure.__cause__ is None
 
 
 # --- Tables ---------------------------------------------------------------------------------------

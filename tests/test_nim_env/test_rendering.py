@@ -229,15 +229,9 @@ def test_window_draws_every_position(window):
     for other in (copy.deepcopy(human), pickle.loads(pickle.dumps(human))):
         other.step(0)
         assert (window() != start).any()
-    aec = pettingzoo.make("aec", "nim-v0", render_mode="human")
-    aec.reset()
-    assert counts(window()) == (16, 0, 0, 0)
     for _ in range(2):
         human.close()  # a second time does nothing
         assert pygame.display.get_surface() is None
-    aec.step(3)  # its window was closed by the other one
-    assert counts(window()) == (13, 3, 0, 0)
-    aec.close()
 
 
 def test_window_of_the_pettingzoo_environment(window):  # noqa: ARG001
@@ -259,7 +253,7 @@ def test_a_machine_without_a_display(driver, monkeypatch):
     env.reset()
     assert env.render().shape == (400, 600, 3)
     env = gym.make("Nim-v0", render_mode="human")
-    with pytest.raises(RuntimeError, match='"rgb_array" needs none'):
+    with pytest.raises(RuntimeError, match="rgb_array"):
         env.reset()
     with pytest.raises(gym.error.ResetNeeded):
         env.unwrapped.action_masks()
@@ -307,14 +301,6 @@ def test_animate_plays_one_game_of_the_policy(make):
             assert after.moves[0].player == (before.player if before.names[0] == "Player 1" else 0)
         last_mover = film[-1].moves[-1].player
         assert film[-1].player == (1 - last_mover if misere else last_mover)
-
-
-@pytest.mark.usefixtures("views")
-@pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
-def test_the_seed_decides_the_animation(make):
-    films = [animate(make(), "random", seed) for seed in (1, 1, 2, 3, 4)]
-    assert films[0] == films[1]
-    assert any(films[0] != film for film in films[2:])
 
 
 @pytest.mark.parametrize("arguments", [{}, {"render_mode": "ansi"}, {**PIXELS, "observation": "bits"}], ids=str)

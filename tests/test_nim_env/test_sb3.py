@@ -53,9 +53,6 @@ def test_checker(name):  # it plays random actions, so not where illegal ones ra
 def test_identifier_is_enough():
     model = PPO("MlpPolicy", "nim_env:Nim-v0", n_steps=16, batch_size=16, n_epochs=1, device="cpu")
     assert model.learn(32).num_timesteps == 32
-    envs = make_vec_env("nim_env:Nim-v0", n_envs=2)
-    envs.reset()
-    assert envs.render().shape == (800, 600, 3)
 
 
 # --- NimVecEnv ------------------------------------------------------------------------------------
@@ -434,13 +431,3 @@ def test_checkpoints_hold_the_pool(tmp_path):
     np.testing.assert_array_equal(pool_probabilities(continued.pool)[:2], pool_probabilities(callback.pool)[:2])
     model.save(tmp_path / "model.zip", exclude=["opponent_pool"])
     assert not hasattr(MaskablePPO.load(tmp_path / "model.zip", device="cpu"), "opponent_pool")
-
-
-def test_wrong_self_play():
-    env = make_small("bits", "NimVecEnv", opponent=None)
-    with pytest.raises(ValueError, match="opponent=None"):
-        make_model(MaskablePPO, env).learn(32, callback=SelfPlayCallback(1))
-    model = make_model(MaskablePPO, make_small("bits", "NimVecEnv"))
-    model.opponent_pool = MixturePolicy(NimRules((1, 2, 3), misere=False), ["expert"])
-    with pytest.raises(ValueError, match="misère"):
-        model.learn(32, callback=SelfPlayCallback(1))

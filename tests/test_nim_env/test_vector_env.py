@@ -12,7 +12,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from nim_env import NimRules, NimVectorEnv
-from nim_env.policies import batched, checked_policy
+from nim_env.policies import checked_policy
 
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
@@ -427,22 +427,6 @@ def test_calls_before_reset():
 
 
 # --- Opponents that fail --------------------------------------------------------------------------
-
-
-def test_opponent_gets_copies_of_unfinished_positions():
-    def overwriting(observation, action_mask):
-        assert observation.any()
-        assert (action_mask == NimRules().action_mask(observation)).all()
-        action = action_mask.argmax()
-        observation[:], action_mask[:] = 99, 99
-        return action
-
-    in_batches = batched(lambda *arrays: [overwriting(*pair) for pair in zip(*arrays, strict=True)])
-    envs = [make(20, opponent=opponent) for opponent in (first_legal, overwriting, in_batches)]
-    for env in envs:
-        env.reset(seed=0)
-    expected = play(envs[0])
-    assert expected == play(envs[1]) == play(envs[2])
 
 
 @EVERY_MODE
