@@ -77,7 +77,7 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     if match := re.fullmatch(r"(.+\.py):(\w+)", name):
         player = _load_from_module(Path(match[1]), match[2])
     elif not path.is_file():
-        return checked_policy(name, rules, "a player that is not a file")
+        return checked_policy(name, rules, f"there is no file {name}, so the player")
     elif load := {".zip": _load_model, ".pt": _load_network, ".npz": _load_table}.get(path.suffix):
         try:
             return load(path, rules)

@@ -21,7 +21,6 @@ OBSERVATION_SPACES = [
     spaces.Dict({"a": spaces.Discrete(3), "b": BOX}),
 ]
 SMALL = spaces.MultiDiscrete([3, 4])
-STATES, ACTIONS = spaces.MultiDiscrete([3, 2]), spaces.Discrete(3, start=5)
 
 
 def sample(space, seed):
@@ -29,8 +28,8 @@ def sample(space, seed):
     return space.sample()
 
 
-def agent_of(space=SMALL, n=3, **arguments):
-    return QLearningAgent(space, spaces.Discrete(n), **{"seed": 0, **arguments})
+def agent_of(space=SMALL, n=3, kind=QLearningAgent, **arguments):
+    return kind(space, spaces.Discrete(n), **{"seed": 0, **arguments})
 
 
 def agent_for(env, kind=QLearningAgent, **arguments):
@@ -45,33 +44,47 @@ def agent_for(env, kind=QLearningAgent, **arguments):
     return kind(*its_spaces, **{"seed": 0, **arguments})
 
 
-def recorder(env, actions, kind=Agent):
-    """An agent of a kind that plays given actions and writes down its transitions and the progress."""
+def recorder(env, actions, **attributes):
+    """An agent that plays ``actions[observation]`` and writes down its transitions and the ends of episodes."""
 
-    class Recorder(kind):
-        def play(self, actions):
-            self.actions, self.learned, self.progress = iter(actions), [], []
-
-        def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+    class Recorder(Agent):
+        def act(self, observation, action_mask=None, explore=False):
             assert explore
-            self.progress.append(self.progress_remaining)
-            return next(self.actions)
+            chosen = np.take(actions, observation)
+            assert chosen.size
+            assert action_mask is None or np.take_along_axis(action_mask, chosen[..., None] - 1, axis=-1).all()
+            return chosen
 
         def update(self, *transition):
-            self.learned.append(transition)
+            if np.ndim(transition[1]) == 0:
+                observation, action, reward, next_observation, terminated, mask = transition
+                known = None if mask is None or terminated else tuple(mask)
+                row = int(observation), int(action), float(reward), int(next_observation), bool(terminated), known
+                self.calls.append(row)
+                return
+            assert len(transition[1])
+            *columns, masks = transition
+            masks = [None] * len(columns[0]) if masks is None else masks
+            for row in zip(*columns, masks, strict=True):
+                self.update(*row)
 
+        def end_episode(self):
+            self.calls.append("end")
+
+    for name, value in attributes.items():
+        setattr(Recorder, name, value)
     agent = agent_for(env, Recorder)
-    agent.play(actions)
+    agent.calls = []
     return agent
 
 
 def random_batch(generator, shape, masked=True):
-    """Transitions among the few ``STATES`` and ``ACTIONS``, so that pairs recur."""
+    """Transitions among the few observations of ``SMALL`` and three actions, so that pairs recur."""
     return (
-        generator.integers([3, 2], size=(*shape, 2)),
-        generator.integers(5, 8, size=shape),
+        generator.integers([3, 4], size=(*shape, 2)),
+        generator.integers(3, size=shape),
         generator.normal(size=shape),
-        generator.integers([3, 2], size=(*shape, 2)),
+        generator.integers([3, 4], size=(*shape, 2)),
         generator.random(shape) < 0.3,
         (generator.random((*shape, 3)) < 0.7).astype(np.int8) if masked else None,
     )

@@ -5,6 +5,7 @@ player who can leave 7, 4 and 1: the mover wins wherever ``counter % 3 != 1``, b
 """
 
 import gymnasium as gym
+import numpy as np
 from gymnasium import spaces
 from pettingzoo import AECEnv
 
@@ -12,107 +13,106 @@ GOAL = 10
 
 
 class RaceGym(gym.Env):
-    """Race to ten, both sides played by the learner; says so by ``to_play``."""
+    """Race to ten, both sides played by the learner, which ``to_play`` says, or one where it plays ``alone``.
 
-    observation_space = spaces.Discrete(GOAL + 2)
+    Args:
+        start: The counter at the beginning.
+        truncate_after: The number of plies after which the episode is truncated.
+        bonuses: What the mover is rewarded, besides winning, for each counter that it leaves behind.
+        alone: Whether the infos lack ``to_play``.
+        masks: Where the action mask is, ``"info"`` or ``"observation"``, or None; 2 is illegal at 3.
+    """
+
     action_space = spaces.Discrete(2, start=1)
 
-    def __init__(self, truncate_after=None):
-        self.truncate_after = truncate_after
+    def __init__(self, start=0, truncate_after=None, bonuses=(0.0,) * GOAL, alone=False, masks=None):
+        self.start, self.truncate_after, self.bonuses = start, truncate_after, bonuses
+        self.alone, self.masks = alone, masks
+        self.observation_space = counters = spaces.Discrete(GOAL + 2)
+        if masks == "observation":
+            self.observation_space = spaces.Dict({"observation": counters, "action_mask": spaces.MultiBinary(2)})
 
-    def reset(self, *, seed=None, options=None):  # noqa: ARG002
-        super().reset(seed=seed)
-        self.counter, self.player, self.plies = 0, 0, 0
-        return 0, {"to_play": 0}
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed, options=options)
+        self.counter, self.player, self.plies = self.start, 0, 0
+        return self.described()
 
     def step(self, action):
         assert action in self.action_space
+        bonus = self.bonuses[self.counter]
         self.counter += int(action)
         self.player ^= 1
         self.plies += 1
         won = self.counter >= GOAL
-        return self.counter, float(won), won, self.plies == self.truncate_after, {"to_play": self.player}
+        observation, info = self.described()
+        return observation, won + bonus, won, not won and self.plies == self.truncate_after, info
+
+    def described(self):
+        observation = np.int64(self.counter)
+        info = {} if self.alone else {"to_play": self.player}
+        mask = np.array([1, self.counter != 3], dtype=np.int8)
+        if self.masks == "observation":
+            return {"observation": observation, "action_mask": mask}, info
+        if self.masks == "info":
+            info["action_mask"] = mask
+        return observation, info
 
 
 class RaceAEC(AECEnv):
-    """Race to ten as an AEC environment with plain observations, without masks."""
+    """Race to ten as an AEC environment; masks may be in its observations or infos."""
 
     metadata = {"name": "race_v0"}
     possible_agents = ["left_0", "right_1"]
 
-    def __init__(self, truncate_after=None):
+    def __init__(self, *arguments, **options):
         super().__init__()
-        self.truncate_after = truncate_after
-        self.space, self.actions = spaces.Discrete(GOAL + 2), spaces.Discrete(2, start=1)
+        self.game = RaceGym(*arguments, **options)
 
     def observation_space(self, agent):  # noqa: ARG002
-        return self.space
+        return self.game.observation_space
 
     def action_space(self, agent):  # noqa: ARG002
-        return self.actions
+        return self.game.action_space
 
     def observe(self, agent):  # noqa: ARG002
-        return self.counter
+        return self.game.described()[0]
 
     def reset(self, seed=None, options=None):  # noqa: ARG002
-        self.counter, self.plies = 0, 0
+        self.game.reset()
         self.agents = self.possible_agents[:]
         self.agent_selection = self.agents[0]
         self.rewards = dict.fromkeys(self.agents, 0.0)
         self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
         self.terminations = dict.fromkeys(self.agents, False)
         self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = {agent: {} for agent in self.agents}
+        self.infos = dict.fromkeys(self.agents, self.game.described()[1])
 
     def step(self, action):
         if self.terminations[self.agent_selection] or self.truncations[self.agent_selection]:
             self._was_dead_step(action)
             return
-        assert action in self.actions
-        self.counter += int(action)
         mover = self.agent_selection
         other = self.possible_agents[1 - self.possible_agents.index(mover)]
-        if self.counter >= GOAL:
-            self.rewards = {mover: 1.0, other: -1.0}
-            self._cumulative_rewards = dict(self.rewards)
-            self.terminations = dict.fromkeys(self.agents, True)
-        self.plies += 1
-        self.truncations = dict.fromkeys(self.agents, self.plies == self.truncate_after)
+        _, reward, terminated, truncated, info = self.game.step(action)
+        self._cumulative_rewards[mover] = 0.0
+        self.rewards = {mover: reward, other: -reward}
+        self._accumulate_rewards()
+        self.terminations = dict.fromkeys(self.agents, terminated)
+        self.truncations = dict.fromkeys(self.agents, truncated)
+        self.infos = dict.fromkeys(self.agents, info)
         self.agent_selection = other
-        if self.plies == self.truncate_after:
+        if truncated:
             self._deads_step_first()  # PettingZoo's idiom: in the order of the agents, whoever moved last
 
 
 class OnlyTheAPI:
-    """Passes on what an API names, and raises on anything else."""
+    """Passes on what the class of an API names, but for ``unwrapped``, and raises on anything else."""
 
-    GYMNASIUM = frozenset({"reset", "step", "observation_space", "action_space"})
-    VECTOR = frozenset(
-        {"reset", "step", "num_envs", "metadata", "single_observation_space", "single_action_space"}
-    )
-    PETTINGZOO = frozenset(
-        {
-            "reset",
-            "step",
-            "last",
-            "observe",
-            "agent_iter",
-            "observation_space",
-            "action_space",
-            "possible_agents",
-            "agents",
-            "agent_selection",
-            "rewards",
-            "terminations",
-            "truncations",
-            "infos",
-        }
-    )
-
-    def __init__(self, env, names):
-        self._env, self._names = env, names
+    def __init__(self, env, api):
+        self._env = env
+        self._names = {*dir(api), *api.__annotations__} - {"unwrapped"}
 
     def __getattr__(self, name):
-        if name not in self._names:
+        if name not in self._names or name.startswith("_"):
             raise AttributeError(f"{name} is not in the API")
         return getattr(self._env, name)

@@ -33,18 +33,6 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
         exec(compile(code, f"{page.name}, block {number}", "exec"), variables)
 
 
-def test_programs_that_were_run_by_hand_name_versions_and_date():
-    sections = re.split(r"^##+ ", BY_HAND.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    for section in sections:
-        heading = section.splitlines()[0]
-        if "```python" in section and heading not in (
-            "MaskablePPO of sb3-contrib",
-            "PyTorch and CleanRL",
-            "TorchRL",
-        ):
-            assert re.search(r"[Rr]un with [^)]*\d+\.\d+[^)]*20\d\d-\d\d-\d\d", section), heading
-
-
 @EVERY_PAGE
 def test_no_code_escapes_the_tests(page):
     fences = re.findall(r"^ *```+(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -57,12 +45,6 @@ def test_what_comes_from_the_code_is_what_the_code_says(page):
     """If this fails, run python docs/scripts/generate.py."""
     text = page.read_text(encoding="utf-8")
     assert generate(text) == text
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "README.md"], ids=lambda page: page.stem)
-def test_code_is_80_columns_wide(page):
-    blocks = re.findall(r"^```\w+\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    assert [line for block in blocks for line in block.splitlines() if len(line) > 80] == []
 
 
 @EVERY_PAGE

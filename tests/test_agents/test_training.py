@@ -1,4 +1,7 @@
-"""Training in single environments: which transitions are delivered, and what is learned from them."""
+"""Training: what each kind of agent is told in each kind of environment, and what comes of it."""
+
+from functools import partial
+from itertools import chain
 
 import gymnasium as gym
 import numpy as np
@@ -6,134 +9,272 @@ import pettingzoo
 import pytest
 from agent_helpers import agent_for, recorder
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from other_games import GOAL, OnlyTheAPI, RaceAEC, RaceGym
 
 import agents
 import nim_env
-from agents import QLearningAgent
+from agents import Agent, MinimaxQAgent, QLearningAgent, WinCountAgent
 from nim_env import NimRules, evaluation
+
+MODES = list(AutoresetMode)
+KINDS = {  # attributes of the agent's class
+    "own turn": {},
+    "opponent turn": {"bootstraps_from": "opponent turn"},
+    "batched, own turn": {"batched": True},
+    "batched, opponent turn": {"batched": True, "bootstraps_from": "opponent turn"},
+    "episodic": {"episodic": True},
+}
+
+
+# --- Against the definition: the episodes of Race, written down and cut into transitions -----------
+
+
+def written_down(actions, start, truncate_after, bonuses):
+    """Each ply of an episode, ``(player, counter, action, reward)``, the last counter, and whether it ended."""
+    plies, counter = [], start
+    while counter < GOAL and len(plies) != truncate_after:
+        action = actions[counter]
+        plies.append((len(plies) % 2, counter, action, bonuses[counter] + (counter + action >= GOAL)))
+        counter += action
+    return plies, counter, counter >= GOAL
+
+
+def transitions_of(plies, last, terminated, alone, bootstraps_from, has_masks):
+    """What each player is told, a list for each, by the definition in :class:`agents.Agent`."""
+    told = [[], []]
+    for number, (player, counter, action, reward) in enumerate(plies):
+        rest = plies[number + 1 :]
+        if alone or bootstraps_from == "opponent turn":
+            player = 0
+        else:
+            own = next((index for index, ply in enumerate(rest) if ply[0] == player), None)
+            if own is None and not terminated and len(plies) % 2 != player:
+                continue  # the player has just moved when the episode is truncated
+            reward -= sum(ply[3] for ply in rest[:own])
+            rest = [] if own is None else rest[own:]
+        observed, over = (rest[0][1], False) if rest else (last, terminated)
+        mask = (1, int(observed != 3)) if has_masks and not over else None
+        told[player].append((counter, action, reward, observed, over, mask))
+    return [transitions for transitions in told if transitions]
+
+
+def first_to_begin(lengths, mode, n):
+    """The environments of the ``n`` episodes that begin first, where environment i plays ``lengths[i]`` plies."""
+    pauses = int(mode is AutoresetMode.NEXT_STEP)
+    begins = [(k * (length + pauses), i, length) for i, length in enumerate(lengths) for k in range(n)]
+    counted = sorted(begins)[:n]
+    return [i for _, i, _ in sorted(counted, key=lambda each: (each[0] + each[2], each[1]))]  # as they end
+
+
+def in_pieces(calls):
+    """The transitions between one end of an episode and the next."""
+    pieces = [[]]
+    for call in calls:
+        if call == "end":
+            pieces.append([])
+        else:
+            pieces[-1].append(call)
+    return [piece for piece in pieces if piece]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("api", ["gymnasium", "aec", *MODES])
+@given(data=st.data())
+@settings(max_examples=60)
+def test_the_transitions_are_those_of_the_definition(api, kind, data):
+    masks, alone = data.draw(st.sampled_from([None, "info", "observation"])), data.draw(st.booleans())
+    alone = alone and api != "aec" and "opponent" not in kind
+    actions = data.draw(st.lists(st.integers(1, 2), min_size=GOAL + 2, max_size=GOAL + 2))
+    actions[3] = 1
+    bonuses = data.draw(st.lists(st.sampled_from([0.0, 0.25, -1.0]), min_size=GOAL, max_size=GOAL))
+    n_envs = data.draw(st.integers(1, 4)) if api in MODES else 1
+    games = [(data.draw(st.integers(0, 9)), data.draw(st.none() | st.integers(1, 8))) for _ in range(n_envs)]
+    n = data.draw(st.integers(0, 9))
+
+    makers = [partial(RaceGym, *game, bonuses, alone, masks) for game in games]
+    if api in MODES:
+        env = SyncVectorEnv(makers, copy=data.draw(st.booleans()), autoreset_mode=api)
+    else:
+        env = RaceAEC(*games[0], bonuses, masks=masks) if api == "aec" else makers[0]()
+    agent = recorder(env, actions, **KINDS[kind])
+    history = agents.train(agent, env, n)
+
+    episodes = [written_down(actions, *game, bonuses) for game in games]
+    order = first_to_begin([len(plies) for plies, *_ in episodes], api, n)
+    told = [transitions_of(*episodes[i], alone, agent.bootstraps_from, masks is not None) for i in order]
+    expected = [transitions for players in told for transitions in players]
+    assert history.lengths.tolist() == [len(episodes[i][0]) for i in order]
+    signs = (1, 1) if alone else (1, -1)
+    returns = [sum(signs[player] * reward for player, _, _, reward in episodes[i][0]) for i in order]
+    assert history.returns.tolist() == returns
+    if agent.episodic:
+        assert sorted(in_pieces(agent.calls)) == sorted(expected)
+    else:
+        assert agent.calls.count("end") == n
+        delivered = [call for call in agent.calls if call != "end"]
+        assert sorted(delivered) == sorted(chain.from_iterable(expected))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_long_episodes_are_told_in_one_piece(mode):
+    env = gym.make_vec("CliffWalking-v1", 2, "sync", max_episode_steps=100, vector_kwargs={"autoreset_mode": mode})
+    agent = recorder(env, np.zeros(48, int), episodic=True)
+    assert agents.train(agent, env, 4).returns.tolist() == [-100] * 4
+    walk = [(36, 0, -1.0, 24, False, None), (24, 0, -1.0, 12, False, None), (12, 0, -1.0, 0, False, None)]
+    assert in_pieces(agent.calls) == [walk + [(0, 0, -1.0, 0, False, None)] * 97] * 4
+
+
+def test_an_unfinished_episode_is_not_told():
+    class Broken(RaceGym):
+        def step(self, action):
+            return super().step(action if self.plies < 3 else 0)
+
+    for kind in ("episodic", "own turn"):
+        agent = recorder(RaceGym(), [2] * 12, **KINDS[kind])
+        with pytest.raises(AssertionError):
+            agents.train(agent, Broken(), 1)
+        assert "end" not in agent.calls
+        assert bool(agent.calls) == (kind == "own turn")
+        agent.calls.clear()
+        agents.train(agent, RaceGym(), 1)
+        assert len(agent.calls) == 5 + (2 if kind == "episodic" else 1)
+
+
+# --- What is learned -------------------------------------------------------------------------------
 
 
 def test_frozen_lake():
     env = gym.make("FrozenLake-v1", is_slippery=False)
     agent = agent_for(env, gamma=0.99, epsilon=lambda remaining: 0.05 + 0.95 * remaining)
-    history = agents.train(agent, env, 1000, seed=0)
-    assert len(history.returns) == len(history.lengths) == 1000
+    agents.train(agent, env, 1000, seed=0)
     observation, _ = env.reset()
-    for _ in range(6):  # the shortest way; nothing is random, so one success is a rate of 100 %
+    for _ in range(6):  # the shortest way; nothing is random
         observation, reward, terminated, _, _ = env.step(agent.act(observation))
     assert terminated
     assert reward == 1
 
 
+def test_taxi():
+    """With its masks; whoever drives the shortest way to and with every passenger earns 7.9 on average."""
+    env = gym.make(max(name for name in gym.registry if name.startswith("Taxi-v")))
+    agent = agent_for(env, learning_rate=1.0, epsilon=0.1)
+    agents.train(agent, env, 3000, seed=0)
+    earned = []
+    for seed in range(100):
+        observation, info = env.reset(seed=seed)
+        total, over = 0.0, False
+        while not over:
+            action = agent.act(observation, info["action_mask"])
+            observation, reward, terminated, truncated, info = env.step(action)
+            total += reward
+            over = terminated or truncated
+        earned.append(total)
+    assert np.mean(earned) > 7
+
+
 def test_tic_tac_toe():
     """An AEC environment of PettingZoo's own, with its wrappers."""
     env = pettingzoo.make("aec", "classic/tictactoe-v3")
-    agent = agent_for(env, learning_rate=0.5, epsilon=0.1)
-    history = agents.train(agent, env, 500, seed=0)
+    history = agents.train(agent_for(env), env, 500, seed=0)
     assert set(history.returns) == {-1, 0, 1}
     assert history.lengths.min() >= 5
     assert history.lengths.max() == 9
 
 
-@pytest.mark.parametrize("make", [RaceGym, RaceAEC])
+def test_blackjack():
+    """Observations that are tuples."""
+    env = gym.make("Blackjack-v1")
+    agent = agent_for(env)
+    assert len(agents.train(agent, env, 200, seed=0).returns) == 200
+    assert agent.table.n_rows > 20
+
+
+@pytest.mark.parametrize("make", [RaceGym, RaceAEC, lambda: SyncVectorEnv([RaceGym] * 4)])
 def test_self_play_on_a_small_game(make):
     env = make()
     agent = agent_for(env, epsilon=0.3)
-    history = agents.train(agent, env, 1500, seed=0)
-    assert set(history.returns) == {-1, 1}
+    assert set(agents.train(agent, env, 1500, seed=0).returns) == {-1, 1}
     for counter in range(GOAL):
         if counter % 3 != 1:
             assert (counter + agent.act(counter)) % 3 == 1 or counter + agent.act(counter) >= GOAL
 
 
-@pytest.mark.parametrize("make", [RaceGym, RaceAEC])
-def test_the_transitions_of_self_play(make):
-    """A transition is complete when its player is to move again; at the end those of both players are."""
-    env = make()
-    agent = recorder(env, [2, 2, 2, 1, 1, 2])  # 2 4 6 7 8 10: player 1 wins
-    history = agents.train(agent, env, 1)
-    assert agent.learned[:4] == [
-        (0, 2, 0.0, 4, False, None),
-        (2, 2, 0.0, 6, False, None),
-        (4, 2, 0.0, 7, False, None),
-        (6, 1, 0.0, 8, False, None),
-    ]
-    assert sorted(agent.learned[4:]) == [(7, 1, -1.0, 10, True, None), (8, 2, 1.0, 10, True, None)]
-    assert history.returns.tolist() == [-1]
-    assert history.lengths.tolist() == [6]
-    agent.play([1, 1, 1])
-    agents.train(agent, make(truncate_after=3), 1)
-    # player 1 is to move at 3; player 0, who has just moved, does not observe its next turn
-    assert agent.learned == [(0, 1, 0.0, 2, False, None), (1, 1, 0.0, 3, False, None)]
-
-
-class Corridor(gym.Env):
-    """Five cells, one action; the last step is truncated or terminated."""
-
-    observation_space, action_space = spaces.Discrete(6), spaces.Discrete(1)
-
-    def __init__(self, terminated):
-        self.terminated = terminated
-
-    def reset(self, *, seed=None, options=None):  # noqa: ARG002
-        self.cell = 0
-        return 0, {"action_mask": np.ones(1, np.int8)}
-
-    def step(self, action):  # noqa: ARG002
-        self.cell += 1
-        over = self.cell == 3
-        return self.cell, 1.0, over and self.terminated, over and not self.terminated, {"action_mask": [1]}
-
-
-@pytest.mark.parametrize("terminated", [True, False])
-def test_one_learner_learns_every_step_and_truncation_bootstraps(terminated):
-    env = Corridor(terminated)
-    agent = recorder(env, [0] * 6)
-    history = agents.train(agent, env, 2)
-    assert agent.learned[:3] == [
-        (0, 0, 1.0, 1, False, [1]),
-        (1, 0, 1.0, 2, False, [1]),
-        (2, 0, 1.0, 3, terminated, [1]),
-    ]
-    assert history.returns.tolist() == [3, 3]
-    assert history.lengths.tolist() == [3, 3]
-
-
-def test_an_aec_environment_with_masks_in_its_infos():
-    class Masked(RaceAEC):
-        def reset(self, seed=None, options=None):
-            super().reset(seed, options)
-            self.infos = {agent: {"action_mask": np.array([0, 1])} for agent in self.agents}
-
-    env = Masked()
-    agent = agent_for(env, epsilon=1, seed=0)
-    assert set(agents.train(agent, env, 5).lengths) == {GOAL // 2}
-
-
-@pytest.fixture(scope="module")
-def masters():
-    """System 1 in its author's settings, after 10,000 games, with five seeds."""
+def test_self_play_masters_1_3_5_7():
+    """System 1 in its author's settings: 97.5 % of the seeds play 98 % of the 335 winning positions right."""
     env = pettingzoo.make("aec", "nim-v0")
-    trained = [agent_for(env, learning_rate=0.5, epsilon=0.1, gamma=1, seed=seed) for seed in range(5)]
-    for seed, agent in enumerate(trained):
-        agents.train(agent, env, 10_000, seed=seed)
-    return trained
-
-
-def test_self_play_masters_1_3_5_7(masters):
-    """The median seed plays 98 % of the 335 winning positions right."""
-    assert np.median([evaluation.mastery(NimRules(), agent).expert for agent in masters]) >= 0.98
+    agent = agent_for(env, learning_rate=0.5, epsilon=0.1, gamma=1)
+    agents.train(agent, env, 10_000, seed=0)
+    assert evaluation.mastery(NimRules(), agent).expert >= 0.98
 
 
 def test_both_apis_give_the_same_self_play():
     tables = []
     for env in (pettingzoo.make("aec", "nim-v0"), gym.make("Nim-v0", opponent=None)):
-        agent = agent_for(env, seed=3)
-        history = agents.train(agent, env, 500, seed=3)
-        tables.append((agent.table.values, history.returns, history.lengths))
-    for first, second in zip(*tables, strict=True):
-        np.testing.assert_array_equal(first, second)
+        agent = agent_for(env)
+        agents.train(agent, env, 500, seed=3)
+        tables.append(agent.table.values)
+    np.testing.assert_array_equal(*tables)
+
+
+# --- The run ---------------------------------------------------------------------------------------
+
+ENVIRONMENTS = {
+    "gymnasium": (lambda: gym.make("Nim-v0"), gym.Env),
+    "self-play": (lambda: gym.make("Nim-v0", opponent=None), gym.Env),
+    "pettingzoo": (nim_env.envs.aec_env.env, pettingzoo.AECEnv),
+    **{mode: (partial(gym.make_vec, "Nim-v0", 8, autoreset_mode=mode), gym.vector.VectorEnv) for mode in MODES},
+    "vector self-play": (partial(gym.make_vec, "Nim-v0", 8, opponent=None), gym.vector.VectorEnv),
+}
+EVERY_KIND = pytest.mark.parametrize("make", [make for make, _ in ENVIRONMENTS.values()], ids=list(ENVIRONMENTS))
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_one_seed_gives_one_run_which_needs_nothing_but_the_api(name):
+    make, api = ENVIRONMENTS[name]
+
+    def run(seed, proxied):
+        env = make()
+        agent = agent_for(env, seed=seed)
+        history = agents.train(agent, OnlyTheAPI(env, api) if proxied else env, 100, seed=seed)
+        return agent.table.values.tolist(), history.returns.tolist(), history.lengths.tolist()
+
+    assert run(1, False) == run(1, True) != run(2, False)
+
+
+@EVERY_KIND
+def test_the_history_and_the_callback(make):
+    env = make()
+    agent = agent_for(env)
+    called = []
+
+    def watch(learner, history):
+        assert learner is agent
+        assert agent.progress_remaining == 1 - [0, *called][-1] / 50
+        called.append(len(history.returns))
+        with pytest.raises(ValueError, match="read-only"):
+            history.returns[0] = 5
+        return called[-1] < 30
+
+    history = agents.train(agent, env, 50, seed=0, callback=watch)
+    assert len(history.returns) == len(history.lengths) == called[-1] >= 30 > called[-2]
+    assert called == sorted(set(called))
+    for episodes in (0, 1, 20):
+        history = agents.train(agent, env, episodes, callback=lambda *_: None)
+        assert (history.returns.dtype, history.lengths.dtype) == (np.float64, np.int64)
+        assert history.returns.shape == history.lengths.shape == (episodes,)
+        assert set(history.returns) <= {-1, 1}
+        assert agent.progress_remaining == 0
+
+
+def test_a_progress_bar(capsys):
+    env = gym.make("Nim-v0")
+    agents.train(agent_for(env), env, 30, progress=True)
+    assert "30.0/30.0" in capsys.readouterr().err
+    agents.train(agent_for(env), env, 30)
+    assert not capsys.readouterr().err
 
 
 def test_observations_with_more_in_them():
@@ -154,126 +295,109 @@ def test_observations_with_more_in_them():
         assert len(agents.train(agent, wrapped, 20, seed=0).returns) == 20
 
 
-def test_an_agent_may_be_an_opponent(masters):
-    master = masters[0]
-    env = gym.make("Nim-v0", opponent=master)
-    history = agents.train(agent_for(env, seed=1), env, 200, seed=1)
-    assert (history.returns < 0).mean() > 0.85
-    assert evaluation.play_match(NimRules(), master, "random", 500, seed=0).win_rate > 0.9
+# --- What is refused -------------------------------------------------------------------------------
 
 
-def test_one_seed_gives_one_run():
-    def run(seed):
-        env = gym.make("Nim-v0")
-        agent = agent_for(env, seed=seed)
-        history = agents.train(agent, env, 300, seed=seed)
-        return agent.table.values.tolist(), history.returns.tolist(), history.lengths.tolist()
-
-    assert run(1) == run(1) != run(2)
-
-
-def test_the_history_counts_every_episode():
-    env = gym.make("Nim-v0")
-    agent = agent_for(env)
-    for episodes in (0, 50):
-        history = agents.train(agent, env, episodes, seed=0)
-        assert (history.returns.dtype, history.lengths.dtype) == (np.float64, np.int64)
-        assert history.returns.shape == history.lengths.shape == (episodes,)
-        assert agent.table.values.any() == (episodes > 0)
-    assert set(history.returns) == {-1, 1}
-    assert 1 <= history.lengths.min() <= history.lengths.max() <= 8
-
-
-def test_the_callback_gets_every_episode_and_may_end_the_run():
-    env, called = gym.make("Nim-v0"), []
-    agent = agent_for(env)
-
-    def callback(learner, history):
-        assert learner is agent
-        called.append(len(history.returns))
-        return len(history.lengths) != 7
-
-    history = agents.train(agent, env, 20, seed=0, callback=callback)
-    assert called == [1, 2, 3, 4, 5, 6, 7]
-    assert len(history.returns) == len(history.lengths) == 7
-    assert len(agents.train(agent, env, 20, callback=lambda _, history: history.lengths.sum() < 0).returns) == 1
-    called.clear()
-    assert len(agents.train(agent, env, 3, callback=lambda *_: called.append(1)).returns) == len(called) == 3
-    with pytest.raises(ZeroDivisionError):
-        agents.train(agent, env, 3, callback=lambda *_: 1 / 0)
-
-
-def test_the_callback_cannot_change_the_history():
-    env = gym.make("Nim-v0")
-    with pytest.raises(ValueError, match="read-only"):
-        agents.train(agent_for(env), env, 3, callback=lambda _, history: history.returns.fill(99))
-    agents.train(agent_for(env), env, 3).returns[:] = 99  # the returned history is writable
-
-
-def test_the_progress_falls_from_1_to_0():
-    env = RaceGym()
-    agent = recorder(env, [2] * 20)
-    agents.train(agent, env, 4)
-    assert agent.progress == [1.0] * 5 + [0.75] * 5 + [0.5] * 5 + [0.25] * 5
-    assert agent.progress_remaining == 0
-
-
-def test_a_progress_bar(capsys):
-    env = gym.make("Nim-v0")
-    agents.train(agent_for(env), env, 30, progress=True)
-    assert "30.0/30.0" in capsys.readouterr().err
-    agents.train(agent_for(env), env, 30)
-    assert not capsys.readouterr().err
-
-
-def test_bad_numbers_of_episodes_are_named():
-    env = gym.make("Nim-v0")
-    for episodes, error, message in (
-        (-1, ValueError, "episodes must be 0 or more; got -1"),
-        (1.0, TypeError, r"episodes must be an integer; got 1\.0"),
-        (True, TypeError, "episodes must be an integer; got True"),
-    ):
-        with pytest.raises(error, match=message):
-            agents.train(agent_for(env), env, episodes)
-
-
-def test_a_callback_that_is_no_function_changes_nothing():
+def test_bad_arguments_change_nothing():
     env = gym.make("SimpleNim-v0")
     agent = agent_for(env)
-    with pytest.raises(TypeError, match=r"callback.*5"):
-        agents.train(agent, env, 10, callback=5)
-    assert not agent.q_values(env.unwrapped.rules.all_positions()).any()
+    for episodes, error in ((-1, ValueError), (1.0, TypeError)):
+        with pytest.raises(error, match="episodes"):
+            agents.train(agent, env, episodes)
+    assert not agent.table.values.any()
 
 
-def test_an_agent_made_for_other_spaces_is_refused():
-    agent = agent_for(gym.make("SimpleNim-v0"))
-    for env in (gym.make("Nim-v0"), pettingzoo.make("aec", "nim-v0")):
-        with pytest.raises(ValueError, match=r"observation_space=MultiDiscrete\(\[22\]\)"):
-            agents.train(agent, env, 1)
-    with pytest.raises(TypeError, match=r"agent must be an agents\.Agent; got None"):
-        agents.train(None, gym.make("Nim-v0"), 1)
+@EVERY_KIND
+def test_an_agent_made_for_other_spaces_is_refused(make):
+    env = make()
+    for other in (gym.make("SimpleNim-v0"), gym.make("Nim-v0", heaps=(1, 3, 5, 8))):
+        with pytest.raises(ValueError, match="made for"):
+            agents.train(agent_for(other), env, 1)
     agent = QLearningAgent(gym.make("Nim-v0").observation_space, spaces.Discrete(15))
-    with pytest.raises(ValueError, match=r"action_space=Discrete\(15\).*Discrete\(16\)"):
-        agents.train(agent, gym.make("Nim-v0"), 1)
+    with pytest.raises(ValueError, match="made for"):
+        agents.train(agent, env, 1)
+
+
+@EVERY_KIND
+def test_minimax_learns_by_self_play_and_win_counting_does_not(make):
+    env = make()
+    is_self_play = not isinstance(env, gym.Env | gym.vector.VectorEnv) or env.unwrapped.opponent is None
+    for kind, suits in ((MinimaxQAgent, is_self_play), (WinCountAgent, not is_self_play)):
+        agent = agent_for(env, kind)
+        if suits:
+            assert len(agents.train(agent, env, 5).returns) == 5
+        else:
+            with pytest.raises(ValueError, match=rf"{kind.__name__} .*self-play"):
+                agents.train(agent, env, 1)
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_minimax_needs_two_players(n):
+    class Players(RaceAEC):
+        possible_agents = ["left_0", "right_1", "middle_2"][:n]
+
+    with pytest.raises(ValueError, match="MinimaxQAgent"):
+        agents.train(agent_for(Players(), MinimaxQAgent), Players(), 1)
 
 
 def test_other_things_are_no_environments():
     agent = agent_for(gym.make("Nim-v0"))
-    for env in (None, "Nim-v0", RaceGym, RaceAEC, pettingzoo.ParallelEnv(), [gym.make("Nim-v0")]):
-        with pytest.raises(TypeError, match="env must be a Gymnasium environment or vector environment, or a Pet"):
+    for env in (None, "Nim-v0", RaceGym, pettingzoo.ParallelEnv(), [gym.make("Nim-v0")]):
+        with pytest.raises(TypeError, match="env"):
             agents.train(agent, env, 1)
 
 
+def test_tuples_do_not_come_in_batches():
+    env = gym.make_vec("Blackjack-v1", 2, "sync")
+    with pytest.raises(ValueError, match="batches"):
+        agents.train(agent_for(env), env, 1)
+
+
+class Constant(Agent):
+    """Always acts the same."""
+
+    answer = 0
+
+    def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+        return self.answer
+
+    def update(self, *transition):
+        pass
+
+
+@EVERY_KIND
+def test_an_action_outside_the_space(make):
+    env = make()
+    agent = agent_for(env, Constant)
+    for agent.answer, error in ((16, ValueError), (-1, ValueError), (1.0, TypeError), (None, TypeError)):
+        with pytest.raises(error, match=rf"Constant\.act .*{agent.answer}"):
+            agents.train(agent, env, 1, seed=0)
+
+
+def test_what_is_an_action():
+    env = gym.make("SimpleNim-v0", opponent=None)
+    agent = agent_for(env, Constant)
+    for agent.answer in (np.int64(2), np.array(2), np.uint8(2)):
+        assert agents.train(agent, env, 1).lengths.tolist() == [7]
+    env = gym.make_vec("Nim-v0", 5)
+    agent = agent_for(env, type("Batched", (Constant,), {"batched": True}))
+    for agent.answer in (3, np.zeros((5, 1), int), np.zeros(5), np.arange(13, 18)):
+        with pytest.raises((TypeError, ValueError), match=r"Batched\.act"):
+            agents.train(agent, env, 1, seed=0)
+
+
+@pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
 @pytest.mark.parametrize(
-    ("env", "names"),
-    [
-        (gym.make("Nim-v0"), OnlyTheAPI.GYMNASIUM),
-        (gym.make("Nim-v0", opponent=None), OnlyTheAPI.GYMNASIUM),
-        (nim_env.envs.aec_env.env(), OnlyTheAPI.PETTINGZOO),
-    ],
-    ids=["gymnasium", "self-play", "pettingzoo"],
+    ("legal", "bonus", "message"), [(1, np.nan, "reward"), (1, -np.inf, "reward"), (0, 0.0, "legal action")]
 )
-def test_training_needs_nothing_but_the_api(env, names):
-    plain = agents.train(agent_for(env), env, 50, seed=0)
-    proxied = agents.train(agent_for(env), OnlyTheAPI(env, names), 50, seed=0)
-    assert proxied.returns.tolist() == plain.returns.tolist()
+def test_wrong_rewards_and_masks_of_an_environment(legal, bonus, message, kind):
+    class Careless(RaceGym):
+        def described(self):
+            return super().described()[0], {"action_mask": np.full(2, legal)}
+
+    make = partial(Careless, bonuses=[bonus] * GOAL)
+    for env in (make(), SyncVectorEnv([make] * 3)):
+        agent = agent_for(env, kind)
+        with pytest.raises(ValueError, match=message):
+            agents.train(agent, env, 5, seed=0)
+        assert not agent.table.values.any()

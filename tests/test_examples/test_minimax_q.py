@@ -5,10 +5,9 @@ import re
 import minimax_q
 import numpy as np
 import pytest
-from scripts import left, talk
 from system_4 import check_table
 
-from nim_env import ExpertPolicy, NimRules
+from nim_env import NimRules
 
 
 def test_the_published_table(person, capsys):
@@ -23,35 +22,15 @@ def test_the_published_table(person, capsys):
     assert shown.rstrip().endswith("Goodbye.")
 
 
-def test_a_session_in_the_terminal(tmp_path):
+def test_a_session(person, capsys):
     """It asks for everything; then the player who moves first wins 0-1-2."""
-    process = talk("minimax_q.py", folder=tmp_path)
-    for pile, answers in ((0, ["x", "10", "0"]), (1, ["1"]), (2, ["2"])):
-        for answer in answers:
-            process.expect(rf"Size of pile {pile}\? ")
-            process.sendline(answer)
-    process.expect(r"How many games shall I simulate\? ")
-    process.sendline("500")
-    process.expect(r"Q\[A012, 11\] = -810\.0\s+Q\[A012, 21\] = -810\.0\s+Q\[A012, 22\] = 900\.0\s")
-    for first, winner in (("computer", "AI"), ("human", "Human")):
-        process.expect("Who goes first, computer or human")
-        process.sendline(first)
-        play_well(process, NimRules((0, 1, 2)))
-        process.expect(f"Winner is {winner}")
-    process.expect("Who goes first, computer or human")
-    process.sendline("q")
-    text, status = left(process)
-    assert text.endswith("Goodbye.\r\n")
-    assert status == 0
-
-
-def play_well(process, rules):
-    """Answers every prompt with a move of the expert, to the end of the game."""
-    while process.expect(["Choose pile: ", "GAME OVER"]) == 0:
-        heaps = [int(size) for size in re.findall(r"Pile \d+: (\d+)", process.before)][-rules.n_heaps :]
-        support = ExpertPolicy(rules).support(np.array(heaps), rules.action_mask(heaps))
-        heap, count = rules.moves[np.flatnonzero(support)[0]]
-        process.sendline(f"{heap} {count}")
+    person("x", "10", "0", "1", "2", "500", "computer", "1 1", "human", "2 2", "q")
+    minimax_q.main(minimax_q.Args())
+    shown = capsys.readouterr().out
+    assert shown.count("Size of pile 0? ") == 3
+    assert "Q[A012, 11] = -810.0\nQ[A012, 21] = -810.0\nQ[A012, 22] = 900.0\n" in shown
+    assert re.findall(r"Winner is (\w+)", shown) == ["AI", "Human"]
+    assert shown.endswith("Goodbye.\n")
 
 
 def test_the_figure(person, tmp_path):

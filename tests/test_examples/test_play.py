@@ -67,13 +67,6 @@ def test_hints(opponent, person, capsys):
     assert len(hints(second)) < 5  # at the next turn, of the moves that are left
 
 
-def test_an_opponent_that_plays_no_legal_move(person, refused):
-    Path("wrong.py").write_text("def wrong(observation, action_mask): return 99")
-    person("A1")
-    with refused("99"):
-        play.main(play.Args(opponent="wrong.py:wrong", first="opponent"))
-
-
 def test_an_animation_of_the_last_game(person):
     pytest.importorskip("pygame", reason='needs pip install -e ".[render]"')
     person("B58", "B1", "q")
@@ -83,16 +76,13 @@ def test_an_animation_of_the_last_game(person):
         assert film.size == (600, 400)
 
 
-def test_the_seed_decides_the_agent_and_who_moves_first(person, capsys):
-    tables, turns = [], []
-    for seed in (1, 1, 2, 3, 4, 5):
+def test_the_seed_decides_the_agent(person):
+    tables = []
+    for seed in (1, 1, 2):
         person()
         tables.append(play.main(play.Args(episodes=50, seed=seed)).q_values(NimRules().all_positions()))
-        turns.append(re.search(r"Your turn|Opponent's turn", capsys.readouterr().out)[0])
     np.testing.assert_array_equal(tables[0], tables[1])
     assert not np.array_equal(tables[0], tables[2])
-    assert turns[0] == turns[1]
-    assert set(turns) == {"Your turn", "Opponent's turn"}
 
 
 @pytest.mark.parametrize(

@@ -49,18 +49,6 @@ def test_a_move_on_one_line_or_two(words, lines, person):
     assert RULES.moves[ask_move(RULES, [2, 2], words)] == (1, 2)
 
 
-@EVERY_VOCABULARY
-def test_a_single_heap_is_not_chosen(words, person):
-    person("3")
-    assert ask_move(NimRules((4,), 3), [3], words) == 2
-
-
-def test_a_heap_with_two_letters(person):
-    rules = NimRules((1,) * 28)
-    person("AB1")
-    assert rules.moves[ask_move(rules, [1] * 28, OURS)] == (27, 1)
-
-
 @pytest.mark.parametrize("line", ["0 3", "9", "-2", "0 x", "0 0", "0 1 1", "1 2", "11", ""])
 def test_an_invalid_move_is_asked_again(line, person, capsys):
     person(line, "1 1")
@@ -122,14 +110,3 @@ def test_who_won_and_why_in_our_words(lines, misere, person, capsys):
     last = "You" if lines[0] == "B3" else "Opponent"
     winner = "You" if (last == "You") != misere else "Opponent"
     assert end == f"{winner} won: {last} took the last block, and {goal}.\n"
-
-
-def test_the_generator_draws_the_moves_of_the_opponent(person, capsys):
-    games = []
-    for seed in (0, 0, 1, 2, 3):
-        person("q")
-        with pytest.raises(Leave):
-            play_game(make_env(heaps=(9, 9)), "random", 1, np.random.default_rng(seed))
-        games.append(capsys.readouterr().out)
-    assert games[0] == games[1]
-    assert len(set(games)) > 1

@@ -1,14 +1,10 @@
 """System 5: win counting on one heap. tests/test_agents holds the results after 100,000 games."""
 
-import os
-import re
-import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 import win_counting
-from scripts import begin
 
 import agents
 from nim_env.envs.gym_env import NimEnv
@@ -56,16 +52,6 @@ def test_the_bars_are_the_probabilities():
     np.testing.assert_allclose(bars[:, 0], [1, 0, 0])
     np.testing.assert_allclose([bar.get_y() for bar in axes.containers[1]], bars[0])
     assert [label.get_text() for label in axes.get_xticklabels()][:5] == ["1", "2", "3", "4*", "5"]
-
-
-def test_ctrl_c_exits_with_one_word(tmp_path):
-    process = begin("win_counting.py", "--episodes", 10_000_000, folder=tmp_path)
-    assert re.match(r"10000 games, W/L ratio 0\.\d+", process.stdout.readline())
-    os.kill(process.pid, signal.SIGINT)
-    _, error = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert error.strip() == "stopped"
-    assert not list(tmp_path.rglob("*.png"))
 
 
 @pytest.mark.parametrize(("name", "value"), [("opponent", "grandmaster"), ("seed", -1)])

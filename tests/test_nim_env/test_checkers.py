@@ -1,13 +1,10 @@
 """The checkers of Gymnasium and PettingZoo, without an unexpected warning."""
 
-import contextlib
-import io
-
 import gymnasium as gym
 import pettingzoo
 import pytest
 from configurations import GAMES, GYM, SIMPLE
-from expected_warnings import EXPECTED_OF_PETTINGZOO, no_warning_but
+from expected_warnings import expected_of_pettingzoo
 from gymnasium.utils.env_checker import check_env
 from pettingzoo.test import api_test, seed_test
 
@@ -23,26 +20,24 @@ def fast_window(monkeypatch):
 
 @pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)
 def test_gymnasium(configuration):
-    with no_warning_but({}):
-        check_env(gym.make("Nim-v0", render_mode="ansi", **configuration).unwrapped)
+    check_env(gym.make("Nim-v0", render_mode="ansi", **configuration).unwrapped)
 
 
 def test_gymnasium_with_pixels():
-    with no_warning_but({}):
-        check_env(gym.make("Nim-v0", render_mode="rgb_array").unwrapped)
+    check_env(gym.make("Nim-v0", render_mode="rgb_array").unwrapped)
 
 
+@expected_of_pettingzoo
 @pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
 def test_pettingzoo(configuration):
-    with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
-        api_test(pettingzoo.make("aec", "nim-v0", render_mode="ansi", **configuration), num_cycles=100)
-        seed_test(lambda: pettingzoo.make("aec", "nim-v0", **configuration), num_cycles=100)
+    api_test(pettingzoo.make("aec", "nim-v0", render_mode="ansi", **configuration), num_cycles=100)
+    seed_test(lambda: pettingzoo.make("aec", "nim-v0", **configuration), num_cycles=100)
 
 
+@expected_of_pettingzoo
 def test_pettingzoo_identifiers():
-    with contextlib.redirect_stdout(io.StringIO()), no_warning_but(EXPECTED_OF_PETTINGZOO):
-        for identifier in ("simple_nim-v0", "nim_v0"):
-            api_test(pettingzoo.make("aec", identifier), num_cycles=100)
+    for identifier in ("simple_nim-v0", "nim_v0"):
+        api_test(pettingzoo.make("aec", identifier), num_cycles=100)
 
 
 def test_identifiers_name_their_games():

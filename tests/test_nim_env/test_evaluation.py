@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import math
 import pickle
 from types import SimpleNamespace
 
@@ -97,17 +96,6 @@ def test_the_two_players_and_the_two_orders_add_up(rules, seed):
     np.testing.assert_array_equal(evaluation.win_probability(rules, *policies, True, batch), first[:, None])
 
 
-@few_examples
-@given(any_rules, seeds)
-def test_payoffs_and_win_probabilities(rules, seed):
-    policies = [random_table(rules, seed), "random", first_legal, "expert"]
-    matrix = evaluation.payoff_matrix(rules, policies)
-    assert matrix.dtype == np.float64
-    wins = [[evaluation.win_probability(rules, row, column, True) for column in policies] for row in policies]
-    np.testing.assert_allclose(matrix, 2 * np.array(wins) - 1, atol=1e-12)
-    assert evaluation.payoff_matrix(rules, []).shape == (0, 0)
-
-
 @pytest.mark.parametrize("misere", [False, True])
 @pytest.mark.parametrize("max_take", [None, 1, 3])
 @pytest.mark.parametrize("heaps", [(1,), (21,), (7, 7), (0, 3, 4), (1, 3, 5, 7), (2, 2, 2, 2, 2), (60, 120)])
@@ -123,17 +111,6 @@ def test_the_expert(heaps, max_take, misere):
     assert (found.expert, found.champion, found.won_positions) == (1.0, True, wins[1:].sum())
     assert found.mistakes.shape == (0, rules.n_heaps)
     assert evaluation.exploitability(rules, "expert") == 0.0
-
-
-def test_rounded_probabilities_still_add_up():
-    """Float32 probabilities sum to 1 except for their rounding."""
-    table = random_table(STANDARD, 0)
-    rounded = TabularPolicy(STANDARD, table.probabilities.astype(np.float32) * np.float32(1 + 5e-6))
-    for metric in (
-        lambda policy: evaluation.win_probability(STANDARD, policy, "random", True),
-        lambda policy: evaluation.mastery(STANDARD, policy).expert,
-    ):
-        assert metric(rounded) == pytest.approx(metric(table), abs=1e-7)
 
 
 # --- Mastery and exploitability -------------------------------------------------------------------
@@ -154,20 +131,6 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic):
     assert found[-1] == evaluation.exploitability(rules, policy)
     assert evaluation.exploitability(rules, policy, positions[:, None]).shape == (len(positions), 1)
     assert not deterministic or set(found) <= {0, 1}
-
-
-@given(seeds)
-def test_expert_mastery_is_summed_exactly(seed):
-    rules = NimRules((2, 2, 3))  # seven moves, which NumPy adds one after another
-    positions = rules.all_positions()[1:]
-    is_won, winning_actions = theory.is_winning(rules, positions), theory.winning_action_mask(rules, positions)
-    table = random_table(rules, seed)
-    probabilities = table.probabilities[1:][is_won]
-    shares = (probabilities * winning_actions[is_won]).cumsum(axis=1)[:, -1] / probabilities.cumsum(axis=1)[:, -1]
-    found = evaluation.mastery(rules, table)
-    assert found.expert == math.fsum(shares) / len(shares)
-    np.testing.assert_array_equal(found.winning_move[1:][is_won], shares)
-    assert np.isnan(found.winning_move[1:][~is_won]).all()
 
 
 @few_examples
@@ -201,15 +164,6 @@ def test_a_single_mistake_is_named(rules, data):
     assert found.expert == pytest.approx(1 - 1 / winning.any(axis=1).sum(), abs=1e-12)
 
 
-@pytest.mark.parametrize(("heaps", "champion"), [((1, 3), True), ((1, 2), False)])
-def test_a_mistake_where_the_champion_never_comes(heaps, champion):
-    rules = NimRules((2, 3), misere=False)  # the expert makes 2-2 of it, then mirrors
-    policy = with_mistakes(rules, ExpertPolicy(rules), {heaps: rules.action(0, 1)})
-    found = evaluation.mastery(rules, policy)
-    assert (found.mistakes.tolist(), found.champion) == ([list(heaps)], champion)
-    assert evaluation.exploitability(rules, policy) == (not champion)  # it loses a won game for certain
-
-
 def test_mistakes_count_however_improbable_they_are():
     rules = NimRules((2, 3), misere=False)
     table = with_mistakes(rules, ExpertPolicy(rules), {})
@@ -221,23 +175,6 @@ def test_mistakes_count_however_improbable_they_are():
     assert found.champion is False
     np.testing.assert_array_equal(found.mistakes, evaluation.mastery(rules, "random").mistakes)
     assert 0 < evaluation.exploitability(rules, table) < 1e-7
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_certain_results_are_exact_in_every_memory_layout(dtype):
-    rules = NimRules((3, 4, 5, 6), misere=False)
-
-    class Transposed:
-        def action_probabilities(self, observation, action_mask):
-            support = ExpertPolicy(rules).support(observation, action_mask)
-            weights = support * np.arange(1, rules.n_actions + 1)
-            return np.asfortranarray((weights / weights.sum(axis=1, keepdims=True)).astype(dtype))
-
-    positions = rules.all_positions()
-    assert evaluation.exploitability(rules, Transposed()) == 0
-    assert evaluation.mastery(rules, Transposed()).expert == 1
-    wins = evaluation.win_probability(rules, Transposed(), Transposed(), True, positions)
-    np.testing.assert_array_equal(wins, theory.is_winning(rules, positions))
 
 
 # --- Value accuracy -------------------------------------------------------------------------------

@@ -37,20 +37,6 @@ def test_a_game_of_many_actions_stays_below_50_megabytes(arguments, episodes, pe
     assert tracemalloc.get_traced_memory()[0] < 30e6  # all environments of the game are gone
 
 
-def test_a_position_in_use_does_not_keep_those_after_it(peak_since):
-    """Each environment waits at a start whose next positions, of 4 MB, the others have replaced."""
-    waiting = []
-    for action in range(3):
-        env = NimEnv(heaps=(1_000_000,), max_take=3, opponent=None, observation="one_hot")
-        for _ in range(2):
-            env.reset()
-            for _ in range(28):
-                env.step(action)
-        env.reset()
-        waiting.append(env)
-    assert peak_since() < 200  # of which the positions may take 120
-
-
 def test_games_in_progress_outlive_their_positions():
     """An environment steps on after another one of its game has replaced the kept positions."""
     game = {"heaps": (20_000, 20_000), "misere": False, "observation": "one_hot"}  # some hundred are kept

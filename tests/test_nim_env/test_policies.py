@@ -119,6 +119,9 @@ def test_agents_that_observe_something_else_are_refused(space):
     agent.observation_space = space
     with pytest.raises(ValueError, match=r"opponent.*EncodedPolicy"):
         checked_policy(agent, NimRules(), "opponent")
+    agent.action_space = Discrete(15)
+    with pytest.raises(ValueError, match=r"opponent.*15 actions"):
+        checked_policy(agent, NimRules(), "opponent")
 
 
 def test_callables_on_one_position_and_on_batches():
@@ -194,23 +197,6 @@ def test_outputs_that_are_no_distribution(output):
         found = query_policy(Returns(accepted), position, mask)
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, accepted)
-
-
-def test_the_first_wrong_position_of_a_batch_is_named():
-    positions = np.arange(1, 7).reshape(2, 3, 1)
-    mask = SIMPLE.action_mask(positions)
-    probabilities = mask / mask.sum(axis=-1, keepdims=True)
-    probabilities[1, 0] = probabilities[1, 2] = [2, 0, 0]
-    actions = mask.argmax(axis=-1).ravel()
-    actions[3] = 99
-    illegal = np.full(6, 2)  # 3 of 1 object
-    for policy, heaps in (
-        (Returns(probabilities), 4),
-        (batched(lambda *_: actions), 4),
-        (batched(lambda *_: illegal), 1),
-    ):
-        with pytest.raises(InvalidPolicyOutput, match=rf"\[{heaps}\]"):
-            query_policy(policy, positions, mask)
 
 
 @pytest.mark.parametrize("error", [ValueError, TypeError])

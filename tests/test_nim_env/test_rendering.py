@@ -78,17 +78,6 @@ def test_every_block_is_drawn(sizes, data):
         np.testing.assert_allclose(drawn, 20 + (columns + 0.5) * width, atol=1.5)
 
 
-@pytest.mark.parametrize(
-    ("left", "size", "number"), [(50, 50, 50), (12, 50, 12), (40, 51, 1), (700_000, 1_000_000, 1)]
-)
-def test_large_heaps_are_bars(left, size, number):
-    frame = as_pixels(view((left,), (size,), [Move(1, (size,), (left,))]))
-    assert counts(frame) == (number, 0, (1 if number == 1 else size - left) * (left < size), 0)
-    if number == 1:
-        rows = (frame == BLOCK).all(axis=2).any(axis=1).sum()
-        assert rows == pytest.approx((HEAPS.stop - HEAPS.start) * left / size, abs=5)  # an outline
-
-
 def test_words():
     moves = [Move(0, (3, 12), (3, 0)), Move(1, (3, 0), (0, 0))]
     ended = view((0, 0), (3, 12), moves, player=1, is_over=True)
@@ -344,9 +333,3 @@ def test_save_gif(tmp_path):
             assert gif.info["duration"] == (500 if number < len(film) - 1 else 1500)
             error = np.abs(np.asarray(gif.convert("RGB")).astype(int) - frame)
             assert error.max() < 16  # 256 colors, no dithering
-
-
-def test_missing_pillow(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(gym.error.DependencyNotInstalled, match=r'"nim-env\[render\]"'):
-        save_gif([np.zeros((4, 6, 3), np.uint8)], tmp_path / "game.gif")

@@ -11,7 +11,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from nim_env import NimRules, NimVectorEnv
-from nim_env.policies import InvalidPolicyOutput, batched, checked_policy
+from nim_env.policies import batched, checked_policy
 
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
@@ -428,18 +428,6 @@ def test_calls_before_reset():
 
 
 # --- Opponents that fail --------------------------------------------------------------------------
-
-
-def test_opponent_that_answers_illegally_changes_no_game():
-    def illegal_without_heap_0(heaps, mask):
-        return int(mask.argmax() if heaps[0] else mask.argmin())
-
-    env = make(3, opponent=illegal_without_heap_0, heaps=(1, 2), first_player="agent", render_mode="ansi")
-    env.reset(seed=0, options={"heaps": [(1, 0), (1, 2), (1, 2)]})
-    before = env.render(), env.unwrapped.action_masks().tolist()
-    with pytest.raises(InvalidPolicyOutput, match=r"\[0, 2\]"):
-        env.step(np.array([0, 1, 0]))  # environment 0 ends, so the opponent is not queried there
-    assert (env.render(), env.unwrapped.action_masks().tolist()) == before
 
 
 def test_opponent_gets_copies_of_unfinished_positions():

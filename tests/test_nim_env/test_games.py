@@ -1,0 +1,107 @@
+"""Whole games of the single environments against the rules as a person states them, illegal actions included."""
+
+import numpy as np
+import pytest
+from brute_force import moves
+from gymnasium.error import ResetNeeded
+from hypothesis import given
+from strategies import rules as any_rules
+from strategies import seeds
+
+from nim_env import NimEnv, aec_env
+
+
+class Game:
+    """Nim in plain Python: player 0 moves first; with a probability of 5 % an action is any, else legal."""
+
+    def __init__(self, rules, seed):
+        self.rules, self.generator = rules, np.random.default_rng(seed)
+        self.actions = [move for move, _ in moves(rules.heaps, rules.max_take)]
+        self.arguments = {"heaps": rules.heaps, "max_take": rules.max_take, "misere": rules.misere}
+        self.start()
+
+    def start(self):
+        positions = self.rules.all_positions()[1:].tolist()
+        self.heaps = tuple(positions[self.generator.integers(len(positions))])
+        self.player, self.winner = 0, None
+
+    @property
+    def mask(self):
+        legal = dict(moves(self.heaps, self.rules.max_take))
+        return [int(move in legal) for move in self.actions]
+
+    def draw(self):
+        if self.generator.random() < 0.05:
+            return int(self.generator.integers(len(self.actions)))
+        return int(self.generator.choice(np.flatnonzero(self.mask)))
+
+    def play(self, action):
+        """Returns whether the action is legal."""
+        legal = dict(moves(self.heaps, self.rules.max_take))
+        move = self.actions[action]
+        self.player = 1 - self.player
+        if move not in legal:
+            self.winner = self.player
+            return False
+        self.heaps = legal[move]
+        if not any(self.heaps):  # the last object loses in misère play
+            self.winner = self.player if self.rules.misere else 1 - self.player
+        return True
+
+
+@given(any_rules, seeds)
+def test_pettingzoo(rules, seed):
+    game = Game(rules, seed)
+    env = aec_env.env(**game.arguments)
+    for _ in range(2):
+        env.reset(seed=seed, options={"heaps": game.heaps})
+        is_legal = True
+        while game.winner is None:
+            observation, *rest = env.last()
+            assert env.agent_selection == f"player_{game.player}"
+            assert rest == [0, False, False, {"illegal_action": False}]
+            assert observation["observation"].tolist() == list(game.heaps)
+            assert observation["action_mask"].tolist() == game.mask
+            assert not env.observe(f"player_{1 - game.player}")["action_mask"].any()
+            action = game.draw()
+            is_legal = game.play(action)
+            env.step(action)
+        rewards = [-1, -1]
+        rewards[game.winner] = int(is_legal)  # PettingZoo's convention: nothing for the other's illegal action
+        assert [env.rewards[player] for player in env.possible_agents] == rewards
+        assert all(env.terminations.values())
+        assert env.state()[:-1].tolist() == list(game.heaps)
+        game.start()
+
+
+@pytest.mark.parametrize("is_self_play", [True, False])
+@given(rules=any_rules, seed=seeds)
+def test_gymnasium(rules, seed, is_self_play):
+    game, replies = Game(rules, seed), []
+
+    def opponent(observation, action_mask):
+        assert observation.tolist() == list(game.heaps)
+        assert action_mask.tolist() == game.mask
+        replies.append(int(game.generator.choice(np.flatnonzero(action_mask))))
+        game.play(replies[-1])
+        return replies[-1]
+
+    arguments = {"opponent": None} if is_self_play else {"opponent": opponent, "first_player": "agent"}
+    env = NimEnv(**game.arguments, **arguments)
+    for _ in range(2):
+        observation, info = env.reset(seed=seed, options={"heaps": game.heaps})
+        while game.winner is None:
+            assert observation.tolist() == list(game.heaps)
+            assert info["action_mask"].tolist() == env.action_masks().tolist() == game.mask
+            assert info.get("to_play") == (game.player if is_self_play else None)
+            player, action = game.player, game.draw()
+            is_legal = game.play(action)
+            observation, reward, terminated, truncated, info = env.step(action)
+            assert reward == (0 if game.winner is None else 1 if game.winner == player else -1)
+            assert (terminated, truncated) == (game.winner is not None, False)
+            assert info["illegal_action"] == (not is_legal)
+        assert observation.tolist() == list(game.heaps)
+        assert info["action_mask"].all()
+        with pytest.raises(ResetNeeded):
+            env.step(0)
+        game.start()
