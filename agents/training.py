@@ -71,9 +71,11 @@ def train(
 
     Raises:
         TypeError: The agent's actions are not integers.
-        ValueError: The agent was made for other spaces than the environment's, cannot be trained in this setting
-            (self-play, or as a single agent), or returns actions outside their space.
+        ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
+            trained in this setting (self-play, or as a single agent), or returns actions outside their space.
     """
+    if episodes < 0:
+        raise ValueError(f"episodes must be 0 or more; got {episodes}")
     returns = np.zeros(episodes)
     lengths = np.zeros(episodes, np.int64)
     ended_episodes = _episodes(agent, env, episodes, seed)

@@ -84,7 +84,6 @@ def test_the_heat_map_ranks_by_the_mean_over_both_orders():
         ({"heaps": (1,)}, ["opening"]),
         ({"heaps": (99,) * 9}, ["positions"]),
         ({"episodes": 0}, ["episodes", "0"]),
-        ({"seed": -1}, ["seed", "-1"]),
         ({"enter": ("grandmaster",)}, ["grandmaster"]),
     ],
 )
