@@ -68,6 +68,9 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
     counts = (choices @ np.ones(choices.shape[1])).astype(
         np.int64
     )  # on large batches three times faster than a sum
-    nth = counts.cumsum() - counts + (uniforms * counts).astype(np.int64)  # of all choices
+    nth = counts.cumsum()
+    nth -= counts  # where each row begins among all choices
+    nth += (uniforms * counts).astype(np.int64)
     indices: NDArray[np.int64] = choices.reshape(-1).nonzero()[0].take(nth)
-    return indices - np.arange(0, choices.size, choices.shape[1])
+    indices -= np.arange(0, choices.size, choices.shape[1])
+    return indices

@@ -48,6 +48,7 @@ class Table:
         self._dtype: Any = None if space.shape is None else np.dtype(space.dtype)
         self._is_float = self._dtype is None or self._dtype.kind == "f"
         self._start = np.ravel(getattr(space, "start", 0))
+        self._has_start = self._start.any()
         self._rows: dict[bytes, int] = {}  # by the bytes of the observation
         n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
         self.values = np.zeros((n_rows, n_actions))
@@ -119,7 +120,9 @@ class Table:
     def _indices(self, batch: NDArray[Any]) -> NDArray[np.int64]:
         """The row-major indices of observations of a dense table; a ValueError if one is not in the space."""
         assert self._sizes is not None
-        digits = batch.reshape(len(batch), len(self._sizes)) - self._start
+        digits = batch.reshape(len(batch), len(self._sizes))
+        if self._has_start:
+            digits = digits - self._start
         try:
             return np.asarray(np.ravel_multi_index(tuple(digits.T), self._sizes))
         except (TypeError, ValueError):

@@ -95,9 +95,6 @@ def main(args: Args) -> pd.DataFrame:
     return table
 
 
-# --- Training -------------------------------------------------------------------------------------
-
-
 def play(evaluate: Evaluator, as_published: bool, generator: np.random.Generator) -> tuple[torch.Tensor, ...]:
     """Plays games with search for both players.
 

@@ -105,16 +105,6 @@ def test_the_search_is_that_of_one_position_after_another(rules, simulations, mo
         assert row.tolist() == plain_search(network, rules, position, simulations)
 
 
-@given(st.sampled_from(BOARDS), st.integers(0, 2**32 - 1))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_noisy_search_visits_legal_actions_alone(rules, seed):
-    positions = rules.all_positions()[1:]
-    evaluate = Evaluator(random_network(rules, seed), rules)
-    visits = search.search(evaluate, rules.index(positions), np.random.default_rng(seed))
-    assert (visits.sum(axis=1) == 12).all()
-    assert not visits[rules.action_mask(positions) == 0].any()
-
-
 @pytest.mark.parametrize("rules", BOARDS, ids=str)
 def test_each_player_is_perfect_with_perfect_scores(rules, monkeypatch):
     set_simulations(monkeypatch, 50)
@@ -166,15 +156,6 @@ def test_networks_give_scores_and_values_of_each_position_alone(name):
     assert values.abs().max() <= 1
     torch.testing.assert_close((scores[5:9], values[5:9]), some)
     assert len(values[1:].unique()) > 1
-
-
-def test_unary_tokens():
-    """Heaps of 1, 0 and 2 on 1-3-2: the objects taken, then those left, with a separator between the heaps."""
-    network = POLICY_VALUE_NETWORKS["unary"](NimRules((1, 3, 2)))
-    tokens = []
-    network.lstm.register_forward_pre_hook(lambda _, inputs: tokens.append(inputs[0]))
-    network(torch.tensor([[1, 0, 2], [0, 2, 1]]))
-    assert tokens[0][..., 0].tolist() == [[1, -1, 0, 0, 0, -1, 1, 1], [0, -1, 0, 1, 1, -1, 0, 1]]
 
 
 def test_boards_without_won_positions_are_refused(tmp_path):

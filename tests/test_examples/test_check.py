@@ -530,44 +530,26 @@ def test_the_number_of_groups_is_limited():
                 check.check(many)
 
 
-@pytest.mark.parametrize(
-    ("name", "array"),
-    [
-        ("misere", None),
-        ("boxes", None),
-        ("initial_state", None),
-        ("value_layers.0.bias", None),
-        ("misere", np.array(1)),
-        ("misere", np.array([False])),
-        ("states", np.array(["none", "even", "both"])),
-        ("states", np.array([b"none", b"even", b"odd"])),
-        ("groups", np.zeros(2, dtype=np.int64)),
-        ("groups", np.zeros(3)),
-        ("boxes", np.zeros((3, 2, 1), dtype=np.float32)),
-        ("boxes", np.zeros((0, 2, 2), dtype=np.float32)),
-        ("initial_state", np.array([-1.0, -1.0])),
-        ("transitions.0.bias", np.zeros(1, dtype=np.float32)),
-        ("transitions.1.weight", np.zeros((2, 3), dtype=np.float32)),
-        ("digit_layers.0.weight", np.zeros((6, 2), dtype=np.float32)),
-        ("value_layers.2.weight", np.zeros((2, 6), dtype=np.float32)),
-        ("value_layers.2.bias", np.float32(1)),
-        ("value_layers.2.bias", b"a member of the archive that is no array"),
-        ("max_take", np.array(3)),
-        ("score_layers.0.bias", None),
-        ("score_layers.2.bias", None),
-        ("move_layers.0.weight", np.zeros((4, 6), dtype=np.float32)),
-        ("move_layers.2.weight", np.zeros((4, 3), dtype=np.float32)),
-        ("score_layers.2.weight", np.zeros(4, dtype=np.float32)),
-    ],
-)
-def test_missing_and_misshapen_arrays_are_named(name, array):
+@pytest.mark.parametrize("name", [*with_policy(by_hand()), "max_take"])
+def test_missing_and_misshapen_arrays_are_named(name):
     certificate = with_policy(by_hand())
-    if array is None:
-        del certificate[name]
-    else:
-        certificate[name] = array
-    with pytest.raises(ValueError, match="damaged"):
-        check.check(certificate)
+    array = certificate.pop(name, np.array(3))
+    kind = np.float64 if array.dtype == np.float32 else np.bytes_
+    wrong = [
+        array[None],
+        np.atleast_1d(array)[:-1],
+        array.astype(kind),
+        b"a member of the archive that is no array",
+    ]
+    missing = [] if name == "max_take" else [certificate]
+    for changed in missing + [certificate | {name: found} for found in wrong]:
+        with pytest.raises(ValueError, match="damaged"):
+            check.check(changed)
+
+
+def test_unknown_states_are_named():
+    with pytest.raises(ValueError, match=r"damaged: unknown states .*both"):
+        check.check(by_hand() | {"states": np.array(["none", "even", "both"])})
 
 
 # --- Files ----------------------------------------------------------------------------------------

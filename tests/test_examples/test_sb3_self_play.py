@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
-from nim_env import EncodedPolicy, NimRules, evaluation
-from nim_env.encodings import checked_encoding
+from nim_env import NimRules, evaluation
 
 import sb3_self_play
 from common import load_player
@@ -28,14 +27,6 @@ def test_self_play_learns(tmp_path):
     assert table["exploitability_sampled"].iloc[-1] < 0.1
     assert evaluation.mastery(RULES, load_player(str(tmp_path / "model.zip"), RULES)).champion
     assert (tmp_path / "sb3_self_play.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_model_plays_as_evaluated(tmp_path):
-    table = main(Args(**SMALL, observation="bits", opponent="take-2", total_timesteps=512, folder=tmp_path))
-    model = MaskablePPO.load(tmp_path / "model.zip", device="cpu")
-    play = lambda o, m: int(model.predict(o, action_masks=m, deterministic=True)[0])  # noqa: E731
-    player = EncodedPolicy(play, checked_encoding("bits", RULES))
-    assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
 
 
 def test_seeds(tmp_path):

@@ -88,14 +88,6 @@ def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(*tables)
 
 
-def test_poor_trials_are_stopped_early(tmp_path):
-    few = SMALL | {"trials": 6, "episodes": 300, "grace_period": 1, "n_seeds": 1}
-    table = main(Args(**few, folder=tmp_path))
-    stopped = table[table["stopped"]]
-    assert 0 < len(stopped) < len(table) == 12
-    assert (stopped["episodes"] < 300).all()
-
-
 def test_another_sweep_is_left_alone(sweep, refused):
     with refused("--resume"):
         main(Args(folder=sweep[1]))
