@@ -47,15 +47,6 @@ def test_what_comes_from_the_code_is_what_the_code_says(page):
     assert generate(text) == text
 
 
-@EVERY_PAGE
-def test_pages_read_as_plain_markdown(page):
-    """Nothing that only the site shows, but the API reference and the files that belong elsewhere."""
-    text = page.read_text(encoding="utf-8")
-    fences = set(re.findall(r"^```+{([^}]*)}", text, re.MULTILINE))
-    assert fences <= ({"eval-rst"} if page.parent.name == "api" else {"include"})
-    assert not re.search(r"\{[\w:]+\}`|\{\{|\)\{", text)
-
-
 @pytest.fixture(scope="module")
 def drawn(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pictures")

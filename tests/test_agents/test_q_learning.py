@@ -53,27 +53,6 @@ def test_an_update_is_what_its_definition_says(kind, table, seed, learning_rate,
             np.testing.assert_allclose(agent.q_values(np.array(state)), values, rtol=0, atol=1e-14)
 
 
-@given(seed=st.integers(0, 2**32 - 1), learning_rate=st.floats(0, 1))
-def test_a_batch_has_the_bits_of_one_product_after_another(seed, learning_rate):
-    """So the table is the same on every machine: powers, unlike products, depend on the processor."""
-    generator = np.random.default_rng(seed)
-    values = generator.normal(size=3)
-    actions, rewards = generator.integers(3, size=50), np.zeros(50)
-    for action in range(3):  # no more than two rewards of an action are not 0: their sum has no order
-        rewards[generator.permutation(np.flatnonzero(actions == action))[:2]] = generator.normal()
-    agent = agent_of(spaces.Discrete(1), learning_rate=1)
-    states, ends = np.zeros(50, int), np.ones(50, bool)
-    agent.update(states[:3], np.arange(3), values, states[:3], ends[:3])
-    agent.learning_rate = learning_rate
-    agent.update(states, actions, rewards, states, ends)
-    for action in range(3):
-        added, power = 0.0, 1.0  # from the last update to the first
-        for reward in rewards[actions == action][::-1].tolist():
-            added += learning_rate * power * reward
-            power *= 1.0 - learning_rate
-        assert agent.q_values(0)[action] == power * values[action] + added
-
-
 @pytest.mark.parametrize("kind", [QLearningAgent, MinimaxQAgent])
 def test_illegal_values_never_count_however_large(kind):
     agent = agent_of(kind=kind, learning_rate=1.0, gamma=0.9)

@@ -184,14 +184,6 @@ def test_tic_tac_toe():
     assert history.lengths.max() == 9
 
 
-def test_blackjack():
-    """Observations that are tuples."""
-    env = gym.make("Blackjack-v1")
-    agent = agent_for(env)
-    assert len(agents.train(agent, env, 200, seed=0).returns) == 200
-    assert agent.table.n_rows > 20
-
-
 @pytest.mark.parametrize("make", [RaceGym, RaceAEC, lambda: SyncVectorEnv([RaceGym] * 4)])
 def test_self_play_on_a_small_game(make):
     env = make()

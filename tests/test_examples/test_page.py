@@ -81,8 +81,8 @@ def visit(browser, address):
     """Opens the page; no error may occur there, and no other site may be asked."""
     contexts, wrong = [], []
 
-    def visit(link=CLASSIC, size=DESK, reduced_motion="reduce", **options):
-        context = browser.new_context(viewport=size, reduced_motion=reduced_motion, **options)
+    def visit(link=CLASSIC, size=DESK, **options):
+        context = browser.new_context(viewport=size, reduced_motion="reduce", **options)
         contexts.append(context)
         context.set_default_timeout(10_000)
         context.add_init_script(FAST)
@@ -473,16 +473,3 @@ def test_the_theme_is_kept(visit):
     assert dark != light
     page.reload()
     assert page.evaluate(background) == dark
-
-
-@pytest.mark.parametrize("reduced_motion", ["reduce", "no-preference"])
-def test_motion(visit, reduced_motion):
-    page = visit(reduced_motion=reduced_motion)
-    page.evaluate(
-        """() => { window.motions = 0;
-                   addEventListener("animationstart", () => motions++);
-                   addEventListener("transitionstart", () => motions++); }"""
-    )
-    click(page, 3, 2)
-    expect(page.locator("#say")).to_contain_text("Opponent took")
-    assert (page.evaluate("motions") == 0) == (reduced_motion == "reduce")

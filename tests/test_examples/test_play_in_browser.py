@@ -15,7 +15,6 @@ from play_in_browser import PAGE, Args, link, main, make_server, tabulate
 
 import agents
 from nim_env import NimEnv, NimRules
-from nim_env.policies import checked_policy
 from nim_env.rendering import COLORS
 
 sys.path.insert(0, str(PAGE))
@@ -41,15 +40,6 @@ def test_an_agent_is_tabulated(tmp_path):
     game = [player[name] for name in ("name", "heaps", "max_take", "misere")]
     assert game == ["my.agent", [2, 3], 2, False]
     assert link(RULES, ["my.agent"]) == "#heaps=2-3&last=wins&take=2&vs=my.agent"
-
-
-@pytest.mark.parametrize("name", ["expert", "take-2"])
-def test_a_policy_has_probabilities_only(name):
-    positions = RULES.all_positions()[1:]
-    expected = checked_policy(name, RULES).action_probabilities(positions, RULES.action_mask(positions))
-    player = tabulate(name, RULES)
-    assert player["values"] is None
-    assert table(player, "probabilities") == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.fixture

@@ -80,22 +80,6 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed):
             assert found == pytest.approx(expected, abs=1e-12)
 
 
-@few_examples
-@given(any_rules, seeds)
-def test_the_two_players_and_the_two_orders_add_up(rules, seed):
-    policies, positions = (random_table(rules, seed), random_table(rules, seed + 1)), rules.all_positions()
-    first, second, mean = (
-        evaluation.win_probability(rules, *policies, order, positions) for order in (True, False, None)
-    )
-    np.testing.assert_allclose(first + evaluation.win_probability(rules, *policies[::-1], False, positions), 1)
-    np.testing.assert_allclose((first + second) / 2, mean)
-    assert evaluation.win_probability(rules, *policies, True) == first[-1]
-    one_by_one = [evaluation.win_probability(rules, *policies, True, heaps) for heaps in positions[:3].tolist()]
-    np.testing.assert_array_equal(one_by_one, first[:3])
-    batch = positions[:, None]
-    np.testing.assert_array_equal(evaluation.win_probability(rules, *policies, True, batch), first[:, None])
-
-
 @pytest.mark.parametrize("misere", [False, True])
 @pytest.mark.parametrize("max_take", [None, 1, 3])
 @pytest.mark.parametrize("heaps", [(1,), (21,), (7, 7), (0, 3, 4), (1, 3, 5, 7), (2, 2, 2, 2, 2), (60, 120)])

@@ -222,7 +222,6 @@ def test_wrong_actions_and_options_change_nothing():
         env.step(np.array([0, 0, 99]))
     for options in (
         {"heap": (1, 1, 1, 1)},
-        {"heaps": (0, 0, 0, 0)},
         [{}, {"first_player": "agent"}, {}],
         [{"heaps": FULL}, {}, {}],
         [{}, {}],
