@@ -55,10 +55,10 @@ class Agent(ABC):
     """Whether training in a vector environment calls ``encode``, ``act_encoded`` and ``update_encoded``, as
     :class:`QLearningAgent` defines them. A subclass that defines :meth:`act` or :meth:`update` sets it anew."""
     episodic: ClassVar[bool] = False
-    """Whether the agent learns from whole episodes (Monte Carlo): :func:`agents.train` delivers the transitions of
-    one player one by one, in order, when the episode has ended, and then calls :meth:`end_episode`."""
+    """Whether the agent learns from whole episodes (Monte Carlo). Then :func:`agents.train` delivers the
+    transitions of one player one by one, in order, when the episode has ended, and calls :meth:`end_episode`."""
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
-    """Which next observation a transition has in self-play: what the same player observes when it is to move
+    """Which next observation a transition has in self-play. It is what the same player observes when it is to move
     again, with everything it was rewarded since its action; or what the other player observes one ply later, with
     the mover's immediate reward (minimax)."""
     supports_single_agent: ClassVar[bool] = True
