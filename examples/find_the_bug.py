@@ -284,6 +284,7 @@ def draw_bugs(table: pd.DataFrame) -> Figure:
     figure, axis = plt.subplots(figsize=(9, 6), layout="constrained")
     style = {"hue": "learner", "palette": [COLORS["good"], COLORS["flag"]], "jitter": 0.25, "alpha": 0.6}
     sns.stripplot(pd.concat(rows), x="figure", y="row", ax=axis, **style)
+    sns.move_legend(axis, "upper center", bbox_to_anchor=(0.5, -0.05), ncols=2, title="")
     axis.set(xlabel="", ylabel="", title=f"{NimRules(BOARDS[-1])}: at the end of training, a dot for each seed")
     return figure
 

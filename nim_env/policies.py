@@ -272,6 +272,7 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
     """
     if isinstance(policy, str):
         return _named_policy(name, policy, rules)
+    checked = _as_policy(name, policy)
     made_for = getattr(policy, "rules", None)
     if isinstance(made_for, NimRules) and made_for != rules:
         raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")
@@ -284,7 +285,7 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
             f"{name} must observe heap sizes such as {rules.heaps}, but it observes {space}; pass "
             "EncodedPolicy(policy, encoding) with the encoding it was trained on, env.unwrapped.encoding"
         )
-    return _as_policy(name, policy)
+    return checked
 
 
 def _as_policy(name: str, policy: Any) -> Policy:
@@ -325,9 +326,7 @@ class TabularPolicy:
         self.probabilities = np.asarray(probabilities)
         expected = rules.n_positions, rules.n_actions
         if self.probabilities.shape != expected:
-            raise ValueError(
-                f"probabilities of {rules} must have shape {expected}; got {self.probabilities.shape}"
-            )
+            raise ValueError(f"probabilities must have shape {expected}; got {self.probabilities.shape}")
 
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The rows of the table; the mask is not used."""
