@@ -45,8 +45,12 @@ def vector_episodes(
     calls_end_episode = buffer is None and type(agent).end_episode is not Agent.end_episode
     for every_step in vector_steps(agent, learner, env, mode, observed):
         step = counter.counted(every_step)
-        slots, transitions = (step.ids, step.transitions()) if own_turns is None else own_turns.complete(step)
-        ids = step.ids if own_turns is None else None
+        if own_turns is None:
+            slots = ids = step.ids
+            transitions = step.transitions()
+        else:
+            slots, transitions = own_turns.complete(step)
+            ids = None  # all count
         if buffer is not None:
             buffer.add(slots, selected(transitions, ids))
             buffer.deliver(step.ended)
@@ -59,7 +63,7 @@ def vector_episodes(
 
 
 class Observed(NamedTuple):
-    """What all environments show: encoded observations, encoded masks or None, the players to move or None."""
+    """What is observed in all environments, encoded, and the players to move; a part that is not given is None."""
 
     observations: Any
     masks: Any
@@ -111,21 +115,21 @@ def vector_steps(
         if ids.size:
             actions[ids] = learner.act_encoded(*selected(observed[:2], ids))
         observations, rewards, terminated, truncated, infos = env.step(actions)
-        shown = next_observed = observe(learner, observations, infos)
+        following = next_observed = observe(learner, observations, infos)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
         if ended.size and mode is AutoresetMode.SAME_STEP:
-            next_observed = shown.replaced(ended, final_observed(learner, infos, ended))
+            next_observed = following.replaced(ended, final_observed(learner, infos, ended))
         elif ended.size and mode is AutoresetMode.DISABLED:
             after_reset = env.reset(options={"reset_mask": is_over})
-            shown = shown.replaced(ended, observe(learner, *after_reset, ended))
+            following = following.replaced(ended, observe(learner, *after_reset, ended))
         yield VectorStep(ids, observed, actions, rewards, next_observed, terminated, ended)
-        observed = shown
+        observed = following
         ids = (~is_over).nonzero()[0] if ended.size and mode is AutoresetMode.NEXT_STEP else everywhere
 
 
 def final_observed(learner: Any, infos: dict[str, Any], ended: Indices) -> Observed:
-    """In same-step mode, what the ended episodes showed last, before their environments were reset."""
+    """In same-step mode, the last observations of the ended episodes, before their environments were reset."""
     final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
     observations, masks = zip(*final, strict=True)
     final_infos = infos.get("final_info", {})
@@ -166,7 +170,7 @@ class ObservationLearner:
             actions = agent.act(observations, action_masks, explore=True)
             return checked_actions(name, actions, (len(observations),), agent.action_space)
         masks = [None] * len(observations) if action_masks is None else action_masks
-        chosen = [agent.act(*shown, explore=True) for shown in zip(observations, masks, strict=True)]
+        chosen = [agent.act(*observed, explore=True) for observed in zip(observations, masks, strict=True)]
         return np.array([checked_action(name, action, agent.action_space) for action in chosen])
 
     def update_encoded(self, *columns: Any) -> None:
