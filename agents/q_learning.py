@@ -174,7 +174,8 @@ class QLearningAgent(TabularAgent):
         targets[is_end | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
         targets *= current_value("gamma", self.gamma, self.progress_remaining) * self.next_value_sign
         targets += rewards
-        pairs = rows * self.n_actions + (actions - self.first_action)
+        pairs = rows * self.n_actions
+        pairs += actions - self.first_action
         if ids is not None:  # here, since this is faster than to select from all arguments
             pairs = pairs.take(ids)
             targets = targets.take(ids)
@@ -208,10 +209,12 @@ def td_update(
     first = edges[:-1]
     end = edges[1:]
     counts = end - first
-    n_later = end.repeat(counts) - np.arange(1, n + 1)  # updates after each one
+    n_later = end.repeat(counts)  # updates after each one
+    n_later -= np.arange(1, n + 1)
     powers = np.full(counts.max() + 1, 1.0 - learning_rate)
     powers[0] = 1.0
     powers = powers.cumprod()  # products, unlike **, are the same on every processor
-    new = learning_rate * powers.take(n_later) * targets.take(order)
+    new = learning_rate * powers.take(n_later)
+    new *= targets.take(order)
     where = indices.take(first)
     values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)
