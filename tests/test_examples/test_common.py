@@ -1,13 +1,11 @@
 """The command line, figures, and players by name."""
 
-import os
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 import agents
 from nim_env import EncodedPolicy, ExpertPolicy, NimRules, TakePolicy, policies, theory
@@ -51,11 +49,6 @@ def test_errors_are_one_line(error, status, line, monkeypatch, capsys):
         common.run(main, Args)
     assert stop.value.code == status
     assert capsys.readouterr().err.strip() == line
-
-
-def test_a_figure_is_saved_in_a_new_folder():
-    common.save_figure(Figure(), Path("new/folder/figure.png"))
-    assert Path("new/folder/figure.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_only_0_and_1_are_written_as_0_and_100_percent():
@@ -146,15 +139,8 @@ def test_a_saved_table(refused):
         load_player("table.npz", RULES)
 
 
-class MakesFolder:
-    """A pickle of it creates the folder ``ran`` when it is loaded."""
-
-    def __reduce__(self):
-        return os.mkdir, ("ran",)
-
-
-def test_a_pickle_in_a_table_is_not_loaded(refused):
-    save_table(np.full((RULES.n_positions, RULES.n_actions), MakesFolder()))
+def test_a_pickle_in_a_table_is_not_loaded(refused, makes_folder):
+    save_table(np.full((RULES.n_positions, RULES.n_actions), makes_folder))
     with refused("table.npz"):
         load_player("table.npz", RULES)
     assert not Path("ran").exists()

@@ -2,7 +2,6 @@ import itertools
 from pathlib import Path
 
 import compare_opponents
-import pytest
 
 import agents
 from nim_env import NimRules, evaluation
@@ -75,18 +74,3 @@ def test_the_heat_map_ranks_by_the_mean_over_both_orders():
     means = [label.get_text().split() for label in axes.get_yticklabels()]
     expert = (1 + 1 + 1 - wins.loc["random", "expert"] + 1 - wins.loc["take-3", "expert"]) / 4
     assert means[0] == ["expert", f"[{percent(expert)}]"]
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"heaps": (0, 0)}, ["0"]),
-        ({"heaps": (1,)}, ["opening"]),
-        ({"heaps": (99,) * 9}, ["positions"]),
-        ({"episodes": 0}, ["episodes", "0"]),
-        ({"enter": ("grandmaster",)}, ["grandmaster"]),
-    ],
-)
-def test_wrong_values(wrong, words, refused):
-    with refused(*words):
-        compare_opponents.main(compare_opponents.Args(**wrong))

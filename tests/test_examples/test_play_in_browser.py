@@ -7,7 +7,6 @@ import sys
 import threading
 import urllib.error
 import urllib.request
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -81,25 +80,6 @@ def test_only_this_machine_is_answered_and_nothing_can_be_changed(ask):
 def test_a_port_in_use(ask, refused):
     with refused("port", str(ask.port)):
         main(Args(port=ask.port, browser=False))
-
-
-@pytest.mark.parametrize(
-    ("args", "words"),
-    [
-        (Args(port=70000), ["port", "70000"]),
-        (Args(heaps=(0, 3)), ["heaps", "0-3"]),
-        (Args(heaps=(99,)), ["heaps", "99"]),
-        (Args(heaps=(1,) * 16), ["heaps", "15"]),
-        (Args(max_take=0), ["max_take", "0"]),
-        (Args(agents=("nowhere.agent",)), ["nowhere.agent"]),
-        (Args(agents=("illegal.py:zero",)), ["zero", "illegal"]),
-        (Args(heaps=(30, 40, 50), agents=("expert",)), ["expert", "64,821", "20,000"]),
-    ],
-)
-def test_wrong_arguments(args, words, refused):
-    Path("illegal.py").write_text("def zero(observation, action_mask): return 0")
-    with refused(*words):
-        main(args)
 
 
 @pytest.mark.parametrize("name", make_data.NETWORKS)

@@ -39,8 +39,3 @@ def test_boards_and_encodings_come_from_the_cache(monkeypatch):
     assert table[["expert", "exploitability", "value_accuracy_overall"]].stack().between(0, 1).all()
     monkeypatch.setattr(NimVecEnv, "step_wait", None)
     assert main(args).equals(table)
-
-
-def test_dqn_needs_an_opponent(refused):
-    with refused("DQN", "--opponent"):
-        main(Args(learners=("DQN",), n_heaps=(2,), n_jobs=1))

@@ -61,17 +61,3 @@ def test_tables_train_until_they_master_a_board(monkeypatch):
     assert table["champion"].iloc[-1]
     assert table["timesteps"].iloc[-1] > 10_000
     assert table["seconds"].is_monotonic_increasing
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"learners": ("minimax-q",), "opponent": "random"}, ["MinimaxQAgent"]),
-        ({"n_heaps": (3, 8)}, ["--n-heaps", "8"]),
-        ({"opponent": "take-0"}, ["opponent", "take-0"]),
-        ({"heaps": (9,) * 12, "n_heaps": (12,)}, ["positions"]),
-    ],
-)
-def test_wrong_values(refused, wrong, words):
-    with refused(*words):
-        main(Args(**wrong, n_jobs=1))

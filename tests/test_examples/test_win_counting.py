@@ -52,9 +52,3 @@ def test_the_bars_are_the_probabilities():
     np.testing.assert_allclose(bars[:, 0], [1, 0, 0])
     np.testing.assert_allclose([bar.get_y() for bar in axes.containers[1]], bars[0])
     assert [label.get_text() for label in axes.get_xticklabels()][:5] == ["1", "2", "3", "4*", "5"]
-
-
-@pytest.mark.parametrize(("name", "value"), [("opponent", "grandmaster")])
-def test_wrong_values(name, value, refused):
-    with refused(str(value)):
-        win_counting.main(win_counting.Args(**{name: value}))
