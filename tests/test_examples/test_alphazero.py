@@ -55,28 +55,22 @@ def random_network(rules, seed):
 
 
 def plain_search(network, rules, heaps, simulations):
-    """PUCT for one position, with a node as a dictionary of the actions: visits, sum of values, prior, child."""
+    """PUCT for one position; a node is a dictionary of its actions: visits, sum of values, prior, child."""
 
     def expand(heaps):
-        if not heaps.any():
-            return {}, -rules.terminal_reward
         scores, values = network(torch.from_numpy(heaps[None]))
-        legal = np.flatnonzero(rules.action_mask(heaps))
+        legal = np.flatnonzero(rules.action_mask(heaps)).tolist()
         priors = torch.softmax(scores[0, legal], dim=0).tolist()
-        return {a: [0, 0.0, prior, None] for a, prior in zip(legal.tolist(), priors, strict=True)}, values[
-            0
-        ].item()
+        return {a: [0, 0.0, prior, None] for a, prior in zip(legal, priors, strict=True)}, values.item()
 
     def simulate(node, heaps):
-        n = sum(visits for visits, *_ in node.values()) + 1
+        n = 1 + sum(visits for visits, *_ in node.values())
         c = 1.25 + np.log((n + 19652 + 1) / 19652)
-        scores = {
-            a: (total / visits if visits else 0) + c * prior * np.sqrt(n) / (visits + 1)
-            for a, (visits, total, prior, _) in node.items()
-        }
-        action = max(scores, key=scores.get)
+        action, entry = max(
+            node.items(),
+            key=lambda item: item[1][1] / max(item[1][0], 1) + c * item[1][2] * np.sqrt(n) / (item[1][0] + 1),
+        )
         after = rules.apply(heaps, np.array(action))
-        entry = node[action]
         if not after.any():
             value = rules.terminal_reward
         elif entry[3] is None:

@@ -20,12 +20,11 @@ FEATURES = ("odd", "seen", "even higher", "odd higher", "none lowest", "none hig
 """Of a digit: an odd number of ones; a one, and not the lowest digit; and so on. 1 for yes, -1 for no."""
 
 
-def by_hand(misere=False, flag=True, lowest=True, higher=True, toggles=True, unless=(), scale=1.0):
+def by_hand(misere=False, flag=True, lowest=True, higher=True, toggles=True, scale=1.0):
     """A network that is right unless an argument breaks it, with a box for each state of the automaton.
 
     Its recurrent state is the parity of the ones, 1 for odd and -1 for even, and whether there was a one. Its
-    value is ``scale`` for won positions and minus that for lost ones. With ``unless`` it is negative where all
-    these features are 1.
+    value is ``scale`` for won positions and minus that for lost ones.
     """
     g = GAIN
     weights = {
@@ -56,12 +55,6 @@ def by_hand(misere=False, flag=True, lowest=True, higher=True, toggles=True, unl
     else:
         hidden[0, odd], bias[0] = g, 0
         bias[1] = -g
-    if unless:
-        for feature in unless:
-            hidden[2, FEATURES.index(feature)] = g
-        bias[2] = -g * (len(unless) - 1) - g / 2
-        last[0, 2] = -3 * scale
-        weights["value_layers.2.bias"][0] -= 3 * scale
     weights |= {"value_layers.0.weight": hidden, "value_layers.0.bias": bias, "value_layers.2.weight": last}
     low, high = -1.1, -0.9
     boxes = [[[low, low], [high, high]], [[low, -high], [high, -low]], [[-high, -high], [-low, -low]]]
@@ -150,12 +143,7 @@ WRONG = {
     "misère, played as normal": (by_hand() | {"misere": np.array(True)}, "none"),
     "normal, played as misère": (by_hand(misere=True) | {"misere": np.array(False)}, "none"),
     "misère without the flag": (by_hand(misere=True, flag=False), "none"),
-    "higher digits even and odd": (by_hand(unless=("even higher", "odd higher")), "even, none, odd"),
-    "higher digits even and odd, misère": (
-        by_hand(misere=True, unless=("even higher", "odd higher")),
-        "even, none, odd",
-    ),
-    "no ones in the lowest digit": (by_hand(unless=("none lowest",)), "lowest digit none"),
+    "misère, higher digits ignored": (by_hand(misere=True, higher=False), "higher ones none, odd"),
     "lowest digit ignored": (by_hand(lowest=False), "lowest digit odd"),
     "higher digits ignored": (by_hand(higher=False), "higher ones none, odd"),
     "a one does not toggle": (by_hand(toggles=False), "after a 1"),
