@@ -1,7 +1,9 @@
 """The scripts are imported and their functions called; the folder they write to is the test's own."""
 
 import contextlib
+import os
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -48,3 +50,47 @@ def refused():
             assert word in str(error.value)
 
     return refused
+
+
+class MakesFolder:
+    """A pickle of it creates the folder ``ran`` when it is loaded."""
+
+    def __reduce__(self):
+        return os.mkdir, ("ran",)
+
+
+@pytest.fixture
+def makes_folder():
+    return MakesFolder()
+
+
+@pytest.fixture
+def of_the_study():
+    """Loads a network of the study from its certificate."""
+
+    def load(name, network=None):
+        import torch  # optional, as the package of the networks is
+
+        from examples.learn_the_rule import check
+        from examples.learn_the_rule.network import DigitNetwork
+
+        network = network or DigitNetwork()
+        weights = check.read(Path(check.__file__).parent / "certificates" / f"{name}.npz")
+        network.load_state_dict({key: torch.from_numpy(weights[key]) for key in network.state_dict()})
+        return network.eval()
+
+    return load
+
+
+@pytest.fixture(scope="module")
+def ray_on_this_machine():
+    """Starts Ray, whose processes find the scripts."""
+    import ray
+
+    import common
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(common.__file__).parent), prepend=os.pathsep)
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()

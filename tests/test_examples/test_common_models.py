@@ -1,6 +1,5 @@
 """MaskablePPO models as players by name."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -40,18 +39,11 @@ def test_a_saved_model_plays_its_most_probable_action(observation, refused):
         load_player("model.zip", NimRules((2, 4)))
 
 
-class MakesFolder:
-    """A pickle of it creates the folder ``ran`` when it is loaded."""
-
-    def __reduce__(self):
-        return os.mkdir, ("ran",)
-
-
-def test_only_zip_files_run_pickled_code(refused):
+def test_only_zip_files_run_pickled_code(refused, makes_folder):
     model = make_model(NimEnv(RULES.heaps))
-    model.note = MakesFolder()
+    model.note = makes_folder
     model.save("model.zip")
-    torch.save({"weights": MakesFolder()}, "network.zip")
+    torch.save({"weights": makes_folder}, "network.zip")
     for content in ("model.zip", "network.zip"):
         for name in ("x.agent", "x.npz", "x.pt", "x"):
             Path(name).write_bytes(Path(content).read_bytes())

@@ -29,26 +29,17 @@ CERTIFICATES = Path(check.__file__).parent / "certificates"
 torch.set_num_threads(1)  # the tensors are small
 
 
-def test_the_score_depends_on_the_position_and_the_move_alone():
-    """Not on the other positions of the batch, and not on the largest sizes of the heaps."""
+def test_the_score_of_a_move_does_not_depend_on_the_largest_sizes_of_the_heaps():
     torch.manual_seed(0)
-    rules, larger = NimRules((3, 9, 5)), NimRules((20, 9, 31))
-    network = PolicyValueNetwork(rules).eval()
-    heaps = np.array([[1, 2, 3], [3, 0, 0], [0, 9, 5]])
-    with torch.no_grad():
-        together = network(torch.from_numpy(heaps))[0].numpy()
-        for i, position in enumerate(heaps):
-            for board in (rules, larger):
-                network.rules = board
-                alone = network(torch.from_numpy(position[None]))[0].numpy()[0]
-                for action in np.flatnonzero(rules.action_mask(position)):
-                    move = int(rules.move_heaps[action]), int(rules.move_counts[action])
-                    same = [
-                        score
-                        for score, *other in zip(alone, board.move_heaps, board.move_counts, strict=True)
-                        if tuple(other) == move
-                    ]
-                    assert same == pytest.approx([together[i, action]], abs=1e-5)
+    boards = NimRules((3, 9, 5)), NimRules((20, 9, 31))
+    network = PolicyValueNetwork(boards[0]).eval()
+    for heaps in ([1, 2, 3], [3, 0, 0], [0, 9, 5]):
+        found = []
+        for network.rules in boards:
+            with torch.no_grad():
+                scores = network(torch.tensor([heaps]))[0].numpy()[0]
+            found.append([scores[network.rules.action(*move)] for move in boards[0].legal_moves(heaps)])
+        assert found[0] == pytest.approx(found[1], abs=1e-5)
 
 
 @settings(max_examples=20, deadline=None)
@@ -91,12 +82,12 @@ def test_it_learns_to_take_all_of_one_heap(monkeypatch):
 
 
 @pytest.mark.parametrize(("name", "is_proven"), [("normal4", True), ("misere0", False)])
-def test_a_policy_is_proven_with_the_weights_of_the_value_network(name, is_proven, tmp_path, monkeypatch, capsys):
+def test_a_policy_is_proven_with_the_weights_of_the_value_network(
+    name, is_proven, tmp_path, monkeypatch, capsys, of_the_study
+):
     """The head comes from a certificate; no update changes it."""
     saved = check.read(CERTIFICATES / "policy4.npz")
-    value_network = DigitNetwork()
-    weights = check.read(CERTIFICATES / f"{name}.npz")
-    value_network.load_state_dict({key: torch.from_numpy(weights[key]) for key in value_network.state_dict()})
+    value_network = of_the_study(name)
     save_network(value_network, tmp_path / "network.pt", misere=not is_proven)
 
     def train(network, *_):
@@ -137,17 +128,15 @@ def test_a_saved_policy_is_a_player_and_a_value_network(tmp_path):
         np.testing.assert_allclose(found, values, atol=1e-6)
 
 
-def test_a_proven_policy_scores_the_moves_of_large_boards_right():
-    certificate = check.read(CERTIFICATES / "policy4.npz")
-    network = PolicyValueNetwork(NimRules((1,)))
-    network.load_state_dict({key: torch.from_numpy(certificate[key]) for key in network.state_dict()})
+def test_a_proven_policy_scores_the_moves_of_large_boards_right(of_the_study):
+    network = of_the_study("policy4", PolicyValueNetwork(NimRules((1,))))
     generator = np.random.default_rng(0)
     for n_heaps, size in ((3, 2000), (60, 15), (300, 2)):
         network.rules = rules = NimRules((size,) * n_heaps, misere=False)
         heaps = generator.integers(size, size=(40, n_heaps), endpoint=True)
         heaps[:20] *= generator.random((20, n_heaps)) < 0.1  # endgames
         with torch.no_grad():
-            scores = network.eval()(torch.from_numpy(heaps))[0].numpy()
+            scores = network(torch.from_numpy(heaps))[0].numpy()
         mask = rules.action_mask(heaps) > 0
         is_winning = theory.winning_action_mask(rules, heaps) > 0
         np.testing.assert_array_equal(scores[mask] > 0, is_winning[mask])

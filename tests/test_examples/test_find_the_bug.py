@@ -47,19 +47,6 @@ def test_no_seed_of_a_bug_looks_correct_in_the_published_figures(bug):
     assert correct.max() + 0.1 < wrong.min() or wrong.max() + 0.1 < correct.min()
 
 
-@pytest.mark.parametrize(
-    ("function", "bug", "misere"),
-    [
-        (find_the_bug.train_minimax_q, "no minus sign", (0, 1)),
-        (find_the_bug.train_q_learning, "last turn dropped", (1, 0)),
-    ],
-)
-def test_in_normal_play_won_and_lost_positions_change_places(function, bug, misere):
-    for is_misere, expected in ((True, misere), (False, misere[::-1])):
-        figures = function(NimRules(SMALLEST, misere=is_misere), 0, 6_000, bug)
-        assert (figures["value_accuracy_won"], figures["value_accuracy_lost"]) == expected
-
-
 def test_the_page_shows_the_lines_and_the_thread_of_each_bug():
     def without_spaces(text):
         return re.sub(r"\s+", " ", text)

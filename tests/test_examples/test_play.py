@@ -74,20 +74,3 @@ def test_an_animation_of_the_last_game(person):
     with Image.open("game.gif") as film:
         assert film.n_frames == 5  # the start, and two moves of each player
         assert film.size == (600, 400)
-
-
-def test_the_seed_decides_the_agent(person):
-    tables = []
-    for seed in (1, 1, 2):
-        person()
-        tables.append(play.main(play.Args(episodes=50, seed=seed)).q_values(NimRules().all_positions()))
-    np.testing.assert_array_equal(tables[0], tables[1])
-    assert not np.array_equal(tables[0], tables[2])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("opponent", "grandmaster"), ("heaps", (0, 0)), ("max_take", 0), ("episodes", -1)]
-)
-def test_wrong_values(name, value, refused):
-    with refused(str(value)):
-        play.main(play.Args(**{name: value}))

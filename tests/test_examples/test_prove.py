@@ -18,16 +18,8 @@ CERTIFICATES = Path(check.__file__).parent / "certificates"
 torch.set_num_threads(1)  # the tensors are small
 
 
-def of_the_study(name):
-    """A network of the study, from its certificate."""
-    network = DigitNetwork()
-    weights = check.read(CERTIFICATES / f"{name}.npz")
-    network.load_state_dict({key: torch.from_numpy(weights[key]) for key in network.state_dict()})
-    return network.eval()
-
-
 @pytest.mark.parametrize("name", ["normal0", "normal4", "misere2"])
-def test_what_a_certificate_says_is_true_of_the_network(name):
+def test_what_a_certificate_says_is_true_of_the_network(name, of_the_study):
     """States of digits of up to 200 heaps lie in boxes, and values of large boards have the right sign."""
     certificate, network = check.read(CERTIFICATES / f"{name}.npz"), of_the_study(name)
     generator = np.random.default_rng(0)
@@ -49,7 +41,7 @@ def test_what_a_certificate_says_is_true_of_the_network(name):
 
 
 @pytest.mark.parametrize("name", ["normal0", "misere2"])
-def test_the_search_proves_networks_of_the_study(name):
+def test_the_search_proves_networks_of_the_study(name, of_the_study):
     proof = prove.prove(of_the_study(name), misere=name.startswith("misere"))
     assert proof.margin == check.check(proof.certificate) > 1
     assert not proof.refusal
@@ -58,7 +50,7 @@ def test_the_search_proves_networks_of_the_study(name):
     assert "but the value is" in other.refusal
 
 
-def test_the_script(tmp_path, capsys):
+def test_the_script(tmp_path, capsys, of_the_study):
     for name in ("misere0", "normal4"):
         (tmp_path / name).mkdir()
         save_network(of_the_study(name), tmp_path / name / "network.pt", misere=name == "misere0")
@@ -83,7 +75,7 @@ def test_the_script(tmp_path, capsys):
         check.main(check.Args((folder / "misere0.npz",), other))
 
 
-def test_a_network_with_mistakes_is_not_proven():
+def test_a_network_with_mistakes_is_not_proven(of_the_study):
     network = of_the_study("normal4")
     rules = NimRules((7,) * 5, misere=False)
     positions = rules.all_positions()[1:]

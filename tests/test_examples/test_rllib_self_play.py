@@ -1,12 +1,8 @@
-import os
-from pathlib import Path
-
-import numpy as np
 import pandas as pd
 import pytest
 
 ray = pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
-torch = pytest.importorskip("torch", reason='needs pip install -e ".[examples,rllib]"')
+pytest.importorskip("torch", reason='needs pip install -e ".[examples,rllib]"')
 
 import rllib_self_play  # noqa: E402
 from ray.rllib.core.rl_module.rl_module import RLModule  # noqa: E402
@@ -14,30 +10,22 @@ from ray.rllib.env.env_context import EnvContext  # noqa: E402
 from rllib_self_play import Args, SelfPlayEnv, main  # noqa: E402
 
 from nim_env import NimRules, evaluation  # noqa: E402
-from nim_env.policies import batched  # noqa: E402
 
 import common  # noqa: E402
 
-# RLlib registers its environment anew for each algorithm of a process
-pytestmark = pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env:UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("ray_on_this_machine"),
+    # RLlib registers its environment anew for each algorithm of a process
+    pytest.mark.filterwarnings("ignore:.*Overriding environment rllib-multi-agent-env:UserWarning"),
+]
 
 RULES = NimRules((2, 3))
 SMALL = {"heaps": RULES.heaps, "num_env_runners": 0, "num_envs": 32, "batch_size": 128}
 SMALL |= {"train_batch_size": 512, "eval_interval": 1}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def ray_on_this_machine():
-    with pytest.MonkeyPatch.context() as patch:
-        examples = str(Path(rllib_self_play.__file__).parent)
-        patch.setenv("PYTHONPATH", examples, prepend=os.pathsep)  # for Ray's processes
-        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
-    ray.shutdown()
-
-
 @pytest.fixture(scope="module")
-def learned(tmp_path_factory):
+def learned(tmp_path_factory, ray_on_this_machine):  # noqa: ARG001
     """The result of a run with its own env runner, and its folder."""
     options = SMALL | {"num_env_runners": 1, "train_batch_size": 1024, "eval_interval": 3}
     folder = tmp_path_factory.mktemp("learned")
@@ -50,32 +38,16 @@ def test_it_learns_the_exact_solution(learned):
     assert table["expert"].iloc[0] < 1
     assert 8000 <= table["timesteps"].iloc[-1] < 9500
     assert table["champion"].iloc[-1]
-    player = common.load_player(str(folder / "player.npz"), RULES)
-    assert evaluation.mastery(RULES, player).champion
     assert (folder / "rllib_self_play.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_table_is_the_evaluation_of_the_module(learned):
-    table, folder = learned
     checkpoint = max((folder / "checkpoints").glob("[0-9]*"))
     module = RLModule.from_checkpoint(checkpoint / "learner_group" / "learner" / "rl_module" / "player")
-
-    class Player:
-        def action_probabilities(self, observation, action_mask):
-            one_hot = [np.eye(heap + 1, dtype=np.float32)[observation[:, n]] for n, heap in enumerate(RULES.heaps)]
-            observations = torch.as_tensor(np.concatenate(one_hot, axis=1))
-            obs = {"observations": observations, "action_mask": torch.ones(action_mask.shape)}
-            with torch.no_grad():
-                logits = module.forward_inference({"obs": obs})["action_dist_inputs"].double().numpy()
-            weights = np.exp(logits) * action_mask
-            return weights / weights.sum(axis=-1, keepdims=True)
-
-    last, player = table.iloc[-1], Player()
-    assert last["exploitability"] == pytest.approx(evaluation.exploitability(RULES, player), abs=1e-6)
-    won = evaluation.win_probability(RULES, player, "random")
-    assert last["win_probability_random"] == pytest.approx(won, abs=1e-6)
-    greedy = batched(lambda heaps, masks: player.action_probabilities(heaps, masks).argmax(axis=1))
-    assert last["expert"] == evaluation.mastery(RULES, greedy).expert
+    report = evaluation.report(RULES, rllib_self_play.policy_of(module, RULES)).to_dict()
+    for metric in ("win_probability_random", "exploitability"):
+        assert table[metric].iloc[-1] == pytest.approx(report[metric], abs=1e-6)
+    player = common.load_player(str(folder / "player.npz"), RULES)
+    mastery = evaluation.mastery(RULES, player)
+    assert mastery.champion
+    assert table["expert"].iloc[-1] == mastery.expert
 
 
 def test_an_interrupted_run_is_continued(tmp_path, monkeypatch):

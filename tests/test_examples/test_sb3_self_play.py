@@ -71,20 +71,6 @@ def test_interrupted_run_continues(monkeypatch):
     assert MaskablePPO.load(folder / "model.zip").num_timesteps == 4096
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"opponent": "grandmaster"}, ["opponent", "grandmaster"]),
-        ({"algorithm": "DQN"}, ["DQN", "--opponent"]),
-        ({"heaps": (200,) * 5}, ["200-200-200-200-200"]),
-        ({"resume": True}, ["checkpoints"]),
-    ],
-)
-def test_wrong_values(wrong, words, refused):
-    with refused(*words):
-        main(Args(**wrong))
-
-
 def test_another_run_is_left_alone(refused):
     args = Args(**SMALL, total_timesteps=512, eval_interval=512)
     main(args)

@@ -1,4 +1,6 @@
-"""scaling_study.py: tables; the networks are in test_scaling_networks.py."""
+"""scaling_study.py: tables and networks."""
+
+import itertools
 
 import pandas as pd
 import pytest
@@ -63,15 +65,37 @@ def test_tables_train_until_they_master_a_board(monkeypatch):
     assert table["seconds"].is_monotonic_increasing
 
 
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"learners": ("minimax-q",), "opponent": "random"}, ["MinimaxQAgent"]),
-        ({"n_heaps": (3, 8)}, ["--n-heaps", "8"]),
-        ({"opponent": "take-0"}, ["opponent", "take-0"]),
-        ({"heaps": (9,) * 12, "n_heaps": (12,)}, ["positions"]),
-    ],
-)
-def test_wrong_values(refused, wrong, words):
-    with refused(*words):
-        main(Args(**wrong, n_jobs=1))
+@pytest.fixture
+def networks():
+    pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
+    return pytest.importorskip("nim_env.sb3")
+
+
+def test_illegal_actions_in_training_are_recounted(networks, tmp_path, monkeypatch):
+    illegal = []
+    step = networks.NimVecEnv.step_wait
+
+    def recorded_step(env):
+        result = step(env)
+        illegal.append(sum(info["illegal_action"] for info in result[3]) / len(result[2]))
+        return result
+
+    monkeypatch.setattr(networks.NimVecEnv, "step_wait", recorded_step)
+    board = {"heaps": (1, 2, 3), "n_heaps": (3,), "opponent": "expert", "total_timesteps": 64 * 64}
+    table = main(Args(**board, learners=("PPO", "MaskablePPO"), n_seeds=1, n_jobs=1, folder=tmp_path))
+    for start, (name, rows) in zip((0, 64), table.groupby("name", sort=False), strict=True):
+        steps = [start + n // 64 for n in rows["timesteps"]]
+        means = [sum(illegal[first:last]) / (last - first) for first, last in itertools.pairwise(steps)]
+        assert rows["illegal"].tolist()[1:] == pytest.approx(means)
+        assert any(means) == (name == "PPO, one_hot")
+    assert (tmp_path / "learning_curves.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_boards_and_encodings_come_from_the_cache(networks, monkeypatch):
+    board = {"heaps": (1, 2, 3), "n_heaps": (2, 3), "opponent": "take-1", "total_timesteps": 4096}
+    args = Args(**board, learners=("MaskablePPO",), observation=("bits", "unary"), n_seeds=1, n_jobs=1)
+    table = main(args)
+    assert table.groupby(["heaps", "name"])["timesteps"].agg(list).tolist() == [[0, 4096]] * 4
+    assert table[["expert", "exploitability", "value_accuracy_overall"]].stack().between(0, 1).all()
+    monkeypatch.setattr(networks.NimVecEnv, "step_wait", None)
+    assert main(args).equals(table)

@@ -69,20 +69,3 @@ def test_the_graph_rolls_over_its_window():
         (line,) = sticks.plot(won, sticks.Args(window=window)).axes[0].lines
         np.testing.assert_allclose(line.get_ydata(), expected)
         assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6]
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("episodes", -1),
-        ("sticks", 0),
-        ("max_take", 0),
-        ("learning_rate", 2.0),
-        ("gamma", 2.0),
-        ("epsilon", -1.0),
-        ("opponent", "take-0"),
-    ],
-)
-def test_wrong_values(name, value, refused):
-    with refused(str(value)):
-        sticks.main(sticks.Args(**{name: value}))

@@ -1,5 +1,4 @@
 import gc
-import os
 import signal
 from pathlib import Path
 
@@ -16,26 +15,19 @@ import agents  # noqa: E402
 from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.envs.vector_env import NimVectorEnv  # noqa: E402
 
-# Tune leaves the files of an interrupted trial open
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
+pytestmark = [
+    pytest.mark.usefixtures("ray_on_this_machine"),
+    # Tune leaves the files of an interrupted trial open
+    pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
+]
 
 RULES = NimRules((1, 2, 3))
 SMALL = {"heaps": RULES.heaps, "trials": 4, "episodes": 1500, "n_evals": 3, "grace_period": 3, "n_seeds": 2}
 HYPERPARAMETERS = ["learning_rate", "gamma", "epsilon"]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def ray_on_this_machine():
-    with pytest.MonkeyPatch.context() as patch:
-        examples = str(Path(tune_sweep.__file__).parent)
-        patch.setenv("PYTHONPATH", examples, prepend=os.pathsep)  # for Ray's processes
-        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-    yield
-    ray.shutdown()
-
-
 @pytest.fixture(scope="module")
-def sweep(tmp_path_factory):
+def sweep(tmp_path_factory, ray_on_this_machine):  # noqa: ARG001
     """The result of a sweep that stops no trial, and its folder."""
     folder = tmp_path_factory.mktemp("sweep")
     return main(Args(**SMALL, folder=folder)), folder
