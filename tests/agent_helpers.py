@@ -23,6 +23,18 @@ OBSERVATION_SPACES = [
 SMALL = spaces.MultiDiscrete([3, 4])
 
 
+class Constant(Agent):
+    """Always acts the same."""
+
+    answer = 0
+
+    def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+        return self.answer
+
+    def update(self, *transition):
+        pass
+
+
 def sample(space, seed):
     space.seed(seed)
     return space.sample()

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pettingzoo
 import pytest
-from agent_helpers import agent_for
+from agent_helpers import Constant, agent_for
 from gymnasium import spaces
 
 import agents
@@ -144,18 +144,6 @@ def test_mastery_by_self_play(kind, make, tmp_path):
         assert other.q_values(position).tolist() == agent.q_values(position).tolist()
         mask = rules.action_mask(position)
         assert other.act(position, mask, explore=True) == agent.act(position, mask, explore=True)
-
-
-class Constant(Agent):
-    """Always acts the same."""
-
-    answer = 0
-
-    def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
-        return self.answer
-
-    def update(self, *transition):
-        pass
 
 
 def test_an_agent_without_batches_plays_batches():

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pettingzoo
 import pytest
-from agent_helpers import agent_for, recorder
+from agent_helpers import Constant, agent_for, recorder
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
@@ -16,7 +16,7 @@ from other_games import GOAL, OnlyTheAPI, RaceAEC, RaceGym
 
 import agents
 import nim_env
-from agents import Agent, MinimaxQAgent, QLearningAgent, WinCountAgent
+from agents import MinimaxQAgent, QLearningAgent, WinCountAgent
 from nim_env import NimRules, evaluation
 
 MODES = list(AutoresetMode)
@@ -334,18 +334,6 @@ def test_tuples_do_not_come_in_batches():
     env = gym.make_vec("Blackjack-v1", 2, "sync")
     with pytest.raises(ValueError, match="batches"):
         agents.train(agent_for(env), env, 1)
-
-
-class Constant(Agent):
-    """Always acts the same."""
-
-    answer = 0
-
-    def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
-        return self.answer
-
-    def update(self, *transition):
-        pass
 
 
 @EVERY_KIND
