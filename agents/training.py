@@ -24,10 +24,8 @@ class History:
     """The episodes of a training run.
 
     Attributes:
-        returns: The total reward of each episode; in self-play that of the player who moves first. float64, shape
-            ``(n_episodes,)``.
-        lengths: The number of actions in each episode, in self-play of all players: int64, shape
-            ``(n_episodes,)``.
+        returns: The total reward of each episode, in self-play of the player who moves first: float64 ``(n,)``.
+        lengths: The number of actions in each episode, in self-play of both players: int64 ``(n,)``.
     """
 
     returns: NDArray[np.float64]
@@ -110,15 +108,13 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterat
     return _single_episodes(agent, _gymnasium_turns(agent, env, seed))
 
 
-_Turn: TypeAlias = tuple[Any, Any, Any, float, float, bool, bool]
-"""A player's turn: the player, its observation, its mask, its reward since its last action, the reward of the last
-step (of the player who acted in it), terminated and truncated.
+_Turns: TypeAlias = Generator[tuple[Any, Any, Any, float, float, bool, bool] | None, int, None]
+"""The turns of one episode after another, None after each episode. Actions are passed in with ``.send()``.
 
-After the episode every player has one more turn. After truncation the observation of the player who has just moved
-is None.
+A turn holds the player, its observation, its mask, its reward since its last action, the reward of the last step
+(of the player who acted in it), terminated and truncated. After the episode every player has one more turn. After
+truncation the observation of the player who has just moved is None.
 """
-_Turns: TypeAlias = Generator[_Turn | None, int, None]
-"""The turns of one episode after another, None after each episode. Actions are passed in with ``.send()``."""
 
 
 def _gymnasium_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
