@@ -66,10 +66,12 @@ def plain_search(network, rules, heaps, simulations):
     def simulate(node, heaps):
         n = 1 + sum(visits for visits, *_ in node.values())
         c = 1.25 + np.log((n + 19652 + 1) / 19652)
-        action, entry = max(
-            node.items(),
-            key=lambda item: item[1][1] / max(item[1][0], 1) + c * item[1][2] * np.sqrt(n) / (item[1][0] + 1),
-        )
+        scores = {
+            a: total / max(visits, 1) + c * prior * np.sqrt(n) / (visits + 1)
+            for a, (visits, total, prior, _) in node.items()
+        }
+        action = max(scores, key=scores.get)
+        entry = node[action]
         after = rules.apply(heaps, np.array(action))
         if not after.any():
             value = rules.terminal_reward
@@ -131,8 +133,8 @@ def test_self_play_is_a_game(rules, seed, as_published):
     if as_published:
         assert heaps[0].tolist() == list(rules.heaps)
     taken = heaps - torch.cat([heaps[1:], torch.zeros_like(heaps[:1])])
-    assert (taken >= 0).all()
     assert ((taken > 0).sum(dim=1) == 1).all()
+    assert ((taken == 0).sum(dim=1) == rules.n_heaps - 1).all()
     assert returns.tolist() == [rules.terminal_reward * (-1) ** k for k in reversed(range(len(heaps)))]
 
 

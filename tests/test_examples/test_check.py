@@ -343,13 +343,10 @@ def test_which_networks_are_wrong_in_pytorch():
         ("value_layers.2.weight", (0, 0), 3.4e38),
         ("value_layers.2.bias", (0,), np.nextafter(np.float32(2.0**40), np.float32(np.inf))),
         ("transitions.1.weight", (0, 1), -(2.0**41)),
-        ("digit_layers.0.bias", (0,), np.inf),
         ("initial_state", (1,), -np.inf),
         ("digit_layers.2.weight", (2, 2), np.nan),
         ("boxes", (0, 0, 0), -np.inf),
-        ("boxes", (0, 0, 0), np.nan),
-        ("score_layers.2.bias", (0,), 2.0**41),
-        ("move_layers.2.weight", (3, 3), -np.inf),
+        ("score_layers.2.bias", (0,), np.inf),
     ],
 )
 def test_numbers_that_could_overflow_are_refused(name, index, number):
@@ -398,23 +395,20 @@ def test_layers_are_enclosed_as_closely_as_the_theorems_say(seed, width):
 # --- Certificates that prove nothing --------------------------------------------------------------
 
 
-def test_every_box_end_and_label_counts():
-    for misere in (False, True):
-        original = by_hand(misere)
-        for box, end, axis in itertools.product(range(3), range(2), range(2)):
-            certificate = by_hand(misere)
-            is_positive = certificate["boxes"][box, 0, axis] > 0  # its images are almost at 1, or at -1
-            certificate["boxes"][box, end, axis] = ((-0.95, -1.05), (1.05, 0.95))[int(is_positive)][end]
-            with pytest.raises(ValueError, match="lies in no box"):
-                check.check(certificate)
-        for box in range(3):
-            rest = {name: np.delete(original[name], box, 0) for name in ("boxes", "states", "groups")}
-            with pytest.raises(ValueError, match="lies in no box"):
-                check.check(original | rest)
-        for states in itertools.product(("none", "even", "odd"), repeat=3):
-            if states != ("none", "even", "odd"):
-                with pytest.raises(ValueError, match="lies in no box"):
-                    check.check(original | {"states": np.array(states, dtype="<U4")})
+@pytest.mark.parametrize("misere", [False, True])
+def test_every_box_end_and_label_counts(misere):
+    right = by_hand(misere)  # the images are almost at 1 or -1
+    wrong = [{name: np.delete(right[name], box, 0) for name in ("boxes", "states", "groups")} for box in range(3)]
+    for box, end, axis in itertools.product(range(3), range(2), range(2)):
+        boxes = right["boxes"].copy()
+        boxes[box, end, axis] = np.sign(boxes[box, end, axis]) + (0.05, -0.05)[end]
+        wrong.append({"boxes": boxes})
+    for states in itertools.product(("none", "even", "odd"), repeat=3):
+        if states != ("none", "even", "odd"):
+            wrong.append({"states": np.array(states, dtype="<U4")})
+    for changed in wrong:
+        with pytest.raises(ValueError, match="lies in no box"):
+            check.check(right | changed)
 
 
 @pytest.mark.parametrize(("box", "end", "axis", "number"), [(1, 1, 0, 0.5), (2, 0, 0, -0.5), (0, 1, 1, 0.5)])

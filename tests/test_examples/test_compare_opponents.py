@@ -2,13 +2,10 @@ import itertools
 from pathlib import Path
 
 import compare_opponents
-import pandas as pd
 
 import agents
 from nim_env import NimRules, evaluation
 from nim_env.envs.gym_env import NimEnv
-
-from common import percent
 
 # The recorded table for 1,000 episodes and seed 0, in %: win probabilities against random, take-3 and expert play
 # (moving first/moving second), and expert mastery.
@@ -60,18 +57,3 @@ def test_custom_players_take_part_on_another_game():
     assert curves["expert"].between(0, 1).all()
     for name in ("compare_opponents", "tournament"):
         assert Path(f"elsewhere/{name}.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_the_heat_map_ranks_by_the_mean_over_both_orders():
-    rules = NimRules((21,), 3, misere=False)
-    names = ["take-3", "expert", "random"]
-    cells = [[evaluation.win_probability(rules, a, b, moves_first=True) for b in names] for a in names]
-    wins = pd.DataFrame(cells, names, names)
-    axes = compare_opponents.plot_tournament(compare_opponents.Args(), rules, wins).axes[0]
-    ranked = ["expert", "take-3", "random"]
-    assert [label.get_text() for label in axes.get_xticklabels()] == ranked
-    shown = [percent(share, digits=0) for share in wins.loc[ranked, ranked].to_numpy().flat]
-    assert [text.get_text() for text in axes.texts] == shown
-    means = [label.get_text().split() for label in axes.get_yticklabels()]
-    expert = (1 + 1 + 1 - wins.loc["random", "expert"] + 1 - wins.loc["take-3", "expert"]) / 4
-    assert means[0] == ["expert", f"[{percent(expert)}]"]

@@ -210,31 +210,6 @@ def test_the_network_is_that_of_pytorch_and_plays_perfectly(modules, name):
     assert theory.winning_action_mask(rules, positions)[np.arange(len(actions)), actions].all()
 
 
-@EVERY_BOARD
-def test_replay_flags_the_losing_move(modules, rules):
-    """The last move that left a won position to the one who won."""
-    generator = np.random.default_rng(0)
-    for _ in range(10):
-        heaps, moves, won, first = rules.heaps, [], [], int(generator.integers(2))
-        while any(heaps):
-            won.append(bool(theory.is_winning(rules, heaps)))
-            legal = rules.legal_moves(heaps)
-            moves.append(legal[generator.integers(len(legal))])
-            heaps = rules.apply(heaps, rules.action(*moves[-1]))
-        won.append(rules.misere)
-        winner = (first + len(moves) + (not rules.misere)) % 2
-        mistakes = [ply for ply in range(len(moves)) if won[ply] and won[ply + 1] and (first + ply) % 2 != winner]
-        answer = modules(
-            """({ board, first, moves }) => {
-                 const played = new game.Game(board, first);
-                 for (const [heap, count] of moves) played.play({ heap, count });
-                 return [played.winner, played.decisive];
-               }""",
-            {"board": in_page(rules), "first": first, "moves": moves},
-        )
-        assert answer == [winner, max(mistakes, default=-1)]
-
-
 # --- Playing ----------------------------------------------------------------------------------------
 
 

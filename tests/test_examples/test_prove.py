@@ -40,16 +40,6 @@ def test_what_a_certificate_says_is_true_of_the_network(name, of_the_study):
         np.testing.assert_array_equal(predict(network, heaps) > 0, is_won)
 
 
-@pytest.mark.parametrize("name", ["normal0", "misere2"])
-def test_the_search_proves_networks_of_the_study(name, of_the_study):
-    proof = prove.prove(of_the_study(name), misere=name.startswith("misere"))
-    assert proof.margin == check.check(proof.certificate) > 1
-    assert not proof.refusal
-    other = prove.prove(of_the_study(name), misere=not name.startswith("misere"))
-    assert other.margin is None
-    assert "but the value is" in other.refusal
-
-
 def test_the_script(tmp_path, capsys, of_the_study):
     for name in ("misere0", "normal4"):
         (tmp_path / name).mkdir()
@@ -60,6 +50,8 @@ def test_the_script(tmp_path, capsys, of_the_study):
         tmp_path / name for name in ("misere0/network.pt", "normal4/network.pt", "untrained.pt")
     )
     proofs = prove.main(prove.Args((right, other, untrained)))
+    for proof in proofs[:2]:
+        assert proof.margin == check.check(proof.certificate) > 1
     output = capsys.readouterr().out
     assert output.count("misère play: proven for every board") == 1
     assert output.count("normal play: proven for every board") == 1

@@ -1,11 +1,7 @@
 """The game at the terminal: questions, moves, and whole games in the words of the systems and of the page."""
 
-from unittest import mock
-
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from nim_env import NimRules
 from nim_env.envs.aec_env import env as make_env
@@ -13,7 +9,6 @@ from nim_env.envs.aec_env import env as make_env
 from terminal_game import OURS, PUBLISHED, Leave, ask_choice, ask_move, ask_number, play_game
 
 RULES = NimRules((2, 3))
-EVERY_VOCABULARY = pytest.mark.parametrize("words", [PUBLISHED, OURS], ids=["published", "ours"])
 
 
 def test_questions_are_asked_until_they_are_answered(person, capsys):
@@ -55,17 +50,6 @@ def test_an_invalid_move_is_asked_again(line, person, capsys):
     rules = NimRules((2, 3), max_take=1)
     assert rules.moves[ask_move(rules, [1, 2])] == (1, 1)
     assert "Invalid move, try again." in capsys.readouterr().out
-
-
-@EVERY_VOCABULARY
-@given(st.lists(st.text("AaBbC0123 -x\t", max_size=5), max_size=6))
-def test_only_legal_moves_are_taken(words, lines):
-    with mock.patch("builtins.input", side_effect=[*lines, EOFError]):
-        try:
-            move = RULES.moves[ask_move(RULES, [0, 2], words)]
-        except Leave:
-            return
-    assert move in RULES.legal_moves([0, 2])
 
 
 # --- Games ----------------------------------------------------------------------------------------

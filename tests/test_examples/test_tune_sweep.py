@@ -11,18 +11,13 @@ ray = pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]
 import tune_sweep  # noqa: E402
 from tune_sweep import Args, main  # noqa: E402
 
-import agents  # noqa: E402
-from nim_env import NimRules, evaluation  # noqa: E402
-from nim_env.envs.vector_env import NimVectorEnv  # noqa: E402
-
 pytestmark = [
     pytest.mark.usefixtures("ray_on_this_machine"),
     # Tune leaves the files of an interrupted trial open
     pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning"),
 ]
 
-RULES = NimRules((1, 2, 3))
-SMALL = {"heaps": RULES.heaps, "trials": 4, "episodes": 1500, "n_evals": 3, "grace_period": 3, "n_seeds": 2}
+SMALL = {"heaps": (1, 2, 3), "trials": 4, "episodes": 1500, "n_evals": 3, "grace_period": 3, "n_seeds": 2}
 HYPERPARAMETERS = ["learning_rate", "gamma", "epsilon"]
 
 
@@ -37,27 +32,12 @@ def test_the_table_has_a_row_for_each_trial(sweep):
     table, folder = sweep
     assert sorted(table["learner"]) == ["minimax-q"] * 4 + ["q-learning"] * 4
     assert (table["episodes"] == 1500).all()
+    assert table["worst"].max() == 1
     drawn = [rows[HYPERPARAMETERS].sort_values("gamma").to_numpy() for _, rows in table.groupby("learner")]
     np.testing.assert_allclose(drawn[0], drawn[1])  # the same for both learners
     assert len(np.unique(drawn[0])) == 12
     assert len(pd.read_csv(folder / "tune_sweep.csv")) == 8
     assert (folder / "tune_sweep.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_a_trial_is_what_agents_and_evaluation_give(sweep):
-    for row in sweep[0].groupby("learner").head(1).itertuples():
-        mastery = []
-        for seed in (0, 1):
-            env = NimVectorEnv(64, RULES.heaps, misere=True, opponent=None)
-            hyperparameters = {name: getattr(row, name) for name in HYPERPARAMETERS}
-            spaces = env.single_observation_space, env.single_action_space
-            agent = agents.ALGORITHMS[row.learner](*spaces, seed=seed, **hyperparameters)
-            for part in range(3):
-                part_seed = np.random.SeedSequence((seed, part)).generate_state(1)[0]
-                agents.train(agent, env, 500, seed=int(part_seed))
-            mastery.append(evaluation.mastery(RULES, agent).expert)
-        assert row.expert == pytest.approx(np.mean(mastery))
-        assert row.worst == pytest.approx(min(mastery))
 
 
 def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):

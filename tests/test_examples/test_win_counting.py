@@ -2,12 +2,8 @@
 
 from pathlib import Path
 
-import numpy as np
 import pytest
 import win_counting
-
-import agents
-from nim_env.envs.gym_env import NimEnv
 
 
 @pytest.mark.parametrize(
@@ -37,15 +33,3 @@ def test_your_own_opponent():
     for opponent in ("take-1", "mine.py:one"):
         _, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=500))
         assert proportions[500] > 0.6
-
-
-def test_the_bars_are_the_probabilities():
-    env = NimEnv(heaps=(21,), max_take=3, misere=False)
-    agent = agents.WinCountAgent(env.observation_space, env.action_space)
-    for heap, action in ((5, 0), (5, 0), (4, 2), (3, 2)):
-        agent.update([heap], action, 1.0, [0], True)
-    axes = win_counting.plot(agent, win_counting.Args()).axes[0]
-    bars = np.array([[bar.get_height() for bar in take] for take in axes.containers])
-    expected = [[1, 0, 0], [1 / 4, 1 / 4, 2 / 4], [3 / 5, 1 / 5, 1 / 5]]  # heap 5: take 1 counted twice
-    np.testing.assert_allclose(bars.T[[0, 3, 4]], expected)
-    assert [label.get_text() for label in axes.get_xticklabels()][:5] == ["1", "2", "3", "4*", "5"]
