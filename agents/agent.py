@@ -53,7 +53,8 @@ class Agent(ABC):
     """Whether :meth:`act` and :meth:`update` also take batches, as training in a vector environment then gives."""
     encodes_observations: ClassVar[bool] = False
     """Whether training in a vector environment calls ``encode``, ``act_encoded`` and ``update_encoded``, as
-    :class:`QLearningAgent` defines them. A subclass that defines :meth:`act` or :meth:`update` sets it anew."""
+    :class:`QLearningAgent` defines them. In a subclass with another :meth:`act` or :meth:`update` it is False
+    unless the subclass sets it."""
     episodic: ClassVar[bool] = False
     """Whether the agent learns from whole episodes (Monte Carlo). Then :func:`agents.train` delivers the
     transitions of one player one by one, in order, when the episode has ended, and calls :meth:`end_episode`."""
@@ -65,6 +66,7 @@ class Agent(ABC):
     """Whether the agent can be trained where it controls one player of the environment."""
     supports_self_play: ClassVar[bool] = True
     """Whether the agent can be trained where it controls every player."""
+    _encoding_class: ClassVar[type["Agent"]]
     classes: ClassVar[dict[str, type["Agent"]]] = {}
     """Every subclass by name, for :func:`agents.load`."""
 
@@ -73,8 +75,11 @@ class Agent(ABC):
         choices = ("own turn",) if cls.episodic else ("own turn", "opponent turn")
         if cls.bootstraps_from not in choices:
             raise ValueError(f"{cls.__name__}.bootstraps_from must be in {choices}; got {cls.bootstraps_from!r}")
-        if "encodes_observations" not in vars(cls) and vars(cls).keys() & {"act", "update"}:
-            cls.encodes_observations = False
+        if "encodes_observations" in vars(cls):
+            cls._encoding_class = cls
+        elif cls.encodes_observations:  # unless it inherits another act or update
+            encoding = cls._encoding_class
+            cls.encodes_observations = cls.act is encoding.act and cls.update is encoding.update
         known = Agent.classes.get(cls.__name__, cls)
         if known.__module__.startswith("agents.") and known.__module__ != cls.__module__:
             raise ValueError(f"{cls.__name__} is the name of an agent of this package; choose another name")
@@ -207,5 +212,4 @@ def load(path: str | os.PathLike[str]) -> Agent:
         OSError: The file cannot be read.
         ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class.
     """
-    agent: Agent = saving.load(path, Agent.classes)
-    return agent
+    return saving.load(path, Agent.classes)

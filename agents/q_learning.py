@@ -7,13 +7,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import (
-    Schedule,
-    checked_action,
-    checked_actions,
-    checked_schedule,
-    current_value,
-)
+from agents._checks import Schedule, checked_action, checked_actions, checked_schedule, current_value
 from agents._masks import LOWEST, Penalties, checked_masks, legal_indices, mask_penalties, row_max, uniform_choice
 from agents.tables import TableKind
 from agents.tabular_agent import TabularAgent
@@ -88,10 +82,10 @@ class QLearningAgent(TabularAgent):
             return legal[int(uniform / epsilon * len(legal))] + self.first_action
         values = self.table.get(observation)
         best = max([values[index] for index in legal])
-        ties = [index for index in legal if values[index] == best]
-        if len(ties) == 1 or not explore or self.ties == "first":
-            return ties[0] + self.first_action
-        return ties[int(self.generator.random() * len(ties))] + self.first_action
+        choices = [index for index in legal if values[index] == best]
+        if len(choices) == 1 or not explore or self.ties == "first":
+            return choices[0] + self.first_action
+        return choices[int(self.generator.random() * len(choices))] + self.first_action
 
     def encode(self, observations: NDArray[Any], action_masks: Any) -> tuple[NDArray[np.int64], Penalties]:
         """The rows of the table, and the penalties of the actions."""
@@ -109,17 +103,13 @@ class QLearningAgent(TabularAgent):
         explorers = is_random.nonzero()[0]
         greedy = (~is_random).nonzero()[0]
         values = self._legal_values(rows, penalties)
-        if self.ties == "first":
-            indices: NDArray[np.int64] = values.argmax(axis=1)
-            choices = values.take(explorers, axis=0) > LOWEST
-            indices[explorers] = uniform_choice(choices, random(len(explorers)))
-            return indices + self.first_action
-        lowest = row_max(values)
-        lowest[explorers] = LOWEST  # all legal actions are above
-        uniforms = np.empty(n)
+        thresholds = row_max(values)
+        thresholds[explorers] = LOWEST  # all legal actions are above
+        uniforms = np.zeros(n)  # 0 chooses the first
         uniforms[explorers] = random(len(explorers))
-        uniforms[greedy] = random(len(greedy))
-        return uniform_choice(values >= lowest[:, None], uniforms) + self.first_action
+        if self.ties == "random":
+            uniforms[greedy] = random(len(greedy))
+        return uniform_choice(values >= thresholds[:, None], uniforms) + self.first_action
 
     def update(
         self,

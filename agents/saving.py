@@ -127,5 +127,4 @@ def _space_from_json(about: dict[str, Any]) -> Space[Any]:
         if math.prod(shape) > MAX_COMPONENTS:
             raise ValueError(f"a box in a file has at most {MAX_COMPONENTS:,} components; got the shape {shape}")
         arguments |= {name: np.full(shape, about[name], about["dtype"]) for name in ("low", "high")}
-    space: Space[Any] = getattr(spaces, kind)(**arguments)
-    return space
+    return getattr(spaces, kind)(**arguments)

@@ -130,8 +130,7 @@ class Table:
 
     def get(self, observation: Any) -> list[float]:
         """The ``n_actions`` values of one observation; a ValueError if it is not in the space."""
-        values: list[float] = self.values[self.row(observation, False)].tolist()
-        return values
+        return self.values[self.row(observation, False)].tolist()
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """``values``, float64 ``(n_rows, n_actions)``; a hash table adds ``keys``, uint8 ``(n_rows, n_bytes)``."""
@@ -156,7 +155,7 @@ class Table:
         shape = n_rows, self.values.shape[1]
         if values.shape != shape or values.dtype != np.float64 or not np.isfinite(values).all():
             raise ValueError(f"values must be finite numbers, float64 of shape {shape}")
-        self.values = np.concatenate([values, self.values]) if self._sizes is None else values
+        self.values = np.concatenate([values, self.values]) if self._sizes is None else values.copy()
 
 
 def _sizes(space: Space[Any]) -> tuple[int, ...] | None:

@@ -25,7 +25,7 @@ class History:
 
     Attributes:
         returns: The total reward of each episode, in self-play of the player who moves first: float64 ``(n,)``.
-        lengths: The number of actions in each episode, in self-play of both players: int64 ``(n,)``.
+        lengths: The number of actions in each episode, in self-play of all players: int64 ``(n,)``.
     """
 
     returns: NDArray[np.float64]
@@ -88,7 +88,7 @@ def train(
             if bar is not None:
                 bar.update(n_ended)
             result = callback and callback(agent, History(returns[:n], lengths[:n]))
-            if result is not None and not result:
+            if isinstance(result, bool | np.bool_) and not result:
                 break
         else:
             agent.progress_remaining = 0.0

@@ -37,10 +37,8 @@ def vector_episodes(
     check_setting(agent, n_players)
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     counter = EpisodeCounter(env.num_envs, episodes, mode)
-    # in self-play minimax-Q learns from the opponent's next turn, Q-learning from the player's own
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
     own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
-    # win counting and other Monte-Carlo methods learn from whole episodes
     buffer = EpisodeBuffer(agent, env.num_envs, n_players) if agent.episodic else None
     calls_end_episode = buffer is None and type(agent).end_episode is not Agent.end_episode
     for every_step in vector_steps(agent, learner, env, mode, observed):

@@ -77,8 +77,7 @@ class WinCountAgent(TabularAgent):
         masks = checked_masks(action_mask, counts.shape[:-1], self.n_actions)
         if masks is not None:
             counts *= masks.reshape(counts.shape) != 0
-        probabilities: NDArray[np.float64] = counts / counts.sum(axis=-1, keepdims=True)
-        return probabilities
+        return counts / counts.sum(axis=-1, keepdims=True)
 
     def update(
         self,
