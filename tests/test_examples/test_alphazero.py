@@ -169,12 +169,12 @@ def test_it_learns_a_small_board(tmp_path):
 def test_runs_of_all_networks(as_published, tmp_path, monkeypatch):
     """An interrupted command continues, to the figures of one that was not."""
     monkeypatch.setattr(alphazero, "BATCH_SIZE", 16)
-    options = {"n_heaps": (2,), "networks": tuple(POLICY_VALUE_NETWORKS), "misere": True, "episodes": 60}
+    options = {"n_heaps": (2,), "networks": tuple(POLICY_VALUE_NETWORKS), "misere": True, "episodes": 40}
     args = Args(**options, as_published=as_published, n_jobs=1, folder=tmp_path)
-    left = iter(range(5))
+    left = iter(range(4))
 
     def stopping_play(*arguments):
-        if next(left, None) == 4:
+        if next(left, None) == 3:
             raise KeyboardInterrupt
         return play(*arguments)
 

@@ -180,7 +180,7 @@ def test_evaluating_players(rules, tmp_path):
 
 def test_it_learns_the_rule_on_small_boards(tmp_path):
     """Trained on at most 3 heaps of at most 3 objects, it plays the test boards."""
-    row = train.main(Args(n_heaps=3, max_heap=3, updates=800, noise=1.0, folder=tmp_path))
+    row = train.main(Args(n_heaps=3, max_heap=3, updates=600, noise=1.0, seed=1, folder=tmp_path))
     boards = [f"{n_heaps} × {size}" for n_heaps, size in train.TEST_BOARDS]
     assert min(row[board] for board in boards) >= 0.99
     assert row["20 × 15, outcome"] >= 0.99
