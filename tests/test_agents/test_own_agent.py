@@ -177,6 +177,16 @@ def test_evaluations_and_opponents_check_actions(batched):
             vector.reset(seed=0, options={"first_player": "opponent"})
 
 
+def test_vector_training_calls_the_act_of_a_mixin():
+    class FirstLegal:
+        def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+            return action_mask.argmax(axis=-1)
+
+    env = gym.make_vec("SimpleNim-v0", 3, opponent=None)
+    agent = agent_for(env, type("FirstLegalQ", (FirstLegal, agents.QLearningAgent), {}))
+    assert set(agents.train(agent, env, 9, seed=0).lengths) == {21}
+
+
 def test_what_is_missing_is_named(tmp_path):
     agent = Constant(spaces.Discrete(2), spaces.Discrete(2))
     with pytest.raises(NotImplementedError, match="Constant"):
