@@ -77,9 +77,10 @@ class Agent(ABC):
             raise ValueError(f"{cls.__name__}.bootstraps_from must be in {choices}; got {cls.bootstraps_from!r}")
         if "encodes_observations" in vars(cls):
             cls._encoding_class = cls
-        elif cls.encodes_observations:  # unless it inherits another act or update
+        elif cls.encodes_observations:
             encoding = cls._encoding_class
-            cls.encodes_observations = cls.act is encoding.act and cls.update is encoding.update
+            if cls.act is not encoding.act or cls.update is not encoding.update:
+                cls.encodes_observations = False
         known = Agent.classes.get(cls.__name__, cls)
         if known.__module__.startswith("agents.") and known.__module__ != cls.__module__:
             raise ValueError(f"{cls.__name__} is the name of an agent of this package; choose another name")
