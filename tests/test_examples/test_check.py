@@ -378,7 +378,8 @@ def test_layers_are_enclosed_as_closely_as_the_theorems_say(seed, width):
     inputs = [low.union(high) for low, high in points]
     outputs = check.linear({"layer.weight": weight, "layer.bias": bias}, "layer", inputs)
     unit = arb(2) ** -24
-    with ctx.workprec(300):  # exact
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ctx, "prec", 300)  # exact
         for found, row, shift in zip(outputs, weight.tolist(), bias.tolist(), strict=True):
             products = [[w * x for x in pair] for w, pair in zip(row, points, strict=True)]
             size = sum(max(map(abs, pair)) for pair in products) + abs(shift)
