@@ -136,7 +136,7 @@ def test_a_bad_cutoff_is_named():
 
 @pytest.mark.parametrize(
     ("opponent", "games", "minimum"),
-    [("expert", 80_000, 0.49), ("random", 30_000, 0.95), ("take-3", 30_000, 0.998)],
+    [("expert", 100_000, 0.49), ("random", 30_000, 0.95), ("take-3", 30_000, 0.998)],
 )
 def test_the_published_results(opponent, games, minimum):
     env = gym.make_vec("SimpleNim-v0", num_envs=100, opponent=opponent, first_player="loser")
