@@ -24,13 +24,17 @@ from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, checked_p
 from nim_env.rendering import COLORS
 
 LINE_COLORS = [COLORS[name] for name in ("player_1", "player_2", "good", "flag", "edge", "muted")]
+STYLE_SHEET = Path(__file__).parent / "page" / "style.css"  # it has the colors of both color schemes
 
 matplotlib.use("agg")  # figures go to files
+matplotlib.rc("figure", figsize=(7.4, 3.6))  # inches, the width of a page of the documentation
+matplotlib.rc("font", size=9)
 matplotlib.rc("axes", grid=True, axisbelow=True, titlesize="medium", titlelocation="left")
 matplotlib.rc("axes", edgecolor=COLORS["muted"], labelcolor=COLORS["muted"], prop_cycle=cycler(color=LINE_COLORS))
 matplotlib.rc("axes.spines", top=False, right=False)
 matplotlib.rc("grid", color=COLORS["line"])
 matplotlib.rc("legend", frameon=False)
+matplotlib.rc("svg", fonttype="none", hashsalt="nim-env")  # text stays text; the same file at each run
 matplotlib.rc("text", color=COLORS["ink"])
 matplotlib.rc(("xtick", "ytick"), color=COLORS["muted"])
 
@@ -52,9 +56,25 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Saves a figure, whose folder is made if needed, and prints where."""
+    """Saves a figure, whose folder is made if needed, and prints where.
+
+    An SVG follows the color scheme of the reader.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=120, bbox_inches="tight")
+    is_svg = path.suffix == ".svg"
+    metadata = {"Date": None} if is_svg else None
+    figure.savefig(path, dpi=200, bbox_inches="tight", transparent=is_svg, metadata=metadata)
+    if is_svg:
+        schemes = re.findall(r"light-dark\((#\w+), (#\w+)\)", STYLE_SHEET.read_text(encoding="utf-8"))
+        rules = [
+            f'[style*="{what}: {light}"] {{ {what}: {dark} !important }}'
+            for light, dark in schemes
+            if light in COLORS.values()
+            for what in ("fill", "stroke")
+        ]
+        style = f"<style>@media (prefers-color-scheme: dark) {{ {' '.join(rules)} }}</style>"
+        svg = path.read_text(encoding="utf-8")
+        path.write_text(svg.replace("<defs>", f"{style}\n <defs>", 1), encoding="utf-8")
     print(f"picture: {path}")
 
 
