@@ -264,7 +264,7 @@ def draw_step(path):
                 picture.block(x, 146 - 40 * row, 75, 34)
             if taken and taken[0] == heap:
                 picture.rect(x, 146 - 40 * taken[1], 75, 34, color, radius=4, opacity=0.18, line=color)
-            picture.text(x + 37, 202, f"heap {heap}", size=14, fill="muted")
+            picture.text(x + 37, 202, f"heap {'AB'[heap]}", size=14, fill="muted")
         if number != 1:
             picture.text(left + 100, 236, f"[{heaps[0]} {heaps[1]}]", bold=True)
             mask = " ".join(map(str, rules.action_mask(heaps)))
