@@ -174,3 +174,5 @@ class LanguageModelPolicy:
             if self.path is not None:
                 with open(self.path, "a", encoding="utf-8") as file:
                     file.write(json.dumps({"prompt": prompt, "answer": answer}) + "\n")
+        if next(answers, None) is not None:
+            raise TypeError(f"complete must return {len(missing)} answers; got more")

@@ -19,6 +19,8 @@ from nim_env import NimRules, TabularPolicy, evaluation, text  # noqa: E402
 from nim_env.policies import checked_policy  # noqa: E402
 from nim_env.rendering import heap_name  # noqa: E402
 
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
 RULES = NimRules((1, 2, 3))
 POSITIONS = RULES.all_positions()[1:]
 MASKS = RULES.action_mask(POSITIONS)
@@ -46,11 +48,13 @@ def serve():
         asked = []
 
         class Handler(BaseHTTPRequestHandler):
-            def do_POST(self):  # noqa: N802
+            def do_POST(self):
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                asked.append(request["messages"][0]["content"])
+                prompt = request["messages"][0]["content"]
+                asked.append(prompt)
+                is_third = len(asked) % 3 == 0
                 time.sleep(seconds)
-                row = prompts[asked[-1]]
+                row = prompts[prompt]
                 heap, count = RULES.moves[row.argmax()]
                 answer = f"I take {count} from {heap_name(heap)}." if row.any() else "\0" * 100_000
                 message = {"role": "assistant", "content": answer}
@@ -58,7 +62,7 @@ def serve():
                 usage = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
                 reply = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": choices}
                 body = json.dumps(reply | {"usage": usage}).encode()
-                self.send_response(503 if fails and len(asked) % 3 == 0 else 200)
+                self.send_response(503 if fails and is_third else 200)
                 self.send_header("Content-Type", "application/json")
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
@@ -75,6 +79,7 @@ def serve():
     yield start
     for server in servers:
         server.shutdown()
+        server.server_close()
 
 
 @pytest.mark.parametrize(
@@ -95,7 +100,7 @@ def test_a_player_behind_a_server_has_its_exact_figures(player, options, serve, 
 
 def test_no_server_is_one_line_and_loses_nothing(serve, tmp_path, monkeypatch):
     monkeypatch.setattr("openai._base_client.BaseClient._calculate_retry_timeout", lambda *_: 0.0)
-    with pytest.raises(OSError, match="http://127.0.0.1:1/v1"):
+    with pytest.raises(OSError, match=r"127\.0\.0\.1:1"):
         language_model.main(language_model.Args(server="http://127.0.0.1:1/v1", model="m", folder=tmp_path))
     address, _ = serve("expert")
     assert language_model.main(language_model.Args(server=address, model="m", folder=tmp_path)).champion
