@@ -12,10 +12,7 @@ from typing import Any
 
 import gymnasium as gym
 import matplotlib
-import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
-import seaborn as sns
 import tyro
 from cycler import cycler
 from matplotlib.figure import Figure
@@ -79,20 +76,6 @@ def save_figure(figure: Figure, path: Path) -> None:
         svg = path.read_text(encoding="utf-8")
         path.write_text(svg.replace("<defs>", f"{style}\n <defs>", 1), encoding="utf-8")
     print(f"picture: {path}")
-
-
-def draw_groups(groups: pd.DataFrame, title: str) -> Figure:
-    """A heat map of winning moves played and positions valued right, by number of heaps, endgames apart."""
-    counted = {"expert": "won", "value_accuracy_won": "won", "value_accuracy_lost": "lost"}
-    shown = groups[[name for name in counted if name in groups]]
-    is_empty = groups[[counted[name] for name in shown]].to_numpy() == 0
-    names = groups["n_heaps"].astype(str) + " heaps" + groups["endgame"].map({True: ", endgames", False: ""})
-    figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
-    colors = sns.light_palette(COLORS["flag"], reverse=True, as_cmap=True)
-    sns.heatmap(shown.set_index(names), mask=is_empty, annot=True, fmt=".1%", vmin=0, vmax=1, cmap=colors, ax=axis)
-    axis.set(title=title, ylabel="")
-    axis.grid(visible=False)
-    return figure
 
 
 def percent(fraction: float, digits: int = 1) -> str:

@@ -45,7 +45,7 @@ from nim_env.policies import PolicyLike, batched
 from nim_env.rendering import COLORS
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
 
-from common import draw_groups, load_player, run, save_figure, values_of
+from common import load_player, run, save_figure, values_of
 from sb3_self_play import EntropySchedule
 
 BOARDS = ((1, 2, 3), (1, 3, 5), (2, 3, 4))  # misère play; the bugs are planted on the last one
@@ -300,6 +300,20 @@ def diagnose(args: Args) -> pd.DataFrame:
     print(groups.to_string(index=False))
     save_figure(draw_groups(groups, f"{args.player}, {rules}"), args.folder / "find_the_bug_player.png")
     return groups
+
+
+def draw_groups(groups: pd.DataFrame, title: str) -> Figure:
+    """A heat map of winning moves played and positions valued right, by number of heaps, endgames apart."""
+    counted = {"expert": "won", "value_accuracy_won": "won", "value_accuracy_lost": "lost"}
+    shown = groups[[name for name in counted if name in groups]]
+    is_empty = groups[[counted[name] for name in shown]].to_numpy() == 0
+    names = groups["n_heaps"].astype(str) + " heaps" + groups["endgame"].map({True: ", endgames", False: ""})
+    figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
+    colors = sns.light_palette(COLORS["flag"], reverse=True, as_cmap=True)
+    sns.heatmap(shown.set_index(names), mask=is_empty, annot=True, fmt=".1%", vmin=0, vmax=1, cmap=colors, ax=axis)
+    axis.set(title=title, ylabel="")
+    axis.grid(visible=False)
+    return figure
 
 
 if __name__ == "__main__":
