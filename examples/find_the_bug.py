@@ -313,7 +313,8 @@ def diagnose(args: Args) -> pd.DataFrame:
 def draw_groups(groups: pd.DataFrame, player: str) -> Figure:
     """A heat map of winning moves played and positions valued right, by number of heaps, endgames apart."""
     counted = {"expert": "won", "value_accuracy_won": "won", "value_accuracy_lost": "lost"}
-    names = groups["n_heaps"].astype(str) + " heaps" + groups["endgame"].map({True: ", endgames", False: ""})
+    heaps = groups["n_heaps"].map(lambda n: f"{n} heap" if n == 1 else f"{n} heaps")
+    names = heaps + groups["endgame"].map({True: ", endgames", False: ""})
     shown = groups[[name for name in counted if name in groups]].set_index(names)
     is_empty = groups[[counted[name] for name in shown]].to_numpy() == 0
     worst = shown["expert"].mask(is_empty[:, 0]).idxmin()
@@ -321,7 +322,7 @@ def draw_groups(groups: pd.DataFrame, player: str) -> Figure:
     colors = sns.light_palette(COLORS["flag"], reverse=True, as_cmap=True)
     style = {"vmin": 0, "vmax": 1, "cmap": colors, "cbar": False, "rasterized": True}
     sns.heatmap(shown.rename(columns=FIGURES), mask=is_empty, annot=True, fmt=".1%", ax=axis, **style)
-    axis.set(title=f"{player}: {shown.loc[worst, 'expert']:.1%} of the winning moves in {worst}", ylabel="")
+    axis.set(title=f"{player}: worst with {worst} ({shown.loc[worst, 'expert']:.1%} expert mastery)", ylabel="")
     axis.grid(visible=False)
     return figure
 

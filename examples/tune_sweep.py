@@ -176,15 +176,15 @@ def draw(table: pd.DataFrame) -> Figure:
     names = [f"{low:.2g} to {high:.2g}" for low, high in itertools.pairwise(edges)]
     rates = pd.cut(table["learning_rate"], edges, labels=names)
     trials = table.assign(mastery=100 * table["expert"], rate=rates)
-    best = table.loc[table.groupby("learner", sort=False)["expert"].idxmax()]
+    best = trials.groupby(["learner", "rate"], observed=True)["mastery"].max().groupby("learner")
+    ranges = [f"{learner} {column.min():.1f} to {column.max():.1f} %" for learner, column in best]
     figure, axis = plt.subplots(layout="constrained")
     style = {"estimator": "max", "errorbar": None, "saturation": 1, "hue": "learner", "ax": axis}
     sns.barplot(trials, x="rate", y="mastery", **style)
     for bars in axis.containers:
         axis.bar_label(bars, fmt="{:.1f}")
-    found = [f"{trial.learner} {trial.learning_rate:.2g}" for trial in best.itertuples()]
     axis.set(
-        title=f"Learning rate of the best trial: {', '.join(found)}",
+        title=f"Expert mastery of the best trials across learning rates: {', '.join(ranges)}",
         xlabel="learning rate",
         ylabel="expert mastery of the best trial (%)",
     )
