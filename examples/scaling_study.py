@@ -144,14 +144,19 @@ def draw_curves(table: pd.DataFrame) -> Figure:
         handles = axis.get_legend_handles_labels()
         axis.get_legend().remove()
     figure.legend(*handles, loc="outside lower center", ncols=3)
-    ends = table.groupby([hue, "seed"], sort=False).tail(1).groupby(hue)["expert"].mean().sort_values()
-    figure.suptitle(
-        f"Expert mastery at the end: from {percent(ends.iloc[0])} % ({ends.index[0]}) "
-        f"to {percent(ends.iloc[-1])} % ({ends.index[-1]})",
-        size="medium",
-        x=0.01,
-        ha="left",
-    )
+    last = table.groupby(["heaps", "name", "seed"], sort=False).tail(1)
+    ends = last.groupby("name" if one_board else ["name", "heaps"])[["expert", "timesteps"]].mean()
+    ends = ends.sort_values(["expert", "timesteps"], ascending=[True, False])
+    names = ends.index if one_board else ends.index.map(" on ".join)
+    title = f"{names[0]} ends at {percent(ends['expert'].iloc[0])} % expert mastery"
+    title += f" after {ends['timesteps'].iloc[0]:,.0f} timesteps"
+    if ends["expert"].nunique() > 1:
+        title += f", {names[-1]} at {percent(ends['expert'].iloc[-1])} %"
+    if "illegal" in metrics:
+        illegal = table.groupby("name", sort=False)["illegal"].max()
+        parts = [f"{name} {percent(fraction, 0)} %" for name, fraction in illegal.items()]
+        title += f"\nillegal actions at most: {'; '.join(parts)}"
+    figure.suptitle(title, size="medium", x=0.01, ha="left")
     return figure
 
 
