@@ -182,6 +182,22 @@ def resolve_short_name(app, env, node, contnode):
     )
 
 
+def link_figures(app, doctree, docname):
+    """A figure leads to its file, where one can enlarge it."""
+    for image in list(doctree.findall(nodes.image)):
+        if (
+            isinstance(image.parent, nodes.reference)
+            or image["uri"] not in app.env.images
+        ):
+            continue
+        file = app.env.images[image["uri"]][1]
+        link = nodes.reference(
+            refuri=f"{'../' * docname.count('/')}_images/{file}"
+        )
+        image.replace_self(link)
+        link += image
+
+
 def edit_notebook(app, pagename, templatename, context, doctree):  # noqa: ARG001
     """The notebooks are edited in their own folder."""
     if pagename.startswith("notebooks/"):
@@ -205,6 +221,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", link_to_page)
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("build-finished", copy_page)
+    app.connect("doctree-resolved", link_figures)
     app.connect("env-updated", label_objects)
     app.connect("html-page-context", edit_notebook)
     app.connect("missing-reference", resolve_short_name)

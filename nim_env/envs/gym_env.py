@@ -45,8 +45,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     | takes      | 1      | 1 to 3      | 1 to 5      | 1 to 7      |
     | from heap  | A      | B           | C           | D           |
 
-    In a pair heap A is 0. ``rules.action(heap, count)`` is the inverse. Actions are Python integers, NumPy
-    integers and 0-d integer arrays. 1.0 and True are not actions.
+    In a pair heap A is 0. ``rules.action(heap, count)`` is the inverse. Actions are Python or NumPy integers or
+    0-d integer arrays. 1.0 and True are not actions.
 
     ## Observation space
     ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``. The argument ``observation`` changes
