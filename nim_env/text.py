@@ -25,7 +25,7 @@ from nim_env.rendering import heap_name
 from nim_env.rules import NimRules, checked_integer
 
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
-"""The words of a prompt: they name the game, state its rules alone, or tell another story of the same game."""
+"""The words of a prompt. They name the game, state its rules alone, or tell another story of the same game."""
 
 _PROMPTS = {
     "nim": (
