@@ -20,7 +20,7 @@ import agents
 from nim_env import NimRules, TabularPolicy, aec_env, evaluation, gym_env, policies, solver, vector_env
 
 GAMES = [{}, {"heaps": (21,), "max_take": 3, "misere": False}, {"heaps": (2, 3, 4), "random_start": True}]
-RECORDED = "ee3c03619e5e00577d36bc5672d7144e4f421422c15ab0b2d82b95ef59544dfc"  # of all results
+RECORDED = "8dc6e046f69d903c85d1a47d4d7d07f46ca144c52dbecbf8b9eedb06b1c2d34a"  # of all results
 LEARNING_RATES = (0.1, 0.3, lambda progress: 0.05 + 0.4 * progress)
 
 
