@@ -228,8 +228,8 @@ export function view(ply, isFromList = false) {
 }
 
 export function writeLink() {
-  const { game, lesson, level, view: ply, panel, games } = S;
+  const { game, level, view: ply, panel, games } = S;
   const vs = level === "stage" || level === "pupil" ? games : levelOf(level).table ? levelOf(level).name : level;
   const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
-  try { history.replaceState(null, "", lesson === null ? link : "#"); } catch { /* a sandboxed frame */ }
+  try { history.replaceState(null, "", link); } catch { /* a sandboxed frame */ }
 }
