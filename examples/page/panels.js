@@ -61,7 +61,7 @@ export function drawTeach() {
   const [verdict, kind] = verdictOf(lessonOf(here, rules), lesson);
   drawLessons();
   Object.assign($("verdict"), { textContent: verdict, className: kind });
-  $("lesson").textContent = chosen ? chosenText(rules, lesson) : S.showsMove ? lessonText(heaps, rules, lesson)
+  $("lesson").textContent = chosen ? chosenText(rules, lesson) : S.showsMove ? lessonText(heaps, rules, lesson, S.lesson !== null)
     : hintText(heaps, rules, lesson);
   $("ones").textContent = lesson.isException && !rules.max ? onesText(lesson.values) : "";
   $("bits-wrap").hidden = lesson.isException && !rules.max;

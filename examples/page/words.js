@@ -100,6 +100,7 @@ function endStatus(winner) {
     ...(isLost && flag >= 0 ? [["Show my mistake", "view", flag]] : []),
     ...(isLost && flag < 0 && game.first === 0 && S.lesson === null ? [LET_IT] : []),
     ...(S.lesson !== null && winner === 0 && LESSONS[S.lesson + 1] ? [["Next lesson", "lesson", S.lesson + 1]] : []),
+    ...(S.lesson === LESSONS.length - 1 && winner === 0 ? [["Play a whole game", "preset", 0]] : []),
     ...(S.next && winner === 0 && S.lesson === null ? [[`Next: ${S.next.name}`, "level", S.next.id]] : []),
     [S.lesson !== null ? "Again" : "Play again", "again"],
   ];
@@ -157,7 +158,7 @@ const singlesOf = (rules) => (rules.max ? "heaps with remainder 1" : "heaps of o
 const oddSingles = (rules) => `${rules.max ? "no remainder above 1" : "only heaps of one"}, and an odd number of ${singlesOf(rules)}`;
 
 /** The reason for the recommended move of a position, or why there is none. */
-export function lessonText(heaps, rules, { values, sum, large, isEnd, isException, move }) {
+export function lessonText(heaps, rules, { values, sum, large, isEnd, isException, move }, isShort = false) {
   const whole = rules.max + 1, singles = values.filter((value) => value === 1).length;
   const take = move && `Take ${wordsOf(move)}`, to = move && `${heaps[move.heap]} becomes ${heaps[move.heap] - move.count}`;
   if (isEnd) return "The game is over.";
@@ -171,7 +172,9 @@ export function lessonText(heaps, rules, { values, sum, large, isEnd, isExceptio
     return move ? `${take}: ${to}, a multiple of ${whole}. After each reply, make it a multiple of ${whole} again.`
       : `${heaps[0]} is a multiple of ${whole}. Take 1 and hope for a mistake.`;
   }
+  if (!move && isShort) return "";
   if (!move) return "Every column is even. Any take makes one odd. Take one block and hope for a mistake.";
+  if (isShort) return `${take}: ${to}.`;
   const odd = [32, 16, 8, 4, 2, 1].filter((digit) => sum & digit);
   const columns = odd.length === 1 ? `Column ${odd[0]} is odd.` : `Columns ${odd.slice(0, -1).join(", ")} and ${odd.at(-1)} are odd.`;
   return `${columns} ${take}: ${to}, and every column is even.`;

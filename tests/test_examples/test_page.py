@@ -458,7 +458,7 @@ def test_all_lessons(visit, take):
             expect(page.locator("#say")).to_contain_text(re.compile("Your turn|You win"))
         expect(page.locator("#say")).to_have_text("You win!")
         expect(page.locator("#lessons button").nth(lesson)).to_have_text("✓")
-    page.reload()
+    page.reload()  # the progress stays in the browser
     expect(page.locator("#lessons button")).to_have_text(["✓"] * 5)
 
 
