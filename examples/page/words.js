@@ -144,8 +144,8 @@ export const LESSONS = [
     text: "Two unequal heaps. Make them equal. Then copy." },
   { rules: normal(1, 2, 3), first: 1, name: "Pairs",
     text: "See 3 as 2 + 1. Then 1-2-3 has a pair of 2s and a pair of 1s. After each move, make pairs again." },
-  { rules: normal(1, 4, 7), first: 0, name: "The odd group",
-    text: "See 7 as 4 + 2 + 1. The 4s and the 1s have a partner, the 2 has none. Take it." },
+  { rules: normal(3, 4, 5), first: 0, name: "The odd group",
+    text: "See 3 as 2 + 1, and 5 as 4 + 1. The 4s and the 1s have a partner, the 2 has none. Take it." },
   { rules: { heaps: [1, 1, 4], max: null, misere: true }, first: 0, name: "The last block loses",
     text: "Now the last block loses. When all other heaps have one block, leave an odd number of heaps of one." },
 ];

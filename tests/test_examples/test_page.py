@@ -35,7 +35,7 @@ BOARDS = [
 ]
 EVERY_BOARD = pytest.mark.parametrize("rules", BOARDS, ids=str)
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
-DESK, PHONE = {"width": 1280, "height": 720}, {"width": 375, "height": 760}
+DESK, PHONE = {"width": 1280, "height": 720}, {"width": 375, "height": 667}
 FAST = """for (const name of ["setTimeout", "setInterval"]) {
   const wait = window[name];
   window[name] = (act, time = 0) => wait(act, time / 20);
@@ -264,6 +264,10 @@ def test_replay_undo_and_another_try(visit):
     expect(page.locator("#score")).to_contain_text("You 0, Random 0")  # it was not played here
     press(page, "Show my mistake")
     expect(page.locator(".winning")).to_have_count(1)
+    expect(page.locator("#say")).to_have_text("Move 3: You took 3 from C")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#say")).to_have_text("You took 3 from C")
+    page.keyboard.press("ArrowLeft")
     page.locator("#ply").press("Home")
     expect(page.locator("#say")).to_contain_text("Start")
     page.locator("[data-value=moves]").click()
@@ -451,6 +455,7 @@ def test_all_lessons(visit, take):
         page.locator("#lessons button").nth(lesson).click()
         expect(page.locator("#lessons [aria-pressed=true]")).to_have_count(1)
         expect(page.locator("#say")).to_contain_text("Your turn")
+        assert page.locator(".block:not(.ghost)").first.bounding_box()["height"] >= 44
         rules = NimRules(heaps_of(page) if lesson else (3, 3), misere=lesson == 4)
         while any(heaps := heaps_of(page)):
             mask = theory.winning_action_mask(NimRules((7,) * len(heaps), misere=rules.misere), heaps)
@@ -475,6 +480,10 @@ def test_it_learns_from_your_game(visit, modules):
     click(page, 1, 2)  # the last block is its
     expect(page.locator("#learn-intro")).to_have_text("It lost. It now trusts 1 from A less: 0.00 → −0.50.")
     expect(page.locator("#n-games")).to_have_text("0 + 1")
+    press(page, "+1 game")
+    expect(page.locator("#n-games")).to_have_text("0 + 2")
+    press(page, "New seed")
+    expect(page.locator("#n-games")).to_have_text("0")
     rules, moves = NimRules((2, 3)), [(1, 1), (0, 2), (1, 1), (1, 1)]
     table = modules(
         """({ board, moves }) => {
