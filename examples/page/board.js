@@ -36,6 +36,7 @@ function layOut(board) {
   board.classList.toggle("past", S.view !== null);
   board.classList.toggle("tiny", layout.high < 26);
   board.classList.toggle("narrow", layout.wide < 34 || layout.high < 13);
+  board.classList.toggle("slim", layout.wide < 64);
   const sizes = {
     "--w": layout.wide, "--h": layout.high, "--gap": layout.gap, "--heap-gap": layout.heapGap, "--label": layout.label,
     "--row": layout.row, "--heap": layout.columns * (layout.wide + layout.gap) - layout.gap,

@@ -193,6 +193,7 @@ export function openGame({ game, view, stage }, level) {
   Object.assign(S, { wanted: level, lesson: null, isFromLink: game.winner !== null, starts: game.first ? "opponent" : "you" });
   useBoard(game.rules);
   checkLevel();
+  S.isFirst &&= !game.moves.some((_, ply) => game.playerAt(ply) === 0);
   show(game, view);
   S.games = stage ?? gamesOf(S.level) ?? S.games;
 }

@@ -22,7 +22,7 @@ export const SAY = {
   wrongBoard: "This player knows another board.",
   damaged: "The file of your players is damaged.",
   isIt: "You play this one",
-  playIt: "Play against it",
+  playIt: "Play it",
   training: "It plays against itself …",
 };
 export const newGameSaid = () => (isFriend() ? "New game for two people." : `New game against ${names()[1]}.`);
@@ -114,7 +114,7 @@ function pastStatus() {
   const isIts = flag >= 0 && isOpponent(game.playerAt(flag));
   const again = ["Play again", "again"];
   if (isHere) {
-    const who = names()[game.playerAt(flag)], how = `Better: ${wordsOf(game.better)}.`;
+    const name = names()[game.playerAt(flag)], who = name === "You" ? "you" : name, how = `Better: ${wordsOf(game.better)}.`;
     const buttons = [...(isIts ? [] : [["Try again from here", "from-here", ply]]), again];
     return { say: `Move ${flag + 1}: ${who} took ${wordsOf(game.moves[flag])}`, aim: "It gave the win away.", how,
       player: game.playerAt(flag), kind: "past flagged", buttons };

@@ -264,7 +264,7 @@ def test_replay_undo_and_another_try(visit):
     expect(page.locator("#score")).to_contain_text("You 0, Random 0")  # it was not played here
     press(page, "Show my mistake")
     expect(page.locator(".winning")).to_have_count(1)
-    expect(page.locator("#say")).to_have_text("Move 3: You took 3 from C")
+    expect(page.locator("#say")).to_have_text("Move 3: you took 3 from C")
     page.keyboard.press("ArrowRight")
     expect(page.locator("#say")).to_have_text("You took 3 from C")
     page.keyboard.press("ArrowLeft")
@@ -411,6 +411,13 @@ def test_levels_change_by_enter_and_come_back_after_a_big_board(visit):
         page.locator("[data-do=boards]").click()
         page.locator("#presets button", has_text=board).first.click()
         expect(page.locator("#levels [aria-pressed=true]")).to_contain_text(name)
+
+
+def test_a_swipe_over_a_heap_scrolls_the_site(visit, address):
+    page = visit()
+    page.set_content(f"<iframe src={address}></iframe>")
+    heap = page.frame_locator("iframe").locator(".heap").first
+    expect(heap).to_have_css("touch-action", "pan-y")
 
 
 def test_what_failed_is_said(visit):
