@@ -234,6 +234,7 @@ function begin() {
   });
   addEventListener("hashchange", () => isLink(location.hash) && run(openLink));
   players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
+  useBoard(S.game.rules);
   run(openLink).then(() => new ResizeObserver(() => {
     drawBoard();
     if (S.panel === "learn") drawLearn();

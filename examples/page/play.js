@@ -122,7 +122,7 @@ export async function takeChosen() {
 function show(game, view = null) {
   Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, demo: null, going: null });
   S.hasWonNow = false;
-  S.isCounted = game.winner !== null; // that of a link was not played here
+  S.isFromLink = S.isCounted = game.winner !== null; // it was not played here
 }
 
 /** Keeps a game that a command is about to end. */
@@ -161,7 +161,6 @@ export function continueFrom(ply) {
   const { game, isCounted } = S;
   if (ply < 0) return;
   if (isCounted && S.lesson === null && !S.isFromLink) S.score[game.winner] -= 1;
-  S.isFromLink = false;
   game.moves.length = ply;
   show(game);
 }
@@ -190,7 +189,7 @@ export function setRules(rules, lesson = null) {
 
 /** Opens the game of a link; the level may be null. */
 export function openGame({ game, view, stage }, level) {
-  Object.assign(S, { wanted: level, lesson: null, isFromLink: game.winner !== null, starts: game.first ? "opponent" : "you" });
+  Object.assign(S, { wanted: level, lesson: null, starts: game.first ? "opponent" : "you" });
   useBoard(game.rules);
   checkLevel();
   S.isFirst &&= !game.moves.some((_, ply) => game.playerAt(ply) === 0);

@@ -415,7 +415,8 @@ def test_levels_change_by_enter_and_come_back_after_a_big_board(visit):
 
 def test_a_swipe_over_a_heap_scrolls_the_site(visit, address):
     page = visit()
-    page.set_content(f"<iframe src={address}></iframe>")
+    page.evaluate("document.body.append(document.createElement('iframe'))")
+    page.locator("iframe").evaluate("(frame, address) => { frame.src = address; }", address)
     heap = page.frame_locator("iframe").locator(".heap").first
     expect(heap).to_have_css("touch-action", "pan-y")
 
