@@ -7,8 +7,8 @@ import { PRESETS } from "./game.js";
 import { listen } from "./input.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import { drawLearn } from "./panels.js";
-import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard, view,
-  writeLink } from "./play.js";
+import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard,
+  view, writeLink } from "./play.js";
 import { LEVELS, OTHERS, loadPlayers } from "./players.js";
 import { S, shownPly } from "./state.js";
 import { announce } from "./status.js";
@@ -128,7 +128,12 @@ async function openLink() {
 
 async function share() {
   writeLink();
-  await navigator.clipboard?.writeText(location.href).then(() => toast(SAY.copied), () => toast(SAY.copyBy)) ?? toast(SAY.copyBy);
+  try {
+    await navigator.clipboard.writeText(location.href);
+    toast(SAY.copied);
+  } catch {
+    toast(SAY.copyBy);
+  }
 }
 
 function setStarts(value) {
@@ -137,7 +142,8 @@ function setStarts(value) {
   else newGame();
 }
 
-const replay = (ply, isFromList) => run(() => view(Math.min(Math.max(0, Number(ply)), S.game.moves.length), isFromList));
+const replay = (ply, isFromList) =>
+  run(() => view(Math.min(Math.max(0, Number(ply)), S.game.moves.length), isFromList));
 
 const DO = {
   share,
@@ -199,7 +205,8 @@ const DO = {
 
 function onKey(event) {
   const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], isReplay = S.view !== null || S.game.winner !== null;
-  if (!step || !isReplay || event.ctrlKey || event.altKey || event.metaKey || event.target.closest("input, dialog")) return;
+  if (!step || !isReplay || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.target.closest("input, dialog")) return;
   event.preventDefault();
   replay(shownPly() + step);
 }

@@ -4,7 +4,7 @@ import { $, make, set, style, sync } from "./dom.js";
 import { thousands } from "./game.js";
 import { after, lessonOf, limit, nameOf } from "./rules.js";
 import { S, gamesOf, levelOf, names, reasonAgainst, shownPly } from "./state.js";
-import { LESSONS, RATINGS, SAY, captionOf, chosenText, hintText, learnIntro, lessonText, masteryText, movesHint,
+import { LESSONS, RATINGS, SAY, captionOf, chosenText, hintText, learnIntro, lessonName, lessonText, masteryText, movesHint,
   onesText, percent, plural, valuesHint, verdictOf, whyTexts, wordsOf } from "./words.js";
 
 export function drawPanel() {
@@ -61,8 +61,8 @@ export function drawTeach() {
   const [verdict, kind] = verdictOf(lessonOf(here, rules), lesson);
   drawLessons();
   Object.assign($("verdict"), { textContent: verdict, className: kind });
-  $("lesson").textContent = chosen ? chosenText(rules, lesson) : S.showsMove ? lessonText(heaps, rules, lesson, S.lesson !== null)
-    : hintText(heaps, rules, lesson);
+  $("lesson").textContent = chosen ? chosenText(rules, lesson)
+    : S.showsMove ? lessonText(heaps, rules, lesson, S.lesson !== null) : hintText(heaps, rules, lesson);
   $("ones").textContent = lesson.isException && !rules.max ? onesText(lesson.values) : "";
   $("bits-wrap").hidden = lesson.isException && !rules.max;
   drawDigits(heaps, lesson, digits);
@@ -72,10 +72,11 @@ export function drawTeach() {
 function drawLessons() {
   $("lesson-text").textContent = S.lesson === null ? "" : LESSONS[S.lesson].text;
   $("lesson-text").hidden = S.lesson === null;
-  sync($("lessons"), LESSONS, (lesson, i) => make("button", { data: { do: "lesson", value: i }, title: lesson.name }), (button, lesson, i) => {
-    const isDone = S.done.has(i);
+  const create = ({ name }, value) => make("button", { data: { do: "lesson", value }, title: name });
+  sync($("lessons"), LESSONS, create, (button, { name }, i) => {
+    const isDone = S.done.has(i), label = `${lessonName(i)}: ${name}${isDone ? ", done" : ""}`;
     button.textContent = isDone ? "✓" : i + 1;
-    set(button, { "aria-label": `Lesson ${i + 1}: ${lesson.name}${isDone ? ", done" : ""}`, "aria-pressed": String(S.lesson === i) });
+    set(button, { "aria-label": label, "aria-pressed": String(S.lesson === i) });
   });
 }
 

@@ -16,7 +16,7 @@ export function legalMoves(heaps, rules) {
   return moves;
 }
 
-export const grundy = (size, rules) => (rules.max ? size % (rules.max + 1) : size);
+const grundy = (size, rules) => (rules.max ? size % (rules.max + 1) : size);
 export const nimSum = (heaps, rules) => heaps.reduce((sum, size) => sum ^ grundy(size, rules), 0);
 
 /** Whether the player to move wins under perfect play (Bouton 1901; misère: Winning Ways, chapter 13). */

@@ -91,11 +91,11 @@ export function statusOf(isLostStart) {
 const LET_IT = ["Let it start", "starts", "opponent"];
 
 function endStatus(winner) {
-  const { game } = S, flag = game.decisive, [you, other] = names(), isLost = winner === 1 && !isFriend();
+  const { game } = S, flag = game.decisive, isLost = winner === 1 && !isFriend();
   const say = isFriend() ? `${names()[winner]} wins!` : winner === 0 ? "You win!" : "You lose.";
   const told = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
-  const why = S.told ?? (flag < 0 ? `${names()[winner]} could win from the start.`
-    : `${isFriend() ? "M" : isLost ? `${you === "You" ? "Your" : you} m` : `${other}’s m`}ove ${flag + 1} gave the win away.`);
+  const whose = isFriend() ? "Move" : isLost ? "Your move" : `${names()[1]}’s move`;
+  const why = S.told ?? (flag < 0 ? `${names()[winner]} could win from the start.` : `${whose} ${flag + 1} gave the win away.`);
   const buttons = [
     ...(isLost && flag >= 0 ? [["Show my mistake", "view", flag]] : []),
     ...(isLost && flag < 0 && game.first === 0 && S.lesson === null ? [LET_IT] : []),
@@ -114,10 +114,10 @@ function pastStatus() {
   const isIts = flag >= 0 && isOpponent(game.playerAt(flag));
   const again = ["Play again", "again"];
   if (isHere) {
-    const name = names()[game.playerAt(flag)], who = name === "You" ? "you" : name, how = `Better: ${wordsOf(game.better)}.`;
+    const mover = game.playerAt(flag), who = names()[mover] === "You" ? "you" : names()[mover];
+    const say = `Move ${flag + 1}: ${who} took ${wordsOf(game.moves[flag])}`, how = `Better: ${wordsOf(game.better)}.`;
     const buttons = [...(isIts ? [] : [["Try again from here", "from-here", ply]]), again];
-    return { say: `Move ${flag + 1}: ${who} took ${wordsOf(game.moves[flag])}`, aim: "It gave the win away.", how,
-      player: game.playerAt(flag), kind: "past flagged", buttons };
+    return { say, aim: "It gave the win away.", how, player: mover, kind: "past flagged", buttons };
   }
   const say = ply ? `${names()[player]} took ${wordsOf(game.moves[ply - 1])}` : `Start: ${names()[game.first]} to move`;
   const isAfter = flag >= 0 && ply === flag + 1, move = ply ? `Move ${ply} of ${n}.` : "";
@@ -167,7 +167,8 @@ export function lessonText(heaps, rules, { values, sum, large, isEnd, isExceptio
     return `Only heap ${heap} has more than ${than}. Leave an odd number of ${singlesOf(rules)}. ${take}: ${to}.`;
   }
   if (isException && move) return `${plural(singles, "heap")} of one: even. ${take}, and leave an odd number.`;
-  if (isException) return singles === 1 && !rules.max ? "One block is left, and it is yours." : "An odd number is left. The last block will be yours.";
+  if (isException && singles === 1 && !rules.max) return "One block is left, and it is yours.";
+  if (isException) return "An odd number is left. The last block will be yours.";
   if (heaps.length === 1 && rules.max) {
     return move ? `${take}: ${to}, a multiple of ${whole}. After each reply, make it a multiple of ${whole} again.`
       : `${heaps[0]} is a multiple of ${whole}. Take 1 and hope for a mistake.`;
@@ -206,7 +207,8 @@ export function verdictOf(here, after) {
 
 export const onesText = (values) => {
   const n = values.filter((value) => value === 1).length;
-  return values.some((value) => value > 1) ? `Heaps of one: ${n} → leave an odd number` : `Heaps of one: ${n} (${n % 2 ? "odd" : "even"})`;
+  const isOdd = n % 2 === 1 && values.every((value) => value < 2);
+  return `Heaps of one: ${n}${isOdd ? ", an odd number" : " → leave an odd number"}`;
 };
 export const captionOf = (rules) => (S.chosen ? `If you take ${wordsOf(S.chosen)}`
   : rules.max ? `What is left of each heap after groups of ${rules.max + 1}` : "The heaps in binary");

@@ -351,7 +351,10 @@ def test_a_link_opens_the_position_again(visit):
     page = visit("heaps=2-4&last=wins&take=3&vs=perfect&first=opponent&moves=B2.A1")
     expect(page.locator("#say")).to_contain_text("took")
     heaps, link = heaps_of(page), page.url.partition("#")[2]
-    again = visit(link)
+    again = visit(link, permissions=["clipboard-read", "clipboard-write"])
+    press(again, "Menu")
+    press(again, "Copy link")
+    expect(again.locator("#toast")).to_contain_text("Link copied.")
     assert heaps_of(again) == heaps
     assert again.url == page.url
 
