@@ -10,7 +10,7 @@ REPOSITORY = "https://github.com/OWNER/nim-env"
 
 # The package index shows the README without the repository's files, so its links must be absolute.
 readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
-readme = re.sub(r"(!\[[^\]]*\]\()(?!https?:)", rf"\1{REPOSITORY}/raw/main/", readme)  # pictures
+readme = re.sub(r"(!\[[^\]]*\]\(|<img src=\")(?!https?:)", rf"\1{REPOSITORY}/raw/main/", readme)  # pictures
 readme = re.sub(r"(\]\()(?!https?:|#)", rf"\1{REPOSITORY}/blob/main/", readme)  # pages
 setup(
     long_description=readme,

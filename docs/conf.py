@@ -52,6 +52,7 @@ nitpick_ignore_regex = [
     ("py:class", r"(\w+\.)*(AnyEnv|NDArray|_\w+)"),
 ]
 
+pygments_dark_style = "github-dark"  # the default underlines modules like links
 html_theme = "furo"
 html_baseurl = f"https://{OWNER}.github.io/{NAME}/"
 html_title = f"nim-env {version}"
@@ -84,8 +85,10 @@ nb_execution_mode = (
     "off"  # the notebooks hold their outputs, and tests run them
 )
 
+add_module_names = False  # the title of the page names the module
 autodoc_member_order = "bysource"
 autodoc_mock_imports = ["stable_baselines3", "torch"]
+autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
@@ -158,6 +161,15 @@ def link_to_page(app, what, name, documented, options, lines):  # noqa: ARG001
         lines[1:] = ["", f"Its page is :doc:`/{PAGES[name]}`.", ""]
 
 
+def shorten_types(app, what, name, documented, options, lines):  # noqa: ARG001
+    """The types of attributes without the modules that define them, as in signatures."""
+    modules = r"(numpy\._\w+|nim_env|agents)\.([a-z_]+\.)*"
+    lines[:] = [
+        re.sub(modules, "", line) if line.startswith(":vartype") else line
+        for line in lines
+    ]
+
+
 def skip_fields(app, what, name, documented, skip, options):  # noqa: ARG001
     """The fields of a named tuple are described in the docstring of the tuple."""
     return (
@@ -219,6 +231,7 @@ def copy_page(app, exception):
 def setup(app):
     app.add_transform(LinksToRepository)
     app.connect("autodoc-process-docstring", link_to_page)
+    app.connect("autodoc-process-docstring", shorten_types, priority=900)
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("build-finished", copy_page)
     app.connect("doctree-resolved", link_figures)

@@ -44,7 +44,7 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
 class Args:
     """The options of this script."""
 
-    picture: Path = Path("results/benchmark.png")
+    picture: Path = Path("results/benchmark.svg")
     """Where the figure is saved."""
 
 
@@ -88,15 +88,24 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
 
 def plot(rates: pd.DataFrame) -> plt.Figure:
     """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
-    figure, axes = plt.subplots(figsize=(9, 4.8), layout="constrained")
+    figure, axes = plt.subplots(layout="constrained")
     own = {name for name, _ in COMPARISONS}
     for marker, (name, row) in zip("os^vDosX^", rates.iterrows(), strict=False):
         style = {} if name in own else {"color": COLORS["muted"], "linestyle": "--"}
         axes.plot(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
-    axes.set(xlabel="num_envs", ylabel="steps per second", xscale="log", yscale="log")
+    last = rates[NUM_ENVS[-1]]
+    rate = last["vector, Nim-v0, self-play"]
+    axes.set(
+        title=f"{NUM_ENVS[-1]:,} environments in self-play make {rate / 1e6:.1f} million steps per second, "
+        f"{rate / last['vector, CartPole-v1']:.1f} times CartPole's",
+        xlabel="number of environments",
+        ylabel="steps per second",
+        xscale="log",
+        yscale="log",
+    )
     axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
     axes.minorticks_off()
-    figure.legend(loc="outside right upper")
+    figure.legend(loc="outside right center")
     return figure
 
 

@@ -28,6 +28,7 @@ STYLE_SHEET = Path(__file__).parent / "page" / "style.css"  # it has the colors 
 
 matplotlib.use("agg")  # figures go to files
 matplotlib.rc("figure", figsize=(7.4, 3.6))  # inches, the width of a page of the documentation
+matplotlib.rc("savefig", pad_inches=0.03)
 matplotlib.rc("font", size=9)
 matplotlib.rc("axes", grid=True, axisbelow=True, titlesize="medium", titlelocation="left")
 matplotlib.rc("axes", edgecolor=COLORS["muted"], labelcolor=COLORS["muted"], prop_cycle=cycler(color=LINE_COLORS))

@@ -32,7 +32,7 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
-from common import COLORS, load_player, percent, run, save_figure
+from common import COLORS, LINE_COLORS, load_player, percent, run, save_figure
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = {"q-learning": (*BASELINES, "self-play"), "minimax-q": ("self-play",), "win-counting": BASELINES}
@@ -57,7 +57,7 @@ class Args:
     seed: int = 0
     """Random seed."""
     folder: Path = Path("results")
-    """Where the figures are saved: compare_opponents.png and tournament.png."""
+    """Where the figures are saved: compare_opponents.svg and tournament.svg."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -79,8 +79,8 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
         wins.loc[first, second] = evaluation.win_probability(rules, players[first], players[second], True)
     masteries = {name: evaluation.mastery(rules, player) for name, player in players.items()}
     Console().print(make_table(args, rules, wins, masteries))
-    save_figure(plot_learning_curves(rules, learning_curves), args.folder / "compare_opponents.png")
-    save_figure(plot_tournament(args, rules, wins), args.folder / "tournament.png")
+    save_figure(plot_learning_curves(learning_curves), args.folder / "compare_opponents.svg")
+    save_figure(plot_tournament(wins, masteries), args.folder / "tournament.svg")
     return learning_curves, wins
 
 
@@ -123,43 +123,39 @@ def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, masteries: dict[
     return table
 
 
-def plot_learning_curves(rules: NimRules, curves: pd.DataFrame) -> plt.Figure:
-    """Expert mastery and win rate by training games: a column for each learner, a line for each opponent."""
-    metrics = {
-        "expert": "expert mastery: winning positions\nin which a winning move is played",
-        "win_rate": "win rate in training\n(in self-play of the first player)",
-    }
-    rows = curves.assign(win_rate=(1 + curves["mean_return"]) / 2).melt(
-        ["learner", "opponent", "episodes"], list(metrics), "metric"
+def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
+    """Expert mastery by training games: a panel for each learner, a line for each opponent."""
+    last = curves.groupby(["learner", "opponent"])["expert"].last()
+    opponents = dict.fromkeys(curves["opponent"])
+    colors = dict(zip(opponents, LINE_COLORS, strict=False))
+    figure, axes = plt.subplots(1, len(OPPONENTS), figsize=(7.4, 3), sharey=True, layout="constrained")
+    for axis, learner in zip(axes, OPPONENTS, strict=True):
+        rows = curves[curves["learner"] == learner]
+        sns.lineplot(rows, x="episodes", y="expert", hue="opponent", palette=colors, legend=False, ax=axis)
+        axis.set(title=learner, xlabel="training games", ylabel="expert mastery", xscale="log", ylim=(0, 1.02))
+    axes[0].yaxis.set_major_formatter("{x:.0%}")
+    figure.legend(axes[0].lines, opponents, loc="outside right center", title="trained against")
+    figure.suptitle(
+        f"Q-learning ends at {percent(last['q-learning', 'self-play'])} % expert mastery by self-play, "
+        f"at {percent(last['q-learning', 'take-3'])} % against take-3",
+        size="medium",
+        x=0.01,
+        ha="left",
     )
-    grid = sns.relplot(
-        rows,
-        x="episodes",
-        y="value",
-        hue="opponent",
-        col="learner",
-        row="metric",
-        kind="line",
-        height=3.3,
-        aspect=1.2,
-    )
-    grid.set(xscale="log", ylim=(0, 1.02), xlabel="training games")
-    grid.set_titles("{col_name}")
-    for axis, label in zip(grid.axes[:, 0], metrics.values(), strict=True):
-        axis.set_ylabel(label)
-        axis.yaxis.set_major_formatter("{x:.0%}")
-    grid.figure.suptitle(f"{rules}: trained against an opponent or by self-play", y=1.03)
-    return grid.figure
+    return figure
 
 
-def plot_tournament(args: Args, rules: NimRules, wins: pd.DataFrame) -> plt.Figure:
-    """A heat map of all win probabilities, the best player first."""
+def plot_tournament(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> plt.Figure:
+    """A heat map of all win probabilities, the best player first; perfect players are one row."""
     others = wins.where(~np.eye(len(wins), dtype=bool))
     means = (others.mean(axis=1) + 1 - others.mean(axis=0)) / 2
-    names = means.sort_values(ascending=False, kind="stable").index
-    wins = wins.loc[names, names]
-    size = 2.5 + 0.55 * len(names)
-    figure, axes = plt.subplots(figsize=(size + 2.5, size), layout="constrained")
+    perfect = [name for name, mastery in masteries.items() if mastery.expert == 1]
+    groups = dict.fromkeys(perfect, f"perfect play ({len(perfect)} players)") if len(perfect) > 1 else {}
+    means = means.rename(groups).groupby(level=0).mean().sort_values(ascending=False, kind="stable")
+    wins = wins.rename(index=groups, columns=groups).groupby(level=0).mean().T.groupby(level=0).mean().T
+    wins = wins.loc[means.index, means.index]
+    height = 1.2 + 0.4 * len(wins)
+    figure, axes = plt.subplots(figsize=(7.4, height), layout="constrained")
     sns.heatmap(
         100 * wins,
         vmin=0,
@@ -167,16 +163,17 @@ def plot_tournament(args: Args, rules: NimRules, wins: pd.DataFrame) -> plt.Figu
         cmap=sns.blend_palette([COLORS["player_2"], "white", COLORS["player_1"]], as_cmap=True),
         annot=wins.map(lambda probability: percent(probability, 0)),
         fmt="",
-        square=True,
-        cbar_kws={"label": "win probability of the first player, in %", "shrink": 0.8},
-        yticklabels=[f"{name}  [{percent(means[name])}]" for name in names],
+        rasterized=True,  # in an SVG the colors are then the same in both color schemes
+        cbar=False,
+        xticklabels=[name.replace(", ", "\n").replace(" (", "\n(") for name in wins],
         ax=axes,
     )
     axes.set(
-        title=f"{rules}; agents (named with what they trained against)\nafter {args.episodes:,} training games",
-        xlabel="second player",
-        ylabel="first player  [mean win probability against all others, both orders, in %]",
+        title=f"Wins of the first player in %; mean of both orders: {percent(means.iloc[0])} for {means.index[0]}",
+        xlabel="second player (the agents are named with what they trained against)",
+        ylabel="first player",
     )
+    axes.tick_params(axis="x", rotation=0, labelsize=8)
     return figure
 
 

@@ -87,7 +87,7 @@ def main(args: Args) -> pd.DataFrame:
     table = pd.DataFrame(tqdm(rows, total=len(calls), desc="runs", disable=None))
     table.round(4).to_csv(args.folder / "find_the_bug.csv", index=False)
     print(summarize(table).T.to_string())
-    save_figure(draw_bugs(table), args.folder / "find_the_bug.png")
+    save_figure(draw_bugs(table), args.folder / "find_the_bug.svg")
     return table
 
 
@@ -276,16 +276,24 @@ def draw_bugs(table: pd.DataFrame) -> Figure:
     """For each bug the figure that shows it, at the end of every run, with those of the correct learner."""
     table = table[table["board"] == "-".join(map(str, BOARDS[-1]))]
     rows = []
+    n_apart = 0
     for name, bug in BUGS.items():
         runs = table[(table["learner"] == bug.learner) & table["bug"].isin(["", name])]
         row = f"{name}\n{bug.learner}: {FIGURES[bug.figure]}"
-        learners = np.where(runs["bug"] == "", "correct", "with the bug")
+        is_correct = runs["bug"] == ""
+        correct, wrong = runs.loc[is_correct, bug.figure], runs.loc[~is_correct, bug.figure]
+        n_apart += not wrong.between(correct.min(), correct.max()).any()
+        learners = np.where(is_correct, "correct", "with the bug")
         rows.append(pd.DataFrame({"row": row, "figure": runs[bug.figure], "learner": learners}))
-    figure, axis = plt.subplots(figsize=(9, 6), layout="constrained")
+    figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
     style = {"hue": "learner", "palette": [COLORS["good"], COLORS["flag"]], "jitter": 0.25, "alpha": 0.6}
     sns.stripplot(pd.concat(rows), x="figure", y="row", ax=axis, **style)
-    sns.move_legend(axis, "upper center", bbox_to_anchor=(0.5, -0.05), ncols=2, title="")
-    axis.set(xlabel="", ylabel="", title=f"{NimRules(BOARDS[-1])}: at the end of training, a dot for each seed")
+    sns.move_legend(axis, "upper center", bbox_to_anchor=(0.5, -0.12), ncols=2, title="")
+    axis.set(
+        title=f"{n_apart} of {len(BUGS)} bugs leave the range of the correct learner with every seed",
+        xlabel=f"a dot for each seed ({NimRules(BOARDS[-1])})",
+        ylabel="",
+    )
     return figure
 
 
@@ -298,20 +306,23 @@ def diagnose(args: Args) -> pd.DataFrame:
         print(f"{name:24} {figure:.4f}")
     groups = pd.DataFrame(report.groups).dropna(axis="columns")
     print(groups.to_string(index=False))
-    save_figure(draw_groups(groups, f"{args.player}, {rules}"), args.folder / "find_the_bug_player.png")
+    save_figure(draw_groups(groups, f"{args.player}, {rules}"), args.folder / "find_the_bug_player.svg")
     return groups
 
 
-def draw_groups(groups: pd.DataFrame, title: str) -> Figure:
+def draw_groups(groups: pd.DataFrame, player: str) -> Figure:
     """A heat map of winning moves played and positions valued right, by number of heaps, endgames apart."""
     counted = {"expert": "won", "value_accuracy_won": "won", "value_accuracy_lost": "lost"}
-    shown = groups[[name for name in counted if name in groups]]
+    heaps = groups["n_heaps"].map(lambda n: f"{n} heap" if n == 1 else f"{n} heaps")
+    names = heaps + groups["endgame"].map({True: ", endgames", False: ""})
+    shown = groups[[name for name in counted if name in groups]].set_index(names)
     is_empty = groups[[counted[name] for name in shown]].to_numpy() == 0
-    names = groups["n_heaps"].astype(str) + " heaps" + groups["endgame"].map({True: ", endgames", False: ""})
-    figure, axis = plt.subplots(figsize=(8, 4), layout="constrained")
+    worst = shown["expert"].mask(is_empty[:, 0]).idxmin()
+    figure, axis = plt.subplots(figsize=(7.4, 3), layout="constrained")
     colors = sns.light_palette(COLORS["flag"], reverse=True, as_cmap=True)
-    sns.heatmap(shown.set_index(names), mask=is_empty, annot=True, fmt=".1%", vmin=0, vmax=1, cmap=colors, ax=axis)
-    axis.set(title=title, ylabel="")
+    style = {"vmin": 0, "vmax": 1, "cmap": colors, "cbar": False, "rasterized": True}
+    sns.heatmap(shown.rename(columns=FIGURES), mask=is_empty, annot=True, fmt=".1%", ax=axis, **style)
+    axis.set(title=f"{player}: worst with {worst} ({shown.loc[worst, 'expert']:.1%} expert mastery)", ylabel="")
     axis.grid(visible=False)
     return figure
 

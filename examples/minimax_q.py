@@ -22,6 +22,7 @@ import seaborn as sns
 
 import agents
 from nim_env import NimRules
+from nim_env.rendering import heap_name
 
 from common import COLORS, run, save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
@@ -91,7 +92,8 @@ def first_moves(agent: agents.MinimaxQAgent, rules: NimRules) -> pd.DataFrame:
 
 def plot(values: pd.DataFrame, rules: NimRules, episodes: int) -> plt.Figure:
     """The values of all moves from the start, by heap and count."""
-    figure, axes = plt.subplots(figsize=(7, 3.2), layout="constrained")
+    winning = [f"{move.count} from {heap_name(move.heap)}" for move in values[values["value"] > 0].itertuples()]
+    figure, axes = plt.subplots(figsize=(7.4, 2.6), layout="constrained")
     sns.heatmap(
         values.pivot(index="heap", columns="count", values="value"),
         vmin=-REWARD,
@@ -99,14 +101,15 @@ def plot(values: pd.DataFrame, rules: NimRules, episodes: int) -> plt.Figure:
         cmap=sns.blend_palette([COLORS["player_2"], "white", COLORS["player_1"]], as_cmap=True),
         annot=True,
         fmt=".1f",
-        annot_kws={"color": COLORS["ink"]},
+        rasterized=True,  # in an SVG the colors are then the same in both color schemes
         cbar_kws={"label": "positive: player A,\nwho moves first, wins", "ticks": [-REWARD, 0, REWARD]},
-        yticklabels=[f"pile {heap}" for heap in values["heap"].unique()],
+        yticklabels=[f"heap {heap_name(heap)}" for heap in values["heap"].unique()],
         ax=axes,
     )
     axes.set(
-        title=f"Q-values of the first moves from {'-'.join(map(str, rules.heaps))}, misère, {episodes:,} episodes",
-        xlabel="objects taken",
+        title=f"First moves with a winning value from {'-'.join(map(str, rules.heaps))}: "
+        f"{', '.join(winning) or 'none'}",
+        xlabel=f"objects taken (values of minimax-Q after {episodes:,} games, misère)",
         ylabel="",
     )
     axes.grid(visible=False)

@@ -22,7 +22,7 @@ import pettingzoo
 import agents
 from nim_env import NimRules, evaluation
 
-from common import run, save_figure
+from common import percent, run, save_figure
 from terminal_game import Leave, play_game
 
 RULES = NimRules((1, 3, 5, 7), misere=True)
@@ -90,12 +90,14 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
 
 def plot(curve: pd.DataFrame) -> plt.Figure:
     """The fraction of winning positions that the agent plays correctly, against the number of training games."""
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    last = curve.iloc[-1]
+    figure, axes = plt.subplots(layout="constrained")
     axes.plot(curve["episodes"], 100 * curve["expert"], marker=".")
     axes.set(
-        title="Q-learning by self-play on 1-3-5-7, misère",
-        xlabel="training episodes (games)",
-        ylabel="winning positions played correctly (%)",
+        title=f"Q-learning plays {percent(last.expert)} % of the winning positions right "
+        f"after {last.episodes:,.0f} games of self-play",
+        xlabel="training games on 1-3-5-7, misère",
+        ylabel="winning positions played right (%)",
         xscale="log",
         ylim=(0, 102),
     )

@@ -39,7 +39,7 @@ from nim_env.encodings import checked_encoding
 from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
-from common import run, save_figure
+from common import percent, run, save_figure
 
 MODULES = {"shared": ("player",), "separate": ("player_0", "player_1")}
 LABELS = {
@@ -80,7 +80,7 @@ class Args:
     resume: bool = False
     """Continue the run in the folder from its last checkpoint."""
     folder: Path = Path("results/rllib_self_play")
-    """Where the checkpoints, the policies (.npz), the table (.csv) and the figure (.png) are saved."""
+    """Where the checkpoints, the policies (.npz), the table (.csv) and the figure (.svg) are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
@@ -114,7 +114,7 @@ def main(args: Args) -> pd.DataFrame:
             (checkpoints / "unfinished").rename(checkpoints / f"{timesteps:012}")
     algorithm.stop()
     table = pd.concat(tables, ignore_index=True)
-    save_figure(draw(args, table), args.folder / "rllib_self_play.png")
+    save_figure(draw(args, table), args.folder / "rllib_self_play.svg")
     return table
 
 
@@ -185,12 +185,20 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
 def draw(args: Args, table: pd.DataFrame) -> Figure:
     """The evaluations against timesteps, a panel for each module."""
     modules = table.groupby("module")
-    size = 10 * len(modules), 5
-    figure, axes = plt.subplots(1, len(modules), figsize=size, squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(len(modules), squeeze=False, sharex=True, layout="constrained")
     for axis, (name, rows) in zip(axes.flat, modules, strict=True):
-        rows.set_index("timesteps")[list(LABELS)].rename(columns=LABELS).plot(marker=".", ax=axis, title=name)
-        axis.set(xlabel="training timesteps (moves of both players)", ylim=(-0.02, 1.02))
-    figure.suptitle(f"RLlib's PPO in self-play, {args.num_env_runners} env runners, seed {args.seed}")
+        last = rows.iloc[-1]
+        lines = rows.set_index("timesteps")[list(LABELS)].rename(columns=LABELS)
+        lines.plot(marker=".", ax=axis, legend=False, ylim=(-0.02, 1.02))
+        axis.set(
+            title=f"{name}: {percent(last['expert'])} % expert mastery, "
+            f"{percent(last['win_probability_random'])} % of games won against random play",
+            xlabel=f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})",
+            ylabel="fraction",
+        )
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+        axis.locator_params(axis="x", nbins=5)
+    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside right center", labelspacing=1.5)
     return figure
 
 

@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Literal
 
 import gymnasium as gym
+import matplotlib.pyplot as plt
 import pandas as pd
 import torch
 from matplotlib.figure import Figure
@@ -110,7 +111,7 @@ def main(args: Args) -> pd.DataFrame:
     table = train(args, model, [CheckpointCallback(eval_freq, str(checkpoints))], verbose=1)
     model.save(args.folder / "model.zip", exclude=["opponent_pool", "evaluations"])
     print(f"expert mastery {percent(table['expert'].iloc[-1], 2)} %; model: {args.folder / 'model.zip'}")
-    save_figure(draw(args, table), args.folder / "sb3_self_play.png")
+    save_figure(draw(args, table), args.folder / "sb3_self_play.svg")
     return table
 
 
@@ -189,11 +190,20 @@ class EntropySchedule(BaseCallback):
 def draw(args: Args, table: pd.DataFrame) -> Figure:
     """Mastery, value accuracy and exploitability over the timesteps."""
     lines = table.set_index("timesteps").rename(columns=LINES)[list(LINES.values())]
-    axis = lines.plot(marker=".", xlabel="timesteps", ylabel="fraction", ylim=(-0.02, 1.02), figsize=(10, 5))
+    best = table.loc[table["expert"].idxmax()]
     rules = NimRules(args.heaps, args.max_take, args.misere)
-    axis.set_title(f"{args.algorithm}, opponent {args.opponent}: {rules}, seed {args.seed}")
+    figure, axis = plt.subplots(layout="constrained")
+    lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
+    axis.set(
+        title=f"{args.algorithm} reaches {percent(best['expert'])} % expert mastery "
+        f"after {best['timesteps']:,.0f} timesteps",
+        xlabel=f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})",
+        ylabel="fraction",
+    )
     axis.xaxis.set_major_formatter("{x:,.0f}")
-    return axis.figure
+    axis.locator_params(axis="x", nbins=5)
+    figure.legend(loc="outside right center", labelspacing=1.5)
+    return figure
 
 
 if __name__ == "__main__":

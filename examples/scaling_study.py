@@ -23,15 +23,17 @@ from typing import Any, Literal
 
 import gymnasium as gym
 import joblib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import seaborn as sns
+from matplotlib.figure import Figure
 from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation, solver
 
-from common import run, save_figure, values_of
+from common import COLORS, percent, run, save_figure, values_of
 
 TABLES: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
@@ -97,21 +99,65 @@ def main(args: Args) -> pd.DataFrame:
     print(metrics[["expert", "champion", "exploitability", "timesteps"]].mean().round(4).to_string())
     print(f"(means over the seeds, at the end) table: {args.folder / 'scaling_study.csv'}")
     if len(boards) > 1:
-        style = {"col": "metric", "hue": "name", "style": "name", "markers": True, "errorbar": ("pi", 100)}
-        grid = draw(last, "n_heaps", ["expert", "exploitability"], **style).set(xticks=args.n_heaps)
-        save_figure(grid.figure, args.folder / "scaling_study.png")
-    metrics = [name for name in ("expert", "illegal") if name in table and table[name].any()]
-    hue, col = ("name", "heaps") if len(boards) == 1 else ("heaps", "name")
-    grid = draw(table, "timesteps", metrics, row="metric", col=col, hue=hue, units="seed", estimator=None)
-    grid.set(xscale="log" if table["timesteps"].all() else "linear")  # networks have a row for timestep 0
-    save_figure(grid.figure, args.folder / "learning_curves.png")
+        random_play = {rules.n_heaps: evaluation.mastery(rules, "random").expert for rules in boards}
+        save_figure(draw_boards(last, pd.Series(random_play)), args.folder / "scaling_study.svg")
+    save_figure(draw_curves(table), args.folder / "learning_curves.svg")
     return table
 
 
-def draw(table: pd.DataFrame, x: str, metrics: list[str], **style: Any) -> sns.FacetGrid:
-    """A line over ``x`` in a panel for each metric."""
-    table = table.melt(["heaps", "n_heaps", "name", "seed", "timesteps"], metrics, "metric")
-    return sns.relplot(table, x=x, y="value", kind="line", height=4, aspect=1.3, **style)
+def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
+    """Expert mastery at the end, against the number of heaps, as mean and range over the seeds."""
+    n_heaps = random_play.index.max()
+    best = last[last["n_heaps"] == n_heaps].groupby("name")["expert"].mean().sort_values()
+    figure, axis = plt.subplots(layout="constrained")
+    style = {"hue": "name", "style": "name", "markers": True, "dashes": False, "errorbar": ("pi", 100)}
+    sns.lineplot(last, x="n_heaps", y="expert", ax=axis, **style)
+    axis.plot(random_play, ":", color=COLORS["muted"], label="random play")
+    axis.set(
+        title=f"With {n_heaps} heaps the best, {best.index[-1]}, reaches {percent(best.iloc[-1])} % "
+        f"expert mastery; random play has {percent(random_play[n_heaps])} %",
+        xlabel=f"number of heaps, the first of {last['heaps'].max()} (mean and range over the seeds)",
+        ylabel="expert mastery",
+        xticks=random_play.index,
+        ylim=(0, 1.02),
+    )
+    axis.yaxis.set_major_formatter("{x:.0%}")
+    axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    return figure
+
+
+def draw_curves(table: pd.DataFrame) -> Figure:
+    """Expert mastery during training, and the fraction of illegal actions where there are any."""
+    one_board = table["heaps"].nunique() == 1
+    labels = {"expert": "expert mastery", "illegal": "illegal actions"}
+    metrics = [name for name in labels if name in table and table[name].any()]
+    groups = [("", table)] if one_board else list(table.groupby("name", sort=False))
+    panels = [(name, rows, metric) for name, rows in groups for metric in metrics]
+    figure, axes = plt.subplots(1, len(panels), figsize=(7.4, 3.2), squeeze=False, layout="constrained")
+    hue = "name" if one_board else "heaps"
+    style = {"hue": hue, "units": "seed", "estimator": None, "hue_order": table[hue].unique()}
+    for axis, (name, rows, metric) in zip(axes.flat, panels, strict=True):
+        sns.lineplot(rows, x="timesteps", y=metric, ax=axis, **style)
+        axis.set(xlabel="timesteps", ylabel=labels[metric], title=name, ylim=(0, 1.02))
+        axis.set_xscale("log" if table["timesteps"].all() else "linear")  # networks have a row for timestep 0
+        axis.yaxis.set_major_formatter("{x:.0%}")
+        handles = axis.get_legend_handles_labels()
+        axis.get_legend().remove()
+    figure.legend(*handles, loc="outside lower center", ncols=3)
+    last = table.groupby(["heaps", "name", "seed"], sort=False).tail(1)
+    ends = last.groupby("name" if one_board else ["name", "heaps"])[["expert", "timesteps"]].mean()
+    ends = ends.sort_values(["expert", "timesteps"], ascending=[True, False])
+    names = ends.index if one_board else ends.index.map(" on ".join)
+    title = f"{names[0]} ends at {percent(ends['expert'].iloc[0])} % expert mastery"
+    title += f" after {ends['timesteps'].iloc[0]:,.0f} timesteps"
+    if ends["expert"].nunique() > 1:
+        title += f", {names[-1]} at {percent(ends['expert'].iloc[-1])} %"
+    if "illegal" in metrics:
+        illegal = table.groupby("name", sort=False)["illegal"].max()
+        parts = [f"{name} {percent(fraction, 0)} %" for name, fraction in illegal.items()]
+        title += f"\nillegal actions at most: {'; '.join(parts)}"
+    figure.suptitle(title, size="medium", x=0.01, ha="left")
+    return figure
 
 
 def train(

@@ -53,7 +53,7 @@ class Args:
     """The probability of a random action in the first game; it falls linearly to 0."""
     seed: int = 0
     """Random seed."""
-    picture: Path = Path("results/sticks.png")
+    picture: Path = Path("results/sticks.svg")
     """Where to save the graph."""
 
 
@@ -138,13 +138,14 @@ def q_table(agent: agents.QLearningAgent, rules: NimRules) -> pd.DataFrame:
 def plot(won: list[bool], args: Args) -> plt.Figure:
     """The proportion of wins over a rolling window."""
     proportion = pd.Series(won, dtype=float).rolling(args.window, min_periods=1).mean()
-    figure, axes = plt.subplots(figsize=(7, 4), layout="constrained")
+    last = won[-100:]
+    figure, axes = plt.subplots(layout="constrained")
     axes.plot(proportion.index + 1, proportion, marker="." if len(won) <= 100 else None)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.set(
-        title=f"Q-learning on {args.sticks} sticks, misère, against {args.opponent}",
-        xlabel="training episodes (games)",
-        ylabel=f"proportion of the last {args.window} games won",
+        title=f"Against {args.opponent}, Q-learning wins {sum(last)} of its last {len(last)} games",
+        xlabel=f"training games with {args.sticks} sticks, misère",
+        ylabel=f"fraction won of the last {args.window} games",
         ylim=(-0.02, 1.02),
     )
     return figure

@@ -18,6 +18,7 @@ Install: pip install -e ".[examples,rllib]"
 
 from __future__ import annotations
 
+import itertools
 import os
 import tempfile
 from dataclasses import asdict, dataclass
@@ -28,6 +29,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import ray
+import seaborn as sns
 from matplotlib.figure import Figure
 from ray import tune
 from ray.tune.schedulers import ASHAScheduler
@@ -36,7 +38,6 @@ from ray.tune.search import BasicVariantGenerator
 import agents
 import nim_env
 from nim_env import NimRules, evaluation
-from nim_env.rendering import COLORS
 
 from common import run, save_figure
 
@@ -77,7 +78,7 @@ class Args:
     resume: bool = False
     """Continue the sweep in the folder."""
     folder: Path = Path("results/tune_sweep")
-    """Where the trials, the table (.csv) and the figure (.png) are saved; on a cluster a folder that all share."""
+    """Where the trials, the table (.csv) and the figure (.svg) are saved; on a cluster a folder that all share."""
 
 
 def main(args: Args) -> pd.DataFrame:
@@ -103,7 +104,7 @@ def main(args: Args) -> pd.DataFrame:
     print(f"{len(table)} trials, {table['stopped'].sum()} stopped early")
     table.to_csv(args.folder / "tune_sweep.csv", index=False)
     print(f"table: {args.folder / 'tune_sweep.csv'}")
-    save_figure(draw(args, table, grids), args.folder / "tune_sweep.png")
+    save_figure(draw(table), args.folder / "tune_sweep.svg")
     return table
 
 
@@ -169,23 +170,26 @@ def make_table(args: Args, grids: dict[str, tune.ResultGrid]) -> pd.DataFrame:
     return table.sort_values(["learner", "stopped", "expert"], ascending=[True, True, False])
 
 
-def draw(args: Args, table: pd.DataFrame, grids: dict[str, tune.ResultGrid]) -> Figure:
-    """Mastery against each hyperparameter and against games, a row for each learner; stopped trials are gray."""
-    colors = {False: COLORS["player_1"], True: "#b9b2a5"}
-    figure, axes = plt.subplots(2, 4, figsize=(16, 8.5), sharey=True, layout="constrained")
-    for row, learner in zip(axes, LEARNERS, strict=True):
-        for axis, name in zip(row, SEARCH_SPACE, strict=False):
-            for stopped, trials in table[table["learner"] == learner].groupby("stopped"):
-                sizes = 12 + 60 * trials["episodes"] / args.episodes
-                axis.scatter(trials[name], trials["expert"], sizes, color=colors[stopped], zorder=3 - stopped)
-            axis.set(xlabel=name, xscale="linear" if name == "gamma" else "log")
-        for result in grids[learner]:
-            curve = result.metrics_dataframe
-            stopped = result.metrics["episodes"] < args.episodes
-            row[3].plot(curve["episodes"], curve["expert"], color=colors[stopped], zorder=3 - stopped)
-        row[3].set_xlabel("training games of each agent")
-        row[0].set(ylabel=f"{learner}\nexpert mastery, mean over seeds", ylim=(-0.02, 1.04))
-    figure.suptitle(f"Blue: all {args.episodes:,} games; gray: stopped early (the smaller, the earlier)")
+def draw(table: pd.DataFrame) -> Figure:
+    """The best trial of each learner with a learning rate in each of four intervals."""
+    edges = np.geomspace(0.01, 1, 5)
+    names = [f"{low:.2g} to {high:.2g}" for low, high in itertools.pairwise(edges)]
+    rates = pd.cut(table["learning_rate"], edges, labels=names)
+    trials = table.assign(mastery=100 * table["expert"], rate=rates)
+    best = trials.groupby(["learner", "rate"], observed=True)["mastery"].max().groupby("learner")
+    ranges = [f"{learner} {column.min():.1f} to {column.max():.1f} %" for learner, column in best]
+    figure, axis = plt.subplots(layout="constrained")
+    style = {"estimator": "max", "errorbar": None, "saturation": 1, "hue": "learner", "ax": axis}
+    sns.barplot(trials, x="rate", y="mastery", **style)
+    for bars in axis.containers:
+        axis.bar_label(bars, fmt="{:.1f}")
+    axis.set(
+        title=f"Expert mastery of the best trials across learning rates: {', '.join(ranges)}",
+        xlabel="learning rate",
+        ylabel="expert mastery of the best trial (%)",
+    )
+    axis.grid(visible=False)
+    sns.move_legend(axis, "upper left", bbox_to_anchor=(1, 1), title="")
     return figure
 
 

@@ -21,9 +21,9 @@ import pandas as pd
 import seaborn as sns
 
 import agents
-from nim_env import NimRules, theory
+from nim_env import NimRules, evaluation, theory
 
-from common import COLORS, load_player, run, save_figure
+from common import COLORS, load_player, percent, run, save_figure
 
 RULES = NimRules((21,), max_take=3, misere=False)
 LOG_INTERVAL = 10_000
@@ -40,7 +40,7 @@ class Args:
     """The number of training games."""
     seed: int = 0
     """Random seed."""
-    picture: Path = Path("results/win_counting.png")
+    picture: Path = Path("results/win_counting.svg")
     """Where to save the chart of the learned strategy."""
 
 
@@ -72,15 +72,18 @@ def plot(agent: agents.WinCountAgent, args: Args) -> plt.Figure:
         agent.action_probabilities(heaps, RULES.action_mask(heaps)),
         index=[f"{size}{mark}" for (size,), mark in zip(heaps, marks, strict=True)],
     )
-    figure, axes = plt.subplots(figsize=(9, 4.5), layout="constrained")
+    expert = evaluation.mastery(RULES, agent).expert
+    figure, axes = plt.subplots(layout="constrained")
     shades = sns.blend_palette(["white", COLORS["block"], COLORS["muted"]], RULES.n_actions + 2)[1:-1]
     probabilities.plot.bar(stacked=True, color=shades, width=0.85, rot=0, legend=False, ax=axes)
     for (_, count), bars in zip(RULES.moves, axes.containers, strict=True):
-        axes.bar_label(bars, [str(count) if bar.get_height() > 0.1 else "" for bar in bars], label_type="center")
+        texts = [str(count) if bar.get_height() > 0.1 else "" for bar in bars]
+        axes.bar_label(bars, texts, label_type="center", color="black", fontsize=8)
     axes.set(
-        title=f"Win counting after {args.episodes:,} episodes against {args.opponent}: objects taken",
-        xlabel="heap size (* no move wins against perfect play)",
-        ylabel="probability",
+        title=f"After {args.episodes:,} games against {args.opponent}, win counting plays a winning move "
+        f"with a probability of {percent(expert)} %",
+        xlabel="heap size (* lost: no move wins against perfect play)",
+        ylabel="probability of taking 1, 2 and 3",
         ylim=(0, 1),
     )
     axes.grid(visible=False)

@@ -9,7 +9,7 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-from nim_env import encodings, evaluation, policies, rendering, rllib, rules, solver, theory
+from nim_env import encodings, evaluation, policies, rendering, rllib, rules, solver, text, theory
 from nim_env.encodings import Encoding
 from nim_env.envs import aec_env, gym_env, vector_env
 from nim_env.envs.gym_env import NimEnv
@@ -37,6 +37,7 @@ __all__ = [
     "rllib",
     "rules",
     "solver",
+    "text",
     "theory",
     "vector_env",
 ]

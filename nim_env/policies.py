@@ -16,7 +16,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeAlias, TypeGuard, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, runtime_checkable
 
 import numpy as np
 from gymnasium import Space
@@ -28,6 +28,7 @@ from nim_env.encodings import Encoding
 from nim_env.rules import NimRules, checked_integer
 
 _TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy
+_ROUNDING = 1e-12  # of the sum of a row of float64 numbers that were divided by their sum
 _MAX_TABLE_ENTRIES = 100_000_000  # of tabulate: 400 MB of float32
 
 
@@ -44,15 +45,28 @@ class Policy(Protocol):
         ...
 
 
+IllegalAction: TypeAlias = Literal["raise", "lose"]
+"""Whether an illegal action of a policy is an error or loses the game at once."""
+
+
 class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gymnasium.error.InvalidAction does
     """A policy returned something that is not a legal action or not a distribution over legal actions."""
 
 
-def query_policy(policy: Policy, observation: NDArray[Any], action_mask: NDArray[np.int8]) -> NDArray[np.float64]:
+def query_policy(
+    policy: Policy,
+    observation: NDArray[Any],
+    action_mask: NDArray[np.int8],
+    illegal_action: IllegalAction = "raise",
+) -> NDArray[np.float64]:
     """A policy's probabilities, float64 of shape ``(..., n_actions)``. The policy gets copies of the arrays.
 
-    Anything but a distribution over legal actions for each position is an :class:`InvalidPolicyOutput`.
+    Anything but a distribution over legal actions for each position is an :class:`InvalidPolicyOutput`. With
+    ``illegal_action="lose"`` a row may name illegal actions and sum to less than 1. The rows returned hold the
+    legal actions alone; :func:`illegal_probability` is what they lack to 1.
     """
+    if illegal_action not in ("raise", "lose"):
+        raise ValueError(f'illegal_action must be "raise" or "lose"; got {illegal_action!r}')
     output = np.asarray(policy.action_probabilities(observation.copy(), action_mask.copy()))
     if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:
         raise InvalidPolicyOutput(
@@ -60,18 +74,34 @@ def query_policy(policy: Policy, observation: NDArray[Any], action_mask: NDArray
             f"got {output.dtype} of shape {output.shape} at heaps {observation.tolist()}"
         )
     probabilities = output.astype(np.float64, order="C")  # sums over rows round alike in every layout
-    checks = {
-        "a negative or undefined probability": (probabilities >= 0).all(axis=-1),
-        "a positive probability for an illegal action": ~((probabilities > 0) & (action_mask == 0)).any(axis=-1),
-        "probabilities that do not sum to 1": np.abs(probabilities.sum(axis=-1) - 1) <= _TOLERANCE,
-    }
+    sums = probabilities.sum(axis=-1)
+    is_complete = np.abs(sums - 1) <= _TOLERANCE
+    checks = {"a negative or undefined probability": (probabilities >= 0).all(axis=-1)}
+    if illegal_action == "raise":
+        is_illegal = (probabilities > 0) & (action_mask == 0)
+        checks["a positive probability for an illegal action"] = ~is_illegal.any(axis=-1)
+        checks["probabilities that do not sum to 1"] = is_complete
+    else:
+        checks["probabilities of a sum above 1"] = is_complete | (sums < 1)
     for fault, is_valid in checks.items():
         if not np.all(is_valid):
             is_wrong = ~np.asarray(is_valid)
             heaps = observation[is_wrong][0].tolist()
             row = probabilities[is_wrong][0].tolist()
             raise InvalidPolicyOutput(f"{policy!r} returned {fault} at heaps {heaps}: {row}")
+    if illegal_action == "lose":
+        probabilities *= action_mask
+        probabilities /= np.where(is_complete, sums, 1.0)[..., None]
     return probabilities
+
+
+def illegal_probability(probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of losing by an illegal action: what rows ``(..., n_actions)`` lack to 1, shape ``(...)``.
+
+    The rows are those of :func:`query_policy` with ``illegal_action="lose"``. Less than 1e-12 counts as 0.
+    """
+    lack = 1 - probabilities.sum(axis=-1)
+    return np.where(lack > _ROUNDING, lack, 0.0)
 
 
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
@@ -333,10 +363,16 @@ class TabularPolicy:
         return self.probabilities.take(self.rules.index(observation), axis=0)  # a copy
 
 
-def tabulate(rules: NimRules, policy: PolicyLike, dtype: DTypeLike = np.float32) -> TabularPolicy:
+def tabulate(
+    rules: NimRules,
+    policy: PolicyLike,
+    dtype: DTypeLike = np.float32,
+    illegal_action: IllegalAction = "raise",
+) -> TabularPolicy:
     """A copy of a policy as a table, which does not change when the policy learns more.
 
-    The policy is queried on each position once. A table has up to 100 million entries, of the given dtype.
+    The policy is queried on each position once, as by :func:`query_policy`. A table has up to 100 million entries,
+    of the given dtype.
     """
     player = checked_policy(policy, rules)
     if rules.n_positions * rules.n_actions > _MAX_TABLE_ENTRIES:
@@ -344,7 +380,7 @@ def tabulate(rules: NimRules, policy: PolicyLike, dtype: DTypeLike = np.float32)
     heaps = rules.all_positions()
     table = np.zeros((len(heaps), rules.n_actions), dtype=dtype)
     for rows in chunks(rules, len(heaps) - 1, start=1):
-        table[rows] = query_policy(player, heaps[rows], rules.action_mask(heaps[rows]))
+        table[rows] = query_policy(player, heaps[rows], rules.action_mask(heaps[rows]), illegal_action)
     return TabularPolicy(rules, table)
 
 

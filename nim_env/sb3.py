@@ -177,25 +177,29 @@ class ModelPolicy:
 
     The probabilities of illegal actions are 0, whether or not the algorithm uses masks. A value-based model (DQN)
     plays the legal action of the largest Q-value. An actor-critic model (PPO, A2C, MaskablePPO) draws from the
-    softmax over its legal logits.
+    softmax over its legal logits. With ``use_masking=False`` it is the model as it plays without masks.
 
     For example::
 
         evaluation.mastery(rules, ModelPolicy(model, env))
         gym.make("Nim-v0", opponent=ModelPolicy(model, env))
+        evaluation.report(rules, ModelPolicy(dqn, env, use_masking=False), illegal_action="lose")
 
     Args:
         model: The model. The policy follows its training; :meth:`snapshot` makes one that does not.
         env: The environment that the model was trained in, or one like it: its rules and its encoding are used. A
             Gymnasium environment, a vector environment or a ``VecEnv``.
         deterministic: Whether an actor-critic model plays its most probable legal action.
+        use_masking: Whether illegal actions are masked.
 
     Raises:
         ValueError: The model was trained on other observations or actions than those of ``env`` without its
             wrappers, such as normalized or flattened observations.
     """
 
-    def __init__(self, model: BaseAlgorithm, env: Any, deterministic: bool = False) -> None:
+    def __init__(
+        self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool = True
+    ) -> None:
         if not isinstance(model, BaseAlgorithm):
             raise TypeError(
                 f"model must be a Stable-Baselines3 model, not its network; got a {type(model).__name__}"
@@ -207,6 +211,7 @@ class ModelPolicy:
         self.rules = _attribute(env, "rules")
         self.encoding = _attribute(env, "encoding")
         self.deterministic = deterministic
+        self.use_masking = use_masking
         self._network: BasePolicy = model.policy
         self._is_actor_critic = hasattr(self._network, "get_distribution")
         if not (self._is_actor_critic or hasattr(self._network, "q_net")) or hasattr(self._network, "lstm_actor"):
@@ -225,6 +230,8 @@ class ModelPolicy:
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The probability of each action, float64 of shape ``(..., n_actions)``, given heap sizes and masks."""
         mask = np.asarray(action_mask) != 0
+        if not self.use_masking:
+            mask = np.ones_like(mask)
         preferences = np.where(mask, self._preferences(observation).reshape(mask.shape), -np.inf)
         preferences -= preferences.max(axis=-1, keepdims=True)
         if self.deterministic or not self._is_actor_critic:
@@ -251,7 +258,7 @@ class ModelPolicy:
     def snapshot(self) -> Policy:
         """A copy of the policy that later training does not change: a table, or in large games a network."""
         if self.rules.n_positions * self.rules.n_actions <= _MAX_SNAPSHOT_ENTRIES:
-            return tabulate(self.rules, self)
+            return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
         copied = copy.copy(self)
         file = io.BytesIO()  # copy.deepcopy fails for networks that have just been trained
         self._network.save(file)  # type: ignore[arg-type]  # torch.save takes a file too

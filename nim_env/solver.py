@@ -16,7 +16,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
-from nim_env.policies import Policy, PolicyLike, TabularPolicy, UniformPolicy, checked_policy, query_policy
+from nim_env.policies import (
+    IllegalAction,
+    Policy,
+    PolicyLike,
+    TabularPolicy,
+    UniformPolicy,
+    checked_policy,
+    illegal_probability,
+    query_policy,
+)
 from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
@@ -81,17 +90,28 @@ def solve(rules: NimRules, gamma: float = 1.0, win_reward: float = 1.0) -> Solut
     return Solution(rules, afterstates)
 
 
-def best_response(rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_reward: float = 1.0) -> Solution:
+def best_response(
+    rules: NimRules,
+    policy: PolicyLike,
+    gamma: float = 1.0,
+    win_reward: float = 1.0,
+    illegal_action: IllegalAction = "raise",
+) -> Solution:
     """The best play against a known policy, and the value of every move to the player who plays it.
 
     The policy plays the other side. Where it is stochastic, values are expectations. ``gamma`` and ``win_reward``
-    are those of :func:`solve`. As a policy the solution is the response.
+    are those of :func:`solve`, ``illegal_action`` is as in :mod:`nim_env.evaluation`. As a policy the solution is
+    the response.
     """
-    return Solution(rules, response_values(rules, policy, gamma, win_reward)[0])
+    return Solution(rules, response_values(rules, policy, gamma, win_reward, illegal_action)[0])
 
 
 def response_values(
-    rules: NimRules, policy: PolicyLike, gamma: float = 1.0, win_reward: float = 1.0
+    rules: NimRules,
+    policy: PolicyLike,
+    gamma: float = 1.0,
+    win_reward: float = 1.0,
+    illegal_action: IllegalAction = "raise",
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of all positions to the player of :func:`best_response`, which takes the same arguments.
 
@@ -104,16 +124,28 @@ def response_values(
     afterstates = _terminal_values(rules, gamma, win_reward)
     values = -afterstates
     for batch in batches:
-        probabilities = batch.query(player)
+        moves = batch.query(player, illegal_action)
         for layer in batch.layers:
             indices = batch.indices[layer]
-            afterstates[indices] = gamma * batch.expected(layer, values, probabilities)
+            afterstates[indices] = gamma * batch.expected(layer, values, moves, win_reward)
             values[indices] = gamma * batch.best(layer, afterstates)
     return afterstates, values
 
 
 class CheckedTable(TabularPolicy):
     """A table whose rows were checked: :meth:`PositionBatch.query` does not check them again."""
+
+
+class Moves(NamedTuple):
+    """What a policy does in the positions of a batch.
+
+    Attributes:
+        probabilities: Of the legal actions, float64 of shape ``(n, n_actions)``; 0 for illegal ones.
+        illegal: The probability of losing by an illegal action, float64 of shape ``(n,)``.
+    """
+
+    probabilities: NDArray[np.float64]
+    illegal: NDArray[np.float64]
 
 
 class PositionBatch(NamedTuple):
@@ -134,11 +166,15 @@ class PositionBatch(NamedTuple):
     next_indices: NDArray[np.int64]
     layers: list[slice]
 
-    def query(self, policy: Policy) -> NDArray[np.float64]:
-        """A policy's probabilities, float64 of shape ``(n, n_actions)``."""
+    def query(self, policy: Policy, illegal_action: IllegalAction) -> Moves:
+        """A policy's moves."""
         if isinstance(policy, CheckedTable):
-            return policy.probabilities.take(self.indices, axis=0)
-        return query_policy(policy, self.heaps, self.action_mask)
+            probabilities = policy.probabilities.take(self.indices, axis=0)
+        else:
+            probabilities = query_policy(policy, self.heaps, self.action_mask, illegal_action)
+        if illegal_action == "raise":
+            return Moves(probabilities, np.zeros(len(probabilities)))
+        return Moves(probabilities, illegal_probability(probabilities))
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""
@@ -148,16 +184,18 @@ class PositionBatch(NamedTuple):
         return largest
 
     def expected(
-        self, layer: slice, values: NDArray[np.float64], probabilities: NDArray[np.float64]
+        self, layer: slice, values: NDArray[np.float64], moves: Moves, illegal_value: float
     ) -> NDArray[np.float64]:
         """The mean of ``values`` that the moves from each position of a layer lead to; exactly 1 where all are 1.
 
-        ``values``, shape ``(..., n_positions)``, are given by index, ``probabilities`` as :meth:`query` returns
-        them. The result is float64 of shape ``(..., n_layer)``.
+        ``values``, shape ``(..., n_positions)``, are given by index; an illegal action has ``illegal_value``. The
+        result is float64 of shape ``(..., n_layer)``.
         """
-        weights = probabilities[layer]
+        weights = moves.probabilities[layer]
+        illegal = moves.illegal[layer]
         next_values = values.take(self.next_indices[layer], axis=-1)
-        mean: NDArray[np.float64] = (weights * next_values).sum(axis=-1) / weights.sum(axis=-1)
+        total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
+        mean: NDArray[np.float64] = total / (weights.sum(axis=-1) + illegal)
         return mean
 
 

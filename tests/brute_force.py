@@ -47,7 +47,7 @@ def win_probability(rules, heaps, players, to_move):
     """The probability that player 0 wins from ``heaps`` where player ``to_move`` moves.
 
     Each player is a function ``heaps -> {action: probability}``, or ``max`` or ``min``: the player who always
-    chooses the best, or the worst, action for player 0.
+    chooses the best, or the worst, action for player 0. An illegal action loses, as does what is left of 1.
     """
 
     @cache
@@ -58,6 +58,8 @@ def win_probability(rules, heaps, players, to_move):
         player = players[to_move]
         if player in (max, min):
             return player(values.values())
-        return sum(float(probability) * values[action] for action, probability in player(heaps).items())
+        legal = {action: float(p) for action, p in player(heaps).items() if action in values}
+        lost = (1 - sum(legal.values())) * to_move
+        return sum(probability * values[action] for action, probability in legal.items()) + lost
 
     return value(tuple(heaps), to_move)

@@ -7,15 +7,22 @@ import numpy as np
 from nim_env import TabularPolicy
 
 
-def random_table(rules, seed, *, deterministic=False):
-    """A random distribution over a random part of the legal actions for every position."""
+def random_table(rules, seed, *, deterministic=False, illegal=False):
+    """A random distribution over a random part of the legal actions, or of all, for every position.
+
+    With ``illegal`` the probabilities of some positions sum to less than 1.
+    """
     generator = np.random.default_rng(seed)
-    weights = generator.random((rules.n_positions, rules.n_actions)) * rules.action_mask(rules.all_positions())
+    weights = generator.random((rules.n_positions, rules.n_actions))
+    if not illegal:
+        weights *= rules.action_mask(rules.all_positions())
     keep = weights == weights.max(axis=1, keepdims=True)  # one action, and others at random
     if not deterministic:
         keep |= generator.random(weights.shape) < 0.5
     weights *= keep
     weights[1:] /= weights[1:].sum(axis=1, keepdims=True)
+    if illegal:
+        weights *= generator.choice([0, 0.5, 1], (rules.n_positions, 1), p=[0.1, 0.3, 0.6])
     return TabularPolicy(rules, weights)
 
 

@@ -66,7 +66,7 @@ def test_files_pictures_and_sections_are_there(page):
     sections = {
         re.sub(r"[^\w -]", "", line).lower().replace(" ", "-") for line in re.findall(r"^#+ (.*)", text, re.M)
     }
-    for target in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+    for target in re.findall(r"(?:\]\(|<img src=\")(?!https?:)([^)\"]+)", text):
         file, _, section = target.partition("#")
         if file:
             assert (page.parent / file).exists(), target
@@ -79,6 +79,10 @@ def test_every_script_has_its_picture_in_the_readme_of_the_examples():
     scripts = [path.name for path in (ROOT / "examples").glob("*.py") if "__main__" in path.read_text("utf-8")]
     for script in scripts:
         assert re.search(rf"^\*\*`{script}`\*\*", text, re.M), script
-        assert re.search(rf"\(pictures/{script.removesuffix('.py')}\.(png|gif)\)", text), script
-    shown = set(re.findall(r"\(pictures/([^)]+)\)", text))
-    assert shown == {path.name for path in (ROOT / "examples" / "pictures").iterdir()}
+        assert re.search(rf"\(pictures/{script.removesuffix('.py')}\.(svg|png|gif)\)", text), script
+
+
+def test_every_picture_of_the_examples_is_on_a_page():
+    text = "".join(page.read_text(encoding="utf-8") for page in PAGES)
+    shown = set(re.findall(r"[(/]pictures/([\w.]+)", text))
+    assert shown >= {path.name for path in (ROOT / "examples" / "pictures").iterdir()}

@@ -46,7 +46,9 @@ def draw_frame(rules, agent, games):
         draw.rounded_rectangle((x, y, x + BLOCK[0], y + BLOCK[1]), 10, color(values[action]), COLORS["muted"], 2)
         ink = "white" if abs(values[action]) > 0.5 else COLORS["ink"]
         middle = x + BLOCK[0] / 2, y + BLOCK[1] / 2
-        draw.text(middle, f"{values[action]:+.1f}" if values[action] else "?", ink, font(28), "mm")
+        rounded = round(float(values[action]), 1) + 0.0  # no -0.0
+        label = f"{rounded:+.1f}" if values[action] else "?"
+        draw.text(middle, label, ink, font(28), "mm")
     for heap in range(rules.n_heaps):
         draw.text((175 + 200 * heap, 592), heap_name(heap), COLORS["muted"], font(28), "mm")
     share = evaluation.mastery(rules, agent).expert

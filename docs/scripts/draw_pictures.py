@@ -276,6 +276,49 @@ def draw_step(path):
     picture.save(path, "One step: the agent's move and the opponent's reply")
 
 
+def draw_digit_network(path):
+    """What the digit network computes: the digits of 3-4-5, the automaton that reads each, and the value."""
+    heaps, rules = (3, 4, 5), NimRules((3, 4, 5), misere=False)
+    colors = {"none": "edge", "even": "player_1", "odd": "player_2"}
+    picture = Picture(736, 300)
+    for x, title in ((82, "heaps"), (258, "binary digits"), (465, "state after each heap"), (667, "value")):
+        picture.text(x, 28, title, size=15, bold=True)
+    for heap, size in enumerate(heaps):
+        x = 24 + 40 * heap
+        for row in range(size):
+            picture.block(x, 214 - 30 * row, 36, 26)
+        picture.text(x + 18, 262, "ABC"[heap], fill="muted")
+        picture.text(226 + 40 * heap, 262, "ABC"[heap], fill="muted")
+        picture.text(402 + 62 * heap, 262, f"after {'ABC'[heap]}", size=14, fill="muted")
+    picture.line(150, 152, 174, 152, "muted", width=2, arrow=True)
+    for row, digit in enumerate((8, 4, 2, 1)):
+        y = 78 + 48 * row
+        picture.text(192, y, digit, size=15, fill="muted")
+        state = "none"
+        for heap, size in enumerate(heaps):
+            is_one = bool(size & digit)
+            if is_one:
+                picture.block(209 + 40 * heap, y - 15, 34, 30)
+            fill = "on_block" if is_one else "muted"
+            picture.text(226 + 40 * heap, y, int(is_one), size=17, bold=is_one, fill=fill)
+            if is_one:
+                state = "even" if state == "odd" else "odd"
+            is_last = heap == len(heaps) - 1
+            color = colors[state]
+            picture.rect(374 + 62 * heap, y - 15, 56, 30, color, line=color, opacity=0.25 if is_last else 0.06)
+            picture.text(402 + 62 * heap, y, state, size=15, bold=is_last)
+        picture.line(332, y, 366, y, "muted", width=2, arrow=True)
+        picture.line(560, y, 607, 152 + 12 * (row - 1.5), "muted", width=2, arrow=True)
+    won = bool(theory.is_winning(rules, heaps))
+    color = "good" if won else "flag"
+    picture.rect(612, 116, 112, 72, color, line=color, radius=10, opacity=0.12, line_width=2)
+    picture.text(668, 140, "a digit is odd:", size=13)
+    picture.text(668, 164, "won" if won else "lost", size=19, bold=True, fill=color)
+    picture.text(668, 206, "maximum over", size=14, fill="muted")
+    picture.text(668, 224, "the digits", size=14, fill="muted")
+    picture.save(path, "The digit network on 3-4-5: heaps, binary digits, the state of each digit, value")
+
+
 def own_agent():
     """The agent of the page, trained as on the page."""
     variables = {}
@@ -353,6 +396,7 @@ def draw(folder):
     draw_value_table(folder / "value_table.svg", small)
     draw_lost_positions(folder / "lost_positions.svg")
     draw_step(folder / "step.svg")
+    draw_digit_network(folder / "digit_network.svg")
     draw_q_table(folder / "q_table.svg", own_agent(), NimRules((21,), max_take=3, misere=False))
 
 

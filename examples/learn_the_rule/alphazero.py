@@ -31,13 +31,13 @@ import joblib
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 import torch
 from torch import nn
 from tqdm import tqdm
 
-from examples.common import percent, run, save_figure
+from examples.common import LINE_COLORS, percent, run, save_figure
 from nim_env import NimRules
+from nim_env.rendering import COLORS
 
 from .network import POLICY_VALUE_NETWORKS, save_network
 from .search import PLAYERS, SIMULATIONS, Evaluator, evaluate_players, search
@@ -45,6 +45,7 @@ from .search import PLAYERS, SIMULATIONS, Evaluator, evaluate_players, search
 NUM_ENVS = 100  # games of an iteration, played at the same time
 BATCH_SIZE = 128
 EVAL_INTERVAL = 5  # iterations
+END = "end: policy and value make no mistake"
 
 
 @dataclass
@@ -91,7 +92,7 @@ def main(args: Args) -> pd.DataFrame:
     last[list(PLAYERS)] = last[list(PLAYERS)].map(percent)
     print(last.drop(columns="misere").to_string(float_format="{:.3f}".format))
     print(f"table: {args.folder / 'alphazero.csv'}")
-    save_figure(draw(table), args.folder / "alphazero.png")
+    save_figure(draw(table), args.folder / "alphazero.svg")
     return table
 
 
@@ -183,11 +184,26 @@ def train(rules: NimRules, name: str, seed: int, as_published: bool, episodes: i
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Expert mastery of policy and value over the games: a column for each board, a color for each network."""
-    curves = table.melt(["board", "network", "seed", "episodes"], ["policy", "value"], "player", "expert mastery")
-    options = {"kind": "line", "units": "seed", "estimator": None, "height": 3}
-    columns = {"x": "episodes", "y": "expert mastery", "hue": "network", "col": "board", "row": "player"}
-    return sns.relplot(curves, **columns, **options).set_titles("{row_name}, {col_name}").figure
+    """Expert mastery of the policy over the games: a column for each board, a line for each run."""
+    last = table.groupby(["board", "network", "seed"], sort=False, as_index=False).last()
+    is_right = last[["policy", "value"]].eq(1).all(axis=1)
+    boards, names = table["board"].unique()[::-1], table["network"].unique()
+    figure, axes = plt.subplots(1, len(boards), layout="constrained", sharey=True, squeeze=False)
+    for axis, board in zip(axes[0], boards, strict=True):
+        for color, name in zip(LINE_COLORS, names, strict=False):
+            for _, rows in table[(table["board"] == board) & (table["network"] == name)].groupby("seed"):
+                axis.plot("episodes", "policy", data=rows, color=color, label=name, linewidth=1)
+        ends = last[is_right & (last["board"] == board)]
+        axis.plot("episodes", "policy", "o", data=ends, color=COLORS["ink"], markersize=4, label=END)
+        axis.set(title=board, xlabel="training games")
+        axis.locator_params(axis="x", nbins=3)
+    axes[0, 0].set(ylabel="expert mastery of the policy")
+    handles = dict(zip(*axes[0, 0].get_legend_handles_labels()[::-1], strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=5)
+    groups = is_right.groupby(last["network"], sort=False)
+    counts = ", ".join(f"{name} {right.sum()} of {len(right)}" for name, right in groups)
+    figure.suptitle(f"Runs without a mistake at the end: {counts}", x=0.01, ha="left", fontsize="large")
+    return figure
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Checks a certificate that a digit network plays Nim perfectly, misère or normal, on every board.
 
 This is the part of the proof that must be trusted. It shares no code with the search (prove.py), and computes with
-Arb's balls (python-flint), which enclose the exact results. docs/experiments/learn_the_rule.md says why the
+Arb's balls (python-flint), which enclose the exact results. docs/experiments/proof.md says why the
 conditions suffice. It assumes that PyTorch computes linear layers in single precision, in any order, with or
 without fused operations and denormal numbers, and tanh within 2**-21, and that heap sizes have 64 bits.
 

@@ -19,6 +19,7 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -61,7 +62,7 @@ class Args:
     """The random seed of the samples."""
     table: Path = Path("results/learn_the_rule/evaluation.csv")
     """Where the table is saved."""
-    picture: Path = Path("results/learn_the_rule/evaluation.png")
+    picture: Path = Path("results/learn_the_rule/evaluation.svg")
     """Where the figure is saved."""
 
 
@@ -167,17 +168,28 @@ def evaluate_sample(
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Expert mastery of the players on each board that is evaluated exactly."""
-    boards = list(table[table["positions"] == "all"].groupby("board", sort=False))
-    figure, axes = plt.subplots(1, len(boards), figsize=(12, 3.2), layout="constrained", sharey=True)
-    for axis, (board, rows) in zip(axes, boards, strict=True):
-        bars = axis.barh(rows["player"], rows["expert"], color=COLORS["player_1"])
-        axis.bar_label(bars, [f"{percent(share)} %" for share in rows["expert"]], padding=3)
-        axis.set(title=board, xlim=(0, 1.4), xticks=[])
+    """Expert mastery on each board that is evaluated exactly: a bar for each player, a line for random play."""
+    exact = table[table["positions"] == "all"]
+    means = exact.groupby("player")["expert"].mean().sort_values()
+    players = [player for player in means.index if not player.startswith("random")]
+    boards = list(exact.groupby("board", sort=False))
+    size = 7.4, 1 + 0.4 * len(players)
+    figure, axes = plt.subplots(1, len(boards), figsize=size, layout="constrained", sharey=True, squeeze=False)
+    for axis, (board, rows) in zip(axes[0], boards, strict=True):
+        is_bar = rows["player"].isin(players)
+        shares = rows["expert"][is_bar]
+        bars = axis.barh(rows["player"][is_bar].map(players.index), shares, color=COLORS["player_1"])
+        axis.bar_label(bars, [f"{percent(share)} %" for share in shares], padding=3)
+        axis.set(title=board, xlim=(0, 1.5), xticks=[])
+        for share in rows["expert"][~is_bar]:
+            axis.axvline(share, color=COLORS["flag"], linestyle="--")
+            axis.set_xticks([share], [f"random play {percent(share)} %"], ha="left")
+        axis.tick_params(length=0)
         axis.grid(visible=False)
         axis.spines[:].set_visible(False)
-    axes[0].invert_yaxis()
-    figure.suptitle("Share of the winning positions in which a player makes a winning move")
+    axes[0, 0].set_yticks(range(len(players)), [textwrap.fill(player, 24) for player in players])
+    finding = f"{means.index[-1]}: a winning move in {percent(means.iloc[-1])} % of the winning positions"
+    figure.suptitle(finding, x=0.01, ha="left", fontsize="large")
     return figure
 
 

@@ -4,7 +4,7 @@ Who wins a position depends on the binary digits of its heaps (Bouton 1901): on 
 of each digit, and in misère play also on whether a digit above the lowest has any. A finite automaton can track
 this while it reads a digit of the heaps, one after another. The search looks for boxes in the space of the
 recurrent state, each of which belongs to a state of the automaton: the initial state lies in a box, and each
-transition maps each box into a box of the next state (docs/experiments/learn_the_rule.md).
+transition maps each box into a box of the next state (docs/experiments/proof.md).
 
     python -m examples.learn_the_rule.prove results/learn_the_rule/network.pt
 
@@ -13,6 +13,7 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, NamedTuple
@@ -36,7 +37,10 @@ RADIUS = 0.1  # of the first boxes
 MAX_BOXES = 100
 SLACK = 1e-4  # more than the rounding, which check.py bounds
 MAX_GROUPS = 4  # of "even" and of "odd", since the check enumerates the sets of groups
-STATE_COLORS = {"none": COLORS["block"], "even": COLORS["player_1"], "odd": COLORS["player_2"]}
+STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["player_2"]}
+ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
+ARROWS = ARROW | {"linestyle": ":"}, ARROW | {"linestyle": "-"}  # after a 0 and after a 1
+LABEL = {"textcoords": "offset points", "weight": "bold"}
 
 
 @dataclass
@@ -64,7 +68,7 @@ def main(args: Args) -> list[Proof]:
     for path, (network, misere) in loaded.items():
         proof = prove(network, misere)
         file = args.folder / f"{path.parent.name if path.stem == 'network' else path.stem}.npz"
-        save_figure(draw(network, misere, proof), file.with_suffix(".png"))
+        save_figure(draw(network, misere, proof), file.with_suffix(".svg"))
         verdict = f"not proven: {proof.refusal}"
         if proof.margin is not None:
             np.savez_compressed(file, **proof.certificate)
@@ -164,36 +168,63 @@ def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
 
 
 def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
-    """The boxes, with an arrow from each to the box of its image, in the plane of two principal components."""
+    """The automaton, and the boxes and their images in the plane of two principal components."""
+    figure, (left, right) = plt.subplots(1, 2, layout="constrained", width_ratios=(2, 3))
+    draw_automaton(left)
     points, states = sample_states(network, n_sequences=300)
     mean = points.mean(axis=0)
     plane = np.linalg.svd(points - mean, full_matrices=False)[2][:2].T
-    figure, axes = plt.subplots(1, 2, figsize=(11, 5), layout="constrained", sharex=True, sharey=True)
-    for bit, axis in enumerate(axes):
-        for state, color in STATE_COLORS.items():
-            shown = (points[states == state] - mean) @ plane
-            axis.plot(*shown.T, ".", color=color, markersize=2, alpha=0.4, label=state if bit else None)
-        axis.set(title=f"after a {bit}", xlabel="first principal component", ylabel="second principal component")
-        axis.margins(0.15)
-        if proof.certificate is None:
-            continue
-        names, (low, high) = proof.certificate["states"], np.moveaxis(proof.certificate["boxes"], 1, 0)
-        centers = ((low + high) / 2 - mean) @ plane
-        images = affine(network.transitions[bit], low, high)
-        targets, _ = nearest_boxes(names, low, high, bit, *images)
-        corners = np.stack(np.meshgrid(*[[0, 1]] * len(mean)), axis=-1).reshape(-1, len(mean))
-        for box, name in enumerate(names):
-            # wider by 0.04, so that a box of one point has an outline
-            ends = (np.where(corners, high[box] + 0.04, low[box] - 0.04) - mean) @ plane
-            outline = ends[ConvexHull(ends).vertices]
-            axis.fill(*outline.T, facecolor=STATE_COLORS[name] + "40", edgecolor=STATE_COLORS[name])
-            if targets[box] != box:
-                arrow = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "shrinkB": 6}
-                axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
-    figure.legend(title="ones so far", loc="outside right upper", markerscale=6)
-    verdict = "not proven" if proof.margin is None else "proven for every board"
-    figure.suptitle(f"Recurrent states and boxes, {'misère' if misere else 'normal'} play: {verdict}")
+
+    def project(points: np.ndarray) -> np.ndarray:
+        return (points - mean) @ plane
+
+    for state, color in STATE_COLORS.items():
+        shown = np.unique(project(points[states == state]).round(2), axis=0)
+        right.plot(*shown.T, ".", color=color, markersize=3)
+        right.annotate(state, (shown[:, 0].mean(), shown[:, 1].max()), (0, 12), **LABEL, ha="center")
+    right.set(title="Recurrent states and boxes", xlabel="first principal component")
+    right.set(ylabel="second principal component")
+    right.margins(0.15)
+    finding = "The search for boxes fails: not proven"
+    if proof.certificate is not None:
+        draw_boxes(right, network, proof.certificate, project)
+        verdict = "not proven" if proof.margin is None else "proven for every board"
+        finding = f"{len(proof.certificate['boxes'])} boxes follow the automaton: {verdict}"
+    figure.suptitle(f"{finding}, {'misère' if misere else 'normal'} play", x=0.01, ha="left", fontsize="large")
     return figure
+
+
+def draw_automaton(axis: plt.Axes) -> None:
+    """The three states. A 0 keeps each of them, and a 1 leads to another."""
+    places = {"none": (0, 0), "even": (0, 1), "odd": (1, 1)}
+    for state, place in places.items():
+        color = STATE_COLORS[state]
+        axis.plot(*place, "o", markersize=36, color=color + "40", markeredgecolor=color)
+        axis.annotate(state, place, (0, 0), **LABEL, ha="center", va="center")
+        loop = ARROWS[0] | {"connectionstyle": "arc3,rad=-2", "shrinkA": 0, "shrinkB": 0}
+        axis.annotate("", np.add(place, (0.1, 0.15)), np.add(place, (-0.1, 0.15)), arrowprops=loop)
+        target = places[AUTOMATON[state][1]]
+        axis.annotate("", target, place, arrowprops=ARROWS[1] | {"shrinkA": 20, "shrinkB": 20})
+    axis.set(title="The automaton", xlim=(-0.4, 1.4), ylim=(-0.3, 1.5))
+    axis.axis("off")
+
+
+def draw_boxes(axis: plt.Axes, network: DigitNetwork, certificate: dict, project: Callable) -> None:
+    """The boxes, and an arrow for each bit from a box to that of its image, unless it is the same."""
+    names, (low, high) = certificate["states"], np.moveaxis(certificate["boxes"], 1, 0)
+    corners = np.stack(np.meshgrid(*[[0, 1]] * low.shape[1]), axis=-1).reshape(-1, low.shape[1])
+    for box, name in enumerate(names):
+        # wider by 0.04, so that a box of one point has an outline
+        ends = project(np.where(corners, high[box] + 0.04, low[box] - 0.04))
+        outline = ends[ConvexHull(ends).vertices]
+        axis.fill(*outline.T, facecolor=STATE_COLORS[name] + "40", edgecolor=STATE_COLORS[name])
+    centers = project((low + high) / 2)
+    for bit, arrow in enumerate(ARROWS):
+        targets, _ = nearest_boxes(names, low, high, bit, *affine(network.transitions[bit], low, high))
+        for box in np.flatnonzero(targets != np.arange(len(names))):
+            axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
+    lines = [plt.Line2D([], [], color=COLORS["ink"], linestyle=arrow["linestyle"]) for arrow in ARROWS]
+    axis.legend(lines, ["after a 0, if into another box", "after a 1"], loc="lower right")
 
 
 if __name__ == "__main__":

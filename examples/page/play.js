@@ -133,6 +133,7 @@ function remember() {
 }
 
 export function restore() {
+  if (!S.before) return;
   const { game, ...rest } = S.before;
   Object.assign(S, rest, { before: null });
   show(game);

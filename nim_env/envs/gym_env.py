@@ -43,10 +43,10 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     | action     | 0      | 1 to 3      | 4 to 8      | 9 to 15     |
     |------------|--------|-------------|-------------|-------------|
     | takes      | 1      | 1 to 3      | 1 to 5      | 1 to 7      |
-    | from heap  | 0      | 1           | 2           | 3           |
+    | from heap  | A      | B           | C           | D           |
 
-    ``rules.action(heap, count)`` is the inverse. Actions are Python integers, NumPy integers and 0-d integer
-    arrays. 1.0 and True are not actions.
+    In a pair heap A is 0. ``rules.action(heap, count)`` is the inverse. Actions are Python or NumPy integers or
+    0-d integer arrays. 1.0 and True are not actions.
 
     ## Observation space
     ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``. The argument ``observation`` changes
@@ -75,21 +75,12 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``to_play`` (in self-play): 0 or 1, the player to move; 0 after ``reset``.
 
     ## Arguments
-    ```python
-    import gymnasium as gym
-    import nim_env
-
-    gym.make("Nim-v0")  # 1-3-5-7, misère, random opponent
-    gym.make("SimpleNim-v0")  # one heap of 21, take 1 to 3, normal play
-    ```
-
     - ``heaps`` = ``(1, 3, 5, 7)``: starting heap sizes.
     - ``max_take`` = ``None``: the maximum number of objects that one move may take; ``None`` for no limit.
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
       ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
-      for self-play.
-      ``env.unwrapped.set_opponent(policy)`` changes it later.
+      for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
     - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
       episode after a seed, then the loser of the last game). Not allowed in self-play; ignored with
       ``random_start``.

@@ -70,15 +70,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     True for the environments that have just been stepped or reset.
 
     ## Arguments
-    ```python
-    import gymnasium as gym
-    import nim_env
-
-    gym.make_vec("Nim-v0", num_envs=1024)
-    gym.make_vec("SimpleNim-v0", num_envs=1024, autoreset_mode="SameStep")
-    ```
-
-    The arguments of the single environment, and:
+    The arguments of the single environment, as in ``gym.make_vec("Nim-v0", num_envs=1024)``, and:
 
     - ``num_envs`` = 1: the number of games.
     - ``autoreset_mode`` = ``"NextStep"``: the step after the end of an episode starts the next one and ignores the

@@ -1,7 +1,9 @@
 """Exact metrics, each by a sweep over all positions that starts with the smallest.
 
 Every function raises a ValueError where the game has too many positions, the policy is unknown or was made for
-another game, or the policy returns anything but a legal action or a distribution over legal actions.
+another game, or the policy returns anything but a legal action or a distribution over legal actions. With
+``illegal_action="lose"`` a policy may also play illegal actions: their probability, and what a row of its
+probabilities lacks to 1, loses the game at once.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
 from nim_env._chunks import chunks
-from nim_env.policies import PolicyLike, checked_policy
+from nim_env.policies import IllegalAction, PolicyLike, checked_policy
 from nim_env.rules import NimRules, checked_bool
 from nim_env.solver import iter_positions, response_values
 
@@ -37,6 +39,8 @@ class Mastery:
             shape ``(k, n_heaps)``, in the order of their indices.
         winning_move: The probability of a winning move in each won position by its index, float64 of shape
             ``(n_positions,)``; NaN elsewhere.
+        illegal_action: The probability of an illegal action in each position by its index, float64 of shape
+            ``(n_positions,)``; NaN in the empty one.
     """
 
     expert: float
@@ -44,27 +48,31 @@ class Mastery:
     won_positions: int
     mistakes: NDArray[np.int64]
     winning_move: NDArray[np.float64] = field(repr=False)
+    illegal_action: NDArray[np.float64] = field(repr=False)
 
 
-def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
+def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise") -> Mastery:
     """Evaluates a policy exactly in every won position."""
     player = checked_policy(policy, rules)
     batches = iter_positions(rules)
     sums = [0.0]  # of the probabilities of a winning move, one for each batch
     winning_move = np.full(rules.n_positions, np.nan)
+    illegal = np.full(rules.n_positions, np.nan)
     is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
     # whether the policy, moving first where the position is won and else second, wins against every opponent
     is_safe = np.ones(rules.n_positions, dtype=np.bool_)
     for batch in batches:
-        probabilities = batch.query(player)
+        moves = batch.query(player, illegal_action)
+        probabilities = moves.probabilities
+        illegal[batch.indices] = moves.illegal
         is_winning = theory.winning_action_mask(rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
-        right = (probabilities * is_winning).sum(axis=1) / probabilities.sum(axis=1)
+        right = (probabilities * is_winning).sum(axis=1) / (probabilities.sum(axis=1) + moves.illegal)
         winning_move[batch.indices[is_won]] = right[is_won]
         sums.append(fsum(right.tolist()))  # NumPy's sum depends on its version
         # the policy's moves in won positions, every move of its opponent in lost ones
         is_possible = np.where(is_won[:, None], probabilities, batch.action_mask) > 0
-        errs = is_won & (is_possible & ~is_winning).any(axis=1)
+        errs = is_won & ((is_possible & ~is_winning).any(axis=1) | (moves.illegal > 0))
         is_mistake[batch.indices] = errs
         for layer in batch.layers:
             is_beaten = (is_possible[layer] & ~is_safe[batch.next_indices[layer]]).any(axis=1)
@@ -76,10 +84,16 @@ def mastery(rules: NimRules, policy: PolicyLike) -> Mastery:
         won_positions=n_won,
         mistakes=rules.from_index(np.flatnonzero(is_mistake)),
         winning_move=winning_move,
+        illegal_action=illegal,
     )
 
 
-def exploitability(rules: NimRules, policy: PolicyLike, heaps: ArrayLike | None = None) -> Any:
+def exploitability(
+    rules: NimRules,
+    policy: PolicyLike,
+    heaps: ArrayLike | None = None,
+    illegal_action: IllegalAction = "raise",
+) -> Any:
     """The mean value of a best response, going first and going second, with reward 1 for a win and -1 for a loss.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
@@ -91,7 +105,7 @@ def exploitability(rules: NimRules, policy: PolicyLike, heaps: ArrayLike | None 
     float for the full heaps, else float64 of shape ``(...)``. It is 0 in the empty position.
     """
     start = rules.index(rules.heaps if heaps is None else heaps)
-    going_second, going_first = response_values(rules, policy)
+    going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
     found = ((going_second + going_first) / 2)[start]
     return float(found) if heaps is None else found
 
@@ -102,6 +116,7 @@ def win_probability(
     opponent: PolicyLike,
     moves_first: bool | None = None,
     heaps: ArrayLike | None = None,
+    illegal_action: IllegalAction = "raise",
 ) -> Any:
     """The exact probability that ``policy`` wins against ``opponent``, by backward induction.
 
@@ -119,12 +134,12 @@ def win_probability(
     going_first = np.full(rules.n_positions, float(rules.misere))
     going_second = 1 - going_first
     for batch in batches:
-        probabilities = batch.query(player)
-        replies = batch.query(other)
+        moves = batch.query(player, illegal_action)
+        replies = batch.query(other, illegal_action)
         for layer in batch.layers:
             indices = batch.indices[layer]
-            going_first[indices] = batch.expected(layer, going_second, probabilities)
-            going_second[indices] = batch.expected(layer, going_first, replies)
+            going_first[indices] = batch.expected(layer, going_second, moves, 0.0)
+            going_second[indices] = batch.expected(layer, going_first, replies, 1.0)
     if moves_first is None:
         wins = (going_first + going_second) / 2
     else:
@@ -132,7 +147,9 @@ def win_probability(
     return float(wins[start]) if heaps is None else wins[start]
 
 
-def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np.float64]:
+def payoff_matrix(
+    rules: NimRules, policies: Sequence[PolicyLike], illegal_action: IllegalAction = "raise"
+) -> NDArray[np.float64]:
     """The exact expected returns of all pairs of policies: the empirical game of a set of players.
 
     It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
@@ -149,10 +166,10 @@ def payoff_matrix(rules: NimRules, policies: Sequence[PolicyLike]) -> NDArray[np
     # [i, j, index]: to policy i, which has just moved to the position, against policy j
     payoffs = np.full((len(players), len(players), rules.n_positions), float(rules.terminal_reward))
     for batch in batches:
-        probabilities = [batch.query(player) for player in players]
+        moves = [batch.query(player, illegal_action) for player in players]
         for layer in batch.layers:
-            for i, moves in enumerate(probabilities):
-                payoffs[:, i, batch.indices[layer]] = -batch.expected(layer, payoffs[i], moves)
+            for i in range(len(players)):
+                payoffs[:, i, batch.indices[layer]] = -batch.expected(layer, payoffs[i], moves[i], -1.0)
     return -payoffs[:, :, -1].T
 
 

@@ -10,7 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._chunks import chunks
-from nim_env.policies import Policy, PolicyLike, checked_policy, query_policy, sample
+from nim_env.policies import (
+    IllegalAction,
+    Policy,
+    PolicyLike,
+    checked_policy,
+    illegal_probability,
+    query_policy,
+    sample,
+)
 from nim_env.rules import NimRules, checked_bool, checked_integer
 
 
@@ -45,11 +53,12 @@ def play_match(
     games: int,
     seed: int | None = None,
     moves_first: bool | None = None,
+    illegal_action: IllegalAction = "raise",
 ) -> MatchResult:
     """Samples games from the full heaps between ``policy``, whose wins count, and ``opponent``.
 
     ``seed`` seeds the draws of actions. ``moves_first`` says whether ``policy`` moves first; ``None`` for every
-    other game, the first game included.
+    other game, the first game included. ``illegal_action`` is that of the exact metrics.
     """
     games = checked_integer("games", games, 1)
     players = checked_policy(policy, rules), checked_policy(opponent, rules, "opponent")
@@ -59,12 +68,16 @@ def play_match(
         movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
     wins = 0
     for part in chunks(rules, games):
-        wins += int((_winners(rules, players, movers[part], generator) == 0).sum())
+        wins += int((_winners(rules, players, movers[part], generator, illegal_action) == 0).sum())
     return MatchResult(wins, games)
 
 
 def _winners(
-    rules: NimRules, players: tuple[Policy, Policy], movers: NDArray[np.int64], generator: np.random.Generator
+    rules: NimRules,
+    players: tuple[Policy, Policy],
+    movers: NDArray[np.int64],
+    generator: np.random.Generator,
+    illegal_action: IllegalAction,
 ) -> NDArray[np.int64]:
     """The winner, 0 or 1, of one game for each entry of ``movers``, the player who moves first."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
@@ -74,7 +87,13 @@ def _winners(
             games = np.flatnonzero(is_running & (movers == player))
             if not len(games):
                 continue
-            probabilities = query_policy(policy, heaps[games], rules.action_mask(heaps[games]))
+            mask = rules.action_mask(heaps[games])
+            probabilities = query_policy(policy, heaps[games], mask, illegal_action)
+            if illegal_action == "lose":
+                is_illegal = generator.random(len(games)) < illegal_probability(probabilities)
+                winners[games[is_illegal]] = 1 - player
+                games = games[~is_illegal]
+                probabilities = probabilities[~is_illegal]
             heaps[games] = rules.apply(heaps[games], sample(probabilities, generator))
             over = games[rules.is_over(heaps[games])]
             winners[over] = player if rules.terminal_reward > 0 else 1 - player

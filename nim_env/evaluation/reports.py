@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env.evaluation import exact
-from nim_env.policies import PolicyLike, checked_policy, tabulate
+from nim_env.policies import IllegalAction, PolicyLike, checked_policy, tabulate
 from nim_env.rules import NimRules, checked_integer
 from nim_env.solver import CheckedTable, heap_sums, iter_positions, response_values
 
@@ -33,6 +33,7 @@ class PositionGroup:
         lost: The number of lost positions.
         mistakes: The number of won positions in which the policy plays a losing move with positive probability.
         expert: The mean probability of a winning move in the won positions; 1.0 where there are none.
+        illegal_action: The mean probability of an illegal action in all positions of the group.
         value_accuracy_won: As in :class:`ValueAccuracy`; ``None`` without values.
         value_accuracy_lost: The same.
     """
@@ -43,6 +44,7 @@ class PositionGroup:
     lost: int
     mistakes: int
     expert: float
+    illegal_action: float
     value_accuracy_won: float | None = None
     value_accuracy_lost: float | None = None
 
@@ -59,6 +61,7 @@ class Report:
         win_probability_random: The win probability against random play, the mean of both orders.
         win_probability_take_3: The same against ``"take-3"``.
         win_probability_expert: The same against ``"expert"``.
+        illegal_action: The mean probability of an illegal action over all positions except the empty one.
         value_accuracy: The accuracy of the player's values, ``None`` where they were not given.
         groups: Where the player errs, ordered by their fields; ``pandas.DataFrame(report.groups)`` is a table.
     """
@@ -70,6 +73,7 @@ class Report:
     win_probability_random: float
     win_probability_take_3: float
     win_probability_expert: float
+    illegal_action: float
     value_accuracy: exact.ValueAccuracy | None = None
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
@@ -90,16 +94,21 @@ class Report:
         return f"<table>{''.join(rows)}</table>"
 
 
-def report(rules: NimRules, policy: PolicyLike, values: exact.ValueFunction | None = None) -> Report:
+def report(
+    rules: NimRules,
+    policy: PolicyLike,
+    values: exact.ValueFunction | None = None,
+    illegal_action: IllegalAction = "raise",
+) -> Report:
     """Every exact metric of one player, and of its value function if it has one.
 
     It queries each position once; with more than 50 million positions times actions, once for each metric.
     """
     player = checked_policy(policy, rules)
     if rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES:
-        player = CheckedTable(rules, tabulate(rules, player, np.float64).probabilities)
-    mastery = exact.mastery(rules, player)
-    going_second, going_first = response_values(rules, player)
+        player = CheckedTable(rules, tabulate(rules, player, np.float64, illegal_action).probabilities)
+    mastery = exact.mastery(rules, player, illegal_action)
+    going_second, going_first = response_values(rules, player, illegal_action=illegal_action)
     exploitabilities = (going_second + going_first) / 2
     accuracy = None if values is None else exact.value_accuracy(rules, values)
     return Report(
@@ -107,9 +116,10 @@ def report(rules: NimRules, policy: PolicyLike, values: exact.ValueFunction | No
         champion=mastery.champion,
         exploitability=float(exploitabilities[-1]),
         mean_exploitability=fsum(exploitabilities) / (rules.n_positions - 1),  # 0 in the empty position
-        win_probability_random=exact.win_probability(rules, player, "random"),
-        win_probability_take_3=exact.win_probability(rules, player, "take-3"),
-        win_probability_expert=exact.win_probability(rules, player, "expert"),
+        win_probability_random=exact.win_probability(rules, player, "random", illegal_action=illegal_action),
+        win_probability_take_3=exact.win_probability(rules, player, "take-3", illegal_action=illegal_action),
+        win_probability_expert=exact.win_probability(rules, player, "expert", illegal_action=illegal_action),
+        illegal_action=_mean(mastery.illegal_action[1:]),
         value_accuracy=accuracy,
         groups=tuple(_position_groups(rules, mastery, accuracy)),
     )
@@ -135,6 +145,7 @@ def _position_groups(
                 lost=len(lost),
                 mistakes=int(is_mistake[won].sum()),
                 expert=_mean(mastery.winning_move[won]),
+                illegal_action=_mean(mastery.illegal_action[is_member]),
                 value_accuracy_won=None if accuracy is None else _mean(accuracy.values[won] > 0),
                 value_accuracy_lost=None if accuracy is None else _mean(accuracy.values[lost] < 0),
             )

@@ -186,4 +186,4 @@ def test_runs_of_all_networks(as_published, tmp_path, monkeypatch):
     pd.testing.assert_frame_equal(stopped.drop(columns="seconds"), whole.drop(columns="seconds"))
     assert tuple(stopped["network"].unique()) == args.networks
     assert stopped[["policy", "value", "search"]].stack().between(0, 1).all()
-    assert (tmp_path / "alphazero.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (tmp_path / "alphazero.svg").read_text("utf-8")

@@ -18,7 +18,7 @@ def test_every_benchmark_and_its_ratio(monkeypatch, capsys):
     assert rates.shape == (8, 2)
     assert (rates.min(axis=1) > 0).all()
     assert len(ratios) == 5
-    assert Path("results/benchmark.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("results/benchmark.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_a_ratio_is_that_of_the_same_column(monkeypatch):

@@ -56,4 +56,4 @@ def test_custom_players_take_part_on_another_game():
     assert set(curves.groupby(["learner", "opponent"])["episodes"].max()) == {300}
     assert curves["expert"].between(0, 1).all()
     for name in ("compare_opponents", "tournament"):
-        assert Path(f"elsewhere/{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert Path(f"elsewhere/{name}.svg").read_bytes().startswith(b"<?xml")

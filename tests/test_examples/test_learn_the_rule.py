@@ -172,7 +172,7 @@ def test_evaluating_players(rules, tmp_path):
     assert rows.loc["last one", "expert"] < 1
     folder = tmp_path / "results" / "learn_the_rule"
     assert pd.read_csv(folder / "evaluation.csv").shape == table.shape
-    assert (folder / "evaluation.png").read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in (folder / "evaluation.svg").read_text("utf-8")
 
 
 # --- Training -------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def test_a_session(person, capsys):
 def test_the_figure(person, tmp_path):
     person()
     rules = NimRules((1, 0, 2))
-    agent = minimax_q.main(minimax_q.Args(heaps=rules.heaps, episodes=50, picture=tmp_path / "figure.png"))
-    assert (tmp_path / "figure.png").read_bytes().startswith(b"\x89PNG")
+    agent = minimax_q.main(minimax_q.Args(heaps=rules.heaps, episodes=50, picture=tmp_path / "figure.svg"))
+    assert (tmp_path / "figure.svg").read_bytes().startswith(b"<?xml")
     values = minimax_q.first_moves(agent, rules)
     np.testing.assert_allclose(values["value"], 1000 * agent.q_values(rules.heaps))

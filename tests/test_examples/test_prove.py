@@ -59,7 +59,7 @@ def test_the_script(tmp_path, capsys, of_the_study):
     folder = tmp_path / "results" / "certificates"
     assert {file.name for file in folder.glob("*.npz")} == {"misere0.npz", "normal4.npz"}
     for name in ("misere0", "normal4", "untrained"):
-        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (folder / f"{name}.svg").read_text("utf-8")
     check.main(check.Args((folder / "misere0.npz",), right))
     for name, array in check.read(folder / "misere0.npz").items():
         np.testing.assert_array_equal(array, proofs[0].certificate[name])

@@ -11,7 +11,7 @@ from nim_env import NimRules, evaluation
 
 def test_training_and_evaluation(person, capsys):
     person()
-    args = script.Args(episodes=2000, first="opponent", seed=0, picture=Path("new/figure.png"))
+    args = script.Args(episodes=2000, first="opponent", seed=0, picture=Path("new/figure.svg"))
     agent, curve = script.main(args)
     shown = capsys.readouterr().out
     assert "Playing training game 10\n...\nPlaying training game 1991\n" in shown
@@ -23,7 +23,7 @@ def test_training_and_evaluation(person, capsys):
     assert f"{335 - len(mastery.mistakes)} of 335 winning positions" in shown
     assert re.search(r"AI's turn\nAI chose to take \d object\(s\) from pile \d\.", shown)
     assert shown.rstrip().endswith("Goodbye.")
-    assert Path("new/figure.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("new/figure.svg").read_bytes().startswith(b"<?xml")
     (line,) = script.plot(curve).axes[0].lines
     np.testing.assert_array_equal(line.get_data(), [curve["episodes"], 100 * curve["expert"]])
 

@@ -38,7 +38,7 @@ def test_it_learns_the_exact_solution(learned):
     assert table["expert"].iloc[0] < 1
     assert 8000 <= table["timesteps"].iloc[-1] < 9500
     assert table["champion"].iloc[-1]
-    assert (folder / "rllib_self_play.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "rllib_self_play.svg").read_bytes().startswith(b"<?xml")
     checkpoint = max((folder / "checkpoints").glob("[0-9]*"))
     module = RLModule.from_checkpoint(checkpoint / "learner_group" / "learner" / "rl_module" / "player")
     report = evaluation.report(RULES, rllib_self_play.policy_of(module, RULES)).to_dict()

@@ -26,7 +26,7 @@ def test_self_play_learns(tmp_path):
     assert table["champion"].iloc[-1]
     assert table["exploitability_sampled"].iloc[-1] < 0.1
     assert evaluation.mastery(RULES, load_player(str(tmp_path / "model.zip"), RULES)).champion
-    assert (tmp_path / "sb3_self_play.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "sb3_self_play.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_seeds(tmp_path):

@@ -29,8 +29,8 @@ def test_each_run_has_rows_to_its_last_timestep(study):
     assert runs["timesteps"].is_monotonic_increasing.all()
     saved = pd.read_csv(args.folder / "scaling_study.csv")
     assert saved["expert"].tolist() == pytest.approx(table["expert"].tolist())
-    for name in ("scaling_study.png", "learning_curves.png"):
-        assert (args.folder / name).read_bytes().startswith(b"\x89PNG")
+    for name in ("scaling_study.svg", "learning_curves.svg"):
+        assert (args.folder / name).read_bytes().startswith(b"<?xml")
 
 
 def test_a_run_is_what_agents_and_evaluation_give(study):
@@ -88,7 +88,7 @@ def test_illegal_actions_in_training_are_recounted(networks, tmp_path, monkeypat
         means = [sum(illegal[first:last]) / (last - first) for first, last in itertools.pairwise(steps)]
         assert rows["illegal"].tolist()[1:] == pytest.approx(means)
         assert any(means) == (name == "PPO, one_hot")
-    assert (tmp_path / "learning_curves.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "learning_curves.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_boards_and_encodings_come_from_the_cache(networks, monkeypatch):

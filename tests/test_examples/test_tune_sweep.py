@@ -37,7 +37,7 @@ def test_the_table_has_a_row_for_each_trial(sweep):
     np.testing.assert_allclose(drawn[0], drawn[1])  # the same for both learners
     assert len(np.unique(drawn[0])) == 12
     assert len(pd.read_csv(folder / "tune_sweep.csv")) == 8
-    assert (folder / "tune_sweep.png").read_bytes().startswith(b"\x89PNG")
+    assert (folder / "tune_sweep.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ def test_the_published_proportion_of_the_first_10_000_games(opponent, published,
     assert capsys.readouterr().out.startswith(
         f"10000 games, W/L ratio {proportions[10_000]:.4f}\nWon {won} of 10000 games against {opponent}.\n"
     )
-    assert Path("results/win_counting.png").read_bytes().startswith(b"\x89PNG")
+    assert Path("results/win_counting.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_the_intervals_and_the_seed(monkeypatch):

@@ -51,13 +51,13 @@ def test_matches_between_experts_are_decided_by_who_starts(moves_first, games, w
         (STANDARD, random_table(STANDARD, 1), random_table(STANDARD, 2), True),
         (BOUNDED, batched(lambda _, masks: masks.argmax(axis=1)), "random", None),
         (BOUNDED, solver.best_response(BOUNDED, random_table(BOUNDED, 5)), "take-2", None),
+        (STANDARD, random_table(STANDARD, 1, illegal=True), random_table(STANDARD, 2, illegal=True), None),
     ],
 )
 def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves_first):
-    exact = evaluation.win_probability(rules, policy, opponent, moves_first)
-    matches = [
-        evaluation.play_match(rules, policy, opponent, 20_000, seed, moves_first=moves_first) for seed in (1, 1, 2)
-    ]
+    options = {"moves_first": moves_first, "illegal_action": "lose"}
+    exact = evaluation.win_probability(rules, policy, opponent, **options)
+    matches = [evaluation.play_match(rules, policy, opponent, 20_000, seed, **options) for seed in (1, 1, 2)]
     assert matches[0] == matches[1] != matches[2]
     for match in matches:
         assert binomtest(match.wins, match.games, exact).pvalue > 1e-4
@@ -67,16 +67,19 @@ def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves
 
 
 @few_examples
-@given(tiny_rules, seeds)
-def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed):
-    policies = [random_table(rules, seed + i, deterministic=i == 1) for i in range(3)]
-    matrix = evaluation.payoff_matrix(rules, policies)
+@given(tiny_rules, seeds, st.sampled_from(["raise", "lose"]))
+def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illegal_action):
+    options = {"illegal": illegal_action == "lose"}
+    policies = [random_table(rules, seed + i, deterministic=i == 1, **options) for i in range(3)]
+    matrix = evaluation.payoff_matrix(rules, policies, illegal_action)
     for i, j in np.ndindex(3, 3):
         players = as_player(rules, policies[i]), as_player(rules, policies[j])
         first, second = (brute_force.win_probability(rules, rules.heaps, players, to_move) for to_move in (0, 1))
         assert matrix[i, j] == pytest.approx(2 * first - 1, abs=1e-12)
         for order, expected in ((True, first), (False, second), (None, (first + second) / 2)):
-            found = evaluation.win_probability(rules, policies[i], policies[j], order)
+            found = evaluation.win_probability(
+                rules, policies[i], policies[j], order, illegal_action=illegal_action
+            )
             assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -101,20 +104,22 @@ def test_the_expert(heaps, max_take, misere):
 
 
 @few_examples
-@given(tiny_rules, seeds, st.booleans())
-def test_champions_and_exploitability_by_recursion(rules, seed, deterministic):
+@given(tiny_rules, seeds, st.booleans(), st.sampled_from(["raise", "lose"]))
+def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, illegal_action):
     """Against everything that the other player may do, with rewards 1 and -1, the mean of both orders."""
-    policy = random_table(rules, seed, deterministic=deterministic)
+    option = {"illegal_action": illegal_action}
+    policy = random_table(rules, seed, deterministic=deterministic, illegal=illegal_action == "lose")
     players, positions = (as_player(rules, policy), min), rules.all_positions()
-    found = evaluation.exploitability(rules, policy, positions)
+    found = evaluation.exploitability(rules, policy, positions, **option)
     for heaps, exploitability in zip(positions.tolist(), found, strict=True):
         orders = [brute_force.win_probability(rules, heaps, players, to_move) for to_move in (0, 1)]
         assert exploitability == pytest.approx(1 - sum(orders), abs=1e-12)
     in_its_role = orders[0 if theory.is_winning(rules, rules.heaps) else 1]
-    assert evaluation.mastery(rules, policy).champion is (in_its_role > 1 - 1e-12) is bool(found[-1] == 0)
-    assert found[-1] == evaluation.exploitability(rules, policy)
-    assert evaluation.exploitability(rules, policy, positions[:, None]).shape == (len(positions), 1)
-    assert not deterministic or set(found) <= {0, 1}
+    mastery = evaluation.mastery(rules, policy, **option)
+    assert mastery.champion is (in_its_role > 1 - 1e-12) is bool(found[-1] == 0)
+    assert found[-1] == evaluation.exploitability(rules, policy, **option)
+    assert evaluation.exploitability(rules, policy, positions[:, None], **option).shape == (len(positions), 1)
+    assert not deterministic or illegal_action == "lose" or set(found) <= {0, 1}
 
 
 @few_examples
@@ -202,6 +207,7 @@ def test_a_report_holds_what_the_functions_give(rules, policy, monkeypatch):
         "win_probability_random": evaluation.win_probability(rules, policy, "random"),
         "win_probability_take_3": evaluation.win_probability(rules, policy, "take-3"),
         "win_probability_expert": evaluation.win_probability(rules, policy, "expert"),
+        "illegal_action": 0.0,
         "value_accuracy_won": accuracy.won,
         "value_accuracy_lost": accuracy.lost,
         "value_accuracy_overall": accuracy.overall,
@@ -220,32 +226,37 @@ def test_a_report_holds_what_the_functions_give(rules, policy, monkeypatch):
 @few_examples
 @given(any_rules, seeds)
 def test_the_groups_of_a_report_say_where_a_player_errs(rules, seed):
-    policy, table = random_table(rules, seed), np.random.default_rng(seed).normal(size=rules.n_positions)
-    found = evaluation.report(rules, policy, lambda heaps: table[rules.index(heaps)])
+    policy = random_table(rules, seed, illegal=True)
+    table = np.random.default_rng(seed).normal(size=rules.n_positions)
+    found = evaluation.report(rules, policy, lambda heaps: table[rules.index(heaps)], illegal_action="lose")
     groups = {}
     for heaps, is_won, value in zip(
         rules.all_positions().tolist()[1:], brute_force.winners(rules)[1:], table[1:], strict=True
     ):
         name = sum(size > 0 for size in heaps), sum(size > 1 for size in heaps) <= 1
         played = policy.action_probabilities(np.array(heaps))
+        illegal = 1 - played[rules.action_mask(heaps) > 0].sum()
         right = 0.0
         for move, after in brute_force.moves(tuple(heaps), rules.max_take):
             if not brute_force.mover_wins(tuple(sorted(after)), rules.max_take, rules.misere):
                 right += played[rules.action(*move)]
-        groups.setdefault(name, []).append((is_won, right, value))
+        groups.setdefault(name, []).append((is_won, right, value, illegal))
     assert [(group.n_heaps, group.endgame) for group in found.groups] == sorted(groups)
     for group in found.groups:
         rows = groups[group.n_heaps, group.endgame]
         won, lost = ([row for row in rows if row[0] == is_won] for is_won in (True, False))
         assert (group.won, group.lost) == (len(won), len(lost))
-        assert group.mistakes == sum(right < 1 - 1e-12 for _, right, _ in won)
+        assert group.mistakes == sum(right < 1 - 1e-12 for _, right, *_ in won)
         for metric, fractions in (
-            (group.expert, [right for _, right, _ in won]),
-            (group.value_accuracy_won, [value > 0 for *_, value in won]),
-            (group.value_accuracy_lost, [value < 0 for *_, value in lost]),
+            (group.expert, [right for _, right, *_ in won]),
+            (group.illegal_action, [illegal for *_, illegal in rows]),
+            (group.value_accuracy_won, [value > 0 for *_, value, _ in won]),
+            (group.value_accuracy_lost, [value < 0 for *_, value, _ in lost]),
         ):
             assert metric == pytest.approx(np.mean(fractions) if fractions else 1, abs=1e-12)
-    assert {group.value_accuracy_won for group in evaluation.report(rules, policy).groups} == {None}
+    everywhere = [illegal for rows in groups.values() for *_, illegal in rows]
+    assert found.illegal_action == pytest.approx(np.mean(everywhere), abs=1e-12)
+    assert {group.value_accuracy_won for group in evaluation.report(rules, "random").groups} == {None}
 
 
 # --- Learning curves ------------------------------------------------------------------------------

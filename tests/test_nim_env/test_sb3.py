@@ -300,6 +300,20 @@ def test_models_are_players(algorithm, encoding, environment):
 
 
 @EVERY_ALGORITHM
+def test_models_without_masks_lose_where_they_are_illegal(algorithm):
+    env = make_small()
+    model = make_model(algorithm, env)
+    played = np.array(
+        [model.predict(row, deterministic=True)[0] for row in checked_encoding("bits", RULES)(POSITIONS)]
+    )
+    policy = ModelPolicy(model, env, deterministic=True, use_masking=False)
+    assert (policy.action_probabilities(POSITIONS, MASKS).argmax(axis=1) == played).all()
+    is_illegal = MASKS[np.arange(len(MASKS)), played] == 0
+    assert evaluation.report(RULES, policy, illegal_action="lose").illegal_action == is_illegal.mean()
+    assert is_illegal.any()
+
+
+@EVERY_ALGORITHM
 @pytest.mark.parametrize("heaps", [RULES.heaps, (9,) * 6], ids=["table", "network"])
 def test_snapshots_do_not_change(algorithm, heaps):
     env = make_small(heaps=heaps)
