@@ -32,11 +32,11 @@ async function runAll() {
     try {
       await command();
       await reply();
+      finish();
     } catch (error) {
       S.failure = failureOf(error);
     }
     Object.assign(S, { isBusy: false, going: null });
-    finish();
     draw();
     announce();
     writeLink();
@@ -75,7 +75,7 @@ function finish() {
   if (winner === null || S.isCounted) return;
   S.isCounted = true;
   const at = LEVELS.findIndex(({ id }) => id === S.level), next = LEVELS[at + 1];
-  S.next = at >= 0 && next?.id !== "friend" && !reasonAgainst(next) ? next : null;
+  S.next = at >= 0 && next && next.id !== "friend" && !reasonAgainst(next) ? next : null;
   S.hasWonNow = winner === 0 || isFriend();
   if (S.lesson !== null) {
     if (winner === 0) S.done.add(S.lesson);

@@ -377,6 +377,13 @@ def test_a_link_restores_what_one_sees(visit):
     assert page.url.endswith("&vs=0&first=you&moves=D2.B1.C3.D4&view=2&panel=learn&stage=0")
 
 
+def test_two_people(visit):
+    page = visit("heaps=2&last=wins&vs=friend")
+    for player in ("Player 2’s turn", "Player 2 wins!"):
+        click(page, 0, 1)
+        expect(page.locator("#say")).to_have_text(player)
+
+
 def test_another_hash_changes_nothing(visit):
     page = visit(f"{CLASSIC}&moves=D2.B1")
     page.locator(".skip").focus()
