@@ -1,37 +1,57 @@
-// A few helpers for the page's elements.
+// A few helpers for the page's elements, and what the browser keeps.
 
 export const $ = (id) => document.getElementById(id);
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export const isStill = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** An element. `data`, `style` and `attrs` are dictionaries; the rest are properties. */
-export function make(tag, { data, style, attrs, ...properties } = {}, ...children) {
+/** An element. `data` and `attrs` are dictionaries; the rest are properties. */
+export function make(tag, { data, attrs, ...properties } = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
   Object.assign(node.dataset, data);
-  for (const [name, value] of Object.entries(style ?? {})) node.style.setProperty(name, value);
   for (const [name, value] of Object.entries(attrs ?? {})) node.setAttribute(name, value);
   node.append(...children.filter((child) => child != null));
   return node;
 }
 
-let timer;
-export function toast(text) {
-  $("toast").textContent = text;
-  $("toast").classList.add("on");
-  clearTimeout(timer);
-  timer = setTimeout(() => $("toast").classList.remove("on"), 1500 + 40 * text.length);
+export function set(node, values, property = (name, value) => node.setAttribute(name, value)) {
+  for (const [name, value] of Object.entries(values)) property(name, value);
+}
+export const style = (node, values) => set(node, values, (name, value) => node.style.setProperty(name, value));
+
+/** Keeps the children of a node in step with a list: each is made once and then updated, so the focus stays. */
+export function sync(parent, items, create, update = () => {}) {
+  while (parent.children.length > items.length) parent.lastElementChild.remove();
+  items.forEach((item, i) => update(parent.children[i] ?? parent.appendChild(create(item, i)), item, i));
 }
 
-// The key under which Furo, the theme of the documentation, keeps the reader's choice. It may be out of reach.
+let timer;
+export function toast(text, isUndoable = false) {
+  $("toast-text").textContent = text;
+  $("toast-undo").hidden = !isUndoable;
+  $("toast").classList.add("on");
+  clearTimeout(timer);
+  timer = setTimeout(() => $("toast").classList.remove("on"), (isUndoable ? 6000 : 1500) + 40 * text.length);
+}
+export const untoast = () => $("toast").classList.remove("on");
+
+/** A value that the browser keeps, or null. It may be out of reach, as in a private window. */
+export function read(key) {
+  try { return localStorage.getItem(key); } catch { return null; }
+}
+export function keep(key, value) {
+  try { localStorage.setItem(key, value); } catch { /* a private window */ }
+}
+
+// The theme is kept under the key of Furo, the theme of the documentation.
 export function readTheme() {
-  let theme = null;
-  try { theme = localStorage.getItem("theme"); } catch { /* private mode */ }
+  const theme = read("theme");
   if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
   else delete document.documentElement.dataset.theme;
 }
 
 export function toggleTheme() {
-  const isDark = (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "")) === "dark";
-  try { localStorage.setItem("theme", isDark ? "light" : "dark"); } catch { /* private mode */ }
-  document.documentElement.dataset.theme = isDark ? "light" : "dark";
+  const isDark = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const theme = (document.documentElement.dataset.theme ?? isDark) === "dark" ? "light" : "dark";
+  keep("theme", theme);
+  document.documentElement.dataset.theme = theme;
 }

@@ -1,12 +1,13 @@
-// Draws the page: the header here, and all parts in the right order.
+// Draws the page: the header and the dialogs here, and all parts in the right order.
 
 import { drawBoard, drawChoice } from "./board.js";
-import { $, make } from "./dom.js";
-import { PRESETS, isSameBoard, thousands } from "./game.js";
+import { $, make, set, style, sync } from "./dom.js";
+import { PRESETS, isSameBoard } from "./game.js";
 import { drawPanel, drawReplay, drawTeach } from "./panels.js";
-import { LEVELS, OTHERS } from "./players.js";
-import { S, gamesOf, isFriend, isOpponent, names, reasonAgainst } from "./state.js";
-import { drawStatus } from "./status.js";
+import { LEARNERS, LEVELS, OTHERS } from "./players.js";
+import { S, gamesOf, isFriend, isOpponent, levelOf, names, reasonAgainst } from "./state.js";
+import { announceChoice, drawStatus } from "./status.js";
+import { SAY, goal, lessonName, noteOf } from "./words.js";
 
 export function draw() {
   drawHeader();
@@ -16,40 +17,36 @@ export function draw() {
   drawReplay();
 }
 
-export function drawHeader() {
-  const { rules } = S.game, [one, two] = isFriend() ? ["1", "2"] : names(), wide = isFriend() ? "" : "narrow-out";
-  const sizes = rules.heaps.length < 6 ? rules.heaps.join("-") : `${rules.heaps.length} heaps`;
-  $("board-name").textContent = PRESETS.find((preset) => isSameBoard(preset, rules))?.name ?? sizes;
-  const mark = () => make("i", { className: "mark" });
-  $("score").replaceChildren(
-    make("span", { className: "sr", textContent: `Score: ${names()[0]} ${S.score[0]}, ${names()[1]} ${S.score[1]}` }),
-    make("span", { className: "who p0", ariaHidden: "true" }, mark(), make("span", { className: wide, textContent: one })),
-    make("b", { textContent: `${S.score[0]} : ${S.score[1]}`, ariaHidden: "true" }),
-    make("span", { className: "who p1", ariaHidden: "true" }, make("span", { className: wide, textContent: two }), mark()));
-  drawLevels();
-  $("starts").value = S.starts;
-  names().forEach((name, i) => { $("starts").options[i].textContent = name; });
-  [...document.getElementsByName("starts")].forEach((radio, i) => {
-    radio.checked = radio.value === S.starts;
-    radio.nextElementSibling.textContent = [...names(), "In turn"][i];
-  });
-  $("undo").disabled = S.isBusy || !S.game.moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
+function drawHeader() {
+  const { rules, moves } = S.game, { heaps } = rules, [you, other] = names();
+  const preset = PRESETS.find((each) => String(each.heaps) === String(heaps) && each.max === rules.max);
+  $("board-name").textContent = S.lesson !== null ? lessonName(S.lesson)
+    : preset?.name ?? (heaps.length < 6 ? heaps.join("-") : `${heaps.length} heaps`);
+  $("rule").textContent = rules.misere ? "Last loses" : "Last wins";
+  set($("rule"), { "aria-label": `${goal(rules)} Change the rule`, title: `${goal(rules)} Change it` });
+  $("opponent").textContent = levelOf(S.level).name;
+  $("score-text").textContent = `Score: ${you} ${S.score[0]}, ${other} ${S.score[1]}`;
+  $("score-numbers").textContent = `${S.score[0]} : ${S.score[1]}`;
+  const playing = LEARNERS.find(({ id }) => id === S.level) ?? OTHERS.find(({ id }) => id === S.level);
+  drawPlayers($("levels"), playing ? [...LEVELS, playing] : LEVELS);
+  drawPlayers($("players"), [...LEVELS, ...(LEARNERS.includes(playing) ? [playing] : []), ...OTHERS]);
+  for (const radio of document.getElementsByName("starts")) radio.checked = radio.value === S.starts;
+  $("starts-other").textContent = isFriend() ? other : "Opponent";
+  $("starts-you").textContent = you;
+  $("undo").disabled = !moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
 }
 
-function drawLevels() {
-  const extra = S.level === "stage" ? { id: "stage", name: "In training" } : OTHERS.find(({ id }) => id === S.level);
-  const levels = extra ? [...LEVELS.slice(0, 3), extra, ...LEVELS.slice(3)] : LEVELS, focused = document.activeElement?.value;
-  const nodes = levels.map(({ id, name, note, isTrained, tooBig }) => {
-    const reason = reasonAgainst({ id, isTrained, tooBig }), games = gamesOf(id);
-    const small = reason ? "too big" : note ?? (games === undefined ? "learning …" : thousands(games));
-    const unit = make("span", { className: id === "beginner" ? "" : "narrow-out", textContent: games === 1 ? " game" : " games" });
-    return make("label", { title: reason },
-      make("input", { type: "radio", name: "level", value: id, checked: S.level === id, disabled: Boolean(reason) }),
-      make("span", {}, name, make("small", { textContent: small }, reason || note || games === undefined ? null : unit)));
+const makePlayer = () => make("button", { data: { do: "level" } }, make("span"), make("small"));
+
+function drawPlayers(node, players) {
+  sync(node, players, makePlayer, (button, player) => {
+    const reason = player.table ? "" : reasonAgainst(player); // a player of yours brings its board
+    button.dataset.value = player.id;
+    button.firstElementChild.textContent = player.name;
+    button.lastElementChild.textContent = noteOf(player, reason, gamesOf(player.id));
+    Object.assign(button, { disabled: Boolean(reason), title: SAY[reason] ?? "" });
+    button.setAttribute("aria-pressed", String(S.level === player.id));
   });
-  const hasFocus = $("levels").contains(document.activeElement);
-  $("levels").replaceChildren($("levels").firstElementChild, ...nodes);
-  if (hasFocus) $("levels").querySelector(`[value="${focused}"]`)?.focus();
 }
 
 /** After another choice. */
@@ -57,4 +54,19 @@ export function drawChosen() {
   drawChoice();
   if (S.view === null && S.game.winner === null) drawStatus();
   if (S.panel === "teach") drawTeach();
+  announceChoice();
+}
+
+/** A small picture of a board. */
+export function picture(heaps) {
+  const node = make("span", { className: "mini" }, ...heaps.slice(0, 15).map(() => make("i")));
+  heaps.slice(0, 15).forEach((size, i) => style(node.children[i], { "--n": size, "--share": size / Math.max(...heaps) }));
+  return node;
+}
+
+export function drawPresets() {
+  const create = (preset, value) => make("button", { data: { do: "preset", value } }, picture(preset.heaps),
+    make("span", {}, make("b", { textContent: preset.name }), make("small", { textContent: preset.note })));
+  sync($("presets"), PRESETS, create, (button, preset) =>
+    button.setAttribute("aria-pressed", String(isSameBoard(preset, S.game.rules))));
 }

@@ -23,13 +23,14 @@ export function listen({ choose, unchoose, take }) {
     if (event.type === "pointerdown") {
       if (!target) return unchoose();
       const isChosen = S.chosen?.heap === target.heap && S.chosen.count === target.count;
-      pressed = { ...target, isChosen, hasMoved: false };
+      pressed = { ...target, before: S.chosen, isChosen, hasMoved: false };
       choose(target.heap, target.count, "touch");
     } else if (event.type === "pointermove" && target && pressed?.heap === target.heap) {
       pressed.hasMoved ||= target.count !== pressed.count;
       if (pressed.hasMoved) choose(target.heap, target.count, "touch");
     } else if (event.type === "pointerup" || event.type === "pointercancel") {
       if (event.type === "pointerup" && pressed?.isChosen && !pressed.hasMoved) take();
+      else if (event.type === "pointercancel" && pressed && !pressed.before) unchoose(); // the site scrolls
       pressed = null;
     }
   }
@@ -68,7 +69,7 @@ export function listen({ choose, unchoose, take }) {
     const node = event.target.closest(".heap"), { key } = event;
     if (!node || event.ctrlKey || event.metaKey || event.altKey || !isYours()) return;
     const heap = Number(node.dataset.heap), { heaps, rules } = S.game, count = S.chosen?.heap === heap ? S.chosen.count : 0;
-    const isLying = board.classList.contains("lying"), letter = key.length === 1 ? key.toUpperCase().charCodeAt(0) - 65 : -1;
+    const { isLying } = S.layout, letter = key.length === 1 ? key.toUpperCase().charCodeAt(0) - 65 : -1;
     const more = isLying ? ["ArrowLeft", "ArrowRight"] : ["ArrowDown", "ArrowUp"]; // and fewer: where the blocks go
     const beside = isLying ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];
     if (more.includes(key)) choose(heap, Math.max(1, count + (key === more[0] ? 1 : -1)), "keys");

@@ -16,10 +16,11 @@ export function generator(seed) {
 /** The numbers of games after which the table is kept. */
 export const STAGES = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700,
   850, 1000, 1200, 1500, 1750, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7000, 8000, 9000, 10000];
-const MAX_VALUES = 100_000; // of a table that is trained in the page
+const LONGER = [20000, 30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000]; // of a board with many positions
+const MANY = 20_000, MAX_VALUES = 100_000; // numbers in a table that is trained in the page
 const SLICE = 8; // milliseconds of training between two frames
 const LEARNING_RATE = 0.5, EPSILON = 0.1;
-const NEVER = 65535, NEVER_TRIED = -128; // in triedIn, and in the file
+const NEVER = 2 ** 32 - 1; // in triedIn
 
 export class Learner {
   /** @param random The generator of its choices. */
@@ -35,6 +36,8 @@ export class Learner {
     this.steps = this.moves.map(({ heap, count }) => count * this.strides[heap]);
     this.nActions = this.moves.length;
     this.isSmall = this.nPositions * this.nActions <= MAX_VALUES;
+    this.plan = this.nPositions * this.nActions > MANY ? [...STAGES, ...LONGER] : STAGES;
+    this.taught = null; // {table, tried, games}: what it learned in games against you
     this.stages = [];
     this.tables = []; // one for each stage
     this.mastery = [];
@@ -43,7 +46,7 @@ export class Learner {
   /** Makes the empty table, and lists the legal and the winning actions of each position. */
   prepare() {
     this.table = new Float64Array(this.nPositions * this.nActions);
-    this.triedIn = new Uint16Array(this.table.length).fill(NEVER); // the first game in which a move was tried
+    this.triedIn = new Uint32Array(this.table.length).fill(NEVER); // the first game in which a move was tried
     this.legal = Array.from({ length: this.nPositions }, (_, position) => {
       const sizes = this.heapsOf(position);
       return this.moves.flatMap(({ heap, count }, action) => (count <= sizes[heap] ? [action] : []));
@@ -70,31 +73,71 @@ export class Learner {
     return best;
   }
 
-  /** The best moves of a position at a stage. */
-  bestMoves(heaps, stage) { return this.best(this.positionOf(heaps), this.tables[stage]).map((a) => this.moves[a]); }
+  /** The table that plays and is shown: the taught one, or that of a number of games. */
+  tableAt(games) { return this.taught?.table ?? this.tables[this.stageOf(games)]; }
 
-  /** The values of the legal moves at a stage, [move, value]; the value is null if the move was never tried. */
-  values(heaps, stage) {
-    const position = this.positionOf(heaps), isLoaded = stage >= STAGES.length;
+  /** The best moves of a position after a number of games. */
+  bestMoves(heaps, games) { return this.best(this.positionOf(heaps), this.tableAt(games)).map((a) => this.moves[a]); }
+
+  /** The values of the legal moves, [move, value]; the value is null if the move was never tried. */
+  values(heaps, games) {
+    const position = this.positionOf(heaps), table = this.tableAt(games);
     return this.legal[position].map((action) => {
       const pair = position * this.nActions + action;
-      const isTried = isLoaded ? !this.untriedInFile.has(pair) : this.triedIn[pair] < this.stages[stage];
-      return [this.moves[action], isTried ? this.tables[stage][pair] : null];
+      const isTried = this.taught?.tried.has(pair) || this.triedIn[pair] < this.stages[this.stageOf(games)];
+      return [this.moves[action], isTried ? table[pair] : null];
     });
   }
 
+  /** Goes on from the table after this many games: from now on it learns one game at a time. */
+  startTaught(games) {
+    this.taught = { table: this.tableAt(games).slice(), tried: new Set(), games: 0 };
+  }
+
+  /** One update of the taught table for each move of a game, as agents.MinimaxQAgent: minus the best that the other
+   * player can then do. Returns each move's value before and after. */
+  teach(moves) {
+    const { table, tried } = this.taught;
+    let position = this.positionOf(this.rules.heaps);
+    this.taught.games += 1;
+    return moves.map((move) => {
+      const action = this.moves.findIndex(({ heap, count }) => heap === move.heap && count === move.count);
+      const pair = position * this.nActions + action, from = table[pair];
+      position -= this.steps[action];
+      const replies = this.legal[position].map((reply) => table[position * this.nActions + reply]);
+      const target = replies.length ? -Math.max(...replies) : this.rules.misere ? -1 : 1;
+      table[pair] = (1 - LEARNING_RATE) * from + LEARNING_RATE * target;
+      tried.add(pair);
+      return { move, from, to: table[pair] };
+    });
+  }
+
+  /** The moves of a game against itself by a table, with the usual exploration if asked for. */
+  selfPlay(games, isExploring = false) {
+    const moves = [], table = this.tableAt(games);
+    for (let position = this.positionOf(this.rules.heaps); position;) {
+      const best = isExploring ? [this.explore(position, table)] : this.best(position, table);
+      const action = best[Math.floor(Math.random() * best.length)];
+      moves.push(this.moves[action]);
+      position -= this.steps[action];
+    }
+    return moves;
+  }
+
   /** ε-greedy; one draw decides whether to explore, and what. */
-  explore(position) {
+  explore(position, table = this.table) {
     const legal = this.legal[position], uniform = this.random();
     if (uniform < EPSILON) return legal[Math.floor((uniform / EPSILON) * legal.length)];
-    const best = this.best(position, this.table);
+    const best = this.best(position, table);
     return best.length === 1 ? best[0] : best[Math.floor(this.random() * best.length)];
   }
 
   /** Q(s, a) ← (1 − α) Q(s, a) + α (r + max Q(s′, ·)), where s′ is the player's own next position. */
   update(pair, reward, next) {
     let future = next === null ? 0 : -Infinity;
-    if (next !== null) for (const action of this.legal[next]) future = Math.max(future, this.table[next * this.nActions + action]);
+    for (const action of next === null ? [] : this.legal[next]) {
+      future = Math.max(future, this.table[next * this.nActions + action]);
+    }
     this.table[pair] = (1 - LEARNING_RATE) * this.table[pair] + LEARNING_RATE * (reward + future);
   }
 
@@ -123,8 +166,8 @@ export class Learner {
     await pause();
     this.prepare();
     let end = performance.now();
-    for (let games = 0; games <= STAGES.at(-1); games++) {
-      if (STAGES.includes(games)) this.keep(games, this.table.slice());
+    for (let games = 0; games <= this.plan.at(-1); games++) {
+      if (this.plan.includes(games)) this.keep(games, this.table.slice());
       if (performance.now() > end) {
         await pause();
         if (!isWanted()) return;
@@ -140,17 +183,8 @@ export class Learner {
     this.mastery.push(this.expertMastery(table));
   }
 
-  /** Adds the table of data/five_heaps.json, which was trained for longer: a byte for each legal move, in 1/127. */
-  addLonger({ games, values }) {
-    const bytes = Int8Array.from(atob(values), (letter) => letter.charCodeAt(0));
-    const pairs = this.legal.flatMap((legal, position) => legal.map((action) => position * this.nActions + action));
-    const table = this.table.map(() => 0);
-    pairs.forEach((pair, i) => { if (bytes[i] !== NEVER_TRIED) table[pair] = bytes[i] / 127; });
-    this.untriedInFile = new Set(pairs.filter((_, i) => bytes[i] === NEVER_TRIED));
-    this.keep(games, table);
-  }
-
-  /** The share of all won positions in which the greedy move wins, ties at random; as evaluation.mastery. */
+  /** The share of all won positions in which the greedy move wins, ties at random. evaluation.mastery takes an
+   * agent's first best move instead. */
   expertMastery(table) {
     let sum = 0, n = 0;
     this.wins.forEach((wins, position) => {
@@ -168,7 +202,7 @@ export class Learner {
   levels() {
     const { heaps, max, misere } = this.rules;
     if (String(heaps) === "1,3,5,7" && !max && misere) return { beginner: 20, student: 300, master: 10000 };
-    if (this.stages.length < STAGES.length) return {};
+    if (this.stages.length < this.plan.length) return {};
     const base = this.mastery[0], gain = Math.max(...this.mastery) - base;
     const first = (share) => this.stages[this.mastery.findIndex((value) => value >= base + share * gain)];
     return { beginner: first(0.02), student: first(0.25), master: first(0.97) };

@@ -8,7 +8,11 @@ const weights = new Map();
 /** Loads the network of misère or normal play, once. */
 export async function loadNetwork(misere) {
   const name = misere ? "misere" : "normal";
-  if (!weights.has(name)) weights.set(name, await (await fetch(`data/network_${name}.json`)).json());
+  if (!weights.has(name)) {
+    const answer = await fetch(`data/network_${name}.json`).catch(() => null);
+    if (!answer?.ok) throw new Error("network");
+    weights.set(name, await answer.json());
+  }
   return weights.get(name);
 }
 

@@ -1,67 +1,98 @@
-// The page starts here: the training that is shown, the dialogs, the links, and what the buttons do.
+// The page starts here: what the buttons do, the dialogs, the training that is shown, and the links.
 
-import { draw, drawHeader } from "./draw.js";
 import { drawBoard } from "./board.js";
-import { $, make, readTheme, toast, toggleTheme } from "./dom.js";
-import { PRESETS, fromLink, isSameBoard, readBoard } from "./game.js";
+import { draw, drawPresets, picture } from "./draw.js";
+import { $, read, readTheme, toast, toggleTheme } from "./dom.js";
+import { PRESETS } from "./game.js";
 import { listen } from "./input.js";
-import { drawLearn, drawPanel } from "./panels.js";
-import { choose, continueFrom, newGame, setLevel, setRules, takeChosen, unchoose, undo, view, writeLink } from "./play.js";
+import { fromLink, isLink, readBoard } from "./links.js";
+import { drawLearn } from "./panels.js";
+import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard,
+  view, writeLink } from "./play.js";
 import { LEVELS, OTHERS, loadPlayers } from "./players.js";
-import { S, gamesOf, reasonAgainst, shownPly } from "./state.js";
+import { S, shownPly } from "./state.js";
+import { announce } from "./status.js";
+import { BAD, LESSONS, SAY, brokenLink } from "./words.js";
 
-let players; // a promise
+const STEP = 220, FLASH = 5; // milliseconds of a stage that is shown; a game of self-play after every fifth
 
-let timer = null; // of the training that is shown
+// --- The training that is shown ---------------------------------------------------------------------
+
+let timer = null, film = []; // the positions of a game that is shown
+
 function stopShow() {
   clearInterval(timer);
-  timer = null;
-  $("play-learning").lastElementChild.textContent = "Train";
-  $("play-learning").querySelector("use").setAttribute("href", "#i-play");
+  Object.assign(S, { isShowing: false, demo: null });
 }
 
 function toggleShow() {
-  if (timer) return stopShow();
-  if (S.games >= S.learner.stages.at(-1)) showStage(0);
-  $("play-learning").lastElementChild.textContent = "Pause";
-  $("play-learning").querySelector("use").setAttribute("href", "#i-pause");
-  timer = setInterval(() => {
-    const next = S.learner.stageOf(S.games) + 1;
-    if (next < S.learner.stages.length) showStage(next);
-    else stopShow();
-  }, 220);
+  if (S.isShowing) stopShow();
+  else {
+    leaveTaught();
+    if (S.games >= S.learner.stages.at(-1)) S.games = 0;
+    Object.assign(S, { isShowing: true, chosen: null });
+    film = [];
+    timer = setInterval(showNext, STEP);
+  }
+  draw();
+}
+
+/** The next position of the game that flashes by, or else the next stage. */
+function showNext() {
+  const { learner } = S, next = learner.stageOf(S.games) + 1;
+  S.demo = film.shift() ?? null;
+  if (!S.demo && next >= learner.stages.length) stopShow();
+  else if (!S.demo) {
+    S.games = learner.stages[next];
+    const isQuiet = S.view === null && !S.isBusy && !S.game.moves.length;
+    if (isQuiet && next % FLASH === 0) film = positionsOf(learner.selfPlay(S.games));
+  }
+  draw();
+}
+
+const positionsOf = (moves) => moves.map((_, ply) =>
+  moves.slice(0, ply).reduce((heaps, { heap, count }) => heaps.with(heap, heaps[heap] - count), S.learner.rules.heaps));
+
+/** Back from the table that you have taught. */
+function leaveTaught() {
+  S.learner.taught = null;
+  if (S.level === "pupil") S.level = S.wanted = "stage";
 }
 
 function showStage(stage) {
+  stopShow();
+  leaveTaught();
   S.games = S.learner.stages[stage];
-  if (S.level === "stage") drawHeader();
-  drawLearn();
-  if (!S.isBusy) drawBoard();
+  draw();
+}
+
+function learnOne() {
+  const { learner } = S;
+  stopShow();
+  if (!learner.taught) learner.startTaught(S.games);
+  learner.teach(learner.selfPlay(S.games, true));
+  draw();
 }
 
 // --- Dialogs, links and buttons ---------------------------------------------------------------------
 
-const picture = (heaps) => make("div", { className: "mini" },
-  ...heaps.slice(0, 15).map((size) => make("i", { style: { "--n": size, "--share": size / Math.max(...heaps) } })));
-
 function openBoards() {
-  $("presets").replaceChildren(...PRESETS.map((preset, value) => {
-    const isOn = isSameBoard(preset, S.game.rules), attrs = { "aria-pressed": String(isOn) };
-    return make("button", { autofocus: isOn, data: { do: "preset", value }, attrs }, picture(preset.heaps),
-      make("span", {}, make("b", { textContent: preset.name }), make("small", { textContent: preset.note })));
-  }));
-  drawCustom(false);
+  const { heaps, max, misere } = S.game.rules;
+  drawPresets();
+  $("c-heaps").value = heaps.join(" ");
+  $("c-max").value = max ?? "";
+  for (const radio of document.getElementsByName("last")) radio.checked = (radio.value === "loses") === misere;
+  drawCustom();
   $("boards").showModal();
 }
 
-/** Shows what is wrong with your own board; while you write, only in what you have written. */
-function drawCustom(isFinal) {
+/** Shows what is wrong with your own board. */
+function drawCustom() {
   const misere = document.querySelector("[name=last]:checked").value === "loses";
   const { errors, rules } = readBoard($("c-heaps").value, $("c-max").value, misere);
   for (const name of ["heaps", "max"]) {
-    const error = isFinal || $(`c-${name}`).value ? errors[name] : "";
-    $(`e-${name}`).textContent = error;
-    $(`c-${name}`).setAttribute("aria-invalid", String(Boolean(error)));
+    $(`e-${name}`).textContent = errors[name];
+    $(`c-${name}`).setAttribute("aria-invalid", String(Boolean(errors[name])));
   }
   $("c-preview").replaceChildren(...(errors.heaps ? [] : [picture(rules.heaps)]));
   return errors.heaps || errors.max ? null : rules;
@@ -69,128 +100,152 @@ function drawCustom(isFinal) {
 
 function playCustom(event) {
   event.preventDefault();
-  const rules = drawCustom(true);
+  const rules = drawCustom();
   if (!rules) return $("custom").querySelector("[aria-invalid=true]").focus();
   $("boards").close();
-  return S.isBusy || setRules(rules);
+  return run(() => setRules(rules));
 }
 
-function openMenu() {
-  $("others").replaceChildren(...OTHERS.map((player) => {
-    const reason = reasonAgainst(player);
-    const attrs = { "aria-pressed": String(S.level === player.id) };
-    return make("button", { disabled: Boolean(reason), title: reason, data: { do: "level", value: player.id }, attrs },
-      make("span", {}, make("b", { textContent: player.name }), make("small", { textContent: player.note })));
-  }));
-  $("menu").showModal();
-}
-
-/** Opens the position of the address, or the first board with a message if the link is broken. */
+/** Opens what the address names, or the first board with a message if the link is broken. */
 async function openLink() {
-  let link;
+  let link, level;
   try {
     link = fromLink(location.hash);
-    const known = () => [...LEVELS, ...OTHERS].find(({ id, name, table }) => link.opponent === (table ? name : id));
-    if (!/^\d+$/.test(link.opponent) && !known()) await players; // your own player, perhaps
-    Object.assign(S, /^\d+$/.test(link.opponent) ? { level: "stage", games: Number(link.opponent) } : { level: known()?.id });
-    if (!S.level) throw new Error("This link is broken. It names an opponent that is not here.");
+    const known = () => [...LEVELS, ...OTHERS].find(({ id, name, table }) => link.vs === (table ? name : id))?.id;
+    const isStage = /^\d+$/.test(link.vs);
+    if (!isStage && !known()) await players; // your own player, perhaps
+    level = isStage ? "stage" : known();
+    if (!level) throw new Error(BAD.nobody);
+    if (isStage) link.stage ??= Number(link.vs);
   } catch (error) {
-    toast(`${error.message} Here is the first board.`);
-    S.level = "beginner";
+    toast(brokenLink(error.message));
+    level = "beginner";
     link = fromLink("");
   }
-  S.starts = link.game.first ? "opponent" : "you";
-  await setRules(link.game.rules, link.game);
-  S.games = gamesOf(S.level) ?? S.games;
+  S.panel = link.panel;
+  openGame(link, level);
 }
 
 async function share() {
   writeLink();
-  const address = location.href;
   try {
-    await navigator.clipboard.writeText(address);
-    toast("Link copied. It opens this position.");
+    await navigator.clipboard.writeText(location.href);
+    toast(SAY.copied);
   } catch {
-    toast("Copy the address of this page: it opens this position.");
+    toast(SAY.copyBy);
   }
 }
 
 function setStarts(value) {
   S.starts = value;
-  if (S.game.winner === null && S.game.moves.some((_, ply) => S.game.playerAt(ply) === 0)) {
-    draw();
-    toast("From the next game on.");
-  } else newGame();
+  if (S.game.winner === null && S.game.moves.some((_, ply) => S.game.playerAt(ply) === 0)) toast(SAY.nextGame);
+  else newGame();
 }
 
+const replay = (ply, isFromList) =>
+  run(() => view(Math.min(Math.max(0, Number(ply)), S.game.moves.length), isFromList));
+
 const DO = {
-  undo, share,
-  new: newGame,
-  again: newGame,
-  level: (id) => S.isBusy || setLevel(id),
-  starts: setStarts,
-  view: (ply) => S.isBusy || view(Number(ply), true),
-  "from-here": (ply) => continueFrom(Number(ply)),
-  preset: (i) => S.isBusy || setRules(PRESETS[i]),
+  share,
+  undo: () => run(undo),
+  new: () => run(newGame),
+  again: () => run(newGame),
+  restore: () => run(restore),
+  retry: () => run(() => { S.failure = null; }),
+  perfect: () => run(() => Object.assign(S, { failure: null, level: "perfect", wanted: "perfect" })),
+  level: (id) => run(() => setLevel(id)),
+  starts: (value) => run(() => setStarts(value)),
+  view: (ply) => replay(ply, true),
+  "from-here": (ply) => run(() => continueFrom(Number(ply))),
+  preset: (i) => run(() => setRules({ ...PRESETS[i] })),
+  lesson: (i) => run(() => setRules(LESSONS[i].rules, Number(i))),
+  rule: () => run(() => setRules({ ...S.game.rules, misere: !S.game.rules.misere })),
   panel: (name) => {
-    S.panel = S.panel === name ? null : name;
-    S.chosen = null;
     stopShow();
-    if (!S.isBusy) draw();
-    else drawPanel();
+    Object.assign(S, { panel: S.panel === name ? null : name, chosen: null });
+    draw();
+    if (S.panel === "teach") announce();
+    if (!S.isBusy) writeLink();
+  },
+  switch: (name) => {
+    S[name] = !S[name];
+    draw();
+  },
+  "play-learning": toggleShow,
+  "play-it": () => {
+    const level = LEVELS.find(({ id }) => S.learner.levels()[id] === S.games && !S.learner.taught);
+    stopShow();
+    return run(() => setLevel(level?.id ?? "stage"));
+  },
+  "teach-it": () => run(() => setLevel(S.level === "pupil" ? "stage" : "pupil")),
+  step: learnOne,
+  "to-start": () => showStage(0),
+  seed: () => {
+    stopShow();
+    leaveTaught();
+    S.games = 0;
+    return run(async () => {
+      useBoard(S.learner.rules, Math.floor(Math.random() * 2 ** 31));
+      await S.training;
+    });
   },
   theme: toggleTheme,
   full: () => (document.fullscreenElement ? document.exitFullscreen()
-    : document.documentElement.requestFullscreen?.().catch(() => toast("Full screen is not allowed here."))),
+    : document.documentElement.requestFullscreen?.().catch(() => toast(SAY.noFull))),
   boards: openBoards,
-  menu: openMenu,
+  opponents: () => $("opponents").showModal(),
+  menu: () => $("menu").showModal(),
   reset: () => {
-    Object.assign(S, { score: [0, 0], isCounted: false });
-    drawHeader();
+    S.score = [0, 0];
+    draw();
   },
+  skip: () => $("board").focus(),
   close: () => {},
 };
+
+function onKey(event) {
+  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], isReplay = S.view !== null || S.game.winner !== null;
+  if (!step || !isReplay || event.ctrlKey || event.altKey || event.metaKey) return;
+  if (event.target.closest("input, dialog")) return;
+  event.preventDefault();
+  replay(shownPly() + step);
+}
+
+let players; // a promise
 
 function begin() {
   readTheme();
   addEventListener("storage", readTheme); // the documentation around this page has changed it
+  document.documentElement.classList.toggle("embedded", parent !== window);
+  S.done = new Set((read("nim-lessons") ?? "").split(",").filter(Boolean).map(Number));
   document.querySelector(".logo").innerHTML = [1, 3, 5, 7].flatMap((n, i) => Array.from({ length: n }, (_, k) =>
     `<rect x="${i * 8}" y="${26.5 - k * 4.3}" width="7" height="3.4" rx="1"/>`)).join("");
-  document.body.classList.toggle("first-visit", !location.hash.includes("moves="));
+  $("digits").open = matchMedia("(min-width: 760px) and (min-height: 481px)").matches;
   listen({ choose, unchoose, take: takeChosen });
   $("take").onclick = takeChosen;
   $("less").onclick = () => choose(S.chosen.heap, S.chosen.count - 1);
   $("more").onclick = () => choose(S.chosen.heap, S.chosen.count + 1);
-  $("prev").onclick = () => view(shownPly() - 1);
-  $("next").onclick = () => view(shownPly() + 1);
-  $("ply").oninput = (event) => view(Number(event.target.value));
-  $("levels").onchange = (event) => DO.level(event.target.value);
-  $("starts").onchange = (event) => setStarts(event.target.value);
-  for (const radio of document.getElementsByName("starts")) radio.onchange = () => setStarts(radio.value);
-  for (const id of ["show-move", "show-values"]) $(id).onchange = draw;
-  $("games").oninput = (event) => {
-    stopShow();
-    showStage(Number(event.target.value));
-  };
-  $("play-learning").onclick = toggleShow;
-  $("play-it").onclick = () => {
-    const { games } = S, level = LEVELS.find(({ id }) => S.learner.levels()[id] === games);
-    if (!S.isBusy) setLevel(level?.id ?? "stage");
-  };
-  $("custom").oninput = () => drawCustom(false);
+  $("prev").onclick = () => replay(shownPly() - 1);
+  $("next").onclick = () => replay(shownPly() + 1);
+  $("ply").oninput = (event) => replay(event.target.value);
+  for (const radio of document.getElementsByName("starts")) radio.onchange = () => DO.starts(radio.value);
+  $("games").oninput = (event) => showStage(Number(event.target.value));
+  $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
+  document.addEventListener("keydown", onKey);
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-do]"), dialog = event.target.closest("dialog");
     if (dialog && (button || event.target === dialog)) dialog.close();
+    if (button?.matches("a")) event.preventDefault();
     if (button) DO[button.dataset.do](button.dataset.value);
   });
-  addEventListener("hashchange", () => S.isBusy || openLink());
-  new ResizeObserver(() => {
-    if (!S.isBusy) drawBoard();
+  addEventListener("hashchange", () => isLink(location.hash) && run(openLink));
+  players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
+  useBoard(S.game.rules);
+  run(openLink).then(() => new ResizeObserver(() => {
+    drawBoard();
     if (S.panel === "learn") drawLearn();
-  }).observe($("board"));
-  players = loadPlayers("data/players.json").catch((error) => toast(error.message));
-  openLink();
+  }).observe($("board")));
 }
 
 begin();

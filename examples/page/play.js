@@ -1,26 +1,102 @@
-// Playing: what happens to the game when someone chooses, moves, goes back or changes the opponent.
+// Playing. Whatever changes the game is a command, and commands run one after another: while the opponent moves,
+// the last one that was given waits.
 
 import { draw, drawChosen } from "./draw.js";
-import { $, isStill, sleep, toast } from "./dom.js";
-import { Game, isSameBoard, toLink } from "./game.js";
-import { Learner } from "./learner.js";
-import { opponentMove } from "./players.js";
+import { $, isStill, keep, sleep, toast, untoast } from "./dom.js";
+import { Game, isSameBoard } from "./game.js";
+import { Learner, generator } from "./learner.js";
+import { toLink } from "./links.js";
+import { LEVELS, opponentMove } from "./players.js";
 import { limit } from "./rules.js";
 import { S, gamesOf, isFriend, isOpponent, isYours, levelOf, reasonAgainst } from "./state.js";
-import { announce, sayMove } from "./status.js";
+import { announce } from "./status.js";
+import { LESSONS, SAY, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
 const THINK = 350, MARK = 750, LEAVE = 260; // milliseconds
-const LONGER = { "1,3,5,7,9": "data/five_heaps.json" }; // tables of misère boards that were trained for longer
 
-let training; // a promise
+// --- The queue --------------------------------------------------------------------------------------
+
+let running = null, waiting = null;
+
+/** Runs a command and then the opponent's move, if it is its turn. */
+export function run(command) {
+  waiting = command;
+  return (running ??= runAll());
+}
+
+async function runAll() {
+  while (waiting) {
+    const command = waiting;
+    waiting = null;
+    S.isBusy = true;
+    try {
+      await command();
+      await reply();
+      finish();
+    } catch (error) {
+      S.failure = failureOf(error);
+    }
+    Object.assign(S, { isBusy: false, going: null });
+    draw();
+    announce();
+    writeLink();
+  }
+  running = null;
+}
+
+async function reply() {
+  const { game } = S;
+  if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player)) return;
+  draw();
+  await Promise.all([sleep(THINK), levelOf(S.level).isTrained ? S.training : null]);
+  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, gamesOf(S.level)));
+}
+
+/** Marks the blocks, lets them leave, and adds the move to the game. */
+async function perform(move) {
+  S.going = { ...move, isLeaving: false };
+  draw();
+  if (isOpponent(S.game.player)) {
+    announce();
+    await sleep(MARK);
+  }
+  if (!isStill.matches) {
+    S.going.isLeaving = true;
+    draw();
+    await sleep(LEAVE);
+  }
+  S.going = null;
+  S.game.play(move);
+}
+
+/** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
+function finish() {
+  const { game, learner } = S, { winner } = game;
+  if (winner === null || S.isCounted) return;
+  S.isCounted = true;
+  const at = LEVELS.findIndex(({ id }) => id === S.level), next = LEVELS[at + 1];
+  S.next = at >= 0 && next && next.id !== "friend" && !reasonAgainst(next) ? next : null;
+  S.hasWonNow = winner === 0 || isFriend();
+  if (S.lesson !== null) {
+    if (winner === 0) S.done.add(S.lesson);
+    keep("nim-lessons", [...S.done].join());
+    return;
+  }
+  S.score[winner] += 1;
+  if (S.level !== "pupil") return;
+  const own = learner.teach(game.moves).filter((_, ply) => game.playerAt(ply) === 1);
+  own.sort((one, other) => Math.abs(other.to - other.from) - Math.abs(one.to - one.from));
+  if (own.length) S.told = taughtText(own[0], winner === 1);
+}
+
+// --- Choosing and taking ----------------------------------------------------------------------------
 
 export function choose(heap, number, by = S.by) {
   S.by = by;
-  const size = S.game.heaps[heap];
+  const size = S.game.heaps[heap], { max } = S.game.rules;
   if (!isYours() || !size) return;
-  const most = limit(size, S.game.rules);
-  S.isTooMany = Boolean(S.game.rules.max) && number > S.game.rules.max;
-  S.chosen = { heap, count: Math.max(1, Math.min(number, most)) };
+  S.isTooMany = Boolean(max) && number > max;
+  S.chosen = { heap, count: Math.max(1, Math.min(number, limit(size, S.game.rules))) };
   drawChosen();
 }
 
@@ -29,118 +105,110 @@ export function unchoose() {
   drawChosen();
 }
 
-/** Makes the chosen move and the replies to it. */
 export async function takeChosen() {
   const move = S.chosen;
   if (!move || !isYours()) return;
-  document.body.classList.remove("first-visit");
-  S.chosen = null;
-  await whileBusy(async () => {
+  await run(async () => {
+    Object.assign(S, { chosen: null, isFirst: false, before: null });
+    untoast();
     await perform(move);
-    await reply();
   });
-  if (S.game.winner !== null) $("do-again").focus({ preventScroll: true, focusVisible: S.by === "keys" });
+  if (S.game.winner !== null) $("status-actions").firstElementChild.focus({ preventScroll: true, focusVisible: S.by === "keys" });
 }
 
-async function whileBusy(act) {
-  S.isBusy = true;
-  try {
-    await act();
-  } catch (error) {
-    console.error(error);
-    toast("The opponent could not be loaded. Choose another one.");
-  }
-  S.isBusy = false;
-  count();
-  draw();
-  announce();
-  writeLink();
+// --- Commands ---------------------------------------------------------------------------------------
+
+/** Shows another game in its present position. Undo brings a running one back. */
+function show(game, view = null) {
+  Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, demo: null, going: null });
+  S.hasWonNow = false;
+  S.isFromLink = S.isCounted = game.winner !== null; // it was not played here
 }
 
-/** The opponent's move, if it is its turn. */
-async function reply() {
-  const { game } = S;
-  if (game.winner !== null || !isOpponent(game.player)) return;
-  draw();
-  await Promise.all([sleep(THINK), levelOf(S.level)?.isTrained || S.level === "stage" ? training : null]);
-  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, gamesOf(S.level)));
+/** Keeps a game that a command is about to end. */
+function remember() {
+  const { game, learner, training, level, wanted, games, starts, number, lesson } = S;
+  const isRunning = game.moves.length > 0 && game.winner === null;
+  S.before = isRunning ? { game, learner, training, level, wanted, games, starts, number, lesson } : null;
 }
 
-/** Marks the blocks, lets them leave, and adds the move to the game. */
-async function perform(move) {
-  const { player } = S.game;
-  draw();
-  const blocks = [...$("board").querySelectorAll(`[data-heap="${move.heap}"] .block:not(.ghost)`)].slice(-move.count);
-  for (const block of blocks) block.classList.add("going", `p${player}`);
-  if (isOpponent(player)) {
-    sayMove(move);
-    await sleep(MARK);
-  }
-  if (!isStill.matches) {
-    for (const block of blocks) block.classList.add("leaving");
-    await sleep(LEAVE);
-  }
-  S.game.play(move);
+export function restore() {
+  if (!S.before) return;
+  const { game, ...rest } = S.before;
+  Object.assign(S, rest, { before: null });
+  show(game);
+  untoast();
 }
 
-/** Counts a game that is over, once. */
-function count() {
-  const { winner } = S.game;
-  if (winner === null || S.isCounted) return;
-  S.score[winner] += 1;
-  S.isCounted = true;
-}
-
-export async function newGame() {
-  if (S.isBusy) return;
+function begin() {
   if (S.game.moves.length) S.number += 1;
-  const first = { you: 0, opponent: 1, turns: (S.number + 1) % 2 }[S.starts];
-  show(new Game(S.game.rules, first));
-  await whileBusy(reply);
+  const first = S.lesson !== null ? LESSONS[S.lesson].first : { you: 0, opponent: 1, turns: (S.number + 1) % 2 }[S.starts];
+  show(new Game(S.learner.rules, first));
+  if (S.before) toast(newGameSaid(), true);
 }
 
-/** Shows another game in its present position. */
-function show(game) {
-  Object.assign(S, { game, view: null, chosen: null, isTooMany: false, isCounted: false });
+export function newGame() {
+  remember();
+  begin();
 }
 
 export function undo() {
   const { moves } = S.game;
-  const last = isFriend() ? moves.length - 1 : moves.findLastIndex((_, ply) => S.game.playerAt(ply) === 0);
-  if (S.isBusy || last < 0) return;
-  continueFrom(last);
-  toast("Your last move is taken back.");
+  continueFrom(isFriend() ? moves.length - 1 : moves.findLastIndex((_, ply) => S.game.playerAt(ply) === 0));
+  toast(SAY.undone);
 }
 
-export async function continueFrom(ply) {
-  if (S.isCounted) S.score[S.game.winner] -= 1;
-  S.game.moves.length = ply;
-  show(S.game);
-  await whileBusy(reply);
+export function continueFrom(ply) {
+  const { game, isCounted } = S;
+  if (ply < 0) return;
+  if (isCounted && S.lesson === null && !S.isFromLink) S.score[game.winner] -= 1;
+  game.moves.length = ply;
+  show(game);
 }
 
 export function setLevel(id) {
-  const own = levelOf(id)?.table;
-  S.level = id;
-  S.games = gamesOf(id) ?? S.games;
-  if (own && !isSameBoard(own.rules, S.game.rules)) return setRules(own.rules);
-  return newGame();
-}
-
-/** Trains the learner of a board, and plays on it. */
-export function setRules(rules, game = null) {
-  S.learner = new Learner(rules);
-  show(game ?? new Game(rules, S.game.first));
+  const own = levelOf(id).table;
+  remember();
+  if (id === "pupil") S.learner.startTaught(S.games);
+  else S.learner.taught = null;
+  S.wanted = id;
+  S.lesson = null;
+  if (own && !isSameBoard(own.rules, S.learner.rules)) useBoard(own.rules);
   checkLevel();
-  training = train(S.learner);
-  return game ? whileBusy(reply) : newGame();
+  S.games = gamesOf(S.level) ?? S.games;
+  begin();
 }
 
-/** The theory plays where the opponent cannot. */
+/** Another board, and a new game on it. */
+export function setRules(rules, lesson = null) {
+  remember();
+  S.lesson = lesson;
+  useBoard(rules);
+  checkLevel();
+  begin();
+}
+
+/** Opens the game of a link; the level may be null. */
+export function openGame({ game, view, stage }, level) {
+  Object.assign(S, { wanted: level, lesson: null, starts: game.first ? "opponent" : "you" });
+  useBoard(game.rules);
+  checkLevel();
+  S.isFirst &&= !game.moves.some((_, ply) => game.playerAt(ply) === 0);
+  show(game, view);
+  S.games = stage ?? gamesOf(S.level) ?? S.games;
+}
+
+/** The learner of a board, which trains at once. */
+export function useBoard(rules, seed) {
+  S.learner = new Learner(rules, seed && generator(seed));
+  S.training = train(S.learner);
+}
+
+/** The theory plays where the wanted opponent cannot, and says so. */
 function checkLevel() {
-  const level = levelOf(S.level), own = level?.table;
-  const isOff = S.level === "stage" ? !S.learner.isSmall : reasonAgainst(level) || (own && !isSameBoard(own.rules, S.game.rules));
-  if (isOff) S.level = "perfect";
+  const wanted = levelOf(S.wanted), reason = reasonAgainst(wanted);
+  S.level = S.lesson !== null || reason ? "perfect" : S.wanted;
+  if (reason && S.lesson === null) toast(replaced(wanted.name, reason));
 }
 
 async function train(learner) {
@@ -148,23 +216,21 @@ async function train(learner) {
   const { games } = S;
   await learner.train(() => learner === S.learner);
   if (learner !== S.learner) return;
-  const longer = learner.rules.misere && !learner.rules.max && LONGER[learner.rules.heaps];
-  if (longer) learner.addLonger(await (await fetch(longer)).json());
-  if (S.games === games) S.games = gamesOf(S.level) ?? games; // nobody has looked at another stage
+  if (S.games === games && S.level !== "stage") S.games = gamesOf(S.level) ?? games; // nobody looked at another stage
   S.games = learner.stages[learner.stageOf(S.games)];
-  if (!S.isBusy) draw();
+  if (S.level === "pupil" && !learner.taught) learner.startTaught(S.games);
+  draw();
 }
 
 /** Shows a past position. At the end of a game, the list of moves also shows the last one as past. */
 export function view(ply, isFromList = false) {
   const isNow = ply >= S.game.moves.length && !(isFromList && S.game.winner !== null);
   Object.assign(S, { view: isNow ? null : Math.max(0, ply), chosen: null });
-  draw();
-  if (isFromList) announce();
 }
 
-const nameInLink = () => (S.level === "stage" ? S.games : levelOf(S.level).table ? levelOf(S.level).name : S.level);
-
 export function writeLink() {
-  try { history.replaceState(null, "", toLink(S.game, nameInLink())); } catch { /* a sandboxed frame */ }
+  const { game, level, view: ply, panel, games } = S;
+  const vs = level === "stage" || level === "pupil" ? games : levelOf(level).table ? levelOf(level).name : level;
+  const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
+  try { history.replaceState(null, "", link); } catch { /* a sandboxed frame */ }
 }

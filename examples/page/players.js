@@ -3,22 +3,24 @@
 import { loadNetwork, networkMove } from "./network.js";
 import { legalMoves, limit, winningMoves } from "./rules.js";
 
-const SIMPLE = "This board has too many positions for a table.";
-
 /** The opponents at the top of the page. A trained one plays the Q-learner after that many games. */
 export const LEVELS = [
-  { id: "beginner", name: "Beginner", isTrained: true, tooBig: SIMPLE },
-  { id: "student", name: "Student", isTrained: true, tooBig: SIMPLE },
-  { id: "master", name: "Master", isTrained: true, tooBig: SIMPLE },
+  { id: "beginner", name: "Beginner", isTrained: true },
+  { id: "student", name: "Student", isTrained: true },
+  { id: "master", name: "Master", isTrained: true },
+  { id: "network", name: "Network", note: "873 weights" },
   { id: "perfect", name: "Perfect", note: "the theory" },
   { id: "friend", name: "2 people", note: "one screen" },
 ];
 
-/** The opponents of the menu. Your own players are added. */
+/** More opponents. Your own players are added. The learner is there while it plays. */
 export const OTHERS = [
-  { id: "network", name: "Network", note: "873 weights" },
   { id: "random", name: "Random", note: "any move" },
   ...[1, 2, 3].map((n) => ({ id: `take-${n}`, name: `Take ${n}`, note: `always ${n}` })),
+];
+export const LEARNERS = [
+  { id: "stage", name: "Learner", isTrained: true },
+  { id: "pupil", name: "Learner", isTrained: true },
 ];
 
 const drawn = (moves) => moves[Math.floor(Math.random() * moves.length)];
@@ -37,7 +39,7 @@ export async function opponentMove(id, heaps, rules, learner, games) {
     const wins = winningMoves(heaps, rules); // a lost position is played on slowly
     return drawn(wins.length ? wins : legalMoves(heaps, rules).filter((move) => move.count === 1));
   }
-  return drawn(learner.bestMoves(heaps, learner.stageOf(games)));
+  return drawn(learner.bestMoves(heaps, games));
 }
 
 // --- Your own players, which play_in_browser.py has tabulated ---------------------------------------
@@ -51,7 +53,7 @@ class TablePlayer {
     const nPositions = heaps.reduce((n, size) => n * (size + 1), 1), needed = nPositions * this.moves.length;
     for (const list of [this.probabilities, this.numbers]) {
       if (!Array.isArray(list) || list.length !== needed || !list.every(Number.isFinite)) {
-        throw new Error(`The table of “${name}” is damaged: ${heaps.join("-")} needs ${needed} numbers.`);
+        throw new Error("damaged");
       }
     }
   }
@@ -76,7 +78,7 @@ class TablePlayer {
 /** Adds the players of a JSON file to the others; an error in one sentence if the file is damaged. */
 export async function loadPlayers(address) {
   const players = await (await fetch(address)).json().catch(() => {
-    throw new Error("The file of your players is damaged.");
+    throw new Error("damaged");
   });
   players.forEach((player, i) =>
     OTHERS.push({ id: `player-${i}`, name: player.name, note: "yours", table: new TablePlayer(player) }));

@@ -16,7 +16,7 @@ export function legalMoves(heaps, rules) {
   return moves;
 }
 
-export const grundy = (size, rules) => (rules.max ? size % (rules.max + 1) : size);
+const grundy = (size, rules) => (rules.max ? size % (rules.max + 1) : size);
 export const nimSum = (heaps, rules) => heaps.reduce((sum, size) => sum ^ grundy(size, rules), 0);
 
 /** Whether the player to move wins under perfect play (Bouton 1901; misère: Winning Ways, chapter 13). */
@@ -36,8 +36,6 @@ export function rate(heaps, move, rules) {
   return wins.some((win) => isSame(win, move)) ? "wins" : "mistake";
 }
 
-// --- What "Teach me" says ---------------------------------------------------------------------------
-
 export const nameOf = (heap) => String.fromCharCode(65 + heap);
 
 /** The group that the n-th block from below is in: 7 = 4 + 2 + 1, the largest at the bottom.
@@ -53,44 +51,11 @@ export function groupOf(n, left, rules) {
   }
 }
 
-/** The heaps that count in the misère exception, in words. */
-export const singlesOf = (rules) => (rules.max ? "heaps with remainder 1" : "single blocks");
-
-/** The digits of the heaps, the move to recommend, and the reason in words. */
+/** What "Teach me" knows of a position: the remainders, their nim-sum, the move to recommend, the misère exception. */
 export function lessonOf(heaps, rules) {
-  const values = heaps.map((size) => grundy(size, rules)), sum = nimSum(heaps, rules);
-  const large = values.filter((value) => value >= 2).length, singles = values.filter((value) => value === 1).length;
-  const wins = isOver(heaps) ? [] : winningMoves(heaps, rules);
+  const values = heaps.map((size) => grundy(size, rules)), sum = nimSum(heaps, rules), isEnd = isOver(heaps);
+  const large = values.filter((value) => value >= 2).length, wins = isEnd ? [] : winningMoves(heaps, rules);
   const lowers = ({ heap, count }) => grundy(heaps[heap] - count, rules) < values[heap]; // it can be reversed else
-  const move = wins.find(lowers) ?? wins[0];
-  const take = move && `Take ${move.count} from ${nameOf(move.heap)}`;
-  const to = move && `${heaps[move.heap]} becomes ${heaps[move.heap] - move.count}`;
-  const isException = rules.misere && large <= 1 && !isOver(heaps), whole = rules.max + 1;
-  const odd = [32, 16, 8, 4, 2, 1].filter((digit) => sum & digit);
-  let text;
-  if (isOver(heaps)) text = "The game is over.";
-  else if (isException && large === 1) {
-    const heap = nameOf(values.findIndex((value) => value >= 2)), than = rules.max ? "a remainder of 1" : "1 block";
-    text = `The misère exception: only heap ${heap} has more than ${than}. Do not make the columns even. `
-      + `Leave an odd number of ${singlesOf(rules)}. ${take}: ${to}.`;
-  } else if (isException && rules.max) {
-    text = move ? `The misère exception: leave an odd number of heaps with remainder 1. ${take}.`
-      : "An odd number of heaps with remainder 1 is left. The last block will be yours.";
-  } else if (isException) {
-    text = move ? "Only single blocks are left, an even number. Take one: the opponent gets the last."
-      : singles === 1 ? "One block is left, and it is yours. The game is lost."
-      : "An odd number of single blocks is left. The last one will be yours.";
-  } else if (heaps.length === 1 && rules.max) {
-    text = move
-      ? `${take}: ${to}, a multiple of ${whole}. Whatever the opponent takes, you can make it a multiple of ${whole} again.`
-      : `${heaps[0]} is a multiple of ${whole}. The opponent can answer every take. Take 1 and hope for a mistake.`;
-  } else if (move) {
-    const columns = odd.length === 1 ? `Column ${odd[0]} is odd.`
-      : `Columns ${odd.slice(0, -1).join(", ")} and ${odd.at(-1)} are odd.`;
-    text = `${columns} ${take}: ${to}, and every column is even.`;
-  } else {
-    text = "Every column is even. Whatever you take makes a column odd, and the opponent can make it even again. "
-      + "Take one block and hope for a mistake.";
-  }
-  return { values, sum, move, text, isException, isWon: wins.length > 0 };
+  const isException = rules.misere && large <= 1 && !isEnd;
+  return { values, sum, large, isEnd, isException, move: wins.find(lowers) ?? wins[0], isWon: wins.length > 0 };
 }

@@ -1,46 +1,64 @@
-// What the page shows. The drawing modules read it; page.js and input.js change it and draw again.
+// What the page shows. The drawing modules read it; play.js and page.js change it and draw again.
 
-import { Game, PRESETS } from "./game.js";
-import { LEVELS, OTHERS } from "./players.js";
+import { Game, PRESETS, isSameBoard } from "./game.js";
+import { LEARNERS, LEVELS, OTHERS } from "./players.js";
 
 export const S = {
   game: new Game(PRESETS[0], 0),
   learner: null,
-  level: "beginner", // an id of LEVELS or OTHERS, or "stage": the learner in training, at the stage of `games`
+  training: null, // a promise
+  level: "beginner", // the id of the opponent: of LEVELS, OTHERS or LEARNERS
+  wanted: "beginner", // the one you have chosen, where the board allows it
   games: 20, // those of the learner whose values are shown
   starts: "you", // or "opponent" or "turns"
   number: 1, // of the game
   view: null, // the ply of a past position; null: the present
   chosen: null, // a move
   isTooMany: false,
+  isFirst: true, // before your first move on this page
   by: matchMedia("(hover: none)").matches ? "touch" : "mouse", // or "keys": the input used last
-  isBusy: false, // the opponent moves
+  isBusy: false, // a command runs
+  going: null, // the move that is being made: {heap, count, isLeaving}
+  failure: null, // why the opponent cannot move, in words
   panel: null, // or "moves", "teach" or "learn"
+  showsMove: true,
+  showsValues: true,
+  lesson: null, // the index of LESSONS
+  done: new Set(), // the lessons you have won
+  told: null, // what the learner has learned from this game, in words
+  isShowing: false, // the training is shown
+  demo: null, // the heaps of a game of self-play that is shown
+  layout: null, // of the board: {isLying, columns}
   score: [0, 0],
-  isCounted: false,
+  isCounted: false, // the game is in the score
+  isFromLink: false, // the game was over when its link was opened
+  hasWonNow: false,
+  next: null, // the level after a win
+  before: null, // what "Undo" of a new game brings back
 };
 
 export const isFriend = () => S.level === "friend";
 export const isOpponent = (player) => player === 1 && !isFriend();
-export const names = () => (isFriend() ? ["Player 1", "Player 2"] : ["You", "Opponent"]);
+export const levelOf = (id) => [...LEVELS, ...LEARNERS, ...OTHERS].find((level) => level.id === id);
+export const names = () => (isFriend() ? ["Player 1", "Player 2"] : ["You", levelOf(S.level).name]);
 export const shownPly = () => S.view ?? S.game.moves.length;
-export const isYours = () => S.game.winner === null && S.view === null && !S.isBusy && !isOpponent(S.game.player);
-export const levelOf = (id) => [...LEVELS, ...OTHERS].find((level) => level.id === id);
+export const shownHeaps = () => S.demo ?? S.game.heapsAt(shownPly());
+export const isYours = () =>
+  S.game.winner === null && S.view === null && !S.isBusy && !S.demo && !S.failure && !isOpponent(S.game.player);
 
 /** The number of games that a trained level has trained on this board. */
-export const gamesOf = (id) => (id === "stage" ? S.games : S.learner?.levels()[id]);
+export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.games : S.learner?.levels()[id]);
 
-/** Why this opponent cannot play this board; nothing if it can. */
-export function reasonAgainst({ id, isTrained, tooBig }) {
-  if (isTrained && S.learner && !S.learner.isSmall) return tooBig;
-  if (id === "network" && S.game.rules.max) return "The network has learned the game without a limit of a move.";
-  return "";
+/** Why this opponent cannot play these rules, a key of SAY; nothing if it can. */
+export function reasonAgainst({ id, isTrained, table }, { isSmall, rules } = S.learner) {
+  if (isTrained && !isSmall) return "tooBig";
+  if (table && !isSameBoard(table.rules, rules)) return "wrongBoard";
+  return id === "network" && rules.max ? "noLimit" : "";
 }
 
 /** The numbers on the blocks, [move, value]: of your own player or of the learner; none if there are none. */
 export function shownValues(heaps) {
-  const { learner } = S, own = levelOf(S.level)?.table;
+  const { learner } = S, own = levelOf(S.level).table;
   if (own) return own.values(heaps);
-  const stage = learner.stageOf(S.games);
-  return learner.isSmall && stage >= 0 ? learner.values(heaps, stage) : [];
+  return learner.isSmall && learner.stageOf(S.games) >= 0 ? learner.values(heaps, S.games) : [];
 }
