@@ -139,7 +139,11 @@ def draw_curves(table: pd.DataFrame) -> Figure:
     for axis, (name, rows, metric) in zip(axes.flat, panels, strict=True):
         sns.lineplot(rows, x="timesteps", y=metric, ax=axis, **style)
         axis.set(xlabel="timesteps", ylabel=labels[metric], title=name, ylim=(0, 1.02))
-        axis.set_xscale("log" if table["timesteps"].all() else "linear")  # networks have a row for timestep 0
+        if table["timesteps"].all():
+            axis.set_xscale("log")
+        else:  # networks have a row for timestep 0
+            axis.locator_params(axis="x", nbins=4)
+            axis.xaxis.set_major_formatter("{x:,.0f}")
         axis.yaxis.set_major_formatter("{x:.0%}")
         handles = axis.get_legend_handles_labels()
         axis.get_legend().remove()
