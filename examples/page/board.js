@@ -74,9 +74,10 @@ export function drawBoard() {
   const board = $("board"), ply = shownPly(), { game } = S, { rules } = game, heaps = shownHeaps();
   layOut(board);
   const { isLying, columns, wide } = S.layout;
-  const ghosts = ghostsOf(ply), hint = hintAt(heaps, ply), sum = nimSum(heaps, rules);
+  const ghosts = ghostsOf(ply), sum = nimSum(heaps, rules);
   const hasGroups = S.panel === "teach" && !isLying && columns === 1;
   const values = S.panel === "learn" && S.showsValues ? shownValues(heaps) : [];
+  const hint = values.length ? null : hintAt(heaps, ply); // a tick would cover the values
   const top = Math.max(...values.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0
   const best = values.filter(([, value]) => (value ?? 0) === top);
   board.classList.toggle("moving", S.isShowing);

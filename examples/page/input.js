@@ -90,6 +90,11 @@ export function listen({ choose, unchoose, take }) {
     } else return;
     event.preventDefault();
   });
+  document.addEventListener("keydown", (event) => { // a letter reaches its heap from anywhere but a field
+    const heap = event.key.length === 1 ? event.key.toUpperCase().charCodeAt(0) - 65 : -1;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(".heap, input, select, dialog")) return;
+    if (isYours() && S.game.heaps[heap]) focusHeap(heap);
+  });
   board.addEventListener("focusin", (event) => {
     const heap = event.target.closest(".heap");
     if (heap?.matches(":focus-visible") && !S.chosen) choose(Number(heap.dataset.heap), 1, "keys");

@@ -164,6 +164,7 @@ const DO = {
     stopShow();
     Object.assign(S, { panel: S.panel === name ? null : name, chosen: null });
     draw();
+    $("panel").scrollTop = 0;
     if (S.panel === "teach") announce();
     if (!S.isBusy) writeLink();
   },

@@ -174,22 +174,22 @@ export function lessonText(heaps, rules, { values, sum, large, isEnd, isExceptio
       : `${heaps[0]} is a multiple of ${whole}. Take 1 and hope for a mistake.`;
   }
   if (!move && isShort) return "";
-  if (!move) return "Every column is even. Any take makes one odd. Take one block and hope for a mistake.";
+  if (!move) return "In binary, every column is even. Any take makes one odd. Take one block and hope for a mistake.";
   if (isShort) return `${take}: ${to}.`;
   const odd = [32, 16, 8, 4, 2, 1].filter((digit) => sum & digit);
-  const columns = odd.length === 1 ? `Column ${odd[0]} is odd.` : `Columns ${odd.slice(0, -1).join(", ")} and ${odd.at(-1)} are odd.`;
-  return `${columns} ${take}: ${to}, and every column is even.`;
+  const columns = odd.length === 1 ? `column ${odd[0]} is` : `columns ${odd.slice(0, -1).join(", ")} and ${odd.at(-1)} are`;
+  return `In binary, ${columns} odd. ${take}: ${to}, and every column is even.`;
 }
 
 /** Without the recommended move, and for a chosen one. */
 export function hintText(heaps, rules, lesson) {
   if (lesson.isException) return `Which take leaves ${oddSingles(rules)}?`;
-  return lesson.move ? "Choose blocks. Which take makes every column even?" : lessonText(heaps, rules, lesson);
+  return lesson.move ? "Choose blocks. Which take makes every binary column even?" : lessonText(heaps, rules, lesson);
 }
 export function chosenText(rules, { isEnd, isException, sum }) {
   if (isEnd) return "This takes the last block.";
   if (isException) return `Leave ${oddSingles(rules)}.`;
-  return sum ? "A column is odd. The opponent can make all even." : "Every column is even. The opponent must make one odd.";
+  return sum ? "A binary column is odd. The opponent can make all even." : "Every binary column is even. The opponent must make one odd.";
 }
 
 export function verdictOf(here, after) {
