@@ -239,6 +239,23 @@ def press_keys(page, heap, count):
     page.keyboard.press("Enter")
 
 
+def activate(take, page, name):
+    button = page.get_by_role("button", name=name)
+    {click: button.click, tap: button.tap, press_keys: lambda: button.press("Enter")}[take]()
+
+
+@pytest.mark.parametrize("take", [click, tap, press_keys])
+def test_a_mistake_and_teaching(visit, take):
+    options = {"size": PHONE, "has_touch": True, "is_mobile": True} if take is tap else {}
+    page = visit(f"{CLASSIC}&vs=random&moves=D2.B1.C3.D4.C2.B1.A1.B1.D1", **options)
+    activate(take, page, "Show my mistake")
+    expect(page.locator("#say")).to_have_text("Move 3: you took 3 from C")
+    page = visit("heaps=1-2&vs=0&panel=learn&stage=0", **options)
+    activate(take, page, "Teach it")
+    take(page, 1, 2)  # the last block is its
+    expect(page.locator("#learn-intro")).to_contain_text("It lost. It now trusts 1 from A less")
+
+
 @pytest.mark.parametrize("take", [click, tap, press_keys])
 def test_a_whole_game(visit, take):
     options = {"size": PHONE, "has_touch": True, "is_mobile": True} if take is tap else {}
@@ -263,7 +280,6 @@ def test_replay_undo_and_another_try(visit):
     expect(page.locator("#score")).to_contain_text("You 0, Random 0")  # it was not played here
     press(page, "Show my mistake")
     expect(page.locator(".winning")).to_have_count(1)
-    expect(page.locator("#say")).to_have_text("Move 3: you took 3 from C")
     page.keyboard.press("ArrowRight")
     expect(page.locator("#say")).to_have_text("You took 3 from C")
     page.keyboard.press("ArrowLeft")

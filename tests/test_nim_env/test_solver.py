@@ -98,17 +98,20 @@ def test_a_best_response_wins_as_often_as_its_values_say_and_no_policy_wins_more
 @few_examples
 @given(tiny_rules, seeds)
 def test_a_discounted_best_response(rules, seed):
-    """By recursion over one ply at a time, with a pure policy."""
-    policy = random_table(rules, seed, deterministic=True)
+    """By recursion over one ply at a time, with a policy that plays one action, or loses by an illegal one."""
+    policy = random_table(rules, seed, deterministic=True, illegal=True)
     player = as_player(rules, policy)
-    response = solver.best_response(rules, policy, gamma=0.5, win_reward=8)
+    response = solver.best_response(rules, policy, gamma=0.5, win_reward=8, illegal_action="lose")
 
     def value(heaps, to_move):
         """To the response, of its next move or the policy's."""
         last = (1 if to_move == 0 else -1) * (-8 if rules.misere else 8)
         moves = {rules.action(*move): after for move, after in brute_force.moves(heaps, rules.max_take)}
         results = {a: 0.5 * value(after, 1 - to_move) if any(after) else last for a, after in moves.items()}
-        return max(results.values()) if to_move == 0 else results[next(iter(player(heaps)))]
+        if to_move == 0:
+            return max(results.values())
+        legal = {action: p for action, p in player(heaps).items() if action in results}
+        return sum(p * results[action] for action, p in legal.items()) + 8 * (1 - sum(legal.values()))
 
     assert response.values(rules.heaps) == value(rules.heaps, 0)
     assert response.afterstate_values(rules.heaps) == 0.5 * value(rules.heaps, 1)
