@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
 import matplotlib
@@ -19,11 +19,19 @@ from matplotlib.figure import Figure
 
 import agents
 from nim_env import NimRules
-from nim_env.evaluation import ValueFunction
+from nim_env.evaluation import Report, ValueFunction
 from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, checked_policy
 from nim_env.rendering import COLORS
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 LINE_COLORS = [COLORS[name] for name in ("player_1", "player_2", "good", "flag", "edge", "muted")]
+GROUP_FIGURES = {
+    "expert": "expert mastery",
+    "value_accuracy_won": "value accuracy, won positions",
+    "value_accuracy_lost": "value accuracy, lost positions",
+}
 STYLE_SHEET = Path(__file__).parent / "page" / "style.css"  # it has the colors of both color schemes
 
 matplotlib.use("agg")  # figures go to files
@@ -77,6 +85,31 @@ def save_figure(figure: Figure, path: Path) -> None:
         svg = path.read_text(encoding="utf-8")
         path.write_text(svg.replace("<defs>", f"{style}\n <defs>", 1), encoding="utf-8")
     print(f"picture: {path}")
+
+
+def show_report(report: Report, player: str, path: Path) -> pd.DataFrame:
+    """Prints all figures of a player, draws where it errs by number of heaps, and returns that table."""
+    import matplotlib.pyplot as plt  # here, since play.py would start 5 seconds later with them
+    import pandas as pd
+    import seaborn as sns
+
+    for name, figure in report.to_dict().items():
+        print(f"{name:24} {figure:.4f}")
+    groups = pd.DataFrame(report.groups).dropna(axis="columns")
+    print(groups.to_string(index=False))
+    heaps = groups["n_heaps"].map(lambda n: f"{n} heap" if n == 1 else f"{n} heaps")
+    names = heaps + groups["endgame"].map({True: ", endgames", False: ""})
+    shown = groups[[name for name in GROUP_FIGURES if name in groups]].set_index(names)
+    is_empty = groups[["lost" if name.endswith("lost") else "won" for name in shown]].to_numpy() == 0
+    worst = shown["expert"].mask(is_empty[:, 0]).idxmin()
+    drawing, axis = plt.subplots(figsize=(7.4, 3), layout="constrained")
+    colors = sns.light_palette(COLORS["flag"], reverse=True, as_cmap=True)
+    style = {"vmin": 0, "vmax": 1, "cmap": colors, "cbar": False, "rasterized": True}
+    sns.heatmap(shown.rename(columns=GROUP_FIGURES), mask=is_empty, annot=True, fmt=".1%", ax=axis, **style)
+    axis.set(title=f"{player}: worst with {worst} ({shown.loc[worst, 'expert']:.1%} expert mastery)", ylabel="")
+    axis.grid(visible=False)
+    save_figure(drawing, path)
+    return groups
 
 
 def percent(fraction: float, digits: int = 1) -> str:

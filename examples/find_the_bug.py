@@ -45,7 +45,7 @@ from nim_env.policies import PolicyLike, batched
 from nim_env.rendering import COLORS
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
 
-from common import load_player, run, save_figure, values_of
+from common import load_player, run, save_figure, show_report, values_of
 from sb3_self_play import EntropySchedule
 
 BOARDS = ((1, 2, 3), (1, 3, 5), (2, 3, 4))  # misère play; the bugs are planted on the last one
@@ -302,29 +302,7 @@ def diagnose(args: Args) -> pd.DataFrame:
     rules = NimRules(args.heaps, args.max_take, args.misere)
     player = load_player(args.player, rules)
     report = evaluation.report(rules, player, values_of(player, rules))
-    for name, figure in report.to_dict().items():
-        print(f"{name:24} {figure:.4f}")
-    groups = pd.DataFrame(report.groups).dropna(axis="columns")
-    print(groups.to_string(index=False))
-    save_figure(draw_groups(groups, f"{args.player}, {rules}"), args.folder / "find_the_bug_player.svg")
-    return groups
-
-
-def draw_groups(groups: pd.DataFrame, player: str) -> Figure:
-    """A heat map of winning moves played and positions valued right, by number of heaps, endgames apart."""
-    counted = {"expert": "won", "value_accuracy_won": "won", "value_accuracy_lost": "lost"}
-    heaps = groups["n_heaps"].map(lambda n: f"{n} heap" if n == 1 else f"{n} heaps")
-    names = heaps + groups["endgame"].map({True: ", endgames", False: ""})
-    shown = groups[[name for name in counted if name in groups]].set_index(names)
-    is_empty = groups[[counted[name] for name in shown]].to_numpy() == 0
-    worst = shown["expert"].mask(is_empty[:, 0]).idxmin()
-    figure, axis = plt.subplots(figsize=(7.4, 3), layout="constrained")
-    colors = sns.light_palette(COLORS["flag"], reverse=True, as_cmap=True)
-    style = {"vmin": 0, "vmax": 1, "cmap": colors, "cbar": False, "rasterized": True}
-    sns.heatmap(shown.rename(columns=FIGURES), mask=is_empty, annot=True, fmt=".1%", ax=axis, **style)
-    axis.set(title=f"{player}: worst with {worst} ({shown.loc[worst, 'expert']:.1%} expert mastery)", ylabel="")
-    axis.grid(visible=False)
-    return figure
+    return show_report(report, f"{args.player}, {rules}", args.folder / "find_the_bug_player.svg")
 
 
 if __name__ == "__main__":
