@@ -10,7 +10,6 @@ import pytest
 
 pytest.importorskip("trl", reason='needs pip install -e ".[llm]"')
 
-import language_model
 import numpy as np
 import torch
 from chat_server import serve
@@ -19,6 +18,8 @@ from language_model import Args, main
 from nim_env import NimRules, evaluation, text
 from nim_env.policies import checked_policy
 from nim_env.rendering import heap_name
+
+import local_models
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")  # of trl
 
@@ -99,18 +100,19 @@ def test_the_tiny_model_learns_by_exact_rewards(args, capsys):
 
 def test_a_model_of_a_folder_plays_as_in_memory(args):
     torch.manual_seed(0)
-    model, tokenizer = language_model.make_tiny(RULES)
-    language_model.imitate_random_play(RULES, model, tokenizer, args)
+    model, tokenizer = local_models.make_tiny(RULES)
+    prompts = [text.describe(RULES, heaps) for heaps in POSITIONS]
+    local_models.imitate_random_play(RULES, POSITIONS, prompts, model, tokenizer, seed=0)
     model.save_pretrained(args.folder / "model")
     tokenizer.save_pretrained(args.folder / "model")
-    complete = language_model.ask_model(model, tokenizer, max_tokens=3)
+    player = text.LanguageModelPolicy(RULES, local_models.answers_of(model, tokenizer, max_tokens=3))
     report = main(replace(args, model=str(args.folder / "model"), max_tokens=3))
-    assert report == evaluation.report(RULES, text.LanguageModelPolicy(RULES, complete), illegal_action="lose")
+    assert report == evaluation.report(RULES, player, illegal_action="lose")
     assert 0 < report.expert < 1
 
 
 def test_the_code_of_the_page_trains_a_model(tmp_path):
-    model, tokenizer = language_model.make_tiny(RULES)
+    model, tokenizer = local_models.make_tiny(RULES)
     tokenizer.chat_template = "{% for message in messages %}{{ message['content'] }}{% endfor %}"
     model.save_pretrained(tmp_path / "model")
     tokenizer.save_pretrained(tmp_path / "model")

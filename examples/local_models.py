@@ -1,0 +1,172 @@
+"""Language models that run here, for language_model.py: the answers of any, and the training of the tiny one."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import datasets
+import numpy as np
+import tokenizers
+import torch
+import transformers
+from tqdm import tqdm
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTrainedTokenizerBase
+from transformers.trainer_callback import PrinterCallback, TrainerCallback, TrainerState
+from trl import GRPOConfig, GRPOTrainer
+
+from nim_env import NimRules, evaluation, text
+from nim_env.rendering import heap_name
+
+from common import percent
+
+Complete: TypeAlias = Callable[[list[str]], Iterator[str]]
+
+BATCH_SIZE = 64  # of prompts
+TINY_TOKENS = 3  # the heap, the number and the end of an answer
+
+warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")  # trl calls what it will drop
+transformers.logging.set_verbosity_error()
+transformers.logging.disable_progress_bar()
+
+
+def ask(name: str | Path, max_tokens: int, sample: bool = False, seed: int = 0) -> Complete:
+    """A function from prompts to the answers of a model, which is in a folder or on the hub of Hugging Face.
+
+    It is greedy, or samples from the model.
+    """
+    transformers.set_seed(seed)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+    return answers_of(transformers.AutoModelForCausalLM.from_pretrained(name), tokenizer, max_tokens, sample)
+
+
+def answers_of(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, sample: bool = False
+) -> Complete:
+    """The same for a model in memory."""
+    tokenizer.padding_side = "left"
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+
+    @torch.no_grad()
+    def complete(prompts: list[str]) -> Iterator[str]:
+        model.eval()
+        if tokenizer.chat_template is not None:
+            chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
+            prompts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+        for first in tqdm(
+            range(0, len(prompts), BATCH_SIZE), desc="batches of answers", disable=None, leave=False
+        ):
+            batch = tokenizer(prompts[first : first + BATCH_SIZE], return_tensors="pt", padding=True)
+            options = {"max_new_tokens": max_tokens, "do_sample": sample, "pad_token_id": tokenizer.pad_token_id}
+            tokens = model.generate(**batch, **options)
+            answers = tokens[:, batch["input_ids"].shape[1] :]
+            yield from tokenizer.batch_decode(answers, skip_special_tokens=True)
+
+    return complete
+
+
+def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, folder: Path) -> None:
+    """Trains a tiny model to play this board in words, and saves it in a folder."""
+    torch.set_num_threads(1)  # so small a model is not faster with more
+    transformers.set_seed(seed)
+    model, tokenizer = make_tiny(rules)
+    positions = rules.all_positions()[1:]
+    prompts = [text.describe(rules, heaps, style) for heaps in positions]
+    imitate_random_play(rules, positions, prompts, model, tokenizer, seed)
+    model.save_pretrained(folder)  # trl loads it twice: the model, and the reference that it must stay near
+    tokenizer.save_pretrained(folder)
+    rows = [{"prompt": prompt, "heaps": heaps.tolist()} for prompt, heaps in zip(prompts, positions, strict=True)]
+    trainer = GRPOTrainer(
+        str(folder),
+        reward_funcs=text.move_reward(rules),
+        args=GRPOConfig(
+            output_dir=str(folder),
+            max_steps=max_steps,
+            per_device_train_batch_size=256,  # 32 positions, so the smallest board has to have 32 rows
+            num_generations=8,
+            max_completion_length=TINY_TOKENS,
+            learning_rate=1e-3,
+            beta=0.1,  # near random play it goes on to explore; with 0 it stops at its first moves
+            seed=seed,
+            use_cpu=True,
+            bf16=False,
+            save_strategy="no",
+            logging_strategy="no",
+            report_to=[],
+            disable_tqdm=True,
+        ),
+        train_dataset=datasets.Dataset.from_list(32 * rows),
+        processing_class=tokenizer,
+        callbacks=[MasteryCallback(rules, style, tokenizer, max(1, max_steps // 10))],
+    )
+    trainer.remove_callback(PrinterCallback)
+    trainer.train()
+    trainer.save_model(folder)
+
+
+class MasteryCallback(TrainerCallback):
+    """Prints the exact expert mastery at an interval of updates."""
+
+    def __init__(
+        self, rules: NimRules, style: text.Style, tokenizer: PreTrainedTokenizerBase, interval: int
+    ) -> None:
+        self.rules, self.style, self.tokenizer, self.interval = rules, style, tokenizer, interval
+
+    def on_step_end(self, _args: object, state: TrainerState, _control: object, **kwargs: Any) -> None:
+        if state.global_step % self.interval == 0:
+            complete = answers_of(kwargs["model"], self.tokenizer, TINY_TOKENS)
+            player = text.LanguageModelPolicy(self.rules, complete, style=self.style)
+            mastery = evaluation.mastery(self.rules, player, illegal_action="lose")
+            print(f"{state.global_step} updates: expert mastery {percent(mastery.expert)} %", flush=True)
+            kwargs["model"].train()
+
+
+def make_tiny(rules: NimRules) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """An untrained GPT-2 of 600,000 weights, and a tokenizer that reads only numbers and moves, such as "B 2"."""
+    numbers = [str(number) for number in range(max(rules.heaps) + 1)]
+    names = [heap_name(heap) for heap in range(rules.n_heaps)]
+    words = {word: index for index, word in enumerate(["<pad>", "<eos>", "<unk>", *numbers, *names])}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<unk>"))
+    read = tokenizers.Regex(r"[0-9]+|[A-Z]+(?= [0-9])")
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(read, behavior="removed", invert=True)
+    config = GPT2Config(
+        vocab_size=len(words),
+        n_positions=64,
+        n_embd=128,
+        n_layer=3,
+        n_head=4,
+        bos_token_id=1,
+        eos_token_id=1,
+        pad_token_id=0,
+    )
+    special = {"pad_token": "<pad>", "eos_token": "<eos>", "unk_token": "<unk>"}
+    fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side="left", **special)
+    return GPT2LMHeadModel(config), fast
+
+
+def imitate_random_play(
+    rules: NimRules,
+    positions: np.ndarray,
+    prompts: list[str],
+    model: PreTrainedModel,
+    tokenizer: PreTrainedTokenizerBase,
+    seed: int,
+) -> None:
+    """Teaches the form of an answer, by random legal moves."""
+    generator = np.random.default_rng(seed)
+    masks = rules.action_mask(positions)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    for _ in range(300):
+        answers = []
+        for row in generator.integers(len(positions), size=64):
+            heap, count = rules.moves[generator.choice(np.flatnonzero(masks[row]))]
+            answers.append(f"{prompts[row]} {heap_name(heap)} {count} <eos>")
+        batch = tokenizer(answers, return_tensors="pt", padding=True)
+        labels = batch["input_ids"].clone()
+        labels[:, :-TINY_TOKENS] = -100  # the loss of the answer alone
+        loss = model(**batch, labels=labels).loss
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
