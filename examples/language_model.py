@@ -2,7 +2,7 @@
 
 The script asks a model about every position of the board, and the evaluation counts its answers exactly. An answer
 without a legal move loses the game. The model is on a server of the OpenAI chat interface, in a folder or on the
-hub of Hugging Face, or the tiny one, which this script makes and trains in two minutes.
+hub of Hugging Face, or the tiny one, which this script makes and trains in a minute or two.
 
     python examples/language_model.py
     python examples/language_model.py --model FOLDER --heaps 1 3 5
@@ -55,7 +55,7 @@ class Args:
     """The maximum number of tokens of an answer."""
     concurrency: int = 8
     """The number of requests to the server at the same time."""
-    max_steps: int = 500
+    max_steps: int = 200
     """The number of updates of the tiny model by GRPO."""
     seed: int = 0
     """Random seed of the models that run here."""
