@@ -7,12 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-pgx = pytest.importorskip("pgx", reason='needs pip install -e ".[jax]"')
+pytest.importorskip("pgx", reason='needs pip install -e ".[jax]"')
 
 import gymnasium as gym
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pgx
 from configurations import check_frequencies
 from gymnasium.spaces import Box
 from pgx.experimental import auto_reset
@@ -21,8 +22,8 @@ from nim_env import EncodedPolicy, Encoding, NimRules, evaluation
 from nim_env.pgx import Nim
 from nim_env.policies import batched
 
-BOARDS = [(1,), (6,), (1, 1), (2, 3), (5, 5), (0, 3, 0, 2), (1, 2, 3), (3, 4, 5), (2, 2, 2, 2), (1, 3, 5, 7)]
-GAMES = [NimRules(*game) for game in product(BOARDS, (None, 2), (True, False))]
+BOARDS = [(3,), (21,), (1, 3), (2, 3), (5, 5), (0, 3, 0, 2), (1, 2, 3), (3, 4, 5), (3, 3, 3, 3), (1, 3, 5, 7)]
+GAMES = [NimRules(*game) for game in product(BOARDS, (None, 2), (True, False))] + [NimRules((1,))]
 SUMS = Encoding(Box(0, 100, (2, 1)), lambda heaps: np.stack([heaps.sum(-1), heaps.max(-1)], axis=-1)[..., None])
 
 
@@ -30,8 +31,9 @@ def make(rules, **options):
     return Nim(rules.heaps, rules.max_take, rules.misere, **options)
 
 
-def start(env, number, seed=0):
-    return jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(seed), number))
+def start(env):
+    """6144 games; one number for all tests, so that JAX compiles once."""
+    return jax.vmap(env.init)(jax.random.split(jax.random.key(0), 6144))
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_the_api_test_of_pgx(api_test):
 @pytest.mark.parametrize("rules", GAMES, ids=str)
 def test_every_action_of_every_position_is_as_in_the_rules(rules):
     env = make(rules, random_start=True)
-    states = start(env, 16 * rules.n_positions)
+    states = start(env)
     np.testing.assert_array_equal(states.observation, states.heaps)
     np.testing.assert_array_equal(states.legal_action_mask, rules.action_mask(states.heaps))
     indices, rows = np.unique(rules.index(states.heaps), return_index=True)
@@ -64,16 +66,16 @@ def test_every_action_of_every_position_is_as_in_the_rules(rules):
 
     rows = rows.repeat(rules.n_actions)
     actions = np.tile(np.arange(rules.n_actions), len(indices))
-    before = jax.tree.map(lambda array: array[rows], states)
+    before = jax.tree.map(lambda array: np.asarray(array)[rows], states)
     step = jax.jit(jax.vmap(env.step))
-    after = step(before, actions)
-    is_legal = np.asarray(before.legal_action_mask)[np.arange(len(rows)), actions]
+    after = jax.tree.map(np.asarray, step(before, actions))
+    is_legal = before.legal_action_mask[np.arange(len(rows)), actions]
 
     heaps = before.heaps
     heaps[is_legal] = rules.apply(heaps[is_legal], actions[is_legal])
     is_over = rules.is_over(heaps) | ~is_legal
     last = np.where(is_legal, rules.terminal_reward, -1) * is_over  # the reward of the mover
-    mover = np.asarray(before.current_player)
+    mover = before.current_player
     np.testing.assert_array_equal(after.heaps, heaps)
     np.testing.assert_array_equal(after.observation, heaps)
     np.testing.assert_array_equal(after.terminated, is_over)
@@ -84,7 +86,7 @@ def test_every_action_of_every_position_is_as_in_the_rules(rules):
     np.testing.assert_array_equal(after.current_player[is_legal], 1 - mover[is_legal])
     assert not after.truncated.any()
 
-    later = step(after, actions * 0)  # the first action, which is legal in a finished game
+    later = jax.tree.map(np.asarray, step(after, actions))  # a finished game stays as it is
     for name in ("heaps", "observation", "legal_action_mask", "terminated", "current_player"):
         np.testing.assert_array_equal(getattr(later, name)[is_over], getattr(after, name)[is_over])
     assert not later.rewards[is_over].any()
@@ -92,11 +94,11 @@ def test_every_action_of_every_position_is_as_in_the_rules(rules):
 
 def test_starts_are_drawn_uniformly():
     env = Nim((2, 3), random_start=True)
-    states = start(env, 20_000)
+    states = start(env)
     positions = {tuple(heaps): 1 for heaps in env.rules.all_positions()[1:].tolist()}
     check_frequencies(states.heaps, positions)
     check_frequencies(states.current_player[:, None], {(0,): 1, (1,): 1})
-    full = start(Nim((2, 3)), 100)
+    full = start(Nim((2, 3)))
     assert (full.heaps == (2, 3)).all()
     assert set(full.current_player.tolist()) == {0, 1}
 
@@ -104,7 +106,7 @@ def test_starts_are_drawn_uniformly():
 @pytest.mark.parametrize("observation", ["one_hot", "bits", "unary", SUMS], ids=str)
 def test_encodings(observation):
     env = Nim((1, 3, 5), random_start=True, observation=observation)
-    states = start(env, 200)
+    states = start(env)
     expected = gym.make("Nim-v0", heaps=(1, 3, 5), observation=observation).unwrapped.encoding(states.heaps)
     np.testing.assert_array_equal(states.observation, expected)
     assert states.observation.dtype == expected.dtype == np.float32
@@ -118,14 +120,12 @@ def test_auto_reset():
     def ply(states, key):
         action_key, reset_key = jax.random.split(key)
         actions = jax.random.categorical(action_key, log(states.legal_action_mask))
-        states = step(states, actions, jax.random.split(reset_key, 50))
+        states = step(states, actions, jax.random.split(reset_key, len(actions)))
         return states, states
 
-    _, plies = jax.jit(lambda states, keys: jax.lax.scan(ply, states, keys))(
-        start(env, 50), jax.random.split(jax.random.key(1), 100)
-    )
+    _, plies = jax.lax.scan(ply, start(env), jax.random.split(jax.random.key(1), 30))
     is_over = np.asarray(plies.terminated)
-    assert is_over.sum() > 50 * 100 / 3  # a game has one to three plies
+    assert is_over.mean() > 0.3  # a game has one to three plies
     assert (plies.heaps[is_over] == (1, 2)).all()
     assert (np.sort(plies.rewards[is_over]) == (-1, 1)).all()
     assert not plies.rewards[~is_over].any()
@@ -151,7 +151,7 @@ def test_a_jitted_player_is_evaluated_as_the_same_player_in_numpy():
 
 
 def test_pictures(tmp_path):
-    states = start(Nim((1, 3, 5), random_start=True), 4)
+    states = start(Nim((1, 3, 5), random_start=True))
     states.save_svg(tmp_path / "heaps.svg", scale=2.0)
     columns = ElementTree.parse(tmp_path / "heaps.svg").iter("{http://www.w3.org/2000/svg}path")
     drawn = [int(column.get("d").partition("v-")[2]) for column in columns]
