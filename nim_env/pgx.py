@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
 
 from nim_env._chunks import chunks
 from nim_env.encodings import ObservationLike, checked_encoding
@@ -43,7 +44,7 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         return "nim"
 
     @property
-    def heaps(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def heaps(self) -> NDArray[np.int64]:
         """The heap sizes, int64 of shape ``(..., n_heaps)``, as a NumPy array: not under ``jit`` or ``vmap``."""
         return self._rules.from_index(np.asarray(self._index))
 
@@ -127,6 +128,7 @@ class Nim(core.Env):  # type: ignore[misc]
         last = self.rules.terminal_reward
         self._masks = jnp.asarray(masks)
         self._observations = jnp.asarray(self.encoding.encode(positions))
+        self._strides = jnp.asarray(np.array(self.rules.strides, dtype=np.int32))
         self._offsets = jnp.asarray(np.array(self.rules.offsets, dtype=np.int32))
         self._last_rewards = jnp.asarray(np.array([[last, -last], [-last, last]], dtype=np.float32))
 
@@ -145,13 +147,23 @@ class Nim(core.Env):  # type: ignore[misc]
         """The number of players."""
         return 2
 
+    def init_at(self, key: jax.Array, heaps: jax.Array | NDArray[np.integer[Any]]) -> State:
+        """Starts a game at a position, as ``init`` does elsewhere: an array of heap sizes, not all 0.
+
+        It works under ``jit`` and ``vmap``, so sizes are not checked.
+        """
+        return self._state(key, jnp.asarray(heaps, dtype=jnp.int32) @ self._strides)
+
     def _init(self, key: jax.Array) -> State:
         player_key, position_key = jax.random.split(key)
         index = jnp.int32(self.rules.n_positions - 1)
         if self.random_start:
             index = jax.random.randint(position_key, (), 1, self.rules.n_positions, dtype=jnp.int32)
+        return self._state(player_key, index)
+
+    def _state(self, key: jax.Array, index: jax.Array) -> State:
         return State(
-            current_player=jax.random.bernoulli(player_key).astype(jnp.int32),
+            current_player=jax.random.bernoulli(key).astype(jnp.int32),
             observation=self._observations[index],
             rewards=jnp.zeros(2, dtype=jnp.float32),
             terminated=jnp.bool_(False),

@@ -24,6 +24,7 @@ from nim_env.policies import batched
 
 BOARDS = [(3,), (21,), (1, 3), (2, 3), (5, 5), (0, 3, 0, 2), (1, 2, 3), (3, 4, 5), (3, 3, 3, 3), (1, 3, 5, 7)]
 GAMES = [NimRules(*game) for game in product(BOARDS, (None, 2), (True, False))] + [NimRules((1,))]
+KEY = jax.random.key(0)
 SUMS = Encoding(Box(0, 100, (2, 1)), lambda heaps: np.stack([heaps.sum(-1), heaps.max(-1)], axis=-1)[..., None])
 
 
@@ -33,7 +34,7 @@ def make(rules, **options):
 
 def start(env):
     """6144 games; one number for all tests, so that JAX compiles once."""
-    return jax.vmap(env.init)(jax.random.split(jax.random.key(0), 6144))
+    return jax.vmap(env.init)(jax.random.split(KEY, 6144))
 
 
 @pytest.fixture
@@ -57,25 +58,27 @@ def test_the_api_test_of_pgx(api_test):
 
 @pytest.mark.parametrize("rules", GAMES, ids=str)
 def test_every_action_of_every_position_is_as_in_the_rules(rules):
-    env = make(rules, random_start=True)
-    states = start(env)
-    np.testing.assert_array_equal(states.observation, states.heaps)
-    np.testing.assert_array_equal(states.legal_action_mask, rules.action_mask(states.heaps))
-    indices, rows = np.unique(rules.index(states.heaps), return_index=True)
-    np.testing.assert_array_equal(indices, np.arange(1, rules.n_positions))  # all but the empty one
+    env = make(rules)
+    heaps = rules.all_positions()[1:].repeat(rules.n_actions, axis=0)
+    actions = np.tile(np.arange(rules.n_actions), rules.n_positions - 1)
+    mover = np.random.default_rng(0).integers(2, size=len(heaps), dtype=np.int32)
 
-    rows = rows.repeat(rules.n_actions)
-    actions = np.tile(np.arange(rules.n_actions), len(indices))
-    before = jax.tree.map(lambda array: np.asarray(array)[rows], states)
-    step = jax.jit(jax.vmap(env.step))
-    after = jax.tree.map(np.asarray, step(before, actions))
-    is_legal = before.legal_action_mask[np.arange(len(rows)), actions]
+    @jax.jit
+    @jax.vmap
+    def play(heaps, player, action):
+        before = env.init_at(KEY, heaps).replace(current_player=player)
+        after = env.step(before, action)
+        return before, after, env.step(after, action)
 
-    heaps = before.heaps
+    before, after, later = jax.tree.map(np.asarray, play(heaps, mover, actions))
+    np.testing.assert_array_equal(before.heaps, heaps)
+    np.testing.assert_array_equal(before.observation, heaps)
+    np.testing.assert_array_equal(before.legal_action_mask, rules.action_mask(heaps))
+    assert not before.terminated.any()
+    is_legal = before.legal_action_mask[np.arange(len(heaps)), actions]
     heaps[is_legal] = rules.apply(heaps[is_legal], actions[is_legal])
     is_over = rules.is_over(heaps) | ~is_legal
     last = np.where(is_legal, rules.terminal_reward, -1) * is_over  # the reward of the mover
-    mover = before.current_player
     np.testing.assert_array_equal(after.heaps, heaps)
     np.testing.assert_array_equal(after.observation, heaps)
     np.testing.assert_array_equal(after.terminated, is_over)
@@ -86,7 +89,7 @@ def test_every_action_of_every_position_is_as_in_the_rules(rules):
     np.testing.assert_array_equal(after.current_player[is_legal], 1 - mover[is_legal])
     assert not after.truncated.any()
 
-    later = jax.tree.map(np.asarray, step(after, actions))  # a finished game stays as it is
+    # a finished game stays as it is
     for name in ("heaps", "observation", "legal_action_mask", "terminated", "current_player"):
         np.testing.assert_array_equal(getattr(later, name)[is_over], getattr(after, name)[is_over])
     assert not later.rewards[is_over].any()
