@@ -30,7 +30,6 @@ except ImportError as error:
 _MAX_ENTRIES = 100_000_000  # of both tables together: up to 400 MB
 
 
-@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State(core.State):  # type: ignore[misc]  # pgx has no types
     """A state of :class:`Nim`, one or a batch, with the attributes of ``pgx.State``."""
@@ -69,6 +68,9 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         Path(filename).write_text(self.to_svg(**options), encoding="utf-8")
 
 
+jax.tree_util.register_dataclass(State)
+
+
 class Nim(core.Env):  # type: ignore[misc]
     """The game of Nim for two players, as the games of pgx.
 
@@ -85,7 +87,7 @@ class Nim(core.Env):  # type: ignore[misc]
     the start. When the last object is taken, ``rewards`` holds +1 for the winner and −1 for the loser. An illegal
     action ends the game: its player gets −1 and the other +1, and the heaps stay as they were. The mask of a
     finished game is all True. Both players see the same observation. Its dtype is that of the encoding as JAX has
-    it: int32 for heap sizes unless JAX is set to 64 bits, float32 for the other named encodings.
+    it: by default int32 for heap sizes, and float32 for the other named encodings.
 
     Masks and observations are looked up in tables with a row for each position.
 
@@ -94,8 +96,8 @@ class Nim(core.Env):  # type: ignore[misc]
         max_take: The maximum number of objects that one move may take, or ``None`` for no limit.
         misere: Whether the player who takes the last object loses.
         random_start: Whether every game starts from a uniformly drawn position other than the empty one.
-        observation: ``"heaps"``, ``"one_hot"``, ``"bits"``, ``"unary"`` or an :class:`nim_env.Encoding`;
-            :attr:`encoding` encodes any positions.
+        observation: ``"heaps"``, ``"one_hot"``, ``"bits"``, ``"unary"`` or an :class:`nim_env.encodings.Encoding`;
+            ``env.encoding`` encodes any positions.
 
     Raises:
         ValueError: A wrong argument, or a board too large for the tables: positions times the actions and the

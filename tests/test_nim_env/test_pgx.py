@@ -73,6 +73,7 @@ def test_every_action_of_every_position_is_as_in_the_rules(rules):
     before, after, later = jax.tree.map(np.asarray, play(heaps, mover, actions))
     np.testing.assert_array_equal(before.heaps, heaps)
     np.testing.assert_array_equal(before.observation, heaps)
+    assert before.observation.dtype == np.int32
     np.testing.assert_array_equal(before.legal_action_mask, rules.action_mask(heaps))
     assert not before.terminated.any()
     is_legal = before.legal_action_mask[np.arange(len(heaps)), actions]
