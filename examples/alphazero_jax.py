@@ -271,8 +271,11 @@ def draw(table: pd.DataFrame) -> Figure:
     handles = dict(zip(*axes[0, 0].get_legend_handles_labels()[::-1], strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside right center")
     last = table.groupby(["board", "seed"], sort=False).last()
-    ends = [f"{percent(last[name].min())} to {percent(last[name].max())} %" for name in ("search", "policy")]
-    title = f"Expert mastery at the end: search {ends[0]}, policy {ends[1]}"
+    ends = [
+        " to ".join(dict.fromkeys(percent(share) for share in (last[name].min(), last[name].max())))
+        for name in ("search", "policy")
+    ]
+    title = f"Expert mastery at the end: search {ends[0]} %, policy {ends[1]} %"
     figure.suptitle(title, x=0.01, ha="left", fontsize="large")
     return figure
 

@@ -37,6 +37,14 @@ def start(env):
     return jax.vmap(env.init)(jax.random.split(KEY, 6144))
 
 
+@pytest.fixture(autouse=True, scope="module")
+def compile_sooner():
+    """Most of the time is compilation."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 @pytest.fixture
 def api_test(monkeypatch):
     module = importlib.import_module("pgx._src.api_test")
