@@ -45,7 +45,7 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 nitpicky = True  # a reference to nothing is a warning
-OTHER = "abc|collections|gymnasium|np|numpy|os|pettingzoo|pygame|stable_baselines3|typing"
+OTHER = "abc|collections|gymnasium|jax|np|numpy|os|pettingzoo|pgx|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER})\..*"),
     # type variables and what is private
@@ -87,7 +87,7 @@ nb_execution_mode = (
 
 add_module_names = False  # the title of the page names the module
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["stable_baselines3", "torch"]
+autodoc_mock_imports = ["jax", "pgx", "stable_baselines3", "torch"]
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True}

@@ -1,9 +1,10 @@
 """Measures the speed of the environments compared with those of other libraries.
 
 All benchmarks take turns in one process, so the ratios mean more than the rates. Play is random and legal; only
-the calls of the environments are timed. A step of Gymnasium's Nim is two plies, one of PettingZoo's is one.
+the calls of the environments are timed. A step of Gymnasium's Nim is two plies, one of PettingZoo's and of pgx's
+is one.
 
-Install: pip install -e ".[examples]"; pip install open_spiel shimmy adds OpenSpiel to the comparison
+Install: pip install -e ".[examples,jax]"; pip install open_spiel shimmy adds OpenSpiel to the comparison
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import pandas as pd
 import pettingzoo
 from tqdm import tqdm
 
-from common import COLORS, run, save_figure
+from common import COLORS, LINE_COLORS, run, save_figure
 
 Run = Callable[[float], tuple[int, float]]  # takes how many seconds to run; returns steps and seconds
 
@@ -37,6 +38,8 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
     ("vector, Nim-v0, self-play", "vector, CartPole-v1"),
     ("vector, Nim-v0, random", "vector, CartPole-v1"),
     ("vector, Nim-v0, expert", "vector, CartPole-v1"),
+    ("pgx, Nim", "pgx, tic_tac_toe"),
+    ("pgx, Nim", "pgx, connect_four"),
 )
 
 
@@ -89,9 +92,10 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
 def plot(rates: pd.DataFrame) -> plt.Figure:
     """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
     figure, axes = plt.subplots(layout="constrained")
-    own = {name for name, _ in COMPARISONS}
-    for marker, (name, row) in zip("os^vDosX^", rates.iterrows(), strict=False):
-        style = {} if name in own else {"color": COLORS["muted"], "linestyle": "--"}
+    own = dict.fromkeys(name for name, _ in COMPARISONS)  # in their order
+    colors = dict(zip(own, (*LINE_COLORS[:5], COLORS["ink"]), strict=True))
+    for marker, (name, row) in zip("os^vDosX^Pds", rates.iterrows(), strict=False):
+        style = {"color": colors.get(name, COLORS["muted"]), "linestyle": "-" if name in colors else "--"}
         axes.plot(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
     last = rates[NUM_ENVS[-1]]
     rate = last["vector, Nim-v0, self-play"]
@@ -121,6 +125,9 @@ def benchmarks() -> Iterator[tuple[str, int, Callable[[], Run]]]:
     yield "PettingZoo, OpenSpiel's nim", 1, openspiel_steps
     for n in NUM_ENVS:
         yield "vector, CartPole-v1", n, partial(vector_steps, "CartPole-v1", n)
+    for name in ("Nim", "tic_tac_toe", "connect_four"):
+        for n in NUM_ENVS:
+            yield f"pgx, {name}", n, partial(pgx_steps, name, n)
 
 
 def random_action(mask: Any, generator: np.random.Generator) -> int:
@@ -201,6 +208,39 @@ def vector_steps(env_id: str, num_envs: int, **kwargs: Any) -> Run:
             spent += clock() - start
             steps += num_envs
         return steps, spent
+
+    return run_for
+
+
+def pgx_steps(name: str, num_envs: int) -> Run:
+    """Plies of Nim on 1-3-5-7, or of a game of pgx; a game that ends starts again."""
+    import jax
+    import pgx
+    from pgx.experimental import auto_reset
+
+    from nim_env.pgx import Nim
+
+    env = Nim() if name == "Nim" else pgx.make(name)
+    step = jax.jit(jax.vmap(auto_reset(env.step, env.init)))
+    draw = jax.jit(lambda key, masks: jax.random.categorical(key, jax.numpy.where(masks, 0.0, -jax.numpy.inf)))
+    split = jax.jit(partial(jax.random.split, num=num_envs + 2))
+    key = jax.random.key(0)
+    states = jax.jit(jax.vmap(env.init))(split(key)[2:])
+
+    def run_for(seconds: float) -> tuple[int, float]:
+        nonlocal key, states
+        plies = 0
+        spent = 0.0
+        while spent < seconds:
+            keys = split(key)
+            key = keys[0]
+            actions = draw(keys[1], states.legal_action_mask)
+            jax.block_until_ready((keys, actions))
+            start = clock()
+            states = jax.block_until_ready(step(states, actions, keys[2:]))
+            spent += clock() - start
+            plies += num_envs
+        return plies, spent
 
     return run_for
 

@@ -1,7 +1,8 @@
 """Nim for reinforcement learning: Gymnasium and PettingZoo environments, and the exact solution of the game.
 
 Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and
-``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, is imported separately.
+``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, and :mod:`nim_env.pgx`, which
+needs pgx and JAX, are imported separately.
 """
 
 from typing import Any

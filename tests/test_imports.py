@@ -75,9 +75,9 @@ def test_no_private_names_of_other_modules(module):
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        ("nim_env", "agents nim_env.sb3"),
+        ("nim_env", "agents nim_env.pgx nim_env.sb3"),
         ("agents", "nim_env"),
-        ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3"),
+        ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3 jax"),
     ],
 )
 def test_importing_is_light(modules, unwanted):
@@ -93,11 +93,14 @@ def test_everything_public_is_there_after_the_import():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_missing_package_names_the_install_command(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "nim_env.sb3", raising=False)
-    with pytest.raises(gym.error.DependencyNotInstalled, match=r"pip install \"nim-env\[sb3\]\""):
-        importlib.import_module("nim_env.sb3")
+@pytest.mark.parametrize(
+    ("package", "module", "extra"), [("torch", "nim_env.sb3", "sb3"), ("jax", "nim_env.pgx", "jax")]
+)
+def test_a_missing_package_names_the_install_command(monkeypatch, package, module, extra):
+    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.delitem(sys.modules, module, raising=False)
+    with pytest.raises(gym.error.DependencyNotInstalled, match=rf"pip install \"nim-env\[{extra}\]\""):
+        importlib.import_module(module)
 
 
 @pytest.mark.parametrize("package", [NIM_ENV, AGENTS])

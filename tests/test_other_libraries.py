@@ -3,12 +3,14 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 INSTALL = 'needs pip install -e ".[dev]"'
 torch = pytest.importorskip("torch", reason=INSTALL)
 pytest.importorskip("sb3_contrib", reason=INSTALL)
 pytest.importorskip("torchrl", reason=INSTALL)
+pytest.importorskip("pgx", reason=INSTALL)
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "deep_rl.md"
@@ -79,3 +81,16 @@ def test_torchrl_with_two_players(run_block):
     assert len(returns) > 5
     assert (returns.abs() == 1).all()
     assert (returns.sum(dim=1) == 0).all()
+
+
+def test_pgx(run_block):
+    variables = run_block("pgx and JAX")
+    env, states, is_over = variables["env"], variables["states"], variables["is_over"]
+    assert is_over.shape == (100, 1024)
+    assert 1 < is_over.size / is_over.sum() < 9  # a game has at most nine moves
+    np.testing.assert_array_equal(states.legal_action_mask, env.rules.action_mask(states.heaps))
+    heaps = env.rules.all_positions()[1:]
+    masks = env.rules.action_mask(heaps)
+    chosen = variables["player"].action_probabilities(heaps, masks)
+    assert (chosen.sum(axis=1) == 1).all()
+    assert not chosen[masks == 0].any()

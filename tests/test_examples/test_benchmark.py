@@ -5,20 +5,30 @@ from pathlib import Path
 
 import benchmark
 import pandas as pd
+import pytest
 
 
 def test_every_benchmark_and_its_ratio(monkeypatch, capsys):
-    for module in ("open_spiel", "open_spiel.python", "pyspiel", "shimmy"):
-        monkeypatch.setitem(sys.modules, module, None)  # it is optional
+    for module in ("open_spiel", "open_spiel.python", "pyspiel", "shimmy", "jax"):
+        monkeypatch.setitem(sys.modules, module, None)  # it is optional, and JAX compiles for seconds
     monkeypatch.setattr(benchmark, "NUM_ENVS", (1, 16))
     monkeypatch.setattr(benchmark, "ROUNDS", 1)
     monkeypatch.setattr(benchmark, "SECONDS", 0.001)
     rates, ratios = benchmark.main(benchmark.Args())
-    assert "skipped PettingZoo, OpenSpiel's nim" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "skipped PettingZoo, OpenSpiel's nim" in output
+    assert "skipped pgx, Nim" in output
     assert rates.shape == (8, 2)
     assert (rates.min(axis=1) > 0).all()
     assert len(ratios) == 5
     assert Path("results/benchmark.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_games_of_pgx():
+    pytest.importorskip("pgx", reason='needs pip install -e ".[jax]"')
+    plies, seconds = benchmark.pgx_steps("Nim", 16)(0.001)
+    assert plies >= 16
+    assert seconds >= 0.001
 
 
 def test_a_ratio_is_that_of_the_same_column(monkeypatch):

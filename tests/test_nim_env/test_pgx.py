@@ -1,0 +1,179 @@
+"""Nim as an environment of pgx, against NimRules in every position."""
+
+import importlib
+from itertools import product
+from typing import Literal
+from xml.etree import ElementTree
+
+import pytest
+
+pytest.importorskip("pgx", reason='needs pip install -e ".[jax]"')
+
+import gymnasium as gym
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pgx
+from configurations import check_frequencies
+from gymnasium.spaces import Box
+from pgx.experimental import auto_reset
+
+from nim_env import EncodedPolicy, Encoding, NimRules, evaluation
+from nim_env.pgx import Nim
+from nim_env.policies import batched
+
+BOARDS = [(3,), (21,), (1, 3), (2, 3), (5, 5), (0, 3, 0, 2), (1, 2, 3), (3, 4, 5), (3, 3, 3, 3), (1, 3, 5, 7)]
+GAMES = [NimRules(*game) for game in product(BOARDS, (None, 2), (True, False))] + [NimRules((1,))]
+KEY = jax.random.key(0)
+SUMS = Encoding(Box(0, 100, (2, 1)), lambda heaps: np.stack([heaps.sum(-1), heaps.max(-1)], axis=-1)[..., None])
+
+
+def make(rules, **options):
+    return Nim(rules.heaps, rules.max_take, rules.misere, **options)
+
+
+def start(env):
+    """6144 games; one number for all tests, so that JAX compiles once."""
+    return jax.vmap(env.init)(jax.random.split(KEY, 6144))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compile_sooner():
+    """Most of the time is compilation."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.fixture
+def api_test(monkeypatch):
+    module = importlib.import_module("pgx._src.api_test")
+    monkeypatch.setattr(module, "EnvId", Literal["nim"])  # it names pgx's own games alone
+    # that of pgx 2.6.0 fails on one mask with JAX 0.10.1 (github.com/sotetsuk/pgx/pull/1314)
+    monkeypatch.setattr(
+        module, "act_randomly", jax.jit(lambda key, masks: jax.random.categorical(key, log(masks)))
+    )
+    return pgx.api_test
+
+
+def log(masks):
+    return jnp.log(masks.astype(jnp.float32))
+
+
+def test_the_api_test_of_pgx(api_test):
+    api_test(Nim(), num=2)
+
+
+@pytest.mark.parametrize("rules", GAMES, ids=str)
+def test_every_action_of_every_position_is_as_in_the_rules(rules):
+    env = make(rules)
+    heaps = rules.all_positions()[1:].repeat(rules.n_actions, axis=0)
+    actions = np.tile(np.arange(rules.n_actions), rules.n_positions - 1)
+    mover = np.random.default_rng(0).integers(2, size=len(heaps), dtype=np.int32)
+
+    @jax.jit
+    @jax.vmap
+    def play(heaps, player, action):
+        before = env.init_at(KEY, heaps).replace(current_player=player)
+        after = env.step(before, action)
+        return before, after, env.step(after, action)
+
+    before, after, later = jax.tree.map(np.asarray, play(heaps, mover, actions))
+    np.testing.assert_array_equal(before.heaps, heaps)
+    np.testing.assert_array_equal(before.observation, heaps)
+    assert before.observation.dtype == np.int32
+    np.testing.assert_array_equal(before.legal_action_mask, rules.action_mask(heaps))
+    assert not before.terminated.any()
+    is_legal = before.legal_action_mask[np.arange(len(heaps)), actions]
+    heaps[is_legal] = rules.apply(heaps[is_legal], actions[is_legal])
+    is_over = rules.is_over(heaps) | ~is_legal
+    last = np.where(is_legal, rules.terminal_reward, -1) * is_over  # the reward of the mover
+    np.testing.assert_array_equal(after.heaps, heaps)
+    np.testing.assert_array_equal(after.observation, heaps)
+    np.testing.assert_array_equal(after.terminated, is_over)
+    np.testing.assert_array_equal(after.legal_action_mask, rules.action_mask(heaps) | is_over[:, None])
+    np.testing.assert_array_equal(
+        after.rewards, np.where(np.arange(2) == mover[:, None], last[:, None], -last[:, None])
+    )
+    np.testing.assert_array_equal(after.current_player[is_legal], 1 - mover[is_legal])
+    assert not after.truncated.any()
+
+    # a finished game stays as it is
+    for name in ("heaps", "observation", "legal_action_mask", "terminated", "current_player"):
+        np.testing.assert_array_equal(getattr(later, name)[is_over], getattr(after, name)[is_over])
+    assert not later.rewards[is_over].any()
+
+
+def test_starts_are_drawn_uniformly():
+    env = Nim((2, 3), random_start=True)
+    states = start(env)
+    positions = {tuple(heaps): 1 for heaps in env.rules.all_positions()[1:].tolist()}
+    check_frequencies(states.heaps, positions)
+    check_frequencies(states.current_player[:, None], {(0,): 1, (1,): 1})
+    full = start(Nim((2, 3)))
+    assert (full.heaps == (2, 3)).all()
+    assert set(full.current_player.tolist()) == {0, 1}
+
+
+@pytest.mark.parametrize("observation", ["one_hot", "bits", "unary", SUMS], ids=str)
+def test_encodings(observation):
+    env = Nim((1, 3, 5), random_start=True, observation=observation)
+    states = start(env)
+    expected = gym.make("Nim-v0", heaps=(1, 3, 5), observation=observation).unwrapped.encoding(states.heaps)
+    np.testing.assert_array_equal(states.observation, expected)
+    assert states.observation.dtype == expected.dtype == np.float32
+    assert env.observation_shape == expected.shape[1:]
+
+
+def test_auto_reset():
+    env = Nim((1, 2))
+    step = jax.vmap(auto_reset(env.step, env.init))
+
+    def ply(states, key):
+        action_key, reset_key = jax.random.split(key)
+        actions = jax.random.categorical(action_key, log(states.legal_action_mask))
+        states = step(states, actions, jax.random.split(reset_key, len(actions)))
+        return states, states
+
+    _, plies = jax.lax.scan(ply, start(env), jax.random.split(jax.random.key(1), 30))
+    is_over = np.asarray(plies.terminated)
+    assert is_over.mean() > 0.3  # a game has one to three plies
+    assert (plies.heaps[is_over] == (1, 2)).all()
+    assert (np.sort(plies.rewards[is_over]) == (-1, 1)).all()
+    assert not plies.rewards[~is_over].any()
+    np.testing.assert_array_equal(plies.legal_action_mask, env.rules.action_mask(plies.heaps))
+
+
+def test_a_jitted_player_is_evaluated_as_the_same_player_in_numpy():
+    env = Nim((1, 3, 5), observation="one_hot")
+    weights = np.random.default_rng(0).normal(size=(*env.observation_shape, env.num_actions)).astype(np.float32)
+
+    @jax.jit
+    def in_jax(observations, masks):
+        return jnp.where(masks, observations @ weights, -jnp.inf).argmax(axis=1)
+
+    def in_numpy(observations, masks):
+        return np.where(masks, observations @ weights, -np.inf).argmax(axis=1)
+
+    of_jax, of_numpy = (
+        evaluation.report(env.rules, EncodedPolicy(batched(player), env.encoding)) for player in (in_jax, in_numpy)
+    )
+    assert of_jax == of_numpy
+    assert 0 < of_jax.expert < 1
+
+
+def test_pictures(tmp_path):
+    states = start(Nim((1, 3, 5), random_start=True))
+    states.save_svg(tmp_path / "heaps.svg", scale=2.0)
+    columns = ElementTree.parse(tmp_path / "heaps.svg").iter("{http://www.w3.org/2000/svg}path")
+    drawn = [int(column.get("d").partition("v-")[2]) for column in columns]
+    assert drawn == [size for heaps in states.heaps.tolist() for size in heaps if size]
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="heaps"):
+        Nim((100,) * 4)
+    with pytest.raises(ValueError, match="observation"):
+        Nim(observation="pixels")
+    with pytest.raises(TypeError, match="random_start"):
+        Nim(random_start=1)
