@@ -158,7 +158,7 @@ def imitate_random_play(
     generator = np.random.default_rng(seed)
     masks = rules.action_mask(positions)
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    for _ in range(300):
+    for _ in tqdm(range(300), desc="random legal moves", disable=None, leave=False):
         answers = []
         for row in generator.integers(len(positions), size=64):
             heap, count = rules.moves[generator.choice(np.flatnonzero(masks[row]))]
