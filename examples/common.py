@@ -88,7 +88,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def show_report(report: Report, player: str, path: Path) -> pd.DataFrame:
-    """Prints all figures of a player, draws where it errs by number of heaps, and returns that table."""
+    """Prints all figures of a player, draws them by number of heaps, and returns that table."""
     import matplotlib.pyplot as plt  # here, since play.py would start 5 seconds later with them
     import pandas as pd
     import seaborn as sns

@@ -298,7 +298,7 @@ def draw_bugs(table: pd.DataFrame) -> Figure:
 
 
 def diagnose(args: Args) -> pd.DataFrame:
-    """Prints all figures of a player, draws where it errs, and returns that table."""
+    """Prints and draws all figures of a player, and returns its table."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
     player = load_player(args.player, rules)
     report = evaluation.report(rules, player, values_of(player, rules))

@@ -8,8 +8,8 @@ hub of Hugging Face, or the tiny one, which this script makes and trains in a mi
     python examples/language_model.py --model FOLDER --heaps 1 3 5
     python examples/language_model.py --model NAME --server http://localhost:8000/v1 --heaps 1 3 5 7
 
-A server's key is read from the environment variable OPENAI_API_KEY. The answers are kept in --folder, so the same
-command continues after an interruption. Delete their file after a change of the model.
+A server's key is read from the environment variable OPENAI_API_KEY. Its answers are kept in --folder, so the same
+command continues after an interruption. Delete their file after a change of the server or its model.
 
 The tiny model learns the form of an answer from random legal moves, and then to win by GRPO (Shao et al. 2024,
 arXiv:2402.03300, section 4.1) with the exact reward of each move (nim_env.text.move_reward).
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,60 +60,71 @@ class Args:
     seed: int = 0
     """Random seed of the models that run here."""
     folder: Path = Path("results/language_model")
-    """Where the answers and the figure are saved."""
+    """Where the answers of a server, the tiny model and the figure are saved."""
 
 
 def main(args: Args) -> evaluation.Report:
     """Asks the model about every position, prints and draws the figures, and returns them."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
     args.folder.mkdir(parents=True, exist_ok=True)
-    path = args.folder / f"{args.model.strip('/').replace('/', '_')}.jsonl"
+    path = None
     if args.server is not None:
         complete = ask_server(args)
+        path = args.folder / f"{args.model.replace('/', '_')}-{args.max_tokens}.jsonl"
     else:
         import local_models  # here, since a server needs neither PyTorch nor the seconds of its import
 
+        folder, max_tokens = args.model, args.max_tokens
         if args.model == "tiny":
-            path.unlink(missing_ok=True)  # of an earlier training
-            folder, max_tokens = args.folder / "tiny", local_models.TINY_TOKENS
+            folder, max_tokens = str(args.folder / "tiny"), local_models.TINY_TOKENS
             local_models.train_tiny(rules, args.style, args.max_steps, args.seed, folder)
-        else:
-            folder, max_tokens = args.model, args.max_tokens
         complete = local_models.ask(folder, max_tokens, args.samples > 1, args.seed)
     player = text.LanguageModelPolicy(rules, complete, args.samples, args.style, path)
-    n_kept = sum(len(answers) for answers in player.answers.values())
-    print(
-        f"{rules}: {(rules.n_positions - 1) * args.samples} prompts, {n_kept} answers kept from before", flush=True
-    )
+    kept = "" if path is None else f", {sum(map(len, player.answers.values()))} answers in {path}"
+    print(f"{rules}: {(rules.n_positions - 1) * args.samples} prompts{kept}", flush=True)
     report = evaluation.report(rules, player, illegal_action="lose")
     show_report(report, f"{args.model}, {rules}", args.folder / "language_model.svg")
     return report
 
 
-def ask_server(args: Args) -> Callable[[list[str]], Iterator[str]]:
-    """A function from prompts to answers that asks a server; it prints the number of tokens."""
-    key = os.environ.get("OPENAI_API_KEY", "none")  # a local server needs none
+def ask_server(args: Args) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
+    """A function from prompts to pairs of a prompt and its answer, by a server; it prints the number of tokens."""
+    key = os.environ.get("OPENAI_API_KEY") or "none"  # a local server needs none
     client = openai.OpenAI(base_url=args.server, api_key=key, max_retries=4)
 
-    def ask(prompt: str) -> tuple[str, int]:
-        messages = [{"role": "user", "content": prompt}]
-        response = client.chat.completions.create(
-            model=args.model, messages=messages, max_completion_tokens=args.max_tokens
-        )
-        if not response.choices:
-            raise OSError(f"{args.server} sent no answer to: {prompt}")
-        return response.choices[0].message.content or "", response.usage.total_tokens if response.usage else 0
-
-    def complete(prompts: list[str]) -> Iterator[str]:
-        n_tokens = 0
+    def ask(prompt: str) -> tuple[str, int, bool]:
+        """The answer, the number of tokens, and whether the answer was cut off."""
+        message = {"role": "user", "content": prompt}
+        options = {"model": args.model, "messages": [message], "max_completion_tokens": args.max_tokens}
         try:
-            with ThreadPoolExecutor(args.concurrency) as pool:
-                for answer, n in tqdm(pool.map(ask, prompts), total=len(prompts), desc="answers", disable=None):
-                    n_tokens += n
-                    yield answer
+            reply = client.chat.completions.create(**options)
         except openai.OpenAIError as error:
             raise OSError(f"{args.server}: {error}") from error
-        print(f"{n_tokens:,} tokens of prompts and answers")
+        if not getattr(reply, "choices", None):  # a page of another server is a text
+            raise OSError(f"{args.server} sent no answer to: {prompt}")
+        choice = reply.choices[0]
+        tokens = reply.usage.total_tokens if reply.usage else 0
+        return choice.message.content or "", tokens, choice.finish_reason == "length"
+
+    def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
+        n_tokens = n_cut = 0
+        pool = ThreadPoolExecutor(args.concurrency)
+        futures = {pool.submit(ask, prompt): prompt for prompt in prompts}
+        try:
+            for future in tqdm(as_completed(futures), total=len(prompts), desc="answers", disable=None):
+                prompt, (answer, tokens, is_cut) = futures.pop(future), future.result()
+                n_tokens += tokens
+                n_cut += is_cut
+                yield prompt, answer
+        except (OSError, KeyboardInterrupt):
+            pool.shutdown(cancel_futures=True)  # waits for the requests under way, whose answers are kept
+            for future, prompt in futures.items():
+                if not future.cancelled() and future.exception() is None:
+                    yield prompt, future.result()[0]
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+        print(f"{n_tokens:,} tokens of prompts and answers; {n_cut} answers were cut off at --max-tokens")
 
     return complete
 

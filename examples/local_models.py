@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, TypeAlias
 
 import datasets
@@ -22,7 +21,7 @@ from nim_env.rendering import heap_name
 
 from common import percent
 
-Complete: TypeAlias = Callable[[list[str]], Iterator[str]]
+Complete: TypeAlias = Callable[[list[str]], Iterator[tuple[str, str]]]
 
 BATCH_SIZE = 64  # of prompts
 TINY_TOKENS = 3  # the heap, the number and the end of an answer
@@ -32,14 +31,15 @@ transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
-def ask(name: str | Path, max_tokens: int, sample: bool = False, seed: int = 0) -> Complete:
-    """A function from prompts to the answers of a model, which is in a folder or on the hub of Hugging Face.
+def ask(name: str, max_tokens: int, sample: bool = False, seed: int = 0) -> Complete:
+    """A function from prompts to pairs of a prompt and its answer, by a model of a folder or of the hub.
 
-    It is greedy, or samples from the model.
+    The answers are greedy, or samples from the model.
     """
     transformers.set_seed(seed)
     tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-    return answers_of(transformers.AutoModelForCausalLM.from_pretrained(name), tokenizer, max_tokens, sample)
+    model = transformers.AutoModelForCausalLM.from_pretrained(name, device_map="auto")
+    return answers_of(model, tokenizer, max_tokens, sample)
 
 
 def answers_of(
@@ -50,24 +50,24 @@ def answers_of(
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
 
     @torch.no_grad()
-    def complete(prompts: list[str]) -> Iterator[str]:
+    def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
         model.eval()
-        if tokenizer.chat_template is not None:
-            chats = [[{"role": "user", "content": prompt}] for prompt in prompts]
-            prompts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+        options = {"max_new_tokens": max_tokens, "do_sample": sample, "pad_token_id": tokenizer.pad_token_id}
         for first in tqdm(
             range(0, len(prompts), BATCH_SIZE), desc="batches of answers", disable=None, leave=False
         ):
-            batch = tokenizer(prompts[first : first + BATCH_SIZE], return_tensors="pt", padding=True)
-            options = {"max_new_tokens": max_tokens, "do_sample": sample, "pad_token_id": tokenizer.pad_token_id}
-            tokens = model.generate(**batch, **options)
-            answers = tokens[:, batch["input_ids"].shape[1] :]
-            yield from tokenizer.batch_decode(answers, skip_special_tokens=True)
+            asked = texts = prompts[first : first + BATCH_SIZE]
+            if tokenizer.chat_template is not None:
+                chats = [[{"role": "user", "content": prompt}] for prompt in asked]
+                texts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+            batch = tokenizer(texts, return_tensors="pt", padding=True).to(model.device)
+            tokens = model.generate(**batch, **options)[:, batch["input_ids"].shape[1] :]
+            yield from zip(asked, tokenizer.batch_decode(tokens, skip_special_tokens=True), strict=True)
 
     return complete
 
 
-def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, folder: Path) -> None:
+def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, folder: str) -> None:
     """Trains a tiny model to play this board in words, and saves it in a folder."""
     torch.set_num_threads(1)  # so small a model is not faster with more
     transformers.set_seed(seed)
@@ -79,10 +79,10 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
     tokenizer.save_pretrained(folder)
     rows = [{"prompt": prompt, "heaps": heaps.tolist()} for prompt, heaps in zip(prompts, positions, strict=True)]
     trainer = GRPOTrainer(
-        str(folder),
+        folder,
         reward_funcs=text.move_reward(rules),
         args=GRPOConfig(
-            output_dir=str(folder),
+            output_dir=folder,
             max_steps=max_steps,
             per_device_train_batch_size=256,  # 32 positions, so the smallest board has to have 32 rows
             num_generations=8,

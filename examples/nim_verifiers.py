@@ -23,7 +23,7 @@ __all__ = ["NimEnv", "NimTaskset"]
 class NimConfig(vf.TasksetConfig):
     """The options of a run, as in ``--env.taskset.heaps "[3, 4, 5]" --env.taskset.opponent expert``."""
 
-    heaps: tuple[int, ...] = (1, 3, 5, 7)
+    heaps: list[int] = [1, 3, 5, 7]
     misere: bool = True
     opponent: str = "random"
 

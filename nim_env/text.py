@@ -48,9 +48,10 @@ _PROMPTS = {
 _NAME = r"(?<![A-Za-z0-9])([A-Z]{1,4})(?![A-Za-z])"
 _COUNT = r"(?<![0-9-])(?<![0-9][.,])([0-9]{1,18})(?![0-9]|[.,][0-9])"
 _MOVE = re.compile(  # "B 3", "heap B: take 3", "B smaller by 3"; "3 from B", "take 3 objects from heap B"
-    rf"{_NAME}(?:[:,] take |[\s:,*`]{{0,4}}(?:(?:smaller )?by )?){_COUNT}"
-    rf"|{_COUNT}(?: objects?)? from (?:the )?(?:heap |number )?{_NAME}"
+    rf"{_NAME}(?:[:,] take |[\s:,]{{0,4}}(?:(?:smaller )?by )?){_COUNT}"
+    rf"|{_COUNT}(?: [a-z]{{1,20}})? from (?:the )?(?:heap |pile |number )?{_NAME}"
 )
+_MARKUP = re.compile(r"\\[a-z]+|[*`${}]")  # of Markdown and LaTeX
 
 
 def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
@@ -70,10 +71,10 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
 def parse_move(rules: NimRules, text: str) -> int | None:
     """The action that an answer names last, or ``None``.
 
-    "B 3", "3 from B", "take 3 from heap B" and "make B smaller by 3" are read. A move that is not in
-    ``rules.moves`` is ``None``. The move may be illegal in a position.
+    "B 3", "3 from B", "take 3 from heap B" and "make B smaller by 3" are read, in Markdown and LaTeX too. A move
+    that is not in ``rules.moves`` is ``None``. The move may be illegal in a position.
     """
-    named = _MOVE.findall(text)
+    named = _MOVE.findall(_MARKUP.sub("", text))
     if not named:
         return None
     name, count, count_first, name_last = named[-1]
@@ -111,8 +112,8 @@ class LanguageModelPolicy:
 
     Args:
         rules: The game.
-        complete: Maps a list of prompts to their answers: a list, or a generator, whose answers are kept as they
-            come.
+        complete: Maps a list of prompts to the list of their answers, or to a generator of pairs of a prompt and
+            its answer in any order, which are kept as they come.
         samples: The number of answers for each position. The probability of a move is its fraction of them. An
             answer without a move counts too, so the probabilities may sum to less than 1.
         style: The words of the prompts.
@@ -126,7 +127,7 @@ class LanguageModelPolicy:
     def __init__(
         self,
         rules: NimRules,
-        complete: Callable[[list[str]], Iterable[str]],
+        complete: Callable[[list[str]], list[str] | Iterable[tuple[str, str]]],
         samples: int = 1,
         style: Style = "nim",
         path: str | PathLike[str] | None = None,
@@ -139,8 +140,13 @@ class LanguageModelPolicy:
         self.path = None if path is None else Path(path)
         self.answers: dict[str, list[str]] = {}
         if self.path is not None and self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
-                row = json.loads(line)
+            for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), start=1):
+                try:
+                    row = json.loads(line)
+                except ValueError as error:
+                    raise ValueError(
+                        f"{path}, line {number}, is no JSON and has to be deleted: {error}"
+                    ) from error
                 self.answers.setdefault(row["prompt"], []).append(row["answer"])
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
@@ -165,14 +171,20 @@ class LanguageModelPolicy:
         ]
         if not missing:
             return
-        answers = iter(self.complete(missing))
-        for prompt in missing:
-            answer = next(answers, None)
+        answers = self.complete(missing)
+        if isinstance(answers, list):
+            if len(answers) != len(missing):
+                raise TypeError(
+                    f"{len(answers)} answers to {len(missing)} prompts, the first of which is: {missing[0]}"
+                )
+            answers = zip(missing, answers, strict=True)
+        for prompt, answer in answers:
             if not isinstance(answer, str):
-                raise TypeError(f"complete must return a text for each prompt; got {answer!r} for: {prompt}")
+                raise TypeError(f"an answer must be a text; got {answer!r} to: {prompt}")
             self.answers.setdefault(prompt, []).append(answer)
             if self.path is not None:
                 with open(self.path, "a", encoding="utf-8") as file:
                     file.write(json.dumps({"prompt": prompt, "answer": answer}) + "\n")
-        if next(answers, None) is not None:
-            raise TypeError(f"complete must return {len(missing)} answers; got more")
+        for prompt in missing:
+            if len(self.answers.get(prompt, [])) < self.samples:
+                raise TypeError(f"complete gave no answer to: {prompt}")

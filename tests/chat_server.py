@@ -7,8 +7,8 @@ from threading import Thread
 
 
 @contextmanager
-def serve(answer):
-    """Serves ``answer(prompt)``, a text or an HTTP status; the result is the base URL."""
+def serve(answer, whole=False):
+    """Serves ``answer(prompt)``, a text or an HTTP status, or the ``whole`` body; the result is the base URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -18,6 +18,10 @@ def serve(answer):
                 self.send_response(text)
                 self.send_header("Content-Length", "0")
                 self.end_headers()
+                return
+            if whole:
+                is_page = isinstance(text, str)
+                self.reply(text if is_page else json.dumps(text), "text/html" if is_page else "application/json")
                 return
             choice = {"index": 0, "finish_reason": "stop"}
             reply = {"id": "0", "created": 0, "model": request["model"]}
@@ -29,6 +33,9 @@ def serve(answer):
                 usage = {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3}
                 reply |= {"object": "chat.completion", "choices": [{**choice, "message": message}], "usage": usage}
                 body, kind = json.dumps(reply), "application/json"
+            self.reply(body, kind)
+
+        def reply(self, body, kind):
             self.send_response(200)
             self.send_header("Content-Type", kind)
             self.send_header("Content-Length", str(len(body.encode())))

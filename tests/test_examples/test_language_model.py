@@ -2,7 +2,9 @@
 
 import itertools
 import re
+import signal
 import time
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -77,16 +79,38 @@ def test_nonsense_loses_every_game(nonsense, args):
     assert report.illegal_action == report.exploitability == 1
 
 
-def test_an_interrupted_run_asks_only_for_the_rest(args):
+@pytest.mark.parametrize("interrupt", ["error", "Ctrl-C"])
+def test_an_interrupted_run_loses_no_answer_and_asks_only_for_the_rest(interrupt, args):
     answer, play = speaker("expert")
-    requests = itertools.count()
-    with serve(lambda prompt: answer(prompt) if next(requests) < 10 else 400) as url:
-        with pytest.raises(OSError, match=url):
-            main(replace(args, server=url, concurrency=1))
-        requests = itertools.count(-13)
-        report = main(replace(args, server=url, concurrency=1))
+    asked, requests = Counter(), itertools.count()
+
+    def interrupted(prompt):
+        number = next(requests)
+        asked[prompt] += 1
+        if number < 10:
+            return answer(prompt)
+        time.sleep(0.1)  # the script waits for answers
+        if number > 10:
+            return answer(prompt)
+        if interrupt == "Ctrl-C":
+            signal.raise_signal(signal.SIGINT)
+            return answer(prompt)
+        asked[prompt] -= 1
+        return 400
+
+    with serve(interrupted) as url:
+        with pytest.raises(KeyboardInterrupt if interrupt == "Ctrl-C" else OSError):
+            main(replace(args, server=url))
+        report = main(replace(args, server=url))
     assert report.to_dict() == pytest.approx(evaluation.report(RULES, play).to_dict())
-    assert next(requests) == 0
+    assert set(asked.values()) == {1}
+    assert len(asked) == len(POSITIONS)
+
+
+@pytest.mark.parametrize("page", ["<html></html>", {"choices": []}])
+def test_a_server_without_answers_is_an_error_that_names_the_position(page, args):
+    with serve(lambda _: page, whole=True) as url, pytest.raises(OSError, match="A: "):
+        main(replace(args, server=url))
 
 
 def test_the_tiny_model_learns_by_exact_rewards(args, capsys):

@@ -18,7 +18,8 @@ PHRASES = [
     "{name} {count}",
     "**{name}: {count}**",
     "{count} from {name}",
-    "I take {count} objects from heap {name}.",
+    "I take **{count}** stones from pile `{name}`.",
+    "$\\boxed{{\\text{{{name} }} {count}}}$",
     "First I thought of A 1, but then: make {name} smaller by {count}",
 ]
 
@@ -37,10 +38,10 @@ def speaker(policy, samples=1):
             ]
             asked.append(prompt)
             if action == len(row):
-                yield "I do not know."
+                yield prompt, "I do not know."
             else:
                 heap, count = policy.rules.moves[action]
-                yield f"{heap_name(heap)} {count}"
+                yield prompt, f"{heap_name(heap)} {count}"
 
     complete.asked = asked
     return complete
@@ -134,7 +135,7 @@ def test_an_interrupted_run_loses_nothing_and_asks_nothing_twice(tmp_path):
     complete = speaker(policy)
 
     def interrupted(prompts):
-        yield from complete(prompts[:5])
+        yield from complete(prompts[::-4])  # in any order
         raise KeyboardInterrupt
 
     path = tmp_path / "answers.jsonl"
@@ -146,11 +147,18 @@ def test_an_interrupted_run_loses_nothing_and_asks_nothing_twice(tmp_path):
         assert len(complete.asked) == len(set(complete.asked)) == len(POSITIONS)
 
 
-@pytest.mark.parametrize("answers", [[], ["A 1"] * 3, [None] * 100])
+@pytest.mark.parametrize("answers", [[], ["A 1"] * 3, [None] * len(POSITIONS), iter([])])
 def test_missing_answers_name_the_position(answers):
     model = text.LanguageModelPolicy(RULES, lambda _: answers)
     with pytest.raises(TypeError, match="A: "):
         evaluation.mastery(RULES, model, illegal_action="lose")
+
+
+def test_a_broken_line_of_the_file_is_named(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    path.write_text('{"prompt": "", "answer": ""}\n{"prompt":', encoding="utf-8")
+    with pytest.raises(ValueError, match=r"answers\.jsonl, line 2"):
+        text.LanguageModelPolicy(RULES, list, path=path)
 
 
 def test_bad_arguments_are_named():
