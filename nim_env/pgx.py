@@ -44,7 +44,7 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
 
     @property
     def heaps(self) -> NDArray[np.int64]:
-        """The heap sizes, int64 of shape ``(..., n_heaps)``, as a NumPy array: not under ``jit`` or ``vmap``."""
+        """The heap sizes as NumPy has them, int64 of shape ``(..., n_heaps)``. It does not work under ``jit``."""
         return self._rules.from_index(np.asarray(self._index))
 
     def to_svg(self, *, color_theme: str | None = None, scale: float | None = None) -> str:  # noqa: ARG002
