@@ -1,6 +1,6 @@
 """A language model plays Nim in words: an exact evaluation, and reinforcement learning.
 
-The script asks a model about every position of the board, and the evaluation counts its answers exactly. An answer
+The script queries a model on every position of the board, and the evaluation of its answers is exact. An answer
 without a legal move loses the game. The model is on a server of the OpenAI chat interface, in a folder or on the
 hub of Hugging Face, or the tiny one, which this script makes and trains in a minute or two.
 
@@ -38,7 +38,7 @@ class Args:
     """The options of this script."""
 
     heaps: tuple[int, ...] = (1, 2, 3)
-    """Starting heap sizes; the model is asked about every position of the board."""
+    """Starting heap sizes; the model is queried on every position of the board."""
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
@@ -64,7 +64,7 @@ class Args:
 
 
 def main(args: Args) -> evaluation.Report:
-    """Asks the model about every position, prints and draws the figures, and returns them."""
+    """Queries the model on every position, prints and draws the figures, and returns them."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
     args.folder.mkdir(parents=True, exist_ok=True)
     path = None

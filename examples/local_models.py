@@ -84,7 +84,7 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
         args=GRPOConfig(
             output_dir=folder,
             max_steps=max_steps,
-            per_device_train_batch_size=256,  # 32 positions, so the smallest board has to have 32 rows
+            per_device_train_batch_size=256,
             num_generations=8,
             max_completion_length=TINY_TOKENS,
             learning_rate=1e-3,
@@ -97,7 +97,7 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
             report_to=[],
             disable_tqdm=True,
         ),
-        train_dataset=datasets.Dataset.from_list(32 * rows),
+        train_dataset=datasets.Dataset.from_list(32 * rows),  # a batch needs 32 rows, on the smallest board too
         processing_class=tokenizer,
         callbacks=[MasteryCallback(rules, style, tokenizer, max(1, max_steps // 10))],
     )

@@ -15,7 +15,7 @@ from itertools import count
 import gymnasium as gym
 import verifiers.v1 as vf
 
-from nim_env import NimRules, text
+from nim_env import text
 
 __all__ = ["NimEnv", "NimTaskset"]
 
@@ -24,6 +24,7 @@ class NimConfig(vf.TasksetConfig):
     """The options of a run, as in ``--env.taskset.heaps "[3, 4, 5]" --env.taskset.opponent expert``."""
 
     heaps: list[int] = [1, 3, 5, 7]
+    max_take: int | None = None
     misere: bool = True
     opponent: str = "random"
 
@@ -45,12 +46,11 @@ class NimTaskset(vf.Taskset[NimTask, NimConfig]):
     INFINITE = True
 
     def load(self) -> Iterator[NimTask]:
+        rules = self.config.model_dump(include={"heaps", "max_take", "misere", "opponent"})
         for seed in count():
-            first_player = "agent" if seed % 2 == 0 else "opponent"
-            options = self.config.model_dump(include={"heaps", "misere", "opponent"}) | {
-                "first_player": first_player
-            }
-            yield NimTask(NimData(options=options, seed=seed, prompt=start(options, seed)[2]), self.config.task)
+            options = rules | {"first_player": "opponent" if seed % 2 else "agent"}
+            _, prompt = start(options, seed)
+            yield NimTask(NimData(options=options, seed=seed, prompt=prompt), self.config.task)
 
 
 class NimEnvConfig(vf.EnvConfig):
@@ -63,21 +63,25 @@ class NimEnv(vf.Env[NimEnvConfig]):
     """Plays the game of a task."""
 
     async def run(self, task: NimTask, agents: vf.Agents) -> None:
-        env, rules, _ = start(task.data.options, task.data.seed)
-        reward, terminated = -1.0, False
+        env, _ = start(task.data.options, task.data.seed)
+        rules = env.unwrapped.rules
+        outcome = None
         async with agents.player.interaction(task) as interaction:
             segment = await interaction.turn()
-            while not segment.terminated and (action := text.parse_move(rules, segment.last_reply)) is not None:
+            while outcome is None and not segment.terminated:
+                action = text.parse_move(rules, segment.last_reply)
+                if action is None:
+                    break
                 observation, reward, terminated, _, _ = env.step(action)
                 if terminated:
-                    break
-                segment = await interaction.turn(text.describe(rules, observation))
-        interaction.trace.record_reward("outcome", reward if terminated else -1.0)
+                    outcome = reward
+                else:
+                    segment = await interaction.turn(text.describe(rules, observation))
+        interaction.trace.record_reward("outcome", -1.0 if outcome is None else outcome)
 
 
-def start(options: dict, seed: int) -> tuple[gym.Env, NimRules, str]:
-    """The environment after its reset, its rules and the first prompt."""
+def start(options: dict, seed: int) -> tuple[gym.Env, str]:
+    """The environment after its reset, and the first prompt."""
     env = gym.make("nim_env:Nim-v0", **options)
     observation, _ = env.reset(seed=seed)
-    rules = env.unwrapped.rules
-    return env, rules, text.describe(rules, observation)
+    return env, text.describe(env.unwrapped.rules, observation)

@@ -15,7 +15,6 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
-from nim_env._chunks import chunks
 from nim_env.encodings import ObservationLike, checked_encoding
 from nim_env.rendering import COLORS
 from nim_env.rules import NimRules, checked_bool
@@ -86,8 +85,8 @@ class Nim(core.Env):  # type: ignore[misc]
     The state has pgx's attributes. Actions are indices into ``env.rules.moves``. ``current_player`` is drawn at
     the start. When the last object is taken, ``rewards`` holds +1 for the winner and −1 for the loser. An illegal
     action ends the game: its player gets −1 and the other +1, and the heaps stay as they were. The mask of a
-    finished game is all True. Both players see the same observation. Its dtype is that of the encoding as JAX has
-    it: by default int32 for heap sizes, and float32 for the other named encodings.
+    finished game is all True. Both players see the same observation: int32 heap sizes, or float32 in the other
+    named encodings.
 
     Masks and observations are looked up in tables with a row for each position.
 
@@ -125,8 +124,7 @@ class Nim(core.Env):  # type: ignore[misc]
             )
         positions = self.rules.all_positions()
         masks = np.ones((self.rules.n_positions, self.rules.n_actions), dtype=np.bool_)  # all True at the end
-        for rows in chunks(self.rules, self.rules.n_positions - 1, start=1):
-            masks[rows] = self.rules.action_mask(positions[rows])
+        masks[1:] = self.rules.action_mask(positions[1:])
         last = self.rules.terminal_reward
         self._masks = jnp.asarray(masks)
         self._observations = jnp.asarray(self.encoding.encode(positions))

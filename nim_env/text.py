@@ -108,7 +108,7 @@ def move_reward(rules: NimRules) -> Callable[..., list[float]]:
 
 
 class LanguageModelPolicy:
-    """A language model as a player. It is asked once about each position, and its answers are kept.
+    """A language model as a player. It is queried once on each position, and its answers are kept.
 
     Args:
         rules: The game.
@@ -154,13 +154,13 @@ class LanguageModelPolicy:
         positions = self.rules.positions(observation)
         prompts = [describe(self.rules, heaps, self.style) for heaps in positions.reshape(-1, self.rules.n_heaps)]
         self._ask(prompts)
-        probabilities = np.zeros((len(prompts), self.rules.n_actions))
+        counts = np.zeros((len(prompts), self.rules.n_actions))
         for row, prompt in enumerate(prompts):
             for answer in self.answers[prompt][: self.samples]:
                 action = parse_move(self.rules, answer)
                 if action is not None:
-                    probabilities[row, action] += 1 / self.samples
-        return probabilities.reshape(np.shape(action_mask))
+                    counts[row, action] += 1
+        return (counts / self.samples).reshape(np.shape(action_mask))
 
     def _ask(self, prompts: Sequence[str]) -> None:
         """Asks for the answers that are missing, and adds each to the file when it comes."""

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import benchmark
 import pandas as pd
-import pytest
 
 
 def test_every_benchmark_and_its_ratio(monkeypatch, capsys):
@@ -22,13 +21,6 @@ def test_every_benchmark_and_its_ratio(monkeypatch, capsys):
     assert (rates.min(axis=1) > 0).all()
     assert len(ratios) == 5
     assert Path("results/benchmark.svg").read_bytes().startswith(b"<?xml")
-
-
-def test_games_of_pgx():
-    pytest.importorskip("pgx", reason='needs pip install -e ".[jax]"')
-    plies, seconds = benchmark.pgx_steps("Nim", 16)(0.001)
-    assert plies >= 16
-    assert seconds >= 0.001
 
 
 def test_a_ratio_is_that_of_the_same_column(monkeypatch):

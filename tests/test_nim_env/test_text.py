@@ -123,8 +123,8 @@ def test_a_model_has_the_exact_figures_of_the_player_whose_answers_it_gives(styl
 
 def test_probabilities_are_frequencies():
     policy = random_table(RULES, 2)
-    policy.probabilities[:] = np.floor(policy.probabilities * 8) / 8
-    model = text.LanguageModelPolicy(RULES, speaker(policy, samples=8), samples=8)
+    policy.probabilities[:] = np.floor(policy.probabilities * 10) / 10
+    model = text.LanguageModelPolicy(RULES, speaker(policy, samples=10), samples=10)
     np.testing.assert_array_equal(
         model.action_probabilities(POSITIONS, RULES.action_mask(POSITIONS)), policy.probabilities[1:]
     )
