@@ -129,10 +129,15 @@ def test_a_model_of_a_folder_plays_as_in_memory(args):
     local_models.imitate_random_play(RULES, POSITIONS, prompts, model, tokenizer, seed=0)
     model.save_pretrained(args.folder / "model")
     tokenizer.save_pretrained(args.folder / "model")
-    player = text.LanguageModelPolicy(RULES, local_models.answers_of(model, tokenizer, max_tokens=3))
+    tokenizer.padding_side = "right"  # as most models of the hub have it
+    complete = local_models.answers_of(model, tokenizer, max_tokens=3)
+    pair = [text.describe(NimRules((3,)), (3,)), prompts[-1]]
+    assert list(complete(pair)) == [*complete(pair[:1]), *complete(pair[1:])]
+    player = text.LanguageModelPolicy(RULES, complete)
     report = main(replace(args, model=str(args.folder / "model"), max_tokens=3))
     assert report == evaluation.report(RULES, player, illegal_action="lose")
     assert 0 < report.expert < 1
+    assert all(re.fullmatch("[A-C] [1-3]", answer) for [answer] in player.answers.values())
 
 
 def test_the_code_of_the_page_trains_a_model(tmp_path):
