@@ -18,6 +18,7 @@ import numpy as np
 
 import agents
 from nim_env import NimRules, TabularPolicy, aec_env, evaluation, gym_env, solver, vector_env
+from nim_env.policies.player import uniform_sample
 
 GAMES = [{}, {"heaps": (21,), "max_take": 3, "misere": False}, {"heaps": (2, 3, 4), "random_start": True}]
 RECORDED = "8dc6e046f69d903c85d1a47d4d7d07f46ca144c52dbecbf8b9eedb06b1c2d34a"  # of all results

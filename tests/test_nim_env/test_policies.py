@@ -252,7 +252,7 @@ def test_chance_is_not_measured_as_if_it_were_none(form):
         lambda rules, player: evaluation.payoff_matrix(rules, [player]),
     ]
     for function in exact:
-        with pytest.raises(InvalidPolicyOutput, match=r"then .*sampled"):
+        with pytest.raises(InvalidPolicyOutput, match=r"then .*SampledPolicy"):
             function(rules, player)
     # as an opponent and in sampled games it may draw
     evaluation.play_match(rules, player, "random", games=50, seed=0)
