@@ -255,7 +255,7 @@ def test_chance_is_not_measured_as_if_it_were_none(form):
         with pytest.raises(InvalidPolicyOutput, match=r"then .*SampledPolicy"):
             function(rules, player)
     # as an opponent and in sampled games it may draw
-    evaluation.play_match(rules, player, "random", games=50, seed=0)
+    evaluation.play_match(rules, player, player, games=50, seed=0)
     env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=player)
     for seed in range(5):
         env.reset(seed=seed)
@@ -284,7 +284,7 @@ def test_frequencies_of_a_player_that_draws(form):
     assert abs(evaluation.mastery(rules, player).expert - evaluation.mastery(rules, "random").expert) < 0.02
 
 
-NONSENSE = [None, -1, 99, 1.5, "take 3", (0, 9), (0, 1, 2), (5, 1), [], np.nan]
+NONSENSE = [None, -1, -99, 99, 1.5, "take 3", (0, 9), (0, 1, 2), (5, 1), [], np.nan]
 
 
 @pytest.mark.parametrize("answer", NONSENSE, ids=str)
@@ -304,13 +304,11 @@ def test_every_kind_of_nonsense_loses(answer):
     expected = np.eye(rules.n_actions)[right[1:]] * ~loses[:, None]
     encoding = gym.make("nim_env:Nim-v0", heaps=rules.heaps).unwrapped.encoding
     batch = batched(lambda heaps, masks: [action(*both) for both in zip(heaps, masks, strict=True)])
-    for player in (
-        action,
-        batch,
-        from_moves(rules, pair),
-        EncodedPolicy(action, encoding),
-        SampledPolicy(action, 3),
-    ):
+    players = [action, batch, from_moves(rules, pair), EncodedPolicy(action, encoding)]
+    players += [SampledPolicy(action, 3), MixturePolicy(rules, [action])]
+    if isinstance(answer, int):
+        players.append(batched(lambda heaps, masks: np.array(batch.function(heaps, masks))))
+    for player in players:
         moves = checked_player(player, rules, "lose").query(positions, mask)
         np.testing.assert_array_equal(moves.probabilities, expected)
         np.testing.assert_array_equal(moves.illegal, loses)
@@ -359,6 +357,12 @@ def test_outputs_that_are_no_distribution(output):
         found = Player(Returns(accepted), "raise").query(position, mask).probabilities
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, accepted)
+
+
+def test_a_small_probability_of_an_illegal_action_counts():
+    moves = Player(Returns([1 - 1e-6, 0, 1e-6]), "lose").query(np.array([2]), np.array([1, 1, 0], np.int8))
+    np.testing.assert_allclose(moves.illegal, 1e-6)
+    np.testing.assert_allclose(moves.probabilities, [1 - 1e-6, 0, 0])
 
 
 # --- Tables ---------------------------------------------------------------------------------------
