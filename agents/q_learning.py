@@ -38,8 +38,6 @@ class QLearningAgent(TabularAgent):
         ValueError: A hyperparameter is out of range, or ``table`` does not suit the space.
     """
 
-    batched: ClassVar[bool] = True
-    encodes_observations: ClassVar[bool] = True
     next_value_sign: ClassVar[float] = 1.0
     """1 if the next observation is the same player's, -1 if it is the opponent's in a zero-sum game."""
 
@@ -87,9 +85,17 @@ class QLearningAgent(TabularAgent):
             return choices[0] + self.first_action
         return choices[int(self.generator.random() * len(choices))] + self.first_action
 
-    def encode(self, observations: NDArray[Any], action_masks: Any) -> tuple[NDArray[np.int64], Penalties]:
+    def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
+        if type(self).act is not QLearningAgent.act:  # it may not take batches
+            return super().action_probabilities(observation, action_mask)
+        actions = np.asarray(self.act(observation, action_mask)) - self.first_action
+        return np.asarray(np.arange(self.n_actions) == actions[..., None], np.float64)
+
+    def encode(
+        self, observations: NDArray[Any], action_masks: NDArray[Any] | None, is_last: NDArray[np.bool_] | None
+    ) -> tuple[NDArray[np.int64], Penalties]:
         """The rows of the table, and the penalties of the actions."""
-        return self.table.rows(observations, add=True), mask_penalties(action_masks)
+        return self.table.rows(observations, add=True, is_last=is_last), mask_penalties(action_masks)
 
     def act_encoded(self, rows: NDArray[np.int64], penalties: Penalties) -> NDArray[np.int64]:
         """While exploring, an action for each row of the table."""

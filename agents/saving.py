@@ -2,7 +2,6 @@
 
 import inspect
 import json
-import math
 import os
 import uuid
 from collections.abc import Mapping
@@ -13,12 +12,11 @@ import numpy as np
 import safetensors.numpy
 from gymnasium import Space, spaces
 
-MAX_COMPONENTS = 10**6  # of a box, whose bounds can be one number in a file
 SPACE_ARGUMENTS = {
     "Discrete": ("n", "start"),
     "MultiDiscrete": ("nvec", "start", "dtype"),
     "MultiBinary": ("n",),
-    "Box": ("low", "high", "shape", "dtype"),
+    "Box": ("low", "high", "dtype"),
 }
 NOT_SAVED = {"self", "observation_space", "action_space", "seed", "table"}
 
@@ -26,7 +24,7 @@ NOT_SAVED = {"self", "observation_space", "action_space", "seed", "table"}
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """See :meth:`Agent.save`."""
     about = {
-        "class": type(agent).__name__,
+        "class": class_name(type(agent)),
         "observation_space": _space_to_json(agent.observation_space),
         "action_space": _space_to_json(agent.action_space),
         "arguments": {name: _argument(agent, name) for name in constructor_arguments(type(agent))},
@@ -65,6 +63,11 @@ def load(path: str | os.PathLike[str], classes: Mapping[str, type[Any]]) -> Any:
     return agent
 
 
+def class_name(agent_class: type[Any]) -> str:
+    """The module and name of a class, as files have it."""
+    return f"{agent_class.__module__}.{agent_class.__qualname__}"
+
+
 def constructor_arguments(agent_class: type[Any]) -> list[str]:
     """The arguments of ``__init__`` that are saved, and through ``**kwargs`` those of the parent's."""
     names: list[str] = []
@@ -99,12 +102,7 @@ def _space_to_json(space: Space[Any]) -> dict[str, Any]:
         return {"kind": kind, "spaces": {name: _space_to_json(part) for name, part in space.spaces.items()}}
     if kind not in SPACE_ARGUMENTS:
         raise TypeError(f"a {kind} space cannot be saved; got {space}")
-    about = {name: _plain(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}
-    for bound in about.keys() & {"low", "high"}:
-        values = getattr(space, bound)
-        if values.size and (values == values.flat[0]).all():  # as of an image
-            about[bound] = values.flat[0].item()
-    return {"kind": kind, **about}
+    return {"kind": kind, **{name: _plain(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}}
 
 
 def _plain(value: Any) -> Any:
@@ -123,8 +121,5 @@ def _space_from_json(about: dict[str, Any]) -> Space[Any]:
         return spaces.Dict({name: _space_from_json(part) for name, part in about["spaces"].items()})
     arguments = {name: about[name] for name in SPACE_ARGUMENTS[kind]}
     if kind == "Box":
-        shape = arguments["shape"]
-        if math.prod(shape) > MAX_COMPONENTS:
-            raise ValueError(f"a box in a file has at most {MAX_COMPONENTS:,} components; got the shape {shape}")
-        arguments |= {name: np.full(shape, about[name], about["dtype"]) for name in ("low", "high")}
+        arguments |= {name: np.array(about[name], about["dtype"]) for name in ("low", "high")}
     return getattr(spaces, kind)(**arguments)

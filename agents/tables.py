@@ -99,8 +99,13 @@ class Table:
         self._rows[key] = row
         return row
 
-    def rows(self, observations: NDArray[Any], add: bool = False) -> NDArray[np.int64]:
-        """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``."""
+    def rows(
+        self, observations: NDArray[Any], add: bool = False, is_last: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
+        """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``.
+
+        Where ``is_last``, bool ``(...)``, says that an episode has ended, no row is added.
+        """
         leading = observations.shape[: observations.ndim - len(self._shape or ())]
         if self._shape is None or observations.shape != leading + self._shape:
             raise ValueError(f"observations must be a batch of {self._space}; got the shape {observations.shape}")
@@ -113,7 +118,10 @@ class Table:
         array = np.ascontiguousarray(batch + 0.0 if self._is_float else batch).reshape(len(batch), size)
         keys = array.view(f"V{size * array.itemsize}").ravel().tolist()
         rows = np.array([self._rows.get(key, -1) for key in keys], np.int64)
-        for index in (rows < 0).nonzero()[0]:
+        is_missing = rows < 0
+        if is_last is not None:
+            is_missing &= ~is_last.reshape(-1)
+        for index in is_missing.nonzero()[0]:
             rows[index] = self.row(batch[index], add)
         return rows.reshape(leading)
 
@@ -134,7 +142,7 @@ class Table:
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """``values``, float64 ``(n_rows, n_actions)``; a hash table adds ``keys``, uint8 ``(n_rows, n_bytes)``."""
-        values = self.values[: self.n_rows]
+        values = self.values[: self.n_rows].copy()
         if self._sizes is not None:
             return {"values": values}
         keys = np.frombuffer(b"".join(self._rows), np.uint8)

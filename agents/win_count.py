@@ -19,8 +19,10 @@ class WinCountAgent(TabularAgent):
 
     All counts start at 1, and an action is drawn with a probability in proportion to its count among the legal
     ones. After a win (a positive reward at the end) the count of each action taken grows by 1. After a loss the
-    count of each legal alternative to an action taken grows by 1. A draw changes nothing. The source is a
-    published learner of simple Nim, system 5 of docs/experiments/five_systems.md.
+    count of each legal alternative to an action taken grows by 1. A draw or a truncated episode changes nothing.
+    The source is a published learner of simple Nim, system 5 of docs/experiments/five_systems.md.
+
+    It learns when an episode has ended, so it trains on single environments, not in vector environments.
 
     Args:
         observation_space: The space of the observations, see :class:`Agent`.
@@ -35,8 +37,8 @@ class WinCountAgent(TabularAgent):
         ValueError: ``cutoff`` is below 1, or ``table`` does not suit the space.
     """
 
-    episodic: ClassVar[bool] = True
     supports_self_play: ClassVar[bool] = False
+    supports_vector_envs: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -53,6 +55,7 @@ class WinCountAgent(TabularAgent):
         self.cutoff = cutoff
         self._legal: dict[int, Sequence[int]] = {}  # by row, the indices of the actions that were legal in act
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
+        self._final_reward = 0.0  # 0 unless the episode has terminated
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
         """The counts of one observation or a batch, 1 more than the Q-values: float64 ``(..., n_actions)``."""
@@ -88,7 +91,7 @@ class WinCountAgent(TabularAgent):
         terminated: Any,
         next_action_mask: Any = None,  # noqa: ARG002
     ) -> None:
-        """Stores one action of the running episode; at its end, counts them all.
+        """Stores one action of the running episode, which :meth:`end_episode` counts.
 
         The legal alternatives to an action are those of the last mask that :meth:`act` got at the observation;
         without a mask, all actions.
@@ -98,14 +101,15 @@ class WinCountAgent(TabularAgent):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), index))
         if terminated:
-            if reward:
-                for step in self._episode:
-                    self._count(*step, won=reward > 0)
-            self._episode.clear()
+            self._final_reward = reward
 
     def end_episode(self) -> None:
-        """Discards the actions of a truncated episode, which is neither won nor lost."""
+        """Counts the actions of the episode, unless it was truncated and so neither won nor lost."""
+        if self._final_reward:
+            for row, index in self._episode:
+                self._count(row, index, won=self._final_reward > 0)
         self._episode.clear()
+        self._final_reward = 0.0
 
     def _count(self, row: int, index: int, won: bool) -> None:
         legal = self._legal.get(row, range(self.n_actions))
