@@ -1,6 +1,5 @@
 """The interface of an agent."""
 
-import math
 import os
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -23,19 +22,20 @@ class Agent(ABC):
 
     **Shapes.** One observation has the shape of ``observation_space``. Its mask is an int8 or bool array of shape
     ``(n_actions,)``, nonzero where an action is legal, or None where all are. A batch has leading dimensions
-    before these; observations of tuples and dictionaries do not come in batches.
+    before these.
 
     **Transitions.** In self-play the agent plays every side, and the transitions of the players alternate. In the
     last transition of a truncated episode ``terminated`` is False: there is a future. In self-play the player who
     has just moved when an episode is truncated does not observe what follows, so that it has no last transition.
 
-    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces, ``seed`` and ``table``: each
-    must be an attribute of the same name and be expressible in JSON; a schedule is stored as its current value.
+    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces and ``seed``: each must be an
+    attribute of the same name and be expressible in JSON; a schedule is stored as its current value.
     :func:`agents.load` finds the class by its module and name, so the module must have been imported.
 
     Args:
         observation_space: The space of the observations. From a PettingZoo dictionary of ``"observation"`` and
-            ``"action_mask"`` the agent keeps the ``"observation"``.
+            ``"action_mask"`` the agent keeps the ``"observation"``; of a tuple of ``Discrete`` spaces it makes a
+            ``MultiDiscrete`` space.
         action_space: A ``Discrete`` space.
         seed: Seeds the agent's own generator.
 
@@ -46,27 +46,21 @@ class Agent(ABC):
         progress_remaining: Falls from 1 to 0 over a training run; :func:`agents.train` sets it.
 
     Raises:
-        TypeError: ``action_space`` is not ``Discrete``.
+        TypeError: A space is of the wrong kind.
     """
 
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
     """Which next observation a transition has in self-play. It is what the same player observes when it is to move
     again, with everything it was rewarded since its action; or what the other player observes one ply later, with
-    the mover's immediate reward (minimax)."""
-    supports_single_agent: ClassVar[bool] = True
-    """Whether the agent can be trained where it controls one player of the environment."""
+    the mover's immediate reward (minimax). Minimax learns by self-play of two players only."""
     supports_self_play: ClassVar[bool] = True
     """Whether the agent can be trained where it controls every player."""
-    supports_vector_envs: ClassVar[bool] = True
-    """Whether the agent can be trained in a vector environment, where the transitions of episodes alternate."""
-    classes: ClassVar[dict[str, type["Agent"]]] = {}
-    """Every subclass by module and name, for :func:`agents.load`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if cls.bootstraps_from not in ("own turn", "opponent turn"):
             raise ValueError(f'bootstraps_from must be "own turn" or "opponent turn"; got {cls.bootstraps_from!r}')
-        Agent.classes[saving.class_name(cls)] = cls
+        saving.CLASSES[saving.class_name(cls)] = cls
 
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], *, seed: int | None = None
@@ -80,8 +74,7 @@ class Agent(ABC):
         # An environment of the same seed draws from default_rng(seed); this stream is independent of it.
         self.generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         self.progress_remaining = 1.0
-        shape = self.observation_space.shape
-        self._observation_ndim = math.inf if shape is None else len(shape)  # tuples and dictionaries: no batches
+        self._observation_ndim = len(self.observation_space.shape or ())
 
     def __repr__(self) -> str:
         names = [name for name in saving.constructor_arguments(type(self)) if hasattr(self, name)]
@@ -127,7 +120,7 @@ class Agent(ABC):
         """Called by :func:`agents.train` after each episode, also after one that an error cuts short.
 
         An agent that learns from whole episodes (Monte Carlo) collects the transitions in :meth:`update` and
-        learns from them here. Such an agent sets :attr:`supports_vector_envs` to False.
+        learns from them here. An agent that overrides this method does not train in vector environments.
         """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
@@ -151,12 +144,11 @@ class Agent(ABC):
 
     def is_batch(self, observation: Any) -> bool:
         """Whether ``observation`` has leading dimensions before the shape of the observation space."""
-        if isinstance(observation, np.ndarray):
-            return observation.ndim > self._observation_ndim
-        return self._observation_ndim < math.inf and np.ndim(observation) > self._observation_ndim
+        ndim = observation.ndim if isinstance(observation, np.ndarray) else np.ndim(observation)
+        return ndim > self._observation_ndim
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`save` stores in addition to the constructor's arguments: named arrays of numbers."""
+        """What :meth:`save` stores in addition to the constructor's arguments: copies of arrays of numbers."""
         raise NotImplementedError(f"{type(self).__name__} must define state_dict and load_state_dict to be saved")
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -170,7 +162,7 @@ class Agent(ABC):
             path: The file, which is replaced if it exists; a symbolic link to it stays.
 
         Raises:
-            OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
+            OSError: The file cannot be written.
             TypeError: A space or an argument of the constructor cannot be written as JSON.
             ValueError: The constructor refuses an argument, such as the current value of a schedule.
         """
@@ -178,9 +170,19 @@ class Agent(ABC):
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
-    """The ``"observation"`` part of a dictionary that also has ``"action_mask"``; else the space itself."""
+    """What an agent learns on: arrays, without the mask of a dictionary of PettingZoo.
+
+    A TypeError for other dictionaries, and for tuples of other spaces than ``Discrete``.
+    """
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
-        return space["observation"]
+        space = space["observation"]
+    if isinstance(space, spaces.Tuple) and all(isinstance(part, spaces.Discrete) for part in space):
+        parts: Any = space.spaces
+        space = spaces.MultiDiscrete([part.n for part in parts], start=[part.start for part in parts])
+    if space.shape is None:
+        raise TypeError(
+            f"observation_space must hold arrays; got {space}; FlattenObservation of Gymnasium may help"
+        )
     return space
 
 
@@ -197,4 +199,5 @@ def load(path: str | os.PathLike[str]) -> Agent:
         OSError: The file cannot be read.
         ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class.
     """
-    return saving.load(path, Agent.classes)
+    agent: Agent = saving.load(path)
+    return agent

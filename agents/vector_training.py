@@ -10,39 +10,30 @@ from numpy.typing import NDArray
 
 from agents._checks import checked_action
 from agents._environments import TO_PLAY, check_setting, split_observation
-from agents._masks import checked_masks
 from agents.agent import Agent
 
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = Sequence[Any]
-"""The arguments of :meth:`EncodedLearner.update_encoded`: columns with a row for each transition, or None."""
+"""Arrays with a row for each environment or transition; None for what is not given."""
 
 
 class EncodedLearner(Protocol):
-    """What the loop calls, with batches: an observation is encoded once, although it occurs in two transitions."""
+    """What the loop calls. An observation is encoded once, although two transitions hold it."""
 
-    def encode(
-        self, observations: NDArray[Any], action_masks: NDArray[Any] | None, is_last: NDArray[np.bool_] | None
-    ) -> tuple[Any, Any]:
-        """Observations and masks in a form of the learner's own, arrays with a row for each observation.
+    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:
+        """Observations and masks (or None), as arrays of any form with a row for each observation.
 
-        ``is_last`` says which observations end an episode; None: none does.
+        ``is_last``, bool ``(n,)``, says which observations end an episode; None: none does.
         """
 
     def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
         """While exploring, an action for each encoded observation."""
 
-    def update_encoded(
-        self,
-        observations: Any,
-        actions: NDArray[np.int64],
-        rewards: NDArray[np.float64],
-        next_observations: Any,
-        terminated: NDArray[np.bool_],
-        next_action_masks: Any,
-        ids: Indices | None,
-    ) -> None:
-        """Learns from the transitions at the indices ``ids``, from all if it is None."""
+    def update_encoded(self, transitions: Columns, ids: Any) -> None:
+        """Learns from the transitions at the indices ``ids``, from all if it is None.
+
+        The columns are the arguments of :meth:`Agent.update`, with encoded observations and masks.
+        """
 
 
 def vector_episodes(
@@ -54,9 +45,7 @@ def vector_episodes(
     the agent does not learn from it. In self-play the returns are those of player 0, who moves first.
     """
     learner = encoded_learner(agent)
-    observations, infos = env.reset(seed=seed)
-    observed = observe(learner, observations, infos)
-    checked_masks(observed.action_masks, (env.num_envs,), agent.n_actions)  # the first ones
+    observed = observe(learner, *env.reset(seed=seed))
     n_players = 1 if observed.to_play is None else 2
     check_setting(agent, n_players)
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
@@ -65,30 +54,24 @@ def vector_episodes(
     own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
     for every_step in vector_steps(agent, learner, env, mode, observed):
         step = counter.counted(every_step)
-        if own_turns is not None:
-            learner.update_encoded(*own_turns.complete(step), None)
-        elif step.ids.size:
-            learner.update_encoded(*step.transitions(), step.ids)
+        if own_turns is None:
+            learner.update_encoded(step.transitions(), step.ids)
+        else:
+            learner.update_encoded(own_turns.complete(step), None)
         if step.ended.size:
-            for _ in step.ended:
-                agent.end_episode()
             yield counter.end(step.ended)
 
 
 def encoded_learner(agent: Agent) -> EncodedLearner:
     """The agent itself if it is an :class:`EncodedLearner`, else what calls its ``act`` and ``update``."""
-    if not agent.supports_vector_envs:
-        raise ValueError(f"{type(agent).__name__} does not learn in vector environments; train it on a single one")
-    if agent.observation_space.shape is None:
-        raise ValueError(
-            f"{agent.observation_space} has no batches of observations; train on a single environment"
-        )
+    if type(agent).end_episode is not Agent.end_episode:
+        raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     learner: Any = agent
     return learner if takes_encoded(agent, "act") and takes_encoded(agent, "update") else OneByOne(agent)
 
 
 def takes_encoded(agent: Agent, name: str) -> bool:
-    """Whether ``act`` or ``update`` has an encoded form that no subclass has overridden by the plain one alone."""
+    """Whether ``act`` or ``update`` has an encoded form, and no subclass has overridden the plain form alone."""
     for parent in type(agent).__mro__:
         if f"{name}_encoded" in vars(parent):
             return True
@@ -134,17 +117,14 @@ class VectorStep(NamedTuple):
 
 
 def observe(
-    learner: EncodedLearner,
-    observations: Any,
-    infos: dict[str, Any],
-    is_last: NDArray[np.bool_] | None = None,
-    rows: Indices | None = None,
+    learner: EncodedLearner, observations: Any, infos: dict[str, Any], is_last: Any = None, rows: Any = None
 ) -> Observed:
     """Reads and encodes what an environment returned, of all environments or of some rows."""
-    parts = [*split_observation(observations, infos), infos.get(TO_PLAY)]
-    observations, action_masks, to_play = selected(
-        parts, rows
-    )  # copies, since an environment may overwrite its own
+    observations, action_masks = split_observation(observations, infos)
+    if isinstance(observations, tuple):
+        observations = np.stack(observations, axis=-1)
+    parts = [observations, action_masks, infos.get(TO_PLAY)]
+    observations, action_masks, to_play = selected(parts, rows)  # copies, since an environment may overwrite them
     return Observed(*learner.encode(observations, action_masks, is_last), action_masks, to_play)
 
 
@@ -200,36 +180,20 @@ class OneByOne:
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
 
-    def encode(
-        self,
-        observations: NDArray[Any],
-        action_masks: NDArray[Any] | None,
-        is_last: NDArray[np.bool_] | None,  # noqa: ARG002
-    ) -> tuple[Any, Any]:
-        return observations, action_masks
+    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:  # noqa: ARG002
+        return observations, np.full(len(observations), None) if action_masks is None else action_masks
 
     def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
         agent = self._agent
         name = f"the result of {type(agent).__name__}.act"
-        masks = [None] * len(observations) if action_masks is None else action_masks
-        chosen = [agent.act(*observed, explore=True) for observed in zip(observations, masks, strict=True)]
+        chosen = [agent.act(*each, explore=True) for each in zip(observations, action_masks, strict=True)]
         return np.array([checked_action(name, action, agent.action_space) for action in chosen])
 
-    def update_encoded(
-        self,
-        observations: Any,
-        actions: NDArray[np.int64],
-        rewards: NDArray[np.float64],
-        next_observations: Any,
-        terminated: NDArray[np.bool_],
-        next_action_masks: Any,
-        ids: Indices | None,
-    ) -> None:
-        masks = [None] * len(actions) if next_action_masks is None else next_action_masks
+    def update_encoded(self, transitions: Columns, ids: Any) -> None:
+        observations, actions, rewards, next_observations, terminated, masks = selected(transitions, ids)
         plain = actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
-        transitions = list(zip(observations, *plain, masks, strict=True))
-        for index in range(len(actions)) if ids is None else ids:
-            self._agent.update(*transitions[index])
+        for transition in zip(observations, *plain, masks, strict=True):
+            self._agent.update(*transition)
 
 
 class EpisodeCounter:

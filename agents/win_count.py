@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from agents._checks import checked_action
 from agents._masks import checked_masks, legal_indices
-from agents.tables import TableKind
-from agents.tabular_agent import TabularAgent
+from agents.tables import TabularAgent
 
 
 class WinCountAgent(TabularAgent):
@@ -30,15 +29,13 @@ class WinCountAgent(TabularAgent):
         cutoff: Once the legal counts at an observation sum to more than this, their minimum less 1 is subtracted
             from all of them ("normalization", which speeds learning up); None: never.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :class:`agents.tables.Table`.
 
     Raises:
-        TypeError: A space is of a kind that a table cannot hold.
-        ValueError: ``cutoff`` is below 1, or ``table`` does not suit the space.
+        TypeError: A space is of the wrong kind.
+        ValueError: ``cutoff`` is below 1.
     """
 
     supports_self_play: ClassVar[bool] = False
-    supports_vector_envs: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -47,9 +44,8 @@ class WinCountAgent(TabularAgent):
         *,
         cutoff: int | None = 1000,
         seed: int | None = None,
-        table: TableKind = "auto",
     ) -> None:
-        super().__init__(observation_space, action_space, seed=seed, table=table)
+        super().__init__(observation_space, action_space, seed=seed)
         if cutoff is not None and cutoff < 1:
             raise ValueError(f"cutoff must be 1 or more, or None; got {cutoff!r}")
         self.cutoff = cutoff
