@@ -214,7 +214,8 @@ def test_a_wrong_schedule_changes_nothing():
         ("gamma", -0.1, ValueError),
         ("epsilon", math.nan, ValueError),
         ("ties", "last", ValueError),
-        ("table", "arithmetic", ValueError),
+        ("gamma", "a", TypeError),
+        ("epsilon", None, TypeError),
     ],
 )
 def test_bad_arguments_are_named(name, value, error):
