@@ -41,11 +41,15 @@ def sample(space, seed):
     return space.sample()
 
 
-def agent_of(space=SMALL, n=3, kind=QLearningAgent, table="auto", **arguments):
+def agent_of(space=SMALL, n=3, kind=QLearningAgent, **arguments):
+    return made(kind, space, spaces.Discrete(n), **arguments)
+
+
+def made(kind, *its_spaces, table="auto", seed=0, **arguments):
     """An agent, with ``table="hash"`` one whose table is not dense although the space is small."""
     limit = -1 if table == "hash" else tables.MAX_DENSE_VALUES
     with mock.patch("agents.tables.MAX_DENSE_VALUES", limit):
-        return kind(space, spaces.Discrete(n), **{"seed": 0, **arguments})
+        return kind(*its_spaces, seed=seed, **arguments)
 
 
 def agent_for(env, kind=QLearningAgent, **arguments):
@@ -57,7 +61,7 @@ def agent_for(env, kind=QLearningAgent, **arguments):
         its_spaces = env.single_observation_space, env.single_action_space
     else:
         its_spaces = env.observation_space, env.action_space
-    return kind(*its_spaces, **{"seed": 0, **arguments})
+    return made(kind, *its_spaces, **arguments)
 
 
 class InBatches:

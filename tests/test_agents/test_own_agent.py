@@ -238,7 +238,7 @@ def test_what_is_missing_is_named(tmp_path):
 
 
 def test_two_agents_of_one_name(tmp_path):
-    """A file holds the class that wrote it; a class that is defined again, as in a notebook, replaces the first."""
+    """A file names the class that wrote it; where a class is defined twice, as in a notebook, the last counts."""
 
     def own(module, answer):
         members = {"__module__": module, "answer": answer, "state_dict": dict, "load_state_dict": lambda *_: None}

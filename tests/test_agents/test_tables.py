@@ -40,6 +40,17 @@ def test_values_are_copies(table):
 
 
 @BOTH
+def test_a_state_dict_does_not_change_with_the_agent(table):
+    agent = agent_of(table=table)
+    agent.update([1, 2], 0, 1.0, [0, 0], True)
+    state = agent.state_dict()
+    before = {name: array.copy() for name, array in state.items()}
+    agent.update([1, 2], 0, 5.0, [0, 0], True)
+    for name, array in before.items():
+        np.testing.assert_array_equal(state[name], array)
+
+
+@BOTH
 @pytest.mark.parametrize(
     ("space", "observation"),
     [
@@ -79,7 +90,9 @@ def test_observations_are_recognized_in_any_form(table):
     assert shifted.q_values(3).any()
     box = agent_of(BOX, table=table)
     box.update(np.full((2, 2), -0.0), 0, 1.0, np.zeros((2, 2)), True)
-    assert box.q_values(np.zeros((2, 2))).any()
+    box.update(np.full((1, 2, 2), -0.0, np.float32), [1], [1.0], np.zeros((1, 2, 2)), [True])
+    assert box.q_values(np.zeros((2, 2))).tolist() == [0.5, 0.5, 0]
+    assert box.table.n_rows == 1
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def test_the_counts_of_a_training_run_are_those_of_its_episodes(start, truncate_
 def test_vector_environments_are_refused(mode):
     env = gym.make_vec("SimpleNim-v0", 3, autoreset_mode=mode)
     agent = agent_for(env, WinCountAgent)
-    with pytest.raises(ValueError, match="WinCountAgent .*single environment"):
+    with pytest.raises(ValueError, match=r"WinCountAgent .*single environment"):
         agents.train(agent, env, 5)
     assert not agent.table.values.any()
 
