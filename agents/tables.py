@@ -90,7 +90,7 @@ class Table:
             return self._indices(batch).reshape(leading)
         batch = batch.astype(self._dtype, casting="same_kind", copy=False)
         size = math.prod(self._shape)
-        array = np.ascontiguousarray(batch + 0.0 if self._is_float else batch).reshape(len(batch), size)
+        array = np.ascontiguousarray(batch).reshape(len(batch), size)
         keys = array.view(f"V{size * array.itemsize}").ravel().tolist()
         rows = np.array([self._rows.get(key, -1) for key in keys], np.int64)
         is_missing = rows < 0
