@@ -127,15 +127,9 @@ class Table:
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned, in an empty table; a ValueError if it does not fit."""
         values = arrays["values"]
-        n_rows = len(self.values)
         if self._sizes is None:
-            keys = arrays["keys"]
-            n_bytes = math.prod(self._shape) * self._dtype.itemsize
-            self._rows = {key.tobytes(): row for row, key in enumerate(keys)}
-            n_rows = len(self._rows)  # fewer than keys where two are equal
-            if keys.dtype != np.uint8 or keys.shape not in ((n_rows, n_bytes), (0, 0)):
-                raise ValueError(f"keys must be different rows of {n_bytes} bytes; got the shape {keys.shape}")
-        shape = n_rows, self.values.shape[1]
+            self._rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
+        shape = self.n_rows, self.values.shape[1]
         if values.shape != shape or values.dtype != np.float64 or not np.isfinite(values).all():
             raise ValueError(f"values must be finite numbers, float64 of shape {shape}")
         self.values = np.concatenate([values, self.values]) if self._sizes is None else values.copy()

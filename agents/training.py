@@ -45,9 +45,12 @@ def train(
     """Trains ``agent`` on ``env``, exploring.
 
     In a PettingZoo environment the agent plays every side (self-play). In a Gymnasium environment it is one
-    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game, and the
-    reward of a step is the mover's. Masks are taken from ``info["action_mask"]``, or from a dictionary observation
-    with the keys ``"observation"`` and ``"action_mask"``.
+    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game. The reward of
+    a step is then the mover's, and the other player is credited its negative, but nothing where the episode has
+    ended by an action that the mover's mask excludes (PettingZoo's convention).
+
+    Masks are taken from ``info["action_mask"]``, or from a dictionary observation with the keys ``"observation"``
+    and ``"action_mask"``.
 
     In a vector environment the episodes that count are the first to begin (counting the first to end would prefer
     short ones). Other episodes are stepped, but the agent does not learn from them.
@@ -66,7 +69,7 @@ def train(
         The history of ``episodes`` episodes, or of those until the callback ended the run.
 
     Raises:
-        TypeError: The agent's actions are not integers.
+        TypeError: ``env`` is a parallel environment, or the agent's actions are not integers.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
             trained in this setting (self-play, or as a single agent), or returns actions outside their space.
     """
@@ -109,102 +112,87 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterat
     return _single_episodes(agent, env, _aec_episode, seed)
 
 
-class _Learner:
-    """In one episode, lets the agent act, and learn from each action once its next observation is known."""
-
-    def __init__(self, agent: Agent) -> None:
-        self.agent = agent
-        self._own_turn = agent.bootstraps_from == "own turn"
-        self._result_name = f"the result of {type(agent).__name__}.act"
-        self._pending: dict[Any, tuple[Any, int]] = {}  # observations and actions, by player
-        self.n_actions = 0
-
-    def act(self, player: Any, observation: Any, mask: Any) -> int:
-        agent = self.agent
-        action = checked_action(self._result_name, agent.act(observation, mask, explore=True), agent.action_space)
-        self._pending[player if self._own_turn else None] = observation, action
-        self.n_actions += 1
-        return action
-
-    def observe(
-        self, player: Any, observation: Any, mask: Any, reward: float, mover_reward: float, terminated: bool
-    ) -> None:
-        """Learns, if an action is pending.
-
-        Q-learning learns from the player's last action and ``reward``, the player's since then; minimax-Q from
-        the last action of either player and ``mover_reward``, its immediate reward.
-        """
-        pending = self._pending.pop(player if self._own_turn else None, None)
-        if pending is not None:
-            since_action = reward if self._own_turn else mover_reward
-            self.agent.update(*pending, since_action, observation, terminated, mask)
-
-
 def _single_episodes(
-    agent: Agent, env: Any, play: Callable[[_Learner, Any, int | None], float], seed: int | None
+    agent: Agent, env: Any, play: Callable[[Agent, Any, int | None], tuple[float, int]], seed: int | None
 ) -> Iterator[tuple[int, float, int]]:
     """Plays and learns; after each episode, yields ``(1, return of the first player, number of actions)``."""
     while True:
-        learner = _Learner(agent)
         try:
-            episode_return = play(learner, env, seed)
+            episode_return, length = play(agent, env, seed)
         finally:
             agent.end_episode()
         seed = None
-        yield 1, episode_return, learner.n_actions
+        yield 1, episode_return, length
 
 
-def _gymnasium_episode(learner: _Learner, env: Any, seed: int | None) -> float:
-    """An episode of one player, or of two where the infos hold ``"to_play"``; returns player 0's total reward."""
+def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
+    """Learns from an episode of one player, or of two where the infos hold ``"to_play"``."""
     observation, info = env.reset(seed=seed)
-    n_players = 2 if TO_PLAY in info else 1
-    check_setting(learner.agent, n_players)
+    check_setting(agent, 2 if TO_PLAY in info else 1)
     observation, mask = split_observation(observation, info)
     player = info.get(TO_PLAY, 0)
-    total = 0.0
+    own_turn = agent.bootstraps_from == "own turn"
+    result = f"the result of {type(agent).__name__}.act"
+    pending: dict[Any, tuple[Any, int]] = {}  # observations and actions, by player
     rewards = [0.0, 0.0]  # of each player since its last action
+    episode_return = 0.0
+    length = 0
     is_over = False
     while not is_over:
-        action = learner.act(player, observation, mask)
+        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        pending[player] = observation, action
         observation, reward, terminated, truncated, info = env.step(action)
+        length += 1
         is_over = terminated or truncated
-        is_illegal = is_over and mask is not None and not mask[action - env.action_space.start]
+        is_illegal = is_over and mask is not None and not mask[action - agent.first_action]
         opponent_reward = 0.0 if is_illegal else -reward
-        total += opponent_reward if player else reward
+        episode_return += opponent_reward if player else reward
         rewards[player] = reward
         rewards[1 - player] += opponent_reward
-        player = info.get(TO_PLAY, 0)
+        next_player = info.get(TO_PLAY, 0)
+        observer = next_player if own_turn else player
+        player = next_player
         observation, mask = split_observation(observation, info)
-        learner.observe(player, observation, mask, rewards[player], reward, terminated)
-    if terminated:  # after truncation there is no observation for the player who is not to move
-        learner.observe(1 - player, observation, mask, rewards[1 - player], reward, terminated)
-    return total
+        if observer in pending:
+            agent.update(*pending.pop(observer), rewards[observer], observation, terminated, mask)
+    # after truncation there is no observation for the player who is not to move
+    if terminated and 1 - observer in pending:
+        agent.update(*pending.pop(1 - observer), rewards[1 - observer], observation, terminated, mask)
+    return episode_return, length
 
 
-def _aec_episode(learner: _Learner, env: Any, seed: int | None) -> float:
-    """An episode of a PettingZoo AEC environment; returns the total reward of the player who moves first."""
+def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
+    """Learns from an episode of a PettingZoo AEC environment."""
     env.reset(seed=seed)
     first_player = env.agent_selection
     is_alone = len(env.possible_agents) == 1
+    own_turn = agent.bootstraps_from == "own turn"
+    result = f"the result of {type(agent).__name__}.act"
+    pending: dict[Any, tuple[Any, int]] = {}  # as in a Gymnasium environment
     mover = None
     mover_reward = 0.0
-    total = 0.0
+    episode_return = 0.0
+    length = 0
     while env.agents:
         player = env.agent_selection
         observation, reward, terminated, truncated, info = env.last()
         observation, mask = split_observation(observation, info)
         if player == first_player:
-            total += reward
+            episode_return += reward
+        observer, reward = (player, reward) if own_turn else (mover, mover_reward)
         # after truncation there is no observation for the player who has just moved
-        if not truncated or player != mover or is_alone:
-            learner.observe(player, observation, mask, reward, mover_reward, terminated)
+        if observer in pending and (not truncated or player != mover or is_alone):
+            agent.update(*pending.pop(observer), reward, observation, terminated, mask)
         if terminated or truncated:
             env.step(None)
-        else:
-            env.step(learner.act(player, observation, mask))
-            mover = player
-            mover_reward = env.rewards[player]
-    return total
+            continue
+        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        pending[player] = observation, action
+        env.step(action)
+        length += 1
+        mover = player
+        mover_reward = env.rewards[player]
+    return episode_return, length
 
 
 def _progress_bar(episodes: int, progress: bool) -> Any:
