@@ -21,13 +21,13 @@ class EncodedLearner(Protocol):
     """What the loop calls. An observation is encoded once, although two transitions hold it."""
 
     def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:
-        """Observations and masks (or None), as arrays of any form with a row for each observation.
+        """Observations and masks (or None), as new arrays of any form with a row for each observation.
 
         ``is_last``, bool ``(n,)``, says which observations end an episode; None: none does.
         """
 
     def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
-        """While exploring, an action for each encoded observation."""
+        """While exploring, a legal action for each encoded observation."""
 
     def update_encoded(self, transitions: Columns, ids: Any) -> None:
         """Learns from the transitions at the indices ``ids``, from all if it is None.
@@ -85,7 +85,6 @@ class Observed(NamedTuple):
 
     observations: Any  # encoded
     masks: Any  # encoded
-    action_masks: Any
     to_play: Any
 
     def replaced(self, ids: Indices, rows: "Observed") -> "Observed":
@@ -120,12 +119,12 @@ def observe(
     learner: EncodedLearner, observations: Any, infos: dict[str, Any], is_last: Any = None, rows: Any = None
 ) -> Observed:
     """Reads and encodes what an environment returned, of all environments or of some rows."""
-    observations, action_masks = split_observation(observations, infos)
+    observations, masks = split_observation(observations, infos)
     if isinstance(observations, tuple):
         observations = np.stack(observations, axis=-1)
-    parts = [observations, action_masks, infos.get(TO_PLAY)]
-    observations, action_masks, to_play = selected(parts, rows)  # copies, since an environment may overwrite them
-    return Observed(*learner.encode(observations, action_masks, is_last), action_masks, to_play)
+    parts = [observations, masks, infos.get(TO_PLAY)]
+    observations, masks, to_play = parts if rows is None else selected(parts, rows)
+    return Observed(*learner.encode(observations, masks, is_last), None if to_play is None else to_play.copy())
 
 
 def vector_steps(
@@ -149,8 +148,9 @@ def vector_steps(
             after_reset = env.reset(options={"reset_mask": is_over})
             following = following.replaced(ended, observe(learner, *after_reset, rows=ended))
         opponent_rewards = -rewards
-        if observed.action_masks is not None:
-            opponent_rewards[ended] *= observed.action_masks[ended, actions[ended] - agent.first_action] != 0
+        if isinstance(learner, OneByOne) and observed.masks is not None:  # others act legally
+            is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
+            opponent_rewards[ended[is_illegal]] = 0.0
         yield VectorStep(ids, observed, actions, rewards, opponent_rewards, next_observed, terminated, ended)
         observed = following
         ids = (~is_over).nonzero()[0] if ended.size and mode is AutoresetMode.NEXT_STEP else everywhere
@@ -163,8 +163,7 @@ def final_observed(learner: EncodedLearner, infos: dict[str, Any], ended: Indice
     final_infos = infos.get("final_info", {})
     mask, to_play = selected([final_infos.get("action_mask"), final_infos.get(TO_PLAY)], ended)
     action_masks = mask if masks[0] is None else np.array(masks)
-    encoded = learner.encode(np.array(observations), action_masks, np.ones(ended.size, np.bool_))
-    return Observed(*encoded, action_masks, to_play)
+    return Observed(*learner.encode(np.array(observations), action_masks, np.ones(ended.size, np.bool_)), to_play)
 
 
 def selected(columns: Columns, ids: Indices | None) -> Columns:
@@ -181,17 +180,20 @@ class OneByOne:
         self._agent = agent
 
     def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:  # noqa: ARG002
-        return observations, np.full(len(observations), None) if action_masks is None else action_masks
+        masks = None if action_masks is None else action_masks.copy()
+        return observations.copy(), masks  # since an environment may overwrite its own
 
     def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
         agent = self._agent
         name = f"the result of {type(agent).__name__}.act"
-        chosen = [agent.act(*each, explore=True) for each in zip(observations, action_masks, strict=True)]
+        masks = [None] * len(observations) if action_masks is None else action_masks
+        chosen = [agent.act(*each, explore=True) for each in zip(observations, masks, strict=True)]
         return np.array([checked_action(name, action, agent.action_space) for action in chosen])
 
     def update_encoded(self, transitions: Columns, ids: Any) -> None:
         observations, actions, rewards, next_observations, terminated, masks = selected(transitions, ids)
         plain = actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
+        masks = [None] * len(actions) if masks is None else masks
         for transition in zip(observations, *plain, masks, strict=True):
             self._agent.update(*transition)
 
@@ -215,7 +217,7 @@ class EpisodeCounter:
         if not math.isfinite(rewards.sum()):
             raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
         to_play = step.observed.to_play
-        self._returns += rewards if to_play is None else rewards * (1 - to_play) + step.opponent_rewards * to_play
+        self._returns += rewards if to_play is None else np.where(to_play == 0, rewards, step.opponent_rewards)
         if self._n_begun < self._episodes:
             return step
         ids, ended = (indices[self._is_counted.take(indices)] for indices in (step.ids, step.ended))
