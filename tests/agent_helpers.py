@@ -68,7 +68,8 @@ class InBatches:
     """Makes an agent one that trains in batches in a vector environment; observations encode themselves."""
 
     def encode(self, observations, action_masks, is_last):  # noqa: ARG002
-        return observations, np.full(len(observations), None) if action_masks is None else action_masks
+        masks = np.full(len(observations), None) if action_masks is None else action_masks.copy()
+        return observations.copy(), masks
 
     def act_encoded(self, observations, action_masks):
         return self.act(observations, None if action_masks.ndim == 1 else action_masks, explore=True)
