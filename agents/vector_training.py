@@ -217,7 +217,9 @@ class EpisodeCounter:
         if not math.isfinite(rewards.sum()):
             raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
         to_play = step.observed.to_play
-        self._returns += rewards if to_play is None else np.where(to_play == 0, rewards, step.opponent_rewards)
+        if to_play is not None:
+            rewards = rewards + to_play * (step.opponent_rewards - rewards)  # of player 0; faster than np.where
+        self._returns += rewards
         if self._n_begun < self._episodes:
             return step
         ids, ended = (indices[self._is_counted.take(indices)] for indices in (step.ids, step.ended))
