@@ -3,7 +3,7 @@
 from agents.agent import Agent, load
 from agents.minimax_q import MinimaxQAgent
 from agents.q_learning import QLearningAgent
-from agents.tabular_agent import TabularAgent
+from agents.tables import TabularAgent
 from agents.training import History, train
 from agents.win_count import WinCountAgent
 

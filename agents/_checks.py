@@ -1,6 +1,7 @@
 """Checks of schedules and actions."""
 
 from collections.abc import Callable
+from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -12,8 +13,12 @@ Schedule: TypeAlias = float | Callable[[float], float]
 
 
 def checked_schedule(name: str, value: Any) -> Schedule:
-    """``value`` if it is a function, else as a float; a ValueError if it is not a number between 0 and 1."""
-    return value if callable(value) else _checked_fraction(name, value)
+    """``value`` if it is a function, else as a float; an error if it is not a number between 0 and 1."""
+    if callable(value):
+        return value
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number or a function; got {value!r}")
+    return _checked_fraction(name, value)
 
 
 def current_value(name: str, schedule: Schedule, progress_remaining: float) -> float:

@@ -10,7 +10,7 @@ TO_PLAY = "to_play"
 
 def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
     """The agent's observation and its action mask, None where the environment gives none."""
-    if isinstance(observation, dict) and "observation" in observation and "action_mask" in observation:
+    if isinstance(observation, dict):
         return observation["observation"], observation["action_mask"]
     return observation, info.get("action_mask")
 
@@ -25,12 +25,8 @@ def check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> Non
 
 def check_setting(agent: Agent, n_players: int) -> None:
     """Raises a ValueError unless the agent can be trained while controlling this many players."""
-    if n_players == 1 and not agent.supports_single_agent:
-        problem = "learns by self-play only; train it where it plays both sides"
-    elif n_players > 1 and not agent.supports_self_play:
-        problem = "does not learn by self-play; train it against an opponent"
-    elif n_players > 2 and agent.bootstraps_from == "opponent turn":
-        problem = f"learns games of two players; the environment has {n_players}"
-    else:
-        return
-    raise ValueError(f"{type(agent).__name__} {problem}")
+    name = type(agent).__name__
+    if n_players > 1 and not agent.supports_self_play:
+        raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
+    if n_players != 2 and agent.bootstraps_from == "opponent turn":
+        raise ValueError(f"{name} learns by self-play of two players; the environment has {n_players} to control")

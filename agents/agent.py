@@ -1,6 +1,5 @@
 """The interface of an agent."""
 
-import math
 import os
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal, TypeAlias
@@ -10,7 +9,7 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._checks import checked_action, checked_actions
+from agents._checks import checked_action
 
 Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
 """An action, or for a batch an array of actions."""
@@ -23,19 +22,20 @@ class Agent(ABC):
 
     **Shapes.** One observation has the shape of ``observation_space``. Its mask is an int8 or bool array of shape
     ``(n_actions,)``, nonzero where an action is legal, or None where all are. A batch has leading dimensions
-    before these; observations of tuples and dictionaries do not come in batches.
+    before these.
 
     **Transitions.** In self-play the agent plays every side, and the transitions of the players alternate. In the
     last transition of a truncated episode ``terminated`` is False: there is a future. In self-play the player who
     has just moved when an episode is truncated does not observe what follows, so that it has no last transition.
 
-    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces, ``seed`` and ``table``: each
-    must be an attribute of the same name and be expressible in JSON; a schedule is stored as its current value.
-    :func:`agents.load` finds the class by its name, so the module that defines it must have been imported.
+    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces and ``seed``: each must be an
+    attribute of the same name and be expressible in JSON; a schedule is stored as its current value.
+    :func:`agents.load` finds the class by its module and name, so the module must have been imported.
 
     Args:
         observation_space: The space of the observations. From a PettingZoo dictionary of ``"observation"`` and
-            ``"action_mask"`` the agent keeps the ``"observation"``.
+            ``"action_mask"`` the agent keeps the ``"observation"``; of a tuple of ``Discrete`` spaces it makes a
+            ``MultiDiscrete`` space.
         action_space: A ``Discrete`` space.
         seed: Seeds the agent's own generator.
 
@@ -46,45 +46,21 @@ class Agent(ABC):
         progress_remaining: Falls from 1 to 0 over a training run; :func:`agents.train` sets it.
 
     Raises:
-        TypeError: ``action_space`` is not ``Discrete``.
+        TypeError: A space is of the wrong kind.
     """
 
-    batched: ClassVar[bool] = False
-    """Whether :meth:`act` and :meth:`update` also take batches, as training in a vector environment then gives."""
-    encodes_observations: ClassVar[bool] = False
-    """Whether training in a vector environment calls ``encode``, ``act_encoded`` and ``update_encoded``, as
-    :class:`QLearningAgent` defines them. In a subclass with another :meth:`act` or :meth:`update` it is False
-    unless the subclass sets it."""
-    episodic: ClassVar[bool] = False
-    """Whether the agent learns from whole episodes (Monte Carlo). Then :func:`agents.train` delivers the
-    transitions of one player one by one, in order, when the episode has ended, and calls :meth:`end_episode`."""
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
     """Which next observation a transition has in self-play. It is what the same player observes when it is to move
     again, with everything it was rewarded since its action; or what the other player observes one ply later, with
-    the mover's immediate reward (minimax)."""
-    supports_single_agent: ClassVar[bool] = True
-    """Whether the agent can be trained where it controls one player of the environment."""
+    the mover's immediate reward (minimax). Minimax learns by self-play of two players only."""
     supports_self_play: ClassVar[bool] = True
     """Whether the agent can be trained where it controls every player."""
-    _encoding_class: ClassVar[type["Agent"]]
-    classes: ClassVar[dict[str, type["Agent"]]] = {}
-    """Every subclass by name, for :func:`agents.load`."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        choices = ("own turn",) if cls.episodic else ("own turn", "opponent turn")
-        if cls.bootstraps_from not in choices:
-            raise ValueError(f"{cls.__name__}.bootstraps_from must be in {choices}; got {cls.bootstraps_from!r}")
-        if "encodes_observations" in vars(cls):
-            cls._encoding_class = cls
-        elif cls.encodes_observations:
-            encoding = cls._encoding_class
-            if cls.act is not encoding.act or cls.update is not encoding.update:
-                cls.encodes_observations = False
-        known = Agent.classes.get(cls.__name__, cls)
-        if known.__module__.startswith("agents.") and known.__module__ != cls.__module__:
-            raise ValueError(f"{cls.__name__} is the name of an agent of this package; choose another name")
-        Agent.classes[cls.__name__] = cls
+        if cls.bootstraps_from not in ("own turn", "opponent turn"):
+            raise ValueError(f'bootstraps_from must be "own turn" or "opponent turn"; got {cls.bootstraps_from!r}')
+        saving.CLASSES[saving.class_name(cls)] = cls
 
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], *, seed: int | None = None
@@ -98,8 +74,7 @@ class Agent(ABC):
         # An environment of the same seed draws from default_rng(seed); this stream is independent of it.
         self.generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         self.progress_remaining = 1.0
-        shape = self.observation_space.shape
-        self._observation_ndim = math.inf if shape is None else len(shape)  # tuples and dictionaries: no batches
+        self._observation_ndim = len(self.observation_space.shape or ())
 
     def __repr__(self) -> str:
         names = [name for name in saving.constructor_arguments(type(self)) if hasattr(self, name)]
@@ -112,12 +87,12 @@ class Agent(ABC):
         """Chooses an action.
 
         Args:
-            observation: One observation; if the class is :attr:`batched`, also a batch.
-            action_mask: Nonzero where an action is legal, shape ``(..., n_actions)``; None: all are.
+            observation: One observation.
+            action_mask: Nonzero where an action is legal, shape ``(n_actions,)``; None: all are.
             explore: Whether to explore, as :func:`agents.train` does.
 
         Returns:
-            An action of ``action_space``, a Python or NumPy integer; for a batch an array of shape ``(...)``.
+            An action of ``action_space``, a Python or NumPy integer.
         """
 
     @abstractmethod
@@ -130,7 +105,7 @@ class Agent(ABC):
         terminated: Any,
         next_action_mask: Any = None,
     ) -> None:
-        """Learns from one transition; if the class is :attr:`batched`, also from a batch.
+        """Learns from one transition.
 
         Args:
             observation: What the player observed.
@@ -138,11 +113,15 @@ class Agent(ABC):
             reward: Its reward, see :attr:`bootstraps_from`.
             next_observation: The next observation, see :attr:`bootstraps_from`; the last one if terminated.
             terminated: Whether the episode has ended for good; False where it was truncated.
-            next_action_mask: The mask of the next observation, shape ``(..., n_actions)``; None: all are legal.
+            next_action_mask: The mask of the next observation, shape ``(n_actions,)``; None: all are legal.
         """
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Called by :func:`agents.train` after each episode, if :attr:`episodic` after each player's."""
+        """Called by :func:`agents.train` after each episode, also after one that an error cuts short.
+
+        An agent that learns from whole episodes (Monte Carlo) collects the transitions in :meth:`update` and
+        learns from them here. An agent that overrides this method does not train in vector environments.
+        """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
         """The Q-values of one observation or a batch: float64 of shape ``(..., n_actions)``."""
@@ -150,29 +129,26 @@ class Agent(ABC):
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The policy without exploration, float64 ``(..., n_actions)``: here 1 for what :meth:`act` returns."""
-        leading: tuple[int, ...] = ()
-        shape = self.observation_space.shape or ()
         if self.is_batch(observation):
+            shape = self.observation_space.shape or ()
             leading = np.shape(observation)[: np.ndim(observation) - len(shape)]
-        name = f"the result of {type(self).__name__}.act"
-        if self.batched or not leading:
-            actions = checked_actions(name, self.act(observation, action_mask), leading, self.action_space)
-        else:
             observations = np.reshape(observation, (-1, *shape))
             masks = np.broadcast_to(1 if action_mask is None else action_mask, (*leading, self.n_actions))
             every = zip(observations, masks.reshape(-1, self.n_actions), strict=True)
-            chosen = [checked_action(name, self.act(*observed), self.action_space) for observed in every]
-            actions = np.reshape(chosen, leading)
-        return np.asarray(np.arange(self.n_actions) + self.first_action == actions[..., None], dtype=np.float64)
+            return np.reshape([self.action_probabilities(*each) for each in every], masks.shape)
+        name = f"the result of {type(self).__name__}.act"
+        action = checked_action(name, self.act(observation, action_mask), self.action_space)
+        probabilities = np.zeros(self.n_actions)
+        probabilities[action - self.first_action] = 1.0
+        return probabilities
 
     def is_batch(self, observation: Any) -> bool:
         """Whether ``observation`` has leading dimensions before the shape of the observation space."""
-        if isinstance(observation, np.ndarray):
-            return observation.ndim > self._observation_ndim
-        return self._observation_ndim < math.inf and np.ndim(observation) > self._observation_ndim
+        ndim = observation.ndim if isinstance(observation, np.ndarray) else np.ndim(observation)
+        return ndim > self._observation_ndim
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`save` stores in addition to the constructor's arguments: named arrays of numbers."""
+        """What :meth:`save` stores in addition to the constructor's arguments: copies of arrays of numbers."""
         raise NotImplementedError(f"{type(self).__name__} must define state_dict and load_state_dict to be saved")
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
@@ -186,7 +162,7 @@ class Agent(ABC):
             path: The file, which is replaced if it exists; a symbolic link to it stays.
 
         Raises:
-            OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
+            OSError: The file cannot be written.
             TypeError: A space or an argument of the constructor cannot be written as JSON.
             ValueError: The constructor refuses an argument, such as the current value of a schedule.
         """
@@ -194,9 +170,19 @@ class Agent(ABC):
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
-    """The ``"observation"`` part of a dictionary that also has ``"action_mask"``; else the space itself."""
+    """What an agent learns on: arrays, without the mask of a dictionary of PettingZoo.
+
+    A TypeError for other dictionaries, and for tuples of other spaces than ``Discrete``.
+    """
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
-        return space["observation"]
+        space = space["observation"]
+    if isinstance(space, spaces.Tuple) and all(isinstance(part, spaces.Discrete) for part in space):
+        parts: Any = space.spaces
+        space = spaces.MultiDiscrete([part.n for part in parts], start=[part.start for part in parts])
+    if space.shape is None:
+        raise TypeError(
+            f"observation_space must hold arrays; got {space}; FlattenObservation of Gymnasium may help"
+        )
     return space
 
 
@@ -213,4 +199,5 @@ def load(path: str | os.PathLike[str]) -> Agent:
         OSError: The file cannot be read.
         ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class.
     """
-    return saving.load(path, Agent.classes)
+    agent: Agent = saving.load(path)
+    return agent

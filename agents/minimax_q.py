@@ -1,9 +1,6 @@
 """Tabular minimax-Q for two players who take turns."""
 
-from typing import Any, ClassVar, Literal
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import ClassVar, Literal
 
 from agents.q_learning import QLearningAgent
 
@@ -19,10 +16,3 @@ class MinimaxQAgent(QLearningAgent):
     supports_single_agent: ClassVar[bool] = False
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "opponent turn"
     next_value_sign: ClassVar[float] = -1.0
-
-    def player_values(self, observation: Any, player: int) -> NDArray[np.float64]:
-        """The values for player 0, float64 ``(..., n_actions)``, of observations where ``player`` is to move."""
-        if player not in (0, 1):
-            raise ValueError(f"player must be 0 or 1; got {player!r}")
-        values = self.q_values(observation)
-        return values if player == 0 else 0.0 - values  # unlike -values without negative zeros

@@ -1,6 +1,7 @@
 """Tabular Q-learning."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -9,8 +10,7 @@ from numpy.typing import NDArray
 
 from agents._checks import Schedule, checked_action, checked_actions, checked_schedule, current_value
 from agents._masks import LOWEST, Penalties, checked_masks, legal_indices, mask_penalties, row_max, uniform_choice
-from agents.tables import TableKind
-from agents.tabular_agent import TabularAgent
+from agents.tables import TabularAgent
 
 Ties: TypeAlias = Literal["random", "first"]
 
@@ -31,15 +31,12 @@ class QLearningAgent(TabularAgent):
         ties: Which of several best actions is taken while exploring, ``"random"`` or ``"first"``; without
             exploration it is always the first.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :class:`agents.tables.Table`.
 
     Raises:
         TypeError: A space is of the wrong kind.
-        ValueError: A hyperparameter is out of range, or ``table`` does not suit the space.
+        ValueError: A hyperparameter is out of range.
     """
 
-    batched: ClassVar[bool] = True
-    encodes_observations: ClassVar[bool] = True
     next_value_sign: ClassVar[float] = 1.0
     """1 if the next observation is the same player's, -1 if it is the opponent's in a zero-sum game."""
 
@@ -53,9 +50,8 @@ class QLearningAgent(TabularAgent):
         epsilon: Schedule = 0.1,
         ties: Ties = "random",
         seed: int | None = None,
-        table: TableKind = "auto",
     ) -> None:
-        super().__init__(observation_space, action_space, seed=seed, table=table)
+        super().__init__(observation_space, action_space, seed=seed)
         if ties not in ("random", "first"):
             raise ValueError(f'ties must be "random" or "first"; got {ties!r}')
         self.learning_rate = checked_schedule("learning_rate", learning_rate)
@@ -87,9 +83,15 @@ class QLearningAgent(TabularAgent):
             return choices[0] + self.first_action
         return choices[int(self.generator.random() * len(choices))] + self.first_action
 
-    def encode(self, observations: NDArray[Any], action_masks: Any) -> tuple[NDArray[np.int64], Penalties]:
+    def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
+        if type(self).act is not QLearningAgent.act:  # it may not take batches
+            return super().action_probabilities(observation, action_mask)
+        actions = np.asarray(self.act(observation, action_mask)) - self.first_action
+        return np.asarray(np.arange(self.n_actions) == actions[..., None], np.float64)
+
+    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[NDArray[np.int64], Penalties]:
         """The rows of the table, and the penalties of the actions."""
-        return self.table.rows(observations, add=True), mask_penalties(action_masks)
+        return self.table.rows(observations, add=True, is_last=is_last), mask_penalties(action_masks)
 
     def act_encoded(self, rows: NDArray[np.int64], penalties: Penalties) -> NDArray[np.int64]:
         """While exploring, an action for each row of the table."""
@@ -139,7 +141,7 @@ class QLearningAgent(TabularAgent):
             masks = checked_masks(next_action_mask, leading, self.n_actions, may_be_empty=True)
             rows = self.table.rows(np.asarray(observation), add=True).reshape(-1)
             next_turn = next_rows.reshape(-1), is_terminated, mask_penalties(masks)
-            self.update_encoded(rows, actions, rewards, *next_turn)
+            self.update_encoded((rows, actions, rewards, *next_turn))
             return
         column = checked_action("action", action, self.action_space) - self.first_action
         target = float(reward)
@@ -155,10 +157,9 @@ class QLearningAgent(TabularAgent):
         old = self.table.values.item(row, column)
         self.table.values[row, column] = (1.0 - learning_rate) * old + learning_rate * target
 
-    def update_encoded(
-        self, rows: Any, actions: Any, rewards: Any, next_rows: Any, is_end: Any, penalties: Any, ids: Any = None
-    ) -> None:
+    def update_encoded(self, transitions: Sequence[Any], ids: Any = None) -> None:
         """:meth:`update` for transitions from rows to next rows of the table, of which those at ``ids`` count."""
+        rows, actions, rewards, next_rows, is_end, penalties = transitions
         learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
         targets = row_max(self._legal_values(next_rows, penalties))
         targets[is_end | (targets < LOWEST)] = 0.0  # there is no future, or no legal action

@@ -2,10 +2,8 @@
 
 import inspect
 import json
-import math
 import os
 import uuid
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,30 +11,34 @@ import numpy as np
 import safetensors.numpy
 from gymnasium import Space, spaces
 
-MAX_COMPONENTS = 10**6  # of a box, whose bounds can be one number in a file
+CLASSES: dict[str, type[Any]] = {}
+"""Every class of agents, by :func:`class_name`."""
 SPACE_ARGUMENTS = {
     "Discrete": ("n", "start"),
     "MultiDiscrete": ("nvec", "start", "dtype"),
     "MultiBinary": ("n",),
-    "Box": ("low", "high", "shape", "dtype"),
+    "Box": ("low", "high", "dtype"),
 }
-NOT_SAVED = {"self", "observation_space", "action_space", "seed", "table"}
+NOT_SAVED = {"self", "observation_space", "action_space", "seed"}
+
+
+def class_name(agent_class: type[Any]) -> str:
+    """The module and name of a class, as files have it."""
+    return f"{agent_class.__module__}.{agent_class.__qualname__}"
 
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """See :meth:`Agent.save`."""
     about = {
-        "class": type(agent).__name__,
+        "class": class_name(type(agent)),
         "observation_space": _space_to_json(agent.observation_space),
         "action_space": _space_to_json(agent.action_space),
         "arguments": {name: _argument(agent, name) for name in constructor_arguments(type(agent))},
         "generator": agent.generator.bit_generator.state,
     }
     text = json.dumps(about)
-    _new_agent(type(agent), json.loads(text))  # raises here rather than when the file is loaded
+    _new_agent(json.loads(text))  # raises here rather than when the file is loaded
     target = Path(os.path.realpath(path))  # a symbolic link stays
-    if target.exists() and not target.is_file():
-        raise OSError(f"path must be a regular file or new; got {path}")
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(safetensors.numpy.save(agent.state_dict(), {"agent": text}))
@@ -45,17 +47,13 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def load(path: str | os.PathLike[str], classes: Mapping[str, type[Any]]) -> Any:
-    """See :func:`agents.load`; ``classes`` by name."""
+def load(path: str | os.PathLike[str]) -> Any:
+    """See :func:`agents.load`."""
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
             about = json.loads(file.metadata()["agent"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no dictionary
-        name = about["class"]
-        if name not in classes:
-            hint = "a custom class is known once the module that defines it is imported"
-            raise ValueError(f"its class {name!r} is not one of {sorted(classes)}; {hint}")
-        agent = _new_agent(classes[name], about)
+        agent = _new_agent(about)
         agent.load_state_dict(arrays)
         agent.generator.bit_generator.state = about["generator"]
     except OSError:
@@ -84,27 +82,21 @@ def _argument(agent: Any, name: str) -> Any:
     return _plain(value(agent.progress_remaining) if callable(value) else value)
 
 
-def _new_agent(agent_class: type[Any], about: dict[str, Any]) -> Any:
+def _new_agent(about: dict[str, Any]) -> Any:
     """The agent of a description, which has learned nothing; any error if there is none."""
+    if about["class"] not in CLASSES:
+        hint = "a custom class is known once the module that defines it is imported"
+        raise ValueError(f"its class {about['class']!r} is not one of {sorted(CLASSES)}; {hint}")
     made_for = [_space_from_json(about[name]) for name in ("observation_space", "action_space")]
-    return agent_class(*made_for, **about["arguments"])
+    return CLASSES[about["class"]](*made_for, **about["arguments"])
 
 
 def _space_to_json(space: Space[Any]) -> dict[str, Any]:
-    """A space as numbers, text, lists and dictionaries; a TypeError for a space of another kind."""
+    """A space as numbers, text and lists; a TypeError for a space of another kind."""
     kind = type(space).__name__
-    if isinstance(space, spaces.Tuple):
-        return {"kind": kind, "spaces": [_space_to_json(part) for part in space.spaces]}
-    if isinstance(space, spaces.Dict):
-        return {"kind": kind, "spaces": {name: _space_to_json(part) for name, part in space.spaces.items()}}
     if kind not in SPACE_ARGUMENTS:
         raise TypeError(f"a {kind} space cannot be saved; got {space}")
-    about = {name: _plain(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}
-    for bound in about.keys() & {"low", "high"}:
-        values = getattr(space, bound)
-        if values.size and (values == values.flat[0]).all():  # as of an image
-            about[bound] = values.flat[0].item()
-    return {"kind": kind, **about}
+    return {"kind": kind, **{name: _plain(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}}
 
 
 def _plain(value: Any) -> Any:
@@ -116,15 +108,7 @@ def _plain(value: Any) -> Any:
 
 def _space_from_json(about: dict[str, Any]) -> Space[Any]:
     """The space that :func:`_space_to_json` wrote; any error if there is none."""
-    kind = about["kind"]
-    if kind == "Tuple":
-        return spaces.Tuple([_space_from_json(part) for part in about["spaces"]])
-    if kind == "Dict":
-        return spaces.Dict({name: _space_from_json(part) for name, part in about["spaces"].items()})
-    arguments = {name: about[name] for name in SPACE_ARGUMENTS[kind]}
-    if kind == "Box":
-        shape = arguments["shape"]
-        if math.prod(shape) > MAX_COMPONENTS:
-            raise ValueError(f"a box in a file has at most {MAX_COMPONENTS:,} components; got the shape {shape}")
-        arguments |= {name: np.full(shape, about[name], about["dtype"]) for name in ("low", "high")}
-    return getattr(spaces, kind)(**arguments)
+    arguments = {name: about[name] for name in SPACE_ARGUMENTS[about["kind"]]}
+    for bound in arguments.keys() & {"low", "high"}:
+        arguments[bound] = np.array(about[bound], about["dtype"])
+    return getattr(spaces, about["kind"])(**arguments)

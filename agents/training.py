@@ -1,11 +1,9 @@
 """Training: :func:`train` and the loop over single environments.
 
 There are two loops, since a vector environment of one environment trains about ten times slower than a single one.
-In self-play Q-learning learns at the player's own next turn, minimax-Q at the opponent's, one ply later, and an
-episodic agent when the episode has ended.
 """
 
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -47,9 +45,12 @@ def train(
     """Trains ``agent`` on ``env``, exploring.
 
     In a PettingZoo environment the agent plays every side (self-play). In a Gymnasium environment it is one
-    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game, and the
-    reward of a step is the mover's. Masks are taken from ``info["action_mask"]``, or from a dictionary observation
-    with the keys ``"observation"`` and ``"action_mask"``.
+    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game. The reward of
+    a step is then the mover's, and the other player is credited its negative, but nothing where the episode has
+    ended by an action that the mover's mask excludes (PettingZoo's convention).
+
+    Masks are taken from ``info["action_mask"]``, or from a dictionary observation with the keys ``"observation"``
+    and ``"action_mask"``.
 
     In a vector environment the episodes that count are the first to begin (counting the first to end would prefer
     short ones). Other episodes are stepped, but the agent does not learn from them.
@@ -68,7 +69,7 @@ def train(
         The history of ``episodes`` episodes, or of those until the callback ended the run.
 
     Raises:
-        TypeError: The agent's actions are not integers.
+        TypeError: ``env`` is a parallel environment, or the agent's actions are not integers.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
             trained in this setting (self-play, or as a single agent), or returns actions outside their space.
     """
@@ -87,8 +88,8 @@ def train(
             n += n_ended
             if bar is not None:
                 bar.update(n_ended)
-            result = callback and callback(agent, History(returns[:n], lengths[:n]))
-            if isinstance(result, bool | np.bool_) and not result:
+            result = callback(agent, History(returns[:n], lengths[:n])) if callback is not None else None
+            if result is not None and not result:
                 break
         else:
             agent.progress_remaining = 0.0
@@ -100,114 +101,98 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterat
     if hasattr(env, "single_observation_space"):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
-    if hasattr(env, "agent_iter"):
-        for player in env.possible_agents:
-            check_spaces(agent, env.observation_space(player), env.action_space(player))
-        return _single_episodes(agent, _aec_turns(agent, env, seed))
-    check_spaces(agent, env.observation_space, env.action_space)
-    return _single_episodes(agent, _gymnasium_turns(agent, env, seed))
+    if not hasattr(env, "possible_agents"):
+        check_spaces(agent, env.observation_space, env.action_space)
+        return _single_episodes(agent, env, _gymnasium_episode, seed)
+    if not hasattr(env, "agent_iter"):
+        raise TypeError(f"env must be an AEC environment of PettingZoo, not a parallel one; got {env}")
+    for player in env.possible_agents:
+        check_spaces(agent, env.observation_space(player), env.action_space(player))
+    check_setting(agent, len(env.possible_agents))
+    return _single_episodes(agent, env, _aec_episode, seed)
 
 
-_Turns: TypeAlias = Generator[tuple[Any, Any, Any, float, float, bool, bool] | None, int, None]
-"""The turns of one episode after another, None after each episode. Actions are passed in with ``.send()``.
-
-A turn holds the player, its observation, its mask, its reward since its last action, the reward of the last step
-(of the player who acted in it), terminated and truncated. After the episode every player has one more turn. After
-truncation the observation of the player who has just moved is None.
-"""
-
-
-def _gymnasium_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
-    """A Gymnasium environment: one player, or two where the infos hold ``"to_play"``."""
-    while True:
-        observation, info = env.reset(seed=seed)
-        seed = None
-        n_players = 2 if TO_PLAY in info else 1
-        check_setting(agent, n_players)
-        player = info.get(TO_PLAY, 0)
-        rewards = [0.0, 0.0]
-        reward = 0.0
-        observation, mask = split_observation(observation, info)
-        terminated = truncated = False
-        while not (terminated or truncated):
-            action = yield player, observation, mask, rewards[player], reward, False, False
-            observation, reward, terminated, truncated, info = env.step(action)
-            rewards[player] = reward  # since its last action, which is this one
-            rewards[1 - player] -= reward
-            player = info.get(TO_PLAY, 0)
-            observation, mask = split_observation(observation, info)
-        for observer in range(n_players):
-            observed = observation if terminated or observer == player else None
-            yield observer, observed, mask, rewards[observer], reward, terminated, truncated
-        yield None
-
-
-def _aec_turns(agent: Agent, env: Any, seed: int | None) -> _Turns:
-    """A PettingZoo AEC environment."""
-    n_players = len(env.possible_agents)
-    check_setting(agent, n_players)
-    while True:
-        env.reset(seed=seed)
-        seed = None
-        mover = None
-        mover_reward = 0.0
-        while env.agents:
-            player = env.agent_selection
-            observation, reward, terminated, truncated, info = env.last()
-            observation, mask = split_observation(observation, info)
-            if terminated or truncated:
-                observed = observation if terminated or player != mover or n_players == 1 else None
-                yield player, observed, mask, reward, mover_reward, terminated, truncated
-                env.step(None)
-            else:
-                action = yield player, observation, mask, reward, mover_reward, False, False
-                env.step(action)
-                mover = player
-                mover_reward = env.rewards[player]
-        yield None
-
-
-def _single_episodes(agent: Agent, turns: _Turns) -> Iterator[tuple[int, float, int]]:
+def _single_episodes(
+    agent: Agent, env: Any, play: Callable[[Agent, Any, int | None], tuple[float, int]], seed: int | None
+) -> Iterator[tuple[int, float, int]]:
     """Plays and learns; after each episode, yields ``(1, return of the first player, number of actions)``."""
-    own_turn = agent.bootstraps_from == "own turn"
-    episodic = agent.episodic
-    name = f"the result of {type(agent).__name__}.act"
-    for turn in turns:
-        pending: dict[Any, tuple[Any, int]] = {}  # observations and actions until the next observation
-        episodes: dict[Any, list[tuple[Any, ...]]] = {}  # each player's transitions until the end of the episode
-        first_player = turn[0] if turn else None
-        episode_return = 0.0
-        length = 0
-        while turn:
-            player, observation, mask, reward, mover_reward, terminated, truncated = turn
-            if player == first_player:
-                episode_return += reward
-            # Q-learning learns at the same player's next turn, minimax-Q at the next turn of either player,
-            # an episodic agent such as win counting when the episode is over.
-            key = player if own_turn else "mover"
-            if key in pending and observation is not None:
-                previous, action = pending.pop(key)
-                if not own_turn:
-                    reward = mover_reward
-                if episodic:
-                    transition = previous, action, reward, observation, terminated, mask
-                    episodes.setdefault(player, []).append(transition)
-                else:
-                    agent.update(previous, action, reward, observation, terminated, mask)
-            if terminated or truncated:
-                turn = next(turns)
-                continue
-            action = checked_action(name, agent.act(observation, mask, explore=True), agent.action_space)
-            pending[key] = observation, action
-            length += 1
-            turn = turns.send(action)
-        for transitions in episodes.values():
-            for transition in transitions:
-                agent.update(*transition)
+    while True:
+        try:
+            episode_return, length = play(agent, env, seed)
+        finally:
             agent.end_episode()
-        if not episodic:
-            agent.end_episode()
+        seed = None
         yield 1, episode_return, length
+
+
+def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
+    """Learns from an episode of one player, or of two where the infos hold ``"to_play"``."""
+    observation, info = env.reset(seed=seed)
+    check_setting(agent, 2 if TO_PLAY in info else 1)
+    observation, mask = split_observation(observation, info)
+    player = info.get(TO_PLAY, 0)
+    own_turn = agent.bootstraps_from == "own turn"
+    result = f"the result of {type(agent).__name__}.act"
+    pending: dict[Any, tuple[Any, int]] = {}  # observations and actions, by player
+    rewards = [0.0, 0.0]  # of each player since its last action
+    episode_return = 0.0
+    length = 0
+    is_over = False
+    while not is_over:
+        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        pending[player] = observation, action
+        observation, reward, terminated, truncated, info = env.step(action)
+        length += 1
+        is_over = terminated or truncated
+        is_illegal = is_over and mask is not None and not mask[action - agent.first_action]
+        opponent_reward = 0.0 if is_illegal else -reward
+        episode_return += opponent_reward if player else reward
+        rewards[player] = reward
+        rewards[1 - player] += opponent_reward
+        next_player = info.get(TO_PLAY, 0)
+        observer = next_player if own_turn else player
+        player = next_player
+        observation, mask = split_observation(observation, info)
+        if observer in pending:
+            agent.update(*pending.pop(observer), rewards[observer], observation, terminated, mask)
+    # after truncation there is no observation for the player who is not to move
+    if terminated and 1 - observer in pending:
+        agent.update(*pending.pop(1 - observer), rewards[1 - observer], observation, terminated, mask)
+    return episode_return, length
+
+
+def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
+    """Learns from an episode of a PettingZoo AEC environment."""
+    env.reset(seed=seed)
+    first_player = env.agent_selection
+    is_alone = len(env.possible_agents) == 1
+    own_turn = agent.bootstraps_from == "own turn"
+    result = f"the result of {type(agent).__name__}.act"
+    pending: dict[Any, tuple[Any, int]] = {}  # as in a Gymnasium environment
+    mover = None
+    mover_reward = 0.0
+    episode_return = 0.0
+    length = 0
+    while env.agents:
+        player = env.agent_selection
+        observation, reward, terminated, truncated, info = env.last()
+        observation, mask = split_observation(observation, info)
+        if player == first_player:
+            episode_return += reward
+        observer, reward = (player, reward) if own_turn else (mover, mover_reward)
+        # after truncation there is no observation for the player who has just moved
+        if observer in pending and (not truncated or player != mover or is_alone):
+            agent.update(*pending.pop(observer), reward, observation, terminated, mask)
+        if terminated or truncated:
+            env.step(None)
+            continue
+        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        pending[player] = observation, action
+        env.step(action)
+        length += 1
+        mover = player
+        mover_reward = env.rewards[player]
+    return episode_return, length
 
 
 def _progress_bar(episodes: int, progress: bool) -> Any:

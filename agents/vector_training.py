@@ -2,21 +2,38 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._checks import checked_action, checked_actions
+from agents._checks import checked_action
 from agents._environments import TO_PLAY, check_setting, split_observation
-from agents._masks import checked_masks
 from agents.agent import Agent
 
 Indices: TypeAlias = NDArray[np.intp]
-Transitions: TypeAlias = Sequence[Any]
-"""The arguments of :meth:`Agent.update`: columns with a row for each transition, or None."""
-SIGNS = np.array([1.0, -1.0])  # of a reward of player 0 or 1, for player 0
+Columns: TypeAlias = Sequence[Any]
+"""Arrays with a row for each environment or transition; None for what is not given."""
+
+
+class EncodedLearner(Protocol):
+    """What the loop calls. An observation is encoded once, although two transitions hold it."""
+
+    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:
+        """Observations and masks (or None), as new arrays of any form with a row for each observation.
+
+        ``is_last``, bool ``(n,)``, says which observations end an episode; None: none does.
+        """
+
+    def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
+        """While exploring, a legal action for each encoded observation."""
+
+    def update_encoded(self, transitions: Columns, ids: Any) -> None:
+        """Learns from the transitions at the indices ``ids``, from all if it is None.
+
+        The columns are the arguments of :meth:`Agent.update`, with encoded observations and masks.
+        """
 
 
 def vector_episodes(
@@ -27,44 +44,47 @@ def vector_episodes(
     The episodes that count are the first to begin. An environment with no such episode left continues to step, but
     the agent does not learn from it. In self-play the returns are those of player 0, who moves first.
     """
-    if agent.observation_space.shape is None:
-        raise ValueError(f"{agent.observation_space} has no batches of observations; train on one environment")
-    learner: Any = agent if agent.encodes_observations else ObservationLearner(agent)
-    observations, infos = env.reset(seed=seed)
-    checked_masks(split_observation(observations, infos)[1], (env.num_envs,), agent.n_actions)  # the first ones
-    observed = observe(learner, observations, infos)
+    learner = encoded_learner(agent)
+    observed = observe(learner, *env.reset(seed=seed))
     n_players = 1 if observed.to_play is None else 2
     check_setting(agent, n_players)
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     counter = EpisodeCounter(env.num_envs, episodes, mode)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
     own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
-    buffer = EpisodeBuffer(agent, env.num_envs, n_players) if agent.episodic else None
-    calls_end_episode = buffer is None and type(agent).end_episode is not Agent.end_episode
     for every_step in vector_steps(agent, learner, env, mode, observed):
         step = counter.counted(every_step)
         if own_turns is None:
-            slots = ids = step.ids
-            transitions = step.transitions()
+            learner.update_encoded(step.transitions(), step.ids)
         else:
-            slots, transitions = own_turns.complete(step)
-            ids = None  # all count
-        if buffer is not None:
-            buffer.add(slots, selected(transitions, ids))
-            buffer.deliver(step.ended)
-        elif slots.size:
-            learner.update_encoded(*transitions, ids)
+            learner.update_encoded(own_turns.complete(step), None)
         if step.ended.size:
-            for _ in range(step.ended.size if calls_end_episode else 0):
-                agent.end_episode()
             yield counter.end(step.ended)
 
 
-class Observed(NamedTuple):
-    """What is observed in all environments, encoded, and the players to move; a part that is not given is None."""
+def encoded_learner(agent: Agent) -> EncodedLearner:
+    """The agent itself if it is an :class:`EncodedLearner`, else what calls its ``act`` and ``update``."""
+    if type(agent).end_episode is not Agent.end_episode:
+        raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
+    learner: Any = agent
+    return learner if takes_encoded(agent, "act") and takes_encoded(agent, "update") else OneByOne(agent)
 
-    observations: Any
-    masks: Any
+
+def takes_encoded(agent: Agent, name: str) -> bool:
+    """Whether ``act`` or ``update`` has an encoded form, and no subclass has overridden the plain form alone."""
+    for parent in type(agent).__mro__:
+        if f"{name}_encoded" in vars(parent):
+            return True
+        if name in vars(parent):
+            return False
+    return False
+
+
+class Observed(NamedTuple):
+    """What is observed in all environments, and the players to move; a part that is not given is None."""
+
+    observations: Any  # encoded
+    masks: Any  # encoded
     to_play: Any
 
     def replaced(self, ids: Indices, rows: "Observed") -> "Observed":
@@ -78,32 +98,37 @@ class Observed(NamedTuple):
 
 
 class VectorStep(NamedTuple):
-    """One step of all environments, of which those of ``ids`` count. Rewards are of the players who acted."""
+    """One step of all environments, of which those of ``ids`` count."""
 
     ids: Indices
     observed: Observed
     actions: NDArray[np.int64]
-    rewards: NDArray[np.float64]
+    rewards: NDArray[np.float64]  # of the players who acted
+    opponent_rewards: NDArray[np.float64]
     next_observed: Observed  # before any reset
     terminated: NDArray[np.bool_]
     ended: Indices  # those of ids whose episode has terminated or been truncated
 
-    def transitions(self) -> Transitions:
+    def transitions(self) -> Columns:
         """The transitions of all environments."""
-        _, observed, actions, rewards, next_observed, terminated, _ = self
-        return observed.observations, actions, rewards, next_observed.observations, terminated, next_observed.masks
+        before, after = self.observed, self.next_observed
+        return before.observations, self.actions, self.rewards, after.observations, self.terminated, after.masks
 
 
-def observe(learner: Any, observations: Any, infos: dict[str, Any], rows: Indices | None = None) -> Observed:
+def observe(
+    learner: EncodedLearner, observations: Any, infos: dict[str, Any], is_last: Any = None, rows: Any = None
+) -> Observed:
     """Reads and encodes what an environment returned, of all environments or of some rows."""
-    parts = [*split_observation(observations, infos), infos.get(TO_PLAY)]
+    observations, masks = split_observation(observations, infos)
+    if isinstance(observations, tuple):
+        observations = np.stack(observations, axis=-1)
+    parts = [observations, masks, infos.get(TO_PLAY)]
     observations, masks, to_play = parts if rows is None else selected(parts, rows)
-    observations, masks = learner.encode(observations, masks)
-    return Observed(observations, masks, None if to_play is None else to_play.copy())
+    return Observed(*learner.encode(observations, masks, is_last), None if to_play is None else to_play.copy())
 
 
 def vector_steps(
-    agent: Agent, learner: Any, env: VectorEnv[Any, Any, Any], mode: AutoresetMode, observed: Observed
+    agent: Agent, learner: EncodedLearner, env: VectorEnv[Any, Any, Any], mode: AutoresetMode, observed: Observed
 ) -> Iterator[VectorStep]:
     """Acts in all environments, in any autoreset mode; those that are only reset in a step do not count."""
     ids = everywhere = np.arange(env.num_envs)
@@ -113,72 +138,64 @@ def vector_steps(
         if ids.size:
             actions[ids] = learner.act_encoded(*selected(observed[:2], ids))
         observations, rewards, terminated, truncated, infos = env.step(actions)
-        following = next_observed = observe(learner, observations, infos)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
+        is_last = None if mode is AutoresetMode.SAME_STEP else is_over
+        following = next_observed = observe(learner, observations, infos, is_last)
         if ended.size and mode is AutoresetMode.SAME_STEP:
             next_observed = following.replaced(ended, final_observed(learner, infos, ended))
         elif ended.size and mode is AutoresetMode.DISABLED:
             after_reset = env.reset(options={"reset_mask": is_over})
-            following = following.replaced(ended, observe(learner, *after_reset, ended))
-        yield VectorStep(ids, observed, actions, rewards, next_observed, terminated, ended)
+            following = following.replaced(ended, observe(learner, *after_reset, rows=ended))
+        opponent_rewards = -rewards
+        if isinstance(learner, OneByOne) and observed.masks is not None:  # others act legally
+            is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
+            opponent_rewards[ended[is_illegal]] = 0.0
+        yield VectorStep(ids, observed, actions, rewards, opponent_rewards, next_observed, terminated, ended)
         observed = following
         ids = (~is_over).nonzero()[0] if ended.size and mode is AutoresetMode.NEXT_STEP else everywhere
 
 
-def final_observed(learner: Any, infos: dict[str, Any], ended: Indices) -> Observed:
+def final_observed(learner: EncodedLearner, infos: dict[str, Any], ended: Indices) -> Observed:
     """In same-step mode, the last observations of the ended episodes, before their environments were reset."""
     final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
     observations, masks = zip(*final, strict=True)
     final_infos = infos.get("final_info", {})
     mask, to_play = selected([final_infos.get("action_mask"), final_infos.get(TO_PLAY)], ended)
-    rows, masks = learner.encode(np.array(observations), mask if masks[0] is None else np.array(masks))
-    return Observed(rows, masks, to_play)
+    action_masks = mask if masks[0] is None else np.array(masks)
+    return Observed(*learner.encode(np.array(observations), action_masks, np.ones(ended.size, np.bool_)), to_play)
 
 
-def selected(columns: Transitions, ids: Indices | None) -> Transitions:
-    """Copies of the rows ``ids`` of each column; all rows if it is None."""
+def selected(columns: Columns, ids: Indices | None) -> Columns:
+    """Copies of the rows ``ids`` of each column; of all rows if it is None."""
     if ids is None:
-        return columns
+        return [None if column is None else column.copy() for column in columns]
     return [None if column is None else column.take(ids, axis=0) for column in columns]
 
 
-def one_by_one(transitions: Transitions) -> Iterator[tuple[Any, ...]]:
-    """One transition after another, with numbers of Python."""
-    observations, actions, rewards, next_observations, terminated, masks = transitions
-    lists = observations, actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
-    return zip(*lists, [None] * len(actions) if masks is None else masks, strict=True)
-
-
-class ObservationLearner:
-    """Calls :meth:`Agent.act` and :meth:`Agent.update` with observations as they are, in batches or one by one."""
+class OneByOne:
+    """Calls :meth:`Agent.act` and :meth:`Agent.update` for one observation after another."""
 
     def __init__(self, agent: Agent) -> None:
         self._agent = agent
 
-    def encode(self, observations: NDArray[Any], action_masks: NDArray[Any] | None) -> tuple[Any, Any]:
-        """Copies, since an environment may overwrite its arrays."""
-        return observations.copy(), None if action_masks is None else action_masks.copy()
+    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:  # noqa: ARG002
+        masks = None if action_masks is None else action_masks.copy()
+        return observations.copy(), masks  # since an environment may overwrite its own
 
-    def act_encoded(self, observations: NDArray[Any], action_masks: NDArray[Any] | None) -> NDArray[np.int64]:
-        """While exploring, an action for each observation."""
+    def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
         agent = self._agent
         name = f"the result of {type(agent).__name__}.act"
-        if agent.batched:
-            actions = agent.act(observations, action_masks, explore=True)
-            return checked_actions(name, actions, (len(observations),), agent.action_space)
         masks = [None] * len(observations) if action_masks is None else action_masks
-        chosen = [agent.act(*observed, explore=True) for observed in zip(observations, masks, strict=True)]
+        chosen = [agent.act(*each, explore=True) for each in zip(observations, masks, strict=True)]
         return np.array([checked_action(name, action, agent.action_space) for action in chosen])
 
-    def update_encoded(self, *columns: Any) -> None:
-        """Learns from transitions, of which those at the indices in the last column count, all if it is None."""
-        transitions = selected(columns[:-1], columns[-1])
-        if self._agent.batched:
-            self._agent.update(*transitions)
-        else:
-            for transition in one_by_one(transitions):
-                self._agent.update(*transition)
+    def update_encoded(self, transitions: Columns, ids: Any) -> None:
+        observations, actions, rewards, next_observations, terminated, masks = selected(transitions, ids)
+        plain = actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
+        masks = [None] * len(actions) if masks is None else masks
+        for transition in zip(observations, *plain, masks, strict=True):
+            self._agent.update(*transition)
 
 
 class EpisodeCounter:
@@ -199,7 +216,10 @@ class EpisodeCounter:
         rewards = step.rewards
         if not math.isfinite(rewards.sum()):
             raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
-        self._returns += rewards if step.observed.to_play is None else rewards * SIGNS.take(step.observed.to_play)
+        to_play = step.observed.to_play
+        if to_play is not None:
+            rewards = rewards + to_play * (step.opponent_rewards - rewards)  # of player 0; faster than np.where
+        self._returns += rewards
         if self._n_begun < self._episodes:
             return step
         ids, ended = (indices[self._is_counted.take(indices)] for indices in (step.ids, step.ended))
@@ -237,8 +257,8 @@ class OwnTurns:
         self._actions = np.zeros(n_slots, np.int64)
         self._rewards = np.zeros(n_slots)  # since the pending action
 
-    def complete(self, step: VectorStep) -> tuple[Indices, Transitions]:
-        """The slots and the transitions that a step completes."""
+    def complete(self, step: VectorStep) -> Columns:
+        """The transitions that a step completes."""
         ids = step.ids
         n = self._num_envs
         to_play, next_to_play = (
@@ -248,12 +268,11 @@ class OwnTurns:
         opponent = ids + n - to_play
         to_move = ids + next_to_play
         not_to_move = ids + n - next_to_play
-        rewards = step.rewards.take(ids)
         self._is_pending[mover] = True
         self._observations[mover] = step.observed.observations.take(ids, axis=0)
         self._actions[mover] = step.actions.take(ids)
-        self._rewards[mover] = rewards
-        self._rewards[opponent] -= rewards
+        self._rewards[mover] = step.rewards.take(ids)
+        self._rewards[opponent] += step.opponent_rewards.take(ids)
         observes_next = self._is_pending.take(to_move).nonzero()[0]
         # after truncation there is no observation for the player who is not to move
         observes_end = (self._is_pending.take(not_to_move) & step.terminated.take(ids)).nonzero()[0]
@@ -262,35 +281,4 @@ class OwnTurns:
         self._is_pending[step.ended + n] = False
         before = self._observations, self._actions, self._rewards
         after = step.next_observed.observations, step.terminated, step.next_observed.masks
-        return slots, [*selected(before, slots), *selected(after, slots % n)]
-
-
-class EpisodeBuffer:
-    """Holds the transitions of each player in each environment back until the episode has ended.
-
-    ::
-
-        environment 0    t t t t|          delivered, then end_episode
-        environment 1    t t               held back
-        environment 2    t t t|            delivered, then end_episode
-    """
-
-    def __init__(self, agent: Agent, num_envs: int, n_players: int) -> None:
-        self._agent = agent
-        self._num_envs = num_envs
-        self._episodes: list[list[tuple[Any, ...]]] = [[] for _ in range(n_players * num_envs)]
-
-    def add(self, slots: Indices, transitions: Transitions) -> None:
-        """Appends each transition to the episode of its slot, as in :class:`OwnTurns`."""
-        for slot, transition in zip(slots.tolist(), one_by_one(transitions), strict=True):
-            self._episodes[slot].append(transition)
-
-    def deliver(self, ended: Indices) -> None:
-        """Lets the agent learn from the episodes of the environments ``ended``, one player after the other."""
-        for first_slot in range(0, len(self._episodes), self._num_envs):
-            for slot in (first_slot + ended).tolist():
-                for transition in self._episodes[slot]:
-                    self._agent.update(*transition)
-                if self._episodes[slot]:
-                    self._agent.end_episode()
-                self._episodes[slot] = []
+        return [*selected(before, slots), *selected(after, slots % n)]

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from agents._checks import checked_action
 from agents._masks import checked_masks, legal_indices
-from agents.tables import TableKind
-from agents.tabular_agent import TabularAgent
+from agents.tables import TabularAgent
 
 
 class WinCountAgent(TabularAgent):
@@ -19,8 +18,10 @@ class WinCountAgent(TabularAgent):
 
     All counts start at 1, and an action is drawn with a probability in proportion to its count among the legal
     ones. After a win (a positive reward at the end) the count of each action taken grows by 1. After a loss the
-    count of each legal alternative to an action taken grows by 1. A draw changes nothing. The source is a
-    published learner of simple Nim, system 5 of docs/experiments/five_systems.md.
+    count of each legal alternative to an action taken grows by 1. A draw or a truncated episode changes nothing.
+    The source is a published learner of simple Nim, system 5 of docs/experiments/five_systems.md.
+
+    It learns when an episode has ended, so it trains on single environments, not in vector environments.
 
     Args:
         observation_space: The space of the observations, see :class:`Agent`.
@@ -28,14 +29,12 @@ class WinCountAgent(TabularAgent):
         cutoff: Once the legal counts at an observation sum to more than this, their minimum less 1 is subtracted
             from all of them ("normalization", which speeds learning up); None: never.
         seed: Seeds the agent's own generator.
-        table: ``"dense"``, ``"hash"`` or ``"auto"``, see :class:`agents.tables.Table`.
 
     Raises:
-        TypeError: A space is of a kind that a table cannot hold.
-        ValueError: ``cutoff`` is below 1, or ``table`` does not suit the space.
+        TypeError: A space is of the wrong kind.
+        ValueError: ``cutoff`` is below 1.
     """
 
-    episodic: ClassVar[bool] = True
     supports_self_play: ClassVar[bool] = False
 
     def __init__(
@@ -45,14 +44,14 @@ class WinCountAgent(TabularAgent):
         *,
         cutoff: int | None = 1000,
         seed: int | None = None,
-        table: TableKind = "auto",
     ) -> None:
-        super().__init__(observation_space, action_space, seed=seed, table=table)
+        super().__init__(observation_space, action_space, seed=seed)
         if cutoff is not None and cutoff < 1:
             raise ValueError(f"cutoff must be 1 or more, or None; got {cutoff!r}")
         self.cutoff = cutoff
         self._legal: dict[int, Sequence[int]] = {}  # by row, the indices of the actions that were legal in act
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
+        self._final_reward = 0.0  # 0 unless the episode has terminated
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
         """The counts of one observation or a batch, 1 more than the Q-values: float64 ``(..., n_actions)``."""
@@ -88,7 +87,7 @@ class WinCountAgent(TabularAgent):
         terminated: Any,
         next_action_mask: Any = None,  # noqa: ARG002
     ) -> None:
-        """Stores one action of the running episode; at its end, counts them all.
+        """Stores one action of the running episode, which :meth:`end_episode` counts.
 
         The legal alternatives to an action are those of the last mask that :meth:`act` got at the observation;
         without a mask, all actions.
@@ -98,14 +97,15 @@ class WinCountAgent(TabularAgent):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), index))
         if terminated:
-            if reward:
-                for step in self._episode:
-                    self._count(*step, won=reward > 0)
-            self._episode.clear()
+            self._final_reward = reward
 
     def end_episode(self) -> None:
-        """Discards the actions of a truncated episode, which is neither won nor lost."""
+        """Counts the actions of the episode, unless it was truncated and so neither won nor lost."""
+        if self._final_reward:
+            for row, index in self._episode:
+                self._count(row, index, won=self._final_reward > 0)
         self._episode.clear()
+        self._final_reward = 0.0
 
     def _count(self, row: int, index: int, won: bool) -> None:
         legal = self._legal.get(row, range(self.n_actions))

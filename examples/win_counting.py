@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
@@ -44,10 +45,29 @@ class Args:
     """Where to save the chart of the learned strategy."""
 
 
+class LoserStarts(gym.Wrapper):
+    """The loser of the last game starts the next one; after a seed the agent starts."""
+
+    first_player = "agent"
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Any, dict[str, Any]]:
+        if seed is not None:
+            self.first_player = "agent"
+        return self.env.reset(seed=seed, options={"first_player": self.first_player, **(options or {})})
+
+    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        if terminated:
+            self.first_player = "opponent" if reward > 0 else "agent"
+        return observation, reward, terminated, truncated, info
+
+
 def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     """Returns the agent, and the proportion won in each interval by the number of games played until then."""
     opponent = load_player(args.opponent, RULES)
-    env = gym.make("nim_env:SimpleNim-v0", opponent=opponent, first_player="loser")
+    env = LoserStarts(gym.make("nim_env:SimpleNim-v0", opponent=opponent))
     agent = agents.WinCountAgent(env.observation_space, env.action_space, cutoff=1000, seed=args.seed)
     proportions: dict[int, float] = {}
     won = 0

@@ -1,11 +1,13 @@
 """What the tests of several agents share: agents for an environment, observation spaces of every kind, batches."""
 
+from unittest import mock
+
 import gymnasium as gym
 import numpy as np
 import pettingzoo
 from gymnasium import spaces
 
-from agents import Agent, QLearningAgent
+from agents import Agent, QLearningAgent, tables
 
 BOX = spaces.Box(-1, 1, (2, 2), np.float32)
 OBSERVATION_SPACES = [
@@ -17,8 +19,7 @@ OBSERVATION_SPACES = [
     spaces.MultiBinary(3),
     spaces.MultiBinary((2, 2)),
     BOX,
-    spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]),
-    spaces.Dict({"a": spaces.Discrete(3), "b": BOX}),
+    spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2, start=1)]),
 ]
 SMALL = spaces.MultiDiscrete([3, 4])
 
@@ -41,7 +42,14 @@ def sample(space, seed):
 
 
 def agent_of(space=SMALL, n=3, kind=QLearningAgent, **arguments):
-    return kind(space, spaces.Discrete(n), **{"seed": 0, **arguments})
+    return made(kind, space, spaces.Discrete(n), **arguments)
+
+
+def made(kind, *its_spaces, table="auto", seed=0, **arguments):
+    """An agent, with ``table="hash"`` one whose table is not dense although the space is small."""
+    limit = -1 if table == "hash" else tables.MAX_DENSE_VALUES
+    with mock.patch("agents.tables.MAX_DENSE_VALUES", limit):
+        return kind(*its_spaces, seed=seed, **arguments)
 
 
 def agent_for(env, kind=QLearningAgent, **arguments):
@@ -53,10 +61,24 @@ def agent_for(env, kind=QLearningAgent, **arguments):
         its_spaces = env.single_observation_space, env.single_action_space
     else:
         its_spaces = env.observation_space, env.action_space
-    return kind(*its_spaces, **{"seed": 0, **arguments})
+    return made(kind, *its_spaces, **arguments)
 
 
-def recorder(env, actions, **attributes):
+class InBatches:
+    """Makes an agent one that trains in batches in a vector environment; observations encode themselves."""
+
+    def encode(self, observations, action_masks, is_last):  # noqa: ARG002
+        masks = np.full(len(observations), None) if action_masks is None else action_masks.copy()
+        return observations.copy(), masks
+
+    def act_encoded(self, observations, action_masks):
+        return self.act(observations, None if action_masks.ndim == 1 else action_masks, explore=True)
+
+    def update_encoded(self, transitions, ids):
+        self.update(*(transitions if ids is None else [column[ids] for column in transitions]))
+
+
+def recorder(env, actions, in_batches=False, **attributes):
     """An agent that plays ``actions[observation]`` and writes down its transitions and the ends of episodes."""
 
     class Recorder(Agent):
@@ -74,18 +96,16 @@ def recorder(env, actions, **attributes):
                 row = int(observation), int(action), float(reward), int(next_observation), bool(terminated), known
                 self.calls.append(row)
                 return
-            assert len(transition[1])
-            *columns, masks = transition
-            masks = [None] * len(columns[0]) if masks is None else masks
-            for row in zip(*columns, masks, strict=True):
+            for row in zip(*transition, strict=True):
                 self.update(*row)
 
-        def end_episode(self):
-            self.calls.append("end")
+    def end_episode(agent):
+        agent.calls.append("end")
 
-    for name, value in attributes.items():
-        setattr(Recorder, name, value)
-    agent = agent_for(env, Recorder)
+    if not isinstance(env, gym.vector.VectorEnv):
+        attributes["end_episode"] = end_episode
+    bases = (InBatches, Recorder) if in_batches else (Recorder,)
+    agent = agent_for(env, type("Recorder", bases, attributes))
     agent.calls = []
     return agent
 

@@ -34,16 +34,6 @@ def trained(env, games, **arguments):
     return agent
 
 
-def test_one_table_shows_itself_as_two():
-    agent = MinimaxQAgent(spaces.Discrete(2), spaces.Discrete(2), learning_rate=1)
-    agent.update(1, 0, 0.75, 0, True)
-    assert agent.player_values(1, 0).tolist() == [0.75, 0]
-    assert agent.player_values([1, 0], 1).tolist() == [[-0.75, 0], [0, 0]]
-    assert not np.signbit(agent.player_values(0, 1)).any()
-    with pytest.raises(ValueError, match="player"):
-        agent.player_values(1, 2)
-
-
 @pytest.mark.parametrize("make", [RaceGym, RaceAEC, lambda: SyncVectorEnv([RaceGym] * 4)])
 def test_a_small_game_to_the_exact_values(make):
     agent = trained(make(), 2000)

@@ -187,14 +187,23 @@ def test_wrong_masks_are_refused(explore):
 # --- Arguments -------------------------------------------------------------------------------------
 
 
-def test_hyperparameters_may_follow_the_progress():
+@pytest.mark.parametrize("batched", [False, True])
+def test_hyperparameters_may_follow_the_progress(batched):
     agent = agent_of(learning_rate=lambda left: left, gamma=lambda left: 2 * left, epsilon=lambda left: 1 - left)
-    agent.progress_remaining = 0.25
-    agent.update([0, 1], 0, 1.0, [0, 0], True)
-    agent.update([0, 0], 0, 1.0, [0, 1], False)
-    assert agent.q_values([[0, 1], [0, 0]])[:, 0].tolist() == [0.25, 0.25 * (1 + 0.5 * 0.25)]
-    share = np.mean([agent.act([0, 0], explore=True) != 0 for _ in range(N)])
-    assert abs(share - 0.75 * 2 / 3) < TOLERANCE
+
+    def update(*transition):
+        agent.update(*([part] for part in transition) if batched else transition)
+
+    for column, left in enumerate((0.5, 0.25)):
+        agent.progress_remaining = left
+        update([0, column], 0, 1.0, [2, 3], True)
+        update([1, column], 0, 1.0, [0, column], False)
+        assert agent.q_values([[0, column], [1, column]])[:, 0].tolist() == [left, left * (1 + 2 * left * left)]
+        if batched:
+            actions = agent.act(np.full((N, 2), [0, column]), explore=True)
+        else:
+            actions = np.array([agent.act([0, column], explore=True) for _ in range(N)])
+        assert abs((actions != 0).mean() - (1 - left) * 2 / 3) < TOLERANCE
 
 
 def test_a_wrong_schedule_changes_nothing():
@@ -214,7 +223,8 @@ def test_a_wrong_schedule_changes_nothing():
         ("gamma", -0.1, ValueError),
         ("epsilon", math.nan, ValueError),
         ("ties", "last", ValueError),
-        ("table", "arithmetic", ValueError),
+        ("gamma", "a", TypeError),
+        ("epsilon", None, TypeError),
     ],
 )
 def test_bad_arguments_are_named(name, value, error):

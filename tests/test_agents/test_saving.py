@@ -16,8 +16,8 @@ import agents
 from agents import QLearningAgent
 
 
-def trained(space, table="auto", **arguments):
-    agent = QLearningAgent(space, spaces.Discrete(3, start=2), table=table, seed=5, **arguments)
+def trained(space, **arguments):
+    agent = QLearningAgent(space, spaces.Discrete(3, start=2), seed=5, **arguments)
     for seed in range(100):
         agent.update(sample(space, seed), 2 + seed % 3, float(seed), sample(space, seed), True)
     return agent
@@ -25,27 +25,25 @@ def trained(space, table="auto", **arguments):
 
 @pytest.mark.parametrize("space", OBSERVATION_SPACES)
 def test_a_loaded_agent_continues_as_it_would_have(tmp_path, space):
-    for table in ("auto", "hash"):
-        agent = trained(space, table, learning_rate=0.25, gamma=0.75, epsilon=0.5, ties="first")
-        agent.save(tmp_path / "agent")
-        other = agents.load(tmp_path / "agent")
-        assert type(other) is QLearningAgent
-        assert (other.observation_space, other.action_space) == (agent.observation_space, agent.action_space)
-        assert (other.learning_rate, other.gamma, other.epsilon, other.ties) == (0.25, 0.75, 0.5, "first")
-        for seed in range(120):
-            observation = sample(space, seed)
-            assert other.q_values(observation).tolist() == agent.q_values(observation).tolist()
-            actions = [learner.act(observation, explore=True) for learner in (agent, other)]
-            assert actions[0] == actions[1]
-            for learner in (agent, other):
-                learner.update(observation, actions[0], 1.0, sample(space, seed + 1), False)
+    agent = trained(space, learning_rate=0.25, gamma=0.75, epsilon=0.5, ties="first")
+    agent.save(tmp_path / "agent")
+    other = agents.load(tmp_path / "agent")
+    assert type(other) is QLearningAgent
+    assert (other.observation_space, other.action_space) == (agent.observation_space, agent.action_space)
+    assert (other.learning_rate, other.gamma, other.epsilon, other.ties) == (0.25, 0.75, 0.5, "first")
+    for seed in range(120):
+        observation = sample(space, seed)
+        assert other.q_values(observation).tolist() == agent.q_values(observation).tolist()
+        actions = [learner.act(observation, explore=True) for learner in (agent, other)]
+        assert actions[0] == actions[1]
+        for learner in (agent, other):
+            learner.update(observation, actions[0], 1.0, sample(space, seed + 1), False)
 
 
 @pytest.mark.parametrize("space", [SMALL, BOX])
 def test_an_agent_that_learned_nothing_can_be_saved(tmp_path, space):
-    for table in ("auto", "hash"):
-        agent_of(space, table=table).save(tmp_path / "new")
-        assert not agents.load(tmp_path / "new").q_values(sample(space, 0)).any()
+    agent_of(space).save(tmp_path / "new")
+    assert not agents.load(tmp_path / "new").q_values(sample(space, 0)).any()
 
 
 def content_of(path):
@@ -61,7 +59,7 @@ def test_files_are_read_by_safetensors(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["agent.of.mine"]
     arrays, about = content_of(path)
     np.testing.assert_array_equal(arrays["values"], agent.table.values)
-    assert (about["class"], about["arguments"]["gamma"]) == ("QLearningAgent", 0.75)
+    assert (about["class"], about["arguments"]["gamma"]) == ("agents.q_learning.QLearningAgent", 0.75)
 
 
 def test_schedules_are_saved_as_their_value_now(tmp_path):
@@ -128,7 +126,7 @@ def about_space(**about):
     return {"observation_space": about}
 
 
-BOX_ABOUT = {"kind": "Box", "low": 0.0, "high": 1.0, "shape": [2], "dtype": "float32"}
+BOX_ABOUT = {"kind": "Box", "low": [0.0, 0.0], "high": [1.0, 1.0], "dtype": "float32"}
 
 
 @pytest.mark.parametrize(
@@ -143,15 +141,12 @@ BOX_ABOUT = {"kind": "Box", "low": 0.0, "high": 1.0, "shape": [2], "dtype": "flo
         (about_space(kind="Circle"), {}),
         (about_space(kind="Text", max_length=3), {}),
         (about_space(kind="Discrete", n=12, start=0), {}),
-        (about_space(**BOX_ABOUT | {"shape": [10**9]}), {}),
+        (about_space(**BOX_ABOUT | {"low": [0.0]}), {}),
         (about_space(**BOX_ABOUT | {"dtype": "object"}), {}),
         ({"action_space": {"kind": "Discrete", "n": 2**62, "start": 0}}, {}),
         ({}, {"values": np.full((12, 3), np.nan)}),
         ({}, {"values": np.zeros((3, 3))}),
         ({}, {"values": np.zeros((12, 3), np.float32)}),
-        ({}, {"keys": np.zeros((12, 16), np.uint8)}),  # equal
-        ({}, {"keys": np.arange(12, dtype=np.uint8).reshape(12, 1)}),  # too short
-        ({}, {"keys": np.arange(24).reshape(12, 2)}),  # no bytes
     ],
 )
 def test_files_that_do_not_fit_together_are_refused(changes, arrays, tmp_path):
@@ -164,13 +159,6 @@ def test_files_that_do_not_fit_together_are_refused(changes, arrays, tmp_path):
         return
     with pytest.raises(ValueError, match="agent is damaged or is not"):
         agents.load(path)
-
-
-def test_a_tuple_in_a_tuple_in_a_tuple(tmp_path):
-    space = '{"kind": "Tuple", "spaces": [' * 1500 + json.dumps(BOX_ABOUT) + "]}" * 1500
-    save_file({}, tmp_path / "agent", {"agent": f'{{"class": "QLearningAgent", "observation_space": {space}}}'})
-    with pytest.raises(ValueError, match="not a saved agent"):
-        agents.load(tmp_path / "agent")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "int64", "float16", "float64"])
@@ -221,11 +209,15 @@ def test_an_argument_that_the_constructor_refuses_is_named(value, tmp_path):
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path):
-    for path in (tmp_path / "nowhere" / "agent", tmp_path, Path("/dev/null")):
-        with pytest.raises(OSError, match=r"nowhere|regular file"):
+    for path in (tmp_path / "nowhere" / "agent", tmp_path):
+        with pytest.raises(OSError, match=tmp_path.name):
             trained(SMALL).save(path)
-    with pytest.raises(TypeError, match="Text"):
-        agent_of(spaces.Text(3)).save(tmp_path / "agent")
+
+    class Board(spaces.MultiDiscrete):
+        pass
+
+    with pytest.raises(TypeError, match="Board"):
+        agent_of(Board([3, 4])).save(tmp_path / "agent")
     agent = trained(SMALL)
     agent.state_dict = lambda: {"values": np.array(["text"])}
     with pytest.raises(safetensors.SafetensorError, match="dtype"):
