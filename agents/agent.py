@@ -162,7 +162,7 @@ class Agent(ABC):
             path: The file, which is replaced if it exists; a symbolic link to it stays.
 
         Raises:
-            OSError: The file cannot be written.
+            OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
             TypeError: A space or an argument of the constructor cannot be written as JSON.
             ValueError: The constructor refuses an argument, such as the current value of a schedule.
         """

@@ -39,6 +39,8 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
     text = json.dumps(about)
     _new_agent(json.loads(text))  # raises here rather than when the file is loaded
     target = Path(os.path.realpath(path))  # a symbolic link stays
+    if target.exists() and not target.is_file():
+        raise OSError(f"path must be a regular file or new; got {path}")  # os.replace would replace a device
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     try:
         temporary.write_bytes(safetensors.numpy.save(agent.state_dict(), {"agent": text}))

@@ -89,7 +89,7 @@ def train(
             if bar is not None:
                 bar.update(n_ended)
             result = callback(agent, History(returns[:n], lengths[:n])) if callback is not None else None
-            if result is not None and not result:
+            if isinstance(result, bool | np.bool_) and not result:
                 break
         else:
             agent.progress_remaining = 0.0

@@ -2,8 +2,8 @@
 
 Each run trains one learner on one board with one seed, from random starts, and evaluates it exactly: expert
 mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
-arXiv:2205.12787), exploitability what a best response gains over perfect play. q-learning, minimax-q and
-win-counting are tables; MaskablePPO, PPO and DQN are the networks of sb3_self_play.py.
+arXiv:2205.12787), exploitability what a best response gains over perfect play. q-learning and minimax-q are
+tables; MaskablePPO, PPO and DQN are the networks of sb3_self_play.py.
 
     python examples/scaling_study.py
     python examples/scaling_study.py --learners minimax-q --n-heaps 5 6 7 --n-seeds 1 --mastery 1
@@ -38,9 +38,8 @@ from common import COLORS, percent, run, save_figure, values_of
 TABLES: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
     "minimax-q": {"learning_rate": 1.0, "epsilon": 0.1},  # a value stays 0 until it is proven to be 1 or -1
-    "win-counting": {"cutoff": 1000},
 }
-Learner = Literal["q-learning", "minimax-q", "win-counting", "MaskablePPO", "PPO", "DQN"]
+Learner = Literal["q-learning", "minimax-q", "MaskablePPO", "PPO", "DQN"]
 AGAINST_OPPONENT = {"num_envs": 64, "n_steps": 64, "batch_size": 512, "ent_coef": 0.3}  # of networks
 EPISODES_PER_RUN = 500_000  # with --mastery; limits the memory that the history takes
 
@@ -55,12 +54,12 @@ class Args:
     """The boards: each consists of this many of the first heaps."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
-    learners: tuple[Learner, ...] = ("q-learning", "minimax-q", "win-counting")
+    learners: tuple[Learner, ...] = ("q-learning", "minimax-q")
     """The learners."""
     observation: tuple[Literal["heaps", "one_hot", "bits", "unary"], ...] = ("one_hot",)
     """The encodings of the heap sizes in the observation of networks."""
     opponent: str = "self-play"
-    """The opponent in training: self-play (random for win-counting), random, take-N or expert."""
+    """The opponent in training: self-play, random, take-N or expert."""
     total_timesteps: int = 3_000_000
     """The number of training timesteps of each run. On a single board a network is evaluated 20 times."""
     mastery: float | None = None
@@ -172,9 +171,7 @@ def train(
     if learner not in TABLES:
         own = {"algorithm": learner, "observation": observation, "seed": seed, "folder": folder}
         return train_network(asdict(rules) | own | options).assign(name=f"{learner}, {observation}", **run)
-    opponent = options["opponent"]
-    if opponent == "self-play":
-        opponent = "random" if learner == "win-counting" else None
+    opponent = None if options["opponent"] == "self-play" else options["opponent"]
     env_options = {"random_start": True, "opponent": opponent, **asdict(rules)}
     env = gym.make_vec("nim_env:Nim-v0", num_envs=256 if mastery is None else 4096, **env_options)
     spaces = env.single_observation_space, env.single_action_space
