@@ -2,12 +2,11 @@
 
 The player is a function or a policy in a Python file, a saved agent, or a file in the form of the project "Nim" of
 CS50's course on AI: its function ``train(n)`` returns an object with ``choose_action(state, epsilon)`` and with a
-dictionary ``q`` of pairs ``(state, action)``. Such a file needs no name, and its player does not explore.
+dictionary ``q`` of pairs ``(state, action)``. Such a file needs no name, and its player does not explore. The page
+docs/test_your_agent.md explains the figures and the bugs.
 
     python examples/check_player.py nim.py
     python examples/check_player.py my_players.py:choose --heaps 2 3 4 --normal
-
-The page docs/test_your_agent.md explains the figures and the bugs.
 
 Install: pip install -e ".[examples]"
 """
@@ -17,7 +16,6 @@ from __future__ import annotations
 import functools
 import inspect
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -29,7 +27,7 @@ import agents
 from nim_env import NimRules, evaluation, policies, theory
 from nim_env.rendering import heap_name
 
-from common import foreign_code, load_module, load_player, run, show_report, values_of
+from common import foreign_code, load_module, load_player, run, show_report
 
 
 @dataclass
@@ -63,18 +61,16 @@ def main(args: Args) -> evaluation.Report:
     np.random.seed(args.seed)  # noqa: NPY002  the file may draw from it
     player = load(args, rules)
     policy = tabulated(rules, as_policy(player, rules, args.player), args.samples)
-    values = values_of(player, rules)
-    q_values = q_values_of(player, rules, args.player)
-    if q_values is not None:
-        best = np.where(rules.action_mask(rules.all_positions()), q_values, -np.inf).max(axis=1)
-        values = lambda heaps: best[rules.index(heaps)]  # noqa: E731
-    report = evaluation.report(rules, policy, values)
+    values = best = values_of(player, rules, args.player)
+    if values is not None and values.ndim == 2:
+        best = np.where(rules.action_mask(rules.all_positions()), values, -np.inf).max(axis=1)
+    report = evaluation.report(rules, policy, None if best is None else lambda heaps: best[rules.index(heaps)])
     show_report(report, f"{Path(args.player).name}, {rules}", args.picture)
     if n_drawn := (policy.probabilities % 1 > 0).any(axis=1).sum():
         print(f"it draws its move in {n_drawn} positions; a function is asked {args.samples} times in each")
-    print(*mistakes_in_words(rules, policy), sep="\n")
-    if q_values is not None:
-        print(f"verdict: {evaluation.diagnose(rules, q_values).verdict}")
+    print_mistakes(rules, policy)
+    if values is not None:
+        print(f"verdict: {evaluation.diagnose(rules, values).verdict}")
     return report
 
 
@@ -126,27 +122,27 @@ def tabulated(rules: NimRules, player: policies.PolicyLike, samples: int) -> pol
     return policies.tabulate(rules, player, np.float64)
 
 
-def q_values_of(player: Any, rules: NimRules, name: str) -> np.ndarray | None:
-    """The values of an agent or a dictionary ``q``, shape ``(n_positions, n_actions)``; None for other players."""
+def values_of(player: Any, rules: NimRules, name: str) -> np.ndarray | None:
+    """A player's Q-values ``(n_positions, n_actions)``, or values ``(n_positions,)``; None if it has neither."""
+    heaps = rules.all_positions()
     if isinstance(player, agents.QLearningAgent):
-        return player.q_values(rules.all_positions())
-    if not isinstance(getattr(player, "q", None), dict):
-        return None
-    with foreign_code(name, "in its dictionary q"):
-        return policies.q_values_of(rules, player.q)
+        return player.q_values(heaps)
+    if isinstance(getattr(player, "q", None), dict):
+        with foreign_code(name, "in its dictionary q"):
+            return policies.q_values_of(rules, player.q)
+    return player.values(heaps) if hasattr(player, "values") else None
 
 
-def mistakes_in_words(rules: NimRules, policy: policies.TabularPolicy) -> Iterator[str]:
-    """The number of mistakes, and a line for each of the first five: those with the fewest objects."""
+def print_mistakes(rules: NimRules, policy: policies.TabularPolicy) -> None:
+    """Prints the number of mistakes and the five with the fewest objects."""
     moves = [f"{count} from {heap_name(heap)}" for heap, count in rules.moves]
     mastery = evaluation.mastery(rules, policy)
-    yield f"mistakes in {len(mastery.mistakes)} of {mastery.won_positions} won positions"
-    order = mastery.mistakes.sum(axis=1).argsort(kind="stable")
-    for heaps in mastery.mistakes[order[:5]]:
+    print(f"mistakes in {len(mastery.mistakes)} of {mastery.won_positions} won positions")
+    for heaps in sorted(mastery.mistakes.tolist(), key=sum)[:5]:
         winning = theory.winning_action_mask(rules, heaps)
         move = moves[(policy.action_probabilities(heaps) * (1 - winning)).argmax()]
         better = " or ".join(moves[action] for action in winning.nonzero()[0])
-        yield f"at {'-'.join(map(str, heaps))} it takes {move}; {better} wins"
+        print(f"at {'-'.join(map(str, heaps))} it takes {move}; {better} wins")
 
 
 if __name__ == "__main__":

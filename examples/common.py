@@ -168,7 +168,7 @@ def load_module(path: Path) -> ModuleType:
 
 @contextlib.contextmanager
 def foreign_code(player: str, where: str) -> Iterator[None]:
-    """Runs code of a player's file: it prints nothing and cannot ask for input; an error is a ValueError of one line."""
+    """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
     file = Path(player.partition(".py:")[0]).with_suffix(".py").absolute()
     try:
         with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", io.StringIO()):

@@ -2,4 +2,4 @@
 
 import q_dictionary
 
-ai = q_dictionary.train(4000)
+ai = q_dictionary.train(1000)
