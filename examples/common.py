@@ -24,9 +24,9 @@ from matplotlib.figure import Figure
 
 import agents
 from nim_env import NimRules
+from nim_env.appearance import COLORS
 from nim_env.evaluation import Report, ValueFunction
 from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, checked_policy
-from nim_env.rendering import COLORS
 
 if TYPE_CHECKING:
     import pandas as pd

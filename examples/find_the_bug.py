@@ -40,9 +40,9 @@ from stable_baselines3.common.utils import LinearSchedule
 from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, theory
+from nim_env.appearance import COLORS
 from nim_env.evaluation import ValueFunction
 from nim_env.policies import PolicyLike, batched
-from nim_env.rendering import COLORS
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
 
 from common import load_player, run, save_figure, show_report, values_of

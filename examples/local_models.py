@@ -17,7 +17,7 @@ from transformers.trainer_callback import PrinterCallback, TrainerCallback, Trai
 from trl import GRPOConfig, GRPOTrainer
 
 from nim_env import NimRules, evaluation, text
-from nim_env.rendering import heap_name
+from nim_env.appearance import heap_name
 
 from common import percent
 

@@ -22,7 +22,7 @@ import seaborn as sns
 
 import agents
 from nim_env import NimRules
-from nim_env.rendering import heap_name
+from nim_env.appearance import heap_name
 
 from common import COLORS, run, save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game

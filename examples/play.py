@@ -18,8 +18,9 @@ import pettingzoo
 
 import agents
 from nim_env import NimRules, theory
+from nim_env.animation import save_gif
+from nim_env.appearance import heap_name
 from nim_env.policies import checked_policy
-from nim_env.rendering import heap_name, save_gif
 
 from common import load_player, run
 from terminal_game import OURS, Leave, ask_choice, play_game

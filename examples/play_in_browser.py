@@ -23,7 +23,7 @@ import numpy as np
 
 import agents
 from nim_env import NimRules
-from nim_env.policies import checked_policy, query_policy
+from nim_env.policies import checked_player
 
 from common import load_player, run
 
@@ -79,7 +79,7 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
         raise ValueError(f"{name} cannot be tabulated: {rules} has {size}; choose smaller heaps")
     player = load_player(name, rules)
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
-    probabilities = query_policy(checked_policy(player, rules), positions, rules.action_mask(positions))
+    probabilities = checked_player(player, rules).query(positions, rules.action_mask(positions)).probabilities
     values = move_values(player, rules, positions)
     return {
         "name": Path(name).name,

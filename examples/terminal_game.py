@@ -15,8 +15,9 @@ import numpy as np
 from pettingzoo import AECEnv
 
 from nim_env import NimRules
-from nim_env.policies import checked_policy, query_policy, sample
-from nim_env.rendering import bars, heap_name
+from nim_env.appearance import heap_name
+from nim_env.policies import Player, checked_policy, sample
+from nim_env.rendering import bars
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def play_game(
     """
     env.reset()
     rules = env.unwrapped.rules
-    policy = checked_policy(opponent, rules)
+    opponent_player = Player(checked_policy(opponent, rules), "raise")
     heap_word = words.heap.capitalize()
     print(f"\nIn this game {words.goal(rules)}.\n{words.move_form(rules)}")
     for player in env.agent_iter():
@@ -106,8 +107,8 @@ def play_game(
         if is_human:
             action = ask_move(rules, heaps, words)
         else:
-            probabilities = query_policy(policy, observation["observation"], observation["action_mask"])
-            action = int(sample(probabilities, generator))
+            moves = opponent_player.query(observation["observation"], observation["action_mask"])
+            action = int(sample(moves.probabilities, generator))
             heap, count = rules.moves[action]
             print(words.reply.format(count=count, heap=words.heap_name(heap)))
         env.step(action)

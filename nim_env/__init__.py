@@ -2,7 +2,8 @@
 
 Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and
 ``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, and :mod:`nim_env.pgx`, which
-needs pgx and JAX, are imported separately.
+needs pgx and JAX, are imported separately, and so are :mod:`nim_env.animation`, :mod:`nim_env.rllib` and
+:mod:`nim_env.text`.
 """
 
 from typing import Any
@@ -10,11 +11,9 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-from nim_env import encodings, evaluation, policies, rendering, rllib, rules, solver, text, theory
+from nim_env import encodings, evaluation, policies, rendering, rules, solver, theory
 from nim_env.encodings import Encoding
-from nim_env.envs import aec_env, gym_env, vector_env
-from nim_env.envs.gym_env import NimEnv
-from nim_env.envs.vector_env import NimVectorEnv
+from nim_env.envs import NimEnv, NimVectorEnv, aec_env, gym_env, vector_env
 from nim_env.policies import EncodedPolicy, ExpertPolicy, MixturePolicy, RandomPolicy, TabularPolicy, TakePolicy
 from nim_env.rules import NimRules
 
@@ -35,10 +34,8 @@ __all__ = [
     "gym_env",
     "policies",
     "rendering",
-    "rllib",
     "rules",
     "solver",
-    "text",
     "theory",
     "vector_env",
 ]

@@ -115,7 +115,7 @@ class _NamedEncoding(Encoding):
         self.rules = rules
 
     def __call__(self, heaps: ArrayLike) -> NDArray[Any]:
-        return self.encode(self.rules.positions(heaps))
+        return self.encode(self.rules.checked_positions(heaps))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _NamedEncoding) and (self.name, self.rules) == (other.name, other.rules)

@@ -15,9 +15,10 @@ import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
 
+from nim_env._checks import checked_bool
+from nim_env.appearance import COLORS
 from nim_env.encodings import ObservationLike, checked_encoding
-from nim_env.rendering import COLORS
-from nim_env.rules import NimRules, checked_bool
+from nim_env.rules import NimRules
 
 try:
     import jax

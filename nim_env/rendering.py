@@ -1,4 +1,4 @@
-"""Rendering: a game as text, as pixels, in a window and as an animation."""
+"""Rendering: a game as text, as pixels and in a window."""
 
 from __future__ import annotations
 
@@ -7,17 +7,14 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from os import PathLike
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import gymnasium
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 from numpy.typing import NDArray
-from pettingzoo import AECEnv
 
-from nim_env.encodings import checked_encoding
-from nim_env.policies import PolicyLike, checked_policy, query_policy, sample
+from nim_env.appearance import COLORS, heap_name
 from nim_env.rules import NimRules
 
 if TYPE_CHECKING:
@@ -32,20 +29,6 @@ _MIN_OUTLINED_HEIGHT = 6  # of a block with an outline
 _MIN_MARKED_HEIGHT = 14  # of a block with the mark of the player who has just taken it
 _MAX_RADIUS = 6  # of a corner
 _OVERSAMPLING = 4  # shapes and text are drawn larger and then scaled down, so that their edges are smooth
-
-COLORS = {
-    "player_1": "#1659c7",  # blue and magenta, which color-blind people can tell apart
-    "player_2": "#ad1f6b",
-    "block": "#f2b744",
-    "edge": "#a3660c",
-    "good": "#12694a",
-    "flag": "#b0330f",
-    "ink": "#1f1c1a",
-    "muted": "#5d574f",
-    "line": "#e0dacd",
-    "page": "#faf8f3",
-}
-"""The palette of all pictures and figures, and of the page on which you play, in its light color scheme."""
 
 _PLAYERS = COLORS["player_1"], COLORS["player_2"]
 _Style: TypeAlias = tuple[str, str, int | None]  # the fill and the outline of a block, and whose mark it has
@@ -102,15 +85,6 @@ class View(NamedTuple):
         return f"{limit}The player who takes the last block {'loses' if self.rules.misere else 'wins'}."
 
 
-def heap_name(heap: int) -> str:
-    """The letters of a heap, numbered from 0: A to Z, then AA, AB and so on, as the columns of a spreadsheet."""
-    name = ""
-    while heap >= 0:
-        name = chr(ord("A") + heap % 26) + name
-        heap = heap // 26 - 1
-    return name
-
-
 def bars(left: int, size: int) -> str:
     """A heap's blocks as bars and its taken blocks as dots; empty for heaps of more than 50."""
     return " ".join("|" * left + "·" * (size - left)) if size <= _MAX_BLOCKS else ""
@@ -143,7 +117,7 @@ class Display:
 
     def __init__(self, render_mode: str | None) -> None:
         if render_mode == "human":
-            _check_installed("pygame", 'render_mode="human"')
+            check_installed("pygame", 'render_mode="human"')
         self.render_mode = render_mode
 
     def open(self) -> None:
@@ -185,7 +159,7 @@ def as_text(view: View) -> str:
 
 def as_pixels(view: View) -> NDArray[np.uint8]:
     """The heaps as stacked blocks, the last moves and the goal: RGB values, uint8 of shape ``(400, 600, 3)``."""
-    _check_installed("pygame", 'render_mode="rgb_array"')
+    check_installed("pygame", 'render_mode="rgb_array"')
     import pygame
 
     surface = pygame.Surface(_FRAME)
@@ -305,7 +279,8 @@ def _words(text: str, size: int, color: str) -> pygame.Surface:
     return _scaled_down(pygame.font.Font(None, size * _OVERSAMPLING).render(text, True, color))
 
 
-def _check_installed(package: str, user: str) -> None:
+def check_installed(package: str, user: str) -> None:
+    """Raises a DependencyNotInstalled unless a package of the extra ``render`` is there."""
     if importlib.util.find_spec(package) is None:
         raise DependencyNotInstalled(f'{user} needs {package}; run pip install "nim-env[render]"')
 
@@ -332,49 +307,3 @@ def _show(view: View) -> None:
     pygame.display.flip()
     pygame.event.pump()  # keeps the window alive
     pygame.time.Clock().tick(FRAMES_PER_SECOND)
-
-
-def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArray[np.uint8]]:
-    """Plays one game and returns the pictures after the reset and after each step, for :func:`save_gif`.
-
-    ``env`` is a Gymnasium or PettingZoo environment of Nim with ``render_mode="rgb_array"`` and heap sizes as
-    observations. ``policy`` makes every move that it asks for: in self-play and PettingZoo those of both players.
-    """
-    rules = env.unwrapped.rules
-    if env.render_mode != "rgb_array" or env.unwrapped.encoding != checked_encoding("heaps", rules):
-        raise ValueError(f'env must be made with render_mode="rgb_array" and observation="heaps"; got {env}')
-    player = checked_policy(policy, rules)
-    # not the stream of the environment, which draws from default_rng(seed)
-    generator = np.random.default_rng(None if seed is None else [seed, 1])
-
-    def choose(observation: NDArray[np.int64], action_mask: NDArray[np.int8]) -> int:
-        return int(sample(query_policy(player, observation, action_mask), generator))
-
-    if isinstance(env, AECEnv):
-        env.reset(seed=seed)
-        frames = [env.render()]
-        while not any(env.terminations.values()):
-            env.step(choose(**env.observe(env.agent_selection)))
-            frames.append(env.render())
-        return frames
-    observation, info = env.reset(seed=seed)
-    frames = [env.render()]
-    while True:
-        observation, _, terminated, truncated, info = env.step(choose(observation, info["action_mask"]))
-        frames.append(env.render())
-        if terminated or truncated:
-            return frames
-
-
-def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], seconds: float = 1.0) -> None:
-    """Saves frames, RGB values of shape ``(height, width, 3)``, as an animation that repeats.
-
-    Each is shown for this many seconds, the last one three times as long.
-    """
-    _check_installed("PIL", "save_gif")
-    from PIL import Image
-
-    palette = Image.fromarray(np.concatenate(frames)).quantize(256, Image.Quantize.MAXCOVERAGE)
-    first, *rest = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    durations = [round(1000 * seconds)] * len(rest) + [round(3000 * seconds)]
-    first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, loop=0)

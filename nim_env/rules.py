@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -17,6 +18,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from nim_env._checks import checked_bool, checked_integer, checked_integers
 
 _MAX_ACTIONS = 1_000_000
 _MAX_PAIRS = 100_000_000  # of a heap and an action, so that an environment starts within a second
@@ -37,7 +40,8 @@ class NimRules:
 
     Args:
         heaps: Starting heap sizes, integers of 0 or more, not all 0.
-        max_take: The maximum number of objects that one move may take, or ``None`` for no limit.
+        max_take: The maximum number of objects that one move may take, or ``None`` for no limit. A limit that no
+            heap exceeds becomes ``None``.
         misere: Whether taking the last object loses (misère play) or wins (normal play).
 
     Raises:
@@ -62,6 +66,8 @@ class NimRules:
     def __post_init__(self) -> None:
         heaps = _heap_sizes(self.heaps)
         max_take = None if self.max_take is None else checked_integer("max_take", self.max_take, minimum=1)
+        if max_take is not None and max_take >= max(heaps):
+            max_take = None  # it never binds
         n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
         if n_actions > _MAX_ACTIONS or len(heaps) * n_actions > _MAX_PAIRS:
             raise ValueError(
@@ -144,7 +150,7 @@ class NimRules:
         For one position it is an int, exact in games of any size. For a batch it is int64 of shape ``(...)``, a
         ValueError in a game whose indices exceed 64 bits.
         """
-        positions = self.positions(heaps)
+        positions = self.checked_positions(heaps)
         if positions.ndim == 1:
             sizes: list[int] = positions.tolist()
             return sum(size * stride for size, stride in zip(sizes, self.strides, strict=True))
@@ -161,7 +167,7 @@ class NimRules:
             sizes = zip(self.strides, self.shape, strict=True)
             return np.array([number // stride % size for stride, size in sizes], dtype=np.int64)
         self._check_batch_of_indices()
-        indices = _integer_array("index", index)
+        indices = checked_integers("index", index)
         outside = (indices < 0) | (indices >= self.n_positions)
         if outside.any():
             raise ValueError(f"index must be 0 or more and below {self.n_positions}; got {indices[outside][0]}")
@@ -184,12 +190,12 @@ class NimRules:
             raise ValueError(f"heap={heap!r}, count={count!r} is not a move of {self}; rules.moves lists them")
         return self._actions[heap, count]
 
-    def positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
+    def checked_positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
         """``heaps`` as a new array, int64 of shape ``(..., n_heaps)``, if they are positions of this game.
 
         Each heap is an integer from 0 to its starting size; True and 1.0 are not integers.
         """
-        array = _integer_array("heaps", heaps)
+        array = checked_integers("heaps", heaps)
         if array.ndim == 0 or array.shape[-1] != self.n_heaps:
             raise ValueError(
                 f"heaps must have shape (..., {self.n_heaps}), one size per heap; got shape {array.shape}"
@@ -202,7 +208,7 @@ class NimRules:
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
         """The legal actions: int8 of shape ``(..., n_actions)``, 1 for legal and 0 for illegal."""
-        is_legal = self.positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts
+        is_legal = self.checked_positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts
         return is_legal.view(np.int8)
 
     def legal_moves(self, heaps: ArrayLike) -> list[tuple[int, int]]:
@@ -217,8 +223,8 @@ class NimRules:
 
         The actions have shape ``(...)`` and are broadcast against the positions. An illegal one is a ValueError.
         """
-        position = self.positions(heaps)
-        action = _integer_array("actions", actions)
+        position = self.checked_positions(heaps)
+        action = checked_integers("actions", actions)
         outside = (action < 0) | (action >= self.n_actions)
         if outside.any():
             raise ValueError(f"actions must lie in 0 to {self.n_actions - 1}; got {action[outside][0]}")
@@ -234,7 +240,7 @@ class NimRules:
     def illegal_action_message(self, action: int, heaps: ArrayLike) -> str:
         """What an error says of an illegal action in one position, shape ``(n_heaps,)``."""
         heap, count = self.moves[action]
-        sizes = self.positions(heaps).tolist()
+        sizes = self.checked_positions(heaps).tolist()
         legal = np.flatnonzero(self.action_mask(heaps)).tolist()
         return f"action {action}, take {count} from heap {heap}, is illegal at heaps {sizes}; legal are {legal}"
 
@@ -245,29 +251,13 @@ class NimRules:
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
         """Whether all heaps are empty: bool of shape ``(...)``."""
-        over: np.bool_ | NDArray[np.bool_] = ~self.positions(heaps).any(axis=-1)
+        over: np.bool_ | NDArray[np.bool_] = ~self.checked_positions(heaps).any(axis=-1)
         return over
 
 
-def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
-    """``value``, an integer of Python or NumPy or a 0-d array, not a boolean, as an int of ``minimum`` or more."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise TypeError(f"{name} must be an integer; got {value!r}")
-    if minimum is not None and value < minimum:
-        raise ValueError(f"{name} must be {minimum} or more; got {value}")
-    return int(value)
-
-
-def checked_bool(name: str, value: Any) -> bool:
-    """``value`` as a bool: True or False of Python or NumPy."""
-    if not isinstance(value, bool | np.bool_):
-        raise TypeError(f"{name} must be True or False; got {value!r}")
-    return bool(value)
-
-
 def _heap_sizes(heaps: Any) -> tuple[int, ...]:
+    if not isinstance(heaps, Iterable):
+        raise TypeError(f"heaps must hold one size for each heap; got {heaps!r}")
     sizes = tuple(checked_integer("heaps", size) for size in heaps)
     if not any(sizes) or min(sizes) < 0 or max(sizes) >= _MAX_INT64:
         raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {sizes}")
@@ -278,14 +268,3 @@ def _read_only(numbers: list[int]) -> NDArray[np.int64]:
     array = np.array(numbers, dtype=np.int64)
     array.flags.writeable = False
     return array
-
-
-def _integer_array(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    array = np.asarray(values)
-    # NumPy turns [True, 2] into integers
-    has_bool = not isinstance(values, np.ndarray) and any(
-        isinstance(value, bool | np.bool_) for value in np.asarray(values, dtype=object).flat
-    )
-    if array.dtype.kind not in "iu" or has_bool:
-        raise TypeError(f"{name} must hold only integers; got {values!r}")
-    return array.astype(np.int64)

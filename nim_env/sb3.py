@@ -15,9 +15,9 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import evaluation
+from nim_env._checks import checked_integer
 from nim_env.envs.vector_env import NimVectorEnv
 from nim_env.policies import MixturePolicy, Policy, tabulate
-from nim_env.rules import checked_integer
 
 try:
     import torch

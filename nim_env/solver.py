@@ -16,21 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
-from nim_env.policies import (
-    IllegalAction,
-    Policy,
-    PolicyLike,
-    TabularPolicy,
-    UniformPolicy,
-    checked_policy,
-    illegal_probability,
-    query_policy,
-)
+from nim_env.policies import IllegalAction, Moves, PolicyLike, UniformPolicy, checked_player
 from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
 _MAX_ENTRIES = 10_000_000_000  # positions times actions: a sweep takes minutes, with a slow policy hours
-_MAX_REWARD = 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,25 +55,25 @@ class Solution(UniformPolicy):
         values: NDArray[np.float64] = np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
         return values
 
-    def support(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
+    def support(self, heaps: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
         """The best moves; ``action_mask`` is ignored."""
-        values = self.q_values(observation)
+        values = self.q_values(heaps)
         best: NDArray[np.int8] = np.isfinite(values) & (values == values.max(axis=-1, keepdims=True))
         return best.view(np.int8)
 
 
-def solve(rules: NimRules, gamma: float = 1.0, win_reward: float = 1.0) -> Solution:
+def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
     """The value of every move in every position under perfect play.
 
     Q(s, a) is the reward where the move ends the game, else -γ max Q(s′, ·), since the game is zero-sum (the fixed
     point of minimax-Q; Littman 1994, "Markov games as a framework for multi-agent reinforcement learning"). With a
     small discount the values of long games underflow to 0: at 0.5 after a thousand plies.
 
-    ``gamma`` is the discount of a ply, 0 to 1: below 1 an earlier win is worth more. ``win_reward`` is the
-    winner's reward, above 0; the loser's is its negative. As a policy the solution plays perfectly.
+    ``gamma`` is the discount of a ply, 0 to 1: below 1 an earlier win is worth more. As a policy the solution
+    plays perfectly.
     """
     batches = iter_positions(rules)
-    afterstates = _terminal_values(rules, gamma, win_reward)
+    afterstates = _terminal_values(rules, gamma)
     for batch in batches:
         for layer in batch.layers:
             afterstates[batch.indices[layer]] = -gamma * batch.best(layer, afterstates)
@@ -94,23 +84,20 @@ def best_response(
     rules: NimRules,
     policy: PolicyLike,
     gamma: float = 1.0,
-    win_reward: float = 1.0,
     illegal_action: IllegalAction = "raise",
 ) -> Solution:
     """The best play against a known policy, and the value of every move to the player who plays it.
 
-    The policy plays the other side. Where it is stochastic, values are expectations. ``gamma`` and ``win_reward``
-    are those of :func:`solve`, ``illegal_action`` is as in :mod:`nim_env.evaluation`. As a policy the solution is
-    the response.
+    The policy plays the other side. Where it is stochastic, values are expectations. ``gamma`` is that of
+    :func:`solve`, ``illegal_action`` is as in :mod:`nim_env.evaluation`. As a policy the solution is the response.
     """
-    return Solution(rules, response_values(rules, policy, gamma, win_reward, illegal_action)[0])
+    return Solution(rules, response_values(rules, policy, gamma, illegal_action)[0])
 
 
 def response_values(
     rules: NimRules,
     policy: PolicyLike,
     gamma: float = 1.0,
-    win_reward: float = 1.0,
     illegal_action: IllegalAction = "raise",
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of all positions to the player of :func:`best_response`, which takes the same arguments.
@@ -119,33 +106,17 @@ def response_values(
     ``(n_positions,)`` by the position's index. Unless the game is over there, the latter is discounted by one ply:
     it is the value one move before.
     """
-    player = checked_policy(policy, rules)
+    player = checked_player(policy, rules, illegal_action)
     batches = iter_positions(rules)
-    afterstates = _terminal_values(rules, gamma, win_reward)
+    afterstates = _terminal_values(rules, gamma)
     values = -afterstates
     for batch in batches:
-        moves = batch.query(player, illegal_action)
+        moves = player.query(batch.heaps, batch.action_mask)
         for layer in batch.layers:
             indices = batch.indices[layer]
-            afterstates[indices] = gamma * batch.expected(layer, values, moves, win_reward)
+            afterstates[indices] = gamma * batch.expected(layer, values, moves, 1.0)
             values[indices] = gamma * batch.best(layer, afterstates)
     return afterstates, values
-
-
-class CheckedTable(TabularPolicy):
-    """A table whose rows were checked: :meth:`PositionBatch.query` does not check them again."""
-
-
-class Moves(NamedTuple):
-    """What a policy does in the positions of a batch.
-
-    Attributes:
-        probabilities: Of the legal actions, float64 of shape ``(n, n_actions)``; 0 for illegal ones.
-        illegal: The probability of losing by an illegal action, float64 of shape ``(n,)``.
-    """
-
-    probabilities: NDArray[np.float64]
-    illegal: NDArray[np.float64]
 
 
 class PositionBatch(NamedTuple):
@@ -165,16 +136,6 @@ class PositionBatch(NamedTuple):
     action_mask: NDArray[np.int8]
     next_indices: NDArray[np.int64]
     layers: list[slice]
-
-    def query(self, policy: Policy, illegal_action: IllegalAction) -> Moves:
-        """A policy's moves."""
-        if isinstance(policy, CheckedTable):
-            probabilities = policy.probabilities.take(self.indices, axis=0)
-        else:
-            probabilities = query_policy(policy, self.heaps, self.action_mask, illegal_action)
-        if illegal_action == "raise":
-            return Moves(probabilities, np.zeros(len(probabilities)))
-        return Moves(probabilities, illegal_probability(probabilities))
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""
@@ -242,12 +203,10 @@ def _next_indices(rules: NimRules, indices: NDArray[np.int64], action_mask: NDAr
     return next_indices
 
 
-def _terminal_values(rules: NimRules, gamma: float, win_reward: float) -> NDArray[np.float64]:
+def _terminal_values(rules: NimRules, gamma: float) -> NDArray[np.float64]:
     """Values by index, of which only that of the empty position is set: to the player who has just moved there."""
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
-    if not 0 < win_reward <= _MAX_REWARD:
-        raise ValueError(f"win_reward must be above 0 and at most {_MAX_REWARD:g}; got {win_reward}")
     values = np.empty(rules.n_positions)
-    values[0] = rules.terminal_reward * win_reward
+    values[0] = rules.terminal_reward
     return values

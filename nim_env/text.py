@@ -21,8 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
-from nim_env.rendering import heap_name
-from nim_env.rules import NimRules, checked_integer
+from nim_env._checks import checked_integer
+from nim_env.appearance import heap_name
+from nim_env.rules import NimRules
 
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The words of a prompt. They name the game, state its rules alone, or tell another story of the same game."""
@@ -58,7 +59,7 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
     """The rules and a position, shape ``(n_heaps,)``, as a prompt that asks for a move."""
     if style not in get_args(Style):
         raise ValueError(f"style must be one of {', '.join(get_args(Style))}; got {style!r}")
-    sizes = rules.positions(heaps).tolist()
+    sizes = rules.checked_positions(heaps).tolist()
     limit = "" if rules.max_take is None else f", at most {rules.max_take} in a turn"
     return _PROMPTS[style].format(
         play="misère" if rules.misere else "normal",
@@ -151,7 +152,7 @@ class LanguageModelPolicy:
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
-        positions = self.rules.positions(observation)
+        positions = self.rules.checked_positions(observation)
         prompts = [describe(self.rules, heaps, self.style) for heaps in positions.reshape(-1, self.rules.n_heaps)]
         self._ask(prompts)
         counts = np.zeros((len(prompts), self.rules.n_actions))

@@ -15,7 +15,7 @@ With g the Grundy values of the heaps and x their nim-sum (bitwise xor):
 - misère play: the player to move wins iff x ≠ 0, unless every g ≤ 1; then that player wins iff x = 0.
 
 Every function takes one position or a batch of heap sizes, shape ``(..., n_heaps)``, and raises what
-:meth:`NimRules.positions` raises.
+:meth:`NimRules.checked_positions` raises.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
 
     It is the same for normal and misère play.
     """
-    heap_values = _heap_values(rules, rules.positions(heaps))
+    heap_values = _heap_values(rules, rules.checked_positions(heaps))
     nim_sum: np.int64 | NDArray[np.int64] = np.bitwise_xor.reduce(heap_values, axis=-1)
     return nim_sum
 
@@ -42,7 +42,7 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
     The empty position is won exactly in misère play: the other player has just taken the last object. The
     source is Bouton (1901), and Ferguson (1974) for misère play with bounded takes.
     """
-    heap_values = _heap_values(rules, rules.positions(heaps))
+    heap_values = _heap_values(rules, rules.checked_positions(heaps))
     nim_sum = np.bitwise_xor.reduce(heap_values, axis=-1)
     is_inverted = rules.misere & ~(heap_values > 1).any(axis=-1)
     wins: np.bool_ | NDArray[np.bool_] = (nim_sum != 0) ^ is_inverted
@@ -54,7 +54,7 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
 
     All are 0 where every move loses, and in the empty position. The sources are those of :func:`is_winning`.
     """
-    positions = rules.positions(heaps)
+    positions = rules.checked_positions(heaps)
     heap_values = _heap_values(rules, positions)
     nim_sum_of_others = np.bitwise_xor.reduce(heap_values, axis=-1)[..., None] ^ heap_values
     is_large = heap_values > 1

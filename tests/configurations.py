@@ -45,7 +45,6 @@ GYM = {
     **GAMES,
     "agent first": {"first_player": "agent"},
     "opponent first": {"first_player": "opponent"},
-    "loser first": {"first_player": "loser", **SIMPLE},
     "take-3": {"opponent": "take-3", **SIMPLE},
     "expert": {"opponent": "expert"},
     "callable": {"opponent": first_legal},

@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 import agents
 from nim_env import NimRules, evaluation
-from nim_env.rendering import COLORS, heap_name
+from nim_env.appearance import COLORS, heap_name
 
 PATH = Path(__file__).parents[1] / "pictures" / "learning.gif"
 HEAPS = (3, 4, 5)

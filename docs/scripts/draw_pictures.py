@@ -12,7 +12,7 @@ import numpy as np
 
 import agents
 from nim_env import NimRules, evaluation, theory
-from nim_env.rendering import COLORS
+from nim_env.appearance import COLORS
 
 FOLDER = Path(__file__).parents[1]
 OWN_AGENT = FOLDER / "agents" / "own_agent.md"

@@ -37,7 +37,7 @@ from tqdm import tqdm
 
 from examples.common import LINE_COLORS, percent, run, save_figure
 from nim_env import NimRules
-from nim_env.rendering import COLORS
+from nim_env.appearance import COLORS
 
 from .network import POLICY_VALUE_NETWORKS, save_network
 from .search import PLAYERS, SIMULATIONS, Evaluator, evaluate_players, search

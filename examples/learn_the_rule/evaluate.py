@@ -31,9 +31,9 @@ import tyro
 
 from examples.common import load_player, percent, run, save_figure, values_of
 from nim_env import NimRules, evaluation, theory
+from nim_env.appearance import COLORS
 from nim_env.evaluation import ValueFunction
 from nim_env.policies import PolicyLike, checked_policy
-from nim_env.rendering import COLORS
 
 EXACT_BOARDS = ((1, 3, 5, 7), (1, 3, 5, 7, 9), (1, 3, 5, 7, 9, 11), (1, 3, 5, 7, 9, 11, 13))
 SAMPLED_BOARDS = ((20, 15), (50, 15), (10, 255))  # heaps, objects in each

@@ -26,7 +26,7 @@ from scipy.spatial import ConvexHull
 from torch import nn
 
 from examples.common import run, save_figure
-from nim_env.rendering import COLORS
+from nim_env.appearance import COLORS
 
 from .check import check
 from .network import DigitNetwork, load_provable

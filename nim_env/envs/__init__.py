@@ -1,1 +1,6 @@
-"""The environments, over the checked options, the positions of single games and the dynamics of many games."""
+"""The environments."""
+
+from nim_env.envs.gym_env import NimEnv
+from nim_env.envs.vector_env import NimVectorEnv
+
+__all__ = ["NimEnv", "NimVectorEnv"]

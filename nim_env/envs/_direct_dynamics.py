@@ -6,12 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._chunks import chunks
-from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status
+from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
 from nim_env.envs._options import Options
-from nim_env.policies import is_built_in, query_policy, sample, uniform_sample
+from nim_env.policies import Player, is_built_in, sample, uniform_sample
 from nim_env.rules import NimRules
-
-_RESET = Status.NUMBER  # the status of a reset state of kind k is _RESET + k
 
 
 class DirectDynamics(Dynamics):
@@ -26,31 +24,32 @@ class DirectDynamics(Dynamics):
     def states_of(self, heaps: NDArray[np.int64], status: int | NDArray[np.int64] = Status.PLAYING) -> States:
         return np.column_stack([heaps, np.broadcast_to(status, len(heaps))])
 
-    def reset_states(self, kinds: NDArray[np.int64]) -> States:
-        return np.column_stack([np.tile(self.rules.heaps, (len(kinds), 1)), _RESET + kinds])
+    def reset_states(self, kind: ResetKind, n: int) -> States:
+        return np.tile([*self.rules.heaps, Status.RESET + kind], (n, 1))
 
     def agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         after = states.copy()
         is_playing = self.status(states) == Status.PLAYING
-        is_legal = self.masks(states)[np.arange(len(states)), actions] == 1
+        sizes = states[np.arange(len(states)), self.rules.move_heaps[actions]]
+        is_legal = ~is_playing | (sizes >= self.rules.move_counts[actions])
         moving = np.flatnonzero(is_playing & is_legal)
         finished = np.flatnonzero(~is_playing)
         self._apply(after, moving, actions[moving], Status.AGENT_TOOK_LAST)
         after[~is_legal, -1] = Status.ILLEGAL_ACTION
-        after[finished] = self.next_reset_states(states[finished, -1])
+        after[finished] = self.reset_states(reset_kind(self.options), len(finished))
         return after
 
     def opponent_step(self, states: States, generator: np.random.Generator) -> States:
         status = self.status(states)
         after = states.copy()
-        after[status >= _RESET, -1] = Status.PLAYING
+        after[status >= Status.RESET, -1] = Status.PLAYING
         if not self.is_stochastic:
             return after
-        # one draw for each environment, as in TabularDynamics: both play the same games, unless starts are random
+        # one draw for each environment, as in TabularDynamics
         draws = generator.random(len(states))
-        is_random = status == _RESET + ResetKind.RANDOM_POSITION
-        either = status == _RESET + ResetKind.EITHER_STARTS
-        opens = (status == _RESET + ResetKind.OPPONENT_STARTS) | (either & (draws >= 0.5))
+        is_random = status == Status.RESET + ResetKind.RANDOM_POSITION
+        either = status == Status.RESET + ResetKind.EITHER_STARTS
+        opens = (status == Status.RESET + ResetKind.OPPONENT_STARTS) | (either & (draws >= 0.5))
         draws[either] = 2 * draws[either] - 1  # where the opponent starts, a uniform draw for its action
         after[is_random, :-1] = _random_positions(self.rules, int(is_random.sum()), generator)
         if self.options.opponent is not None:
@@ -77,16 +76,15 @@ class DirectDynamics(Dynamics):
             playable = np.where(opens[:, None], self._opening_mask, masks)
         if is_built_in(policy):
             return uniform_sample(policy.support(heaps, masks) & playable, draws)
-        weights = query_policy(policy, heaps, masks) * playable
+        weights = Player(policy, "raise").query(heaps, masks).probabilities * playable
         if not weights.any(axis=1).all():
             raise self.options.no_opening()
         return sample(weights, generator)
 
     def _apply(self, states: States, rows: NDArray[np.int64], actions: NDArray[np.int64], last: int) -> None:
         """Applies a legal action in each of the rows, in place; ``last`` is the status of games that it ends."""
-        heaps = self.rules.apply(states[rows, :-1], actions)
-        states[rows, :-1] = heaps
-        states[rows[self.rules.is_over(heaps)], -1] = last
+        states[rows, self.rules.move_heaps[actions]] -= self.rules.move_counts[actions]
+        states[rows[~states[rows, :-1].any(axis=1)], -1] = last
 
     def heaps(self, states: States) -> NDArray[np.int64]:
         return states[:, :-1].copy()

@@ -10,12 +10,12 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 from gymnasium.error import InvalidAction
 
+from nim_env._checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
-from nim_env.policies import Policy, PolicyLike, checked_policy, is_built_in
-from nim_env.rules import NimRules, checked_bool, checked_integer
+from nim_env.policies import IllegalAction, Policy, PolicyLike, checked_policy, is_built_in
+from nim_env.rules import NimRules
 
-FirstPlayer: TypeAlias = Literal["random", "agent", "opponent", "loser"]
-IllegalAction: TypeAlias = Literal["lose", "raise"]
+FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
 
 
 @dataclass(frozen=True)
@@ -104,13 +104,6 @@ def checked_options(
     )
 
 
-def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
-    """``value``, one of the choices."""
-    if value not in choices:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
-    return value
-
-
 def checked_reset_options(options: Mapping[str, Any] | None, allowed: Sequence[str]) -> Mapping[str, Any]:
     """The options of ``reset``; one that is not ``allowed`` is an error."""
     options = options or {}
@@ -121,7 +114,7 @@ def checked_reset_options(options: Mapping[str, Any] | None, allowed: Sequence[s
 
 def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...]:
     """The position of ``options["heaps"]``: one that is not over."""
-    position = rules.positions(heaps)
+    position = rules.checked_positions(heaps)
     if position.ndim != 1 or not position.any():
         raise ValueError(
             f'options["heaps"] must be {rules.n_heaps} heap sizes, not all 0, of one position; got {heaps!r}'

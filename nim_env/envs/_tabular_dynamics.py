@@ -11,15 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._chunks import chunks
-from nim_env.envs._direct_dynamics import DirectDynamics
-from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status
+from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
 from nim_env.envs._options import Options
 from nim_env.policies import UniformPolicy, is_built_in
 
-_MAX_POSITIONS = 2**20
 _MAX_ENTRIES = 2**25  # positions times actions; heaps 1-3-5-7-9-11-13 have 31.6 million
-_MAX_AGENT_ENTRIES = 2**20  # the largest table for agent_step; computing larger ones is as fast
-_MAX_MASK_ROWS = 2**16  # action masks kept as separate arrays
+_MAX_AGENT_ENTRIES = 2**20  # of boards with a table for agent_step and separate action masks: 50 MB
 _MAX_OBSERVATION_ENTRIES = 2**22  # positions times numbers of an observation; the table has twice as many
 
 
@@ -39,9 +36,9 @@ class TabularDynamics(Dynamics):
         super().__init__(options)
         n = self.rules.n_positions
         positions = self.rules.all_positions()
-        has_agent_table = 2 * n * self.rules.n_actions <= _MAX_AGENT_ENTRIES
+        self._is_small = 2 * n * self.rules.n_actions <= _MAX_AGENT_ENTRIES
         # the smallest dtype saves memory in large games
-        dtype = np.int64 if has_agent_table else np.min_scalar_type(max(self.rules.heaps))
+        dtype = np.int64 if self._is_small else np.min_scalar_type(max(self.rules.heaps))
         self._n = n
         self._n_actions = self.rules.n_actions
         self._offsets = np.array(self.rules.offsets)
@@ -58,7 +55,7 @@ class TabularDynamics(Dynamics):
         if self.is_stochastic:
             self._tabulate_opponent()
         self._agent_table: States | None = None
-        if has_agent_table:
+        if self._is_small:  # computing a larger table is as fast
             states, actions = np.indices(self._masks.shape).reshape(2, -1)
             self._agent_table = self._compute_agent_step(states, actions)
 
@@ -110,7 +107,7 @@ class TabularDynamics(Dynamics):
         return np.count_nonzero(support, axis=1), after
 
     def __reduce__(self) -> Any:
-        return make_dynamics, (self.options,)  # a copied or unpickled environment shares the tables
+        return tabular_dynamics, (self.options,)  # a copied or unpickled environment shares the tables
 
     def states_of(self, heaps: NDArray[np.int64], status: int | NDArray[np.int64] = Status.PLAYING) -> States:
         states = np.array(self.rules.index(heaps))
@@ -119,8 +116,8 @@ class TabularDynamics(Dynamics):
         states[status == Status.ILLEGAL_ACTION] += self._n
         return states
 
-    def reset_states(self, kinds: NDArray[np.int64]) -> States:
-        return 2 * self._n + kinds if self.is_stochastic else np.full(len(kinds), self._n - 1)
+    def reset_states(self, kind: ResetKind, n: int) -> States:
+        return np.full(n, 2 * self._n + kind if self.is_stochastic else self._n - 1)
 
     def agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         if self._agent_table is None:
@@ -131,9 +128,8 @@ class TabularDynamics(Dynamics):
         after: States = states - self._offsets.take(actions)
         is_illegal = self._masks.reshape(-1).take(states * self._n_actions + actions) == 0
         after[is_illegal] = states[is_illegal] + self._n
-        status = self.status(states)
-        finished = (status != Status.PLAYING).nonzero()[0]
-        after[finished] = self.next_reset_states(status[finished])
+        finished = (self.status(states) != Status.PLAYING).nonzero()[0]
+        after[finished] = self.reset_states(reset_kind(self.options), len(finished))
         return after
 
     def opponent_step(self, states: States, generator: np.random.Generator) -> States:
@@ -159,7 +155,7 @@ class TabularDynamics(Dynamics):
         return self._masks.take(states, axis=0)
 
     def mask_rows(self, states: States) -> list[NDArray[np.int8]]:
-        if 2 * self._n > _MAX_MASK_ROWS:
+        if not self._is_small:
             return super().mask_rows(states)
         if self._mask_rows is None:
             rows = super().mask_rows(np.arange(2 * self._n))
@@ -171,12 +167,14 @@ _shared: WeakValueDictionary[Options, TabularDynamics] = WeakValueDictionary()
 """The tables of each configuration, shared by its environments and freed with the last of them."""
 
 
-def make_dynamics(options: Options) -> Dynamics:
-    """The fastest dynamics of a configuration: tables where they fit and the opponent is built in."""
-    n_positions = options.rules.n_positions
-    fits = n_positions <= _MAX_POSITIONS and n_positions * options.rules.n_actions <= _MAX_ENTRIES
-    if not fits or not (options.opponent is None or is_built_in(options.policy)):
-        return DirectDynamics(options)
+def has_tables(options: Options) -> bool:
+    """Whether the tables of a configuration fit, and its opponent is built in."""
+    fits = options.rules.n_positions * options.rules.n_actions <= _MAX_ENTRIES
+    return fits and (options.opponent is None or is_built_in(options.policy))
+
+
+def tabular_dynamics(options: Options) -> TabularDynamics:
+    """The dynamics of a configuration with tables, made at the first call."""
     dynamics = _shared.get(options)
     if dynamics is None:
         dynamics = _shared[options] = TabularDynamics(options)

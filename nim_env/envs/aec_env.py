@@ -46,15 +46,15 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
+from nim_env._checks import checked_choice
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import (
-    IllegalAction,
     checked_action,
-    checked_choice,
     checked_heaps,
     checked_options,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
+from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND, PLAYER_NAMES, Display, Move, View
 from nim_env.rules import NimRules
 

@@ -11,18 +11,17 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
+from nim_env._checks import checked_choice
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import (
     FirstPlayer,
-    IllegalAction,
     checked_action,
-    checked_choice,
     checked_heaps,
     checked_options,
     checked_reset_options,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
-from nim_env.policies import PolicyLike, is_built_in, query_policy, sample
+from nim_env.policies import IllegalAction, Player, PolicyLike, is_built_in, sample
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -81,8 +80,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
       ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
       for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
-    - ``first_player`` = ``"random"``: or ``"agent"``, ``"opponent"``, or ``"loser"`` (the agent starts the first
-      episode after a seed, then the loser of the last game). Not allowed in self-play; ignored with
+    - ``first_player`` = ``"random"``: or ``"agent"``, or ``"opponent"``. Not allowed in self-play; ignored with
       ``random_start``.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
       empty one ("exploring starts").
@@ -139,7 +137,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._last_positions: tuple[Position, Position]  # before and after the agent's last move
         self._is_over = False
         self._to_play = 0
-        self._agent_won = False  # the last finished game; in self-play whether the player who moved last won it
+        self._mover_won = False  # the agent in the finished game, in self-play the player who moved last
 
     def _find_replies(self) -> None:
         policy = self._options.policy
@@ -165,10 +163,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Starts an episode; the class describes ``options``.
-
-        A seed decides everything random, and forgets who lost the last game (``first_player="loser"``).
-        """
+        """Starts an episode; the class describes ``options``. A seed decides everything random."""
         chosen = checked_reset_options(options, ("heaps", "first_player"))
         game = self._options.for_episode(chosen)
         heaps = chosen.get("heaps")
@@ -177,18 +172,16 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        agent_won = self._agent_won and seed is None
         if heaps is None and game.random_start:
             heaps = random_heaps(self.rules, generator)
         start = self._positions[heaps or self.rules.heaps]
         position = start
-        if heaps is None and self._opponent_starts(game.first_player, agent_won):
+        if heaps is None and self._opponent_starts(game.first_player):
             position = start.after[self._opening_action(start)]
         self._position = position
         self._last_positions = (start, start)
         self._is_over = False
         self._to_play = 0
-        self._agent_won = agent_won
         if self.render_mode == "human":
             self.render()
         return position.observation.copy(), self._get_info(illegal_action=False)
@@ -220,8 +213,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._last_positions = (start, afterstate)
         self._is_over = terminated
         self._to_play ^= 1
-        if terminated:
-            self._agent_won = reward > 0
+        self._mover_won = reward > 0
         if self.render_mode == "human":
             self.render()
         return position.observation.copy(), reward, terminated, False, self._get_info(illegal)
@@ -242,7 +234,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
             [position.heaps for position in self._last_positions],
             self._to_play if self._is_self_play else None,
             self._is_over,
-            self._agent_won,
+            self._mover_won,
         )
         return self._display.render(view)
 
@@ -256,10 +248,10 @@ class NimEnv(Env[NDArray[Any], np.int64]):
             info["to_play"] = self._to_play
         return info
 
-    def _opponent_starts(self, first_player: FirstPlayer | None, agent_won: bool) -> bool:
+    def _opponent_starts(self, first_player: FirstPlayer | None) -> bool:
         if first_player == "random":
             return bool(self.np_random.random() < 0.5)
-        return first_player == "opponent" or (first_player == "loser" and agent_won)
+        return first_player == "opponent"
 
     def _opponent_action(self, position: Position) -> int:
         """The opponent's action in an unfinished position."""
@@ -281,4 +273,5 @@ class NimEnv(Env[NDArray[Any], np.int64]):
 
     def _opponent_probabilities(self, position: Position) -> NDArray[np.float64]:
         assert self._options.policy is not None
-        return query_policy(self._options.policy, np.array(position.heaps), position.action_mask)
+        player = Player(self._options.policy, "raise")
+        return player.query(np.array(position.heaps), position.action_mask).probabilities

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import gymnasium
@@ -14,20 +14,20 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from nim_env._checks import checked_choice, checked_integer
 from nim_env.encodings import ObservationLike
-from nim_env.envs._dynamics import States, Status, reset_kinds
+from nim_env.envs._direct_dynamics import DirectDynamics
+from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
 from nim_env.envs._options import (
     FirstPlayer,
-    IllegalAction,
     Options,
-    checked_choice,
     checked_options,
     checked_reset_options,
 )
-from nim_env.envs._tabular_dynamics import make_dynamics
-from nim_env.policies import PolicyLike
+from nim_env.envs._tabular_dynamics import has_tables, tabular_dynamics
+from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
-from nim_env.rules import NimRules, checked_integer
+from nim_env.rules import NimRules
 
 _MAX_MASK_ENTRIES = 2**32  # of all environments
 
@@ -40,7 +40,6 @@ class _Games:
         states: The states of the dynamics.
         status: The status of each state.
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
-        agent_won: Whether the agent won its last finished game.
         to_play: The player to move in self-play, 0 or 1.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
         last_states: The states before and after the agent's last move, two for each game, where it renders.
@@ -49,7 +48,6 @@ class _Games:
     states: States
     status: NDArray[np.int64]
     is_over: NDArray[np.bool_]
-    agent_won: NDArray[np.bool_]
     to_play: NDArray[np.int64]
     elapsed_steps: NDArray[np.int64]
     last_states: States | None = None
@@ -77,7 +75,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
       action; ``"SameStep"``: the last step of an episode starts the next one and returns its end in
       ``info["final_obs"]`` and ``info["final_info"]``; ``"Disabled"``: ``reset(options={"reset_mask": ...})``
       starts the next one. Or an ``AutoresetMode``.
-    - ``max_episode_steps`` = ``None``: truncates an episode after this many steps.
+    - ``max_episode_steps`` = ``None``: truncates an episode after this many steps; -1 or ``None`` for no limit.
     - ``render_mode``: as in the single environment, but not ``"human"``, since there is one window only.
       ``render`` returns one text or picture for each game.
 
@@ -119,16 +117,18 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.num_envs * self.rules.n_actions > _MAX_MASK_ENTRIES:
             raise ValueError(f"num_envs={num_envs:,} needs more than 4 GiB for the action masks; use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
+        if max_episode_steps == -1:
+            max_episode_steps = None
+        elif max_episode_steps is not None:
+            max_episode_steps = checked_integer("max_episode_steps", max_episode_steps, minimum=1)
         self.max_episode_steps = max_episode_steps
-        if max_episode_steps is not None:
-            checked_integer("max_episode_steps", max_episode_steps, minimum=1)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = self.encoding.space
         self.single_action_space = Discrete(self.rules.n_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._is_self_play = opponent is None
-        self._dynamics = make_dynamics(self._options)
+        self._dynamics = _dynamics_of(self._options)
         self._games: _Games | None = None  # None before the first reset
 
     @property
@@ -140,7 +140,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Changes the opponent. The new one makes all moves from now on, including those of games in progress."""
         former = self._dynamics
         self._options = self._options.with_opponent(opponent)
-        self._dynamics = make_dynamics(self._options)
+        self._dynamics = _dynamics_of(self._options)
 
         def converted(states: States) -> States:
             return self._dynamics.states_of(former.heaps(states), former.status(states))
@@ -156,8 +156,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts an episode in every environment, or in those of ``options["reset_mask"]``.
 
-        A seed decides everything random, and forgets who lost the last game (``first_player="loser"``) in the
-        environments that are reset. The class describes ``options``.
+        A seed decides everything random. The class describes ``options``.
         """
         chosen = checked_reset_options(options, ("heaps", "first_player", "reset_mask"))
         game = self._options.for_episode(chosen)
@@ -167,8 +166,6 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if heaps is not None:
             heaps = self._checked_heaps(heaps, envs)
         games = self._games or self._new_games()
-        if seed is not None:
-            games = replace(games, agent_won=games.agent_won & ~reset_mask)
         super().reset(seed=seed)
         self._restart(games, envs, game, heaps)
         self._games = games
@@ -215,18 +212,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.max_episode_steps is not None:
             elapsed_steps = (elapsed_steps + 1) * ~games.is_over
             truncated = elapsed_steps >= self.max_episode_steps
-        to_play = games.to_play
-        agent_won = games.agent_won
-        if self._is_self_play:
-            to_play = (to_play ^ 1) * ~games.is_over
-        else:
-            agent_won = (terminated & (rewards > 0)) | (agent_won & ~terminated)  # faster than np.where
+        to_play = (games.to_play ^ 1) * ~games.is_over if self._is_self_play else games.to_play
         last_states = None
         if self.render_mode is not None:
             last_states = np.stack([games.states, afterstates])
             last_states[:, games.is_over] = self._start_states(states[games.is_over])
         is_over = terminated | truncated
-        advanced = _Games(states, status, is_over, agent_won, to_play, elapsed_steps, last_states)
+        advanced = _Games(states, status, is_over, to_play, elapsed_steps, last_states)
         return advanced, rewards, terminated, truncated
 
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
@@ -234,8 +226,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         afterstates = self._dynamics.agent_step(games.states, actions)
         if self.max_episode_steps is not None:  # to the dynamics a truncated game is still in progress
             truncated = (games.is_over & (games.status == Status.PLAYING)).nonzero()[0]
-            kinds = reset_kinds(self._options, games.agent_won[truncated])
-            afterstates[truncated] = self._dynamics.reset_states(kinds)
+            afterstates[truncated] = self._dynamics.reset_states(reset_kind(self._options), len(truncated))
         if self._options.illegal_action == "raise":
             is_illegal = self._dynamics.status(afterstates) == Status.ILLEGAL_ACTION
             if is_illegal.any():
@@ -251,8 +242,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Starts new episodes in ``envs``, from ``heaps`` if given; an opponent that fails changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         if heaps is None:
-            kinds = reset_kinds(options, games.agent_won[envs])
-            started = self._dynamics.opponent_step(self._dynamics.reset_states(kinds), generator)
+            reset_states = self._dynamics.reset_states(reset_kind(options), len(envs))
+            started = self._dynamics.opponent_step(reset_states, generator)
         else:
             started = self._dynamics.states_of(heaps)
         games.states[envs] = started
@@ -272,9 +263,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
-        states = self._dynamics.reset_states(zeros)
+        states = self._dynamics.reset_states(ResetKind.AGENT_STARTS, self.num_envs)
         last_states = None if self.render_mode is None else np.stack([states, states])
-        return _Games(states, zeros, zeros > 0, zeros > 0, zeros.copy(), zeros.copy(), last_states)
+        return _Games(states, zeros, zeros > 0, zeros.copy(), zeros.copy(), last_states)
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -342,7 +333,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     def _checked_heaps(self, heaps: Any, envs: NDArray[np.int64]) -> NDArray[np.int64]:
         """The positions to start from in ``envs``, shape ``(len(envs), n_heaps)``."""
-        positions = np.broadcast_to(self.rules.positions(heaps), (self.num_envs, self.rules.n_heaps))[envs]
+        positions = np.broadcast_to(self.rules.checked_positions(heaps), (self.num_envs, self.rules.n_heaps))[envs]
         if not positions.any(axis=1).all():
             raise ValueError('options["heaps"] must hold unfinished positions; got one of all 0')
         return positions
@@ -375,3 +366,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             "final_info": infos,
             "_final_info": games.is_over.copy(),
         }
+
+
+def _dynamics_of(options: Options) -> Dynamics:
+    """The fastest dynamics of a configuration."""
+    return tabular_dynamics(options) if has_tables(options) else DirectDynamics(options)

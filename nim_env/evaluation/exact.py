@@ -17,9 +17,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
+from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
-from nim_env.policies import IllegalAction, PolicyLike, checked_policy
-from nim_env.rules import NimRules, checked_bool
+from nim_env.policies import IllegalAction, PolicyLike, checked_player
+from nim_env.rules import NimRules
 from nim_env.solver import iter_positions, response_values
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -53,7 +54,7 @@ class Mastery:
 
 def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise") -> Mastery:
     """Evaluates a policy exactly in every won position."""
-    player = checked_policy(policy, rules)
+    player = checked_player(policy, rules, illegal_action)
     batches = iter_positions(rules)
     sums = [0.0]  # of the probabilities of a winning move, one for each batch
     winning_move = np.full(rules.n_positions, np.nan)
@@ -62,7 +63,7 @@ def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction =
     # whether the policy, moving first where the position is won and else second, wins against every opponent
     is_safe = np.ones(rules.n_positions, dtype=np.bool_)
     for batch in batches:
-        moves = batch.query(player, illegal_action)
+        moves = player.query(batch.heaps, batch.action_mask)
         probabilities = moves.probabilities
         illegal[batch.indices] = moves.illegal
         is_winning = theory.winning_action_mask(rules, batch.heaps).view(np.bool_)
@@ -125,8 +126,8 @@ def win_probability(
     full heaps, else float64 of shape ``(...)``. In the empty position the player to move has won exactly in misère
     play.
     """
-    player = checked_policy(policy, rules)
-    other = checked_policy(opponent, rules, "opponent")
+    player = checked_player(policy, rules, illegal_action)
+    other = checked_player(opponent, rules, illegal_action, "opponent")
     if moves_first is not None:
         checked_bool("moves_first", moves_first)
     start = rules.index(rules.heaps if heaps is None else heaps)
@@ -134,8 +135,8 @@ def win_probability(
     going_first = np.full(rules.n_positions, float(rules.misere))
     going_second = 1 - going_first
     for batch in batches:
-        moves = batch.query(player, illegal_action)
-        replies = batch.query(other, illegal_action)
+        moves = player.query(batch.heaps, batch.action_mask)
+        replies = other.query(batch.heaps, batch.action_mask)
         for layer in batch.layers:
             indices = batch.indices[layer]
             going_first[indices] = batch.expected(layer, going_second, moves, 0.0)
@@ -161,12 +162,14 @@ def payoff_matrix(
     The result is float64 of shape ``(n, n)``, -1 to 1: the expected return of the row's policy, which moves first
     from the full heaps, against the column's policy, with reward 1 for the winner and -1 for the loser.
     """
-    players = [checked_policy(policy, rules, f"policies[{i}]") for i, policy in enumerate(policies)]
+    players = [
+        checked_player(policy, rules, illegal_action, f"policies[{i}]") for i, policy in enumerate(policies)
+    ]
     batches = iter_positions(rules)
     # [i, j, index]: to policy i, which has just moved to the position, against policy j
     payoffs = np.full((len(players), len(players), rules.n_positions), float(rules.terminal_reward))
     for batch in batches:
-        moves = [batch.query(player, illegal_action) for player in players]
+        moves = [player.query(batch.heaps, batch.action_mask) for player in players]
         for layer in batch.layers:
             for i in range(len(players)):
                 payoffs[:, i, batch.indices[layer]] = -batch.expected(layer, payoffs[i], moves[i], -1.0)

@@ -9,17 +9,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env._checks import checked_bool, checked_integer
 from nim_env._chunks import chunks
-from nim_env.policies import (
-    IllegalAction,
-    Policy,
-    PolicyLike,
-    checked_policy,
-    illegal_probability,
-    query_policy,
-    sample,
-)
-from nim_env.rules import NimRules, checked_bool, checked_integer
+from nim_env.policies import IllegalAction, Player, PolicyLike, checked_player, sample
+from nim_env.rules import NimRules
 
 
 @dataclass(frozen=True)
@@ -61,41 +54,42 @@ def play_match(
     other game, the first game included. ``illegal_action`` is that of the exact metrics.
     """
     games = checked_integer("games", games, 1)
-    players = checked_policy(policy, rules), checked_policy(opponent, rules, "opponent")
+    players = (
+        checked_player(policy, rules, illegal_action, asks_twice=False),
+        checked_player(opponent, rules, illegal_action, "opponent", asks_twice=False),
+    )
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2
     if moves_first is not None:
         movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
     wins = 0
     for part in chunks(rules, games):
-        wins += int((_winners(rules, players, movers[part], generator, illegal_action) == 0).sum())
+        wins += int((_winners(rules, players, movers[part], generator) == 0).sum())
     return MatchResult(wins, games)
 
 
 def _winners(
     rules: NimRules,
-    players: tuple[Policy, Policy],
+    players: tuple[Player, Player],
     movers: NDArray[np.int64],
     generator: np.random.Generator,
-    illegal_action: IllegalAction,
 ) -> NDArray[np.int64]:
     """The winner, 0 or 1, of one game for each entry of ``movers``, the player who moves first."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     winners = np.full(len(movers), -1)
     while (is_running := winners < 0).any():
-        for player, policy in enumerate(players):
-            games = np.flatnonzero(is_running & (movers == player))
+        for index, player in enumerate(players):
+            games = np.flatnonzero(is_running & (movers == index))
             if not len(games):
                 continue
-            mask = rules.action_mask(heaps[games])
-            probabilities = query_policy(policy, heaps[games], mask, illegal_action)
-            if illegal_action == "lose":
-                is_illegal = generator.random(len(games)) < illegal_probability(probabilities)
-                winners[games[is_illegal]] = 1 - player
+            probabilities, illegal = player.query(heaps[games], rules.action_mask(heaps[games]))
+            if player.illegal_action == "lose":
+                is_illegal = generator.random(len(games)) < illegal
+                winners[games[is_illegal]] = 1 - index
                 games = games[~is_illegal]
                 probabilities = probabilities[~is_illegal]
             heaps[games] = rules.apply(heaps[games], sample(probabilities, generator))
             over = games[rules.is_over(heaps[games])]
-            winners[over] = player if rules.terminal_reward > 0 else 1 - player
+            winners[over] = index if rules.terminal_reward > 0 else 1 - index
         movers = 1 - movers
     return winners

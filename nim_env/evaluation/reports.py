@@ -11,12 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env._checks import checked_integer
 from nim_env.evaluation import exact
-from nim_env.policies import IllegalAction, PolicyLike, checked_policy, tabulate
-from nim_env.rules import NimRules, checked_integer
-from nim_env.solver import CheckedTable, heap_sums, iter_positions, response_values
-
-_MAX_TABLE_ENTRIES = 50_000_000  # 400 MB
+from nim_env.policies import MAX_TABLE_ENTRIES, IllegalAction, PolicyLike, checked_player
+from nim_env.rules import NimRules
+from nim_env.solver import heap_sums, iter_positions, response_values
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,11 @@ def report(
 
     It queries each position once; with more than 50 million positions times actions, once for each metric.
     """
-    player = checked_policy(policy, rules)
-    if rules.n_positions * rules.n_actions <= _MAX_TABLE_ENTRIES:
-        player = CheckedTable(rules, tabulate(rules, player, np.float64, illegal_action).probabilities)
-    mastery = exact.mastery(rules, player, illegal_action)
-    going_second, going_first = response_values(rules, player, illegal_action=illegal_action)
+    player = checked_player(policy, rules, illegal_action)
+    if rules.n_positions * rules.n_actions <= MAX_TABLE_ENTRIES:
+        player = player.tabulated(rules)
+    mastery = exact.mastery(rules, player)
+    going_second, going_first = response_values(rules, player)
     exploitabilities = (going_second + going_first) / 2
     accuracy = None if values is None else exact.value_accuracy(rules, values)
     return Report(
@@ -116,9 +115,9 @@ def report(
         champion=mastery.champion,
         exploitability=float(exploitabilities[-1]),
         mean_exploitability=fsum(exploitabilities) / (rules.n_positions - 1),  # 0 in the empty position
-        win_probability_random=exact.win_probability(rules, player, "random", illegal_action=illegal_action),
-        win_probability_take_3=exact.win_probability(rules, player, "take-3", illegal_action=illegal_action),
-        win_probability_expert=exact.win_probability(rules, player, "expert", illegal_action=illegal_action),
+        win_probability_random=exact.win_probability(rules, player, "random"),
+        win_probability_take_3=exact.win_probability(rules, player, "take-3"),
+        win_probability_expert=exact.win_probability(rules, player, "expert"),
         illegal_action=_mean(mastery.illegal_action[1:]),
         value_accuracy=accuracy,
         groups=tuple(_position_groups(rules, mastery, accuracy)),

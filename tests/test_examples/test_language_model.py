@@ -18,8 +18,8 @@ from chat_server import serve
 from language_model import Args, main
 
 from nim_env import NimRules, evaluation, text
+from nim_env.appearance import heap_name
 from nim_env.policies import checked_policy
-from nim_env.rendering import heap_name
 
 import local_models
 

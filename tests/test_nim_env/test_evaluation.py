@@ -219,7 +219,7 @@ def test_a_report_holds_what_the_functions_give(rules, policy, monkeypatch):
     without = evaluation.report(rules, policy)
     assert without.to_dict() == {name: value for name, value in row.items() if not name.startswith("value_")}
     assert without._repr_html_().count("<tr>") == len(without.to_dict())
-    monkeypatch.setattr("nim_env.evaluation.reports._MAX_TABLE_ENTRIES", 0)
+    monkeypatch.setattr("nim_env.evaluation.reports.MAX_TABLE_ENTRIES", 0)
     assert evaluation.report(rules, policy, values) == found  # also where the policy does not fit a table
 
 

@@ -1,7 +1,11 @@
 """Every policy's distribution, and what is done with custom policies."""
 
+import itertools
+import re
+from dataclasses import asdict
 from fractions import Fraction
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from configurations import SIMPLE
@@ -13,21 +17,30 @@ from strategies import few_examples, seeds
 from strategies import rules as any_rules
 from table_policies import random_table
 
+import agents
 from nim_env import (
+    EncodedPolicy,
     ExpertPolicy,
     MixturePolicy,
     NimRules,
     RandomPolicy,
     TabularPolicy,
     TakePolicy,
+    evaluation,
+    solver,
     theory,
 )
 from nim_env.policies import (
     InvalidPolicyOutput,
+    Player,
+    SampledPolicy,
     batched,
+    checked_player,
     checked_policy,
-    query_policy,
+    from_moves,
+    q_values_of,
     sample,
+    sampled,
     tabulate,
     uniform_sample,
 )
@@ -163,8 +176,156 @@ def test_a_function_that_returns_no_action(answer):
 
 @pytest.mark.parametrize("answer", [0, [0], [[0]] * 21, [0] * 20, [0.0] * 21, [True] * 21, [None] * 21], ids=str)
 def test_a_batched_function_returns_one_action_for_each_position(answer):
-    with pytest.raises(InvalidPolicyOutput, match=r"lambda.*21"):
+    with pytest.raises(InvalidPolicyOutput, match="lambda"):
         batched(lambda *_: answer).action_probabilities(*unfinished(SIMPLE))
+
+
+# --- Functions at the door ------------------------------------------------------------------------
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_pairs_and_actions_are_the_same_player(rules, seed):
+    """A function that returns pairs, one that returns actions and a batched one have one report."""
+    chosen = random_table(rules, seed, deterministic=True).probabilities.argmax(axis=1)
+
+    def pair(heaps):
+        assert type(heaps) is list
+        return rules.moves[chosen[rules.index(heaps)]]
+
+    def action(heaps, mask):  # noqa: ARG001
+        return chosen[rules.index(heaps)]
+
+    players = from_moves(rules, pair), action, batched(lambda heaps, masks: chosen[rules.index(heaps)])  # noqa: ARG005
+    first, *others = (evaluation.report(rules, player) for player in players)
+    assert others == [first, first]
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_q_values_of_a_dictionary(rules, seed):
+    expected = np.random.default_rng(seed).random((rules.n_positions, rules.n_actions)) * rules.action_mask(
+        rules.all_positions()
+    )
+    pairs = np.argwhere(expected)
+    table = {
+        (tuple(rules.from_index(index).tolist()), rules.moves[action]): expected[index, action]
+        for index, action in pairs.tolist()
+    }
+    np.testing.assert_array_equal(q_values_of(rules, table), expected)
+
+
+@pytest.mark.parametrize(
+    "key", [((1, 4), (0, 1)), ((1, 2), (0, 2)), ((1, 2, 3), (0, 1)), (1, 2), 5, ((1, 2), 0)], ids=str
+)
+def test_keys_that_are_no_pairs_are_named(key):
+    with pytest.raises((ValueError, TypeError), match=re.escape(repr(key))):
+        q_values_of(NimRules((1, 2)), {((1, 2), (0, 1)): 1.0, key: 0.5})
+
+
+def drawing(rules, generator):
+    """The same random player in all forms of a function."""
+
+    def draw(heaps, mask):  # noqa: ARG001
+        return generator.choice(np.flatnonzero(mask))
+
+    encoding = gym.make("nim_env:Nim-v0", **asdict(rules), observation="one_hot").unwrapped.encoding
+    return {
+        "function": draw,
+        "batch": batched(lambda heaps, masks: [draw(*pair) for pair in zip(heaps, masks, strict=True)]),
+        "pairs": from_moves(rules, lambda heaps: tuple(generator.choice(rules.legal_moves(heaps)))),
+        "encoded": EncodedPolicy(draw, encoding),
+        "mixture": MixturePolicy(rules, ["expert", draw]),
+    }
+
+
+@pytest.mark.parametrize("form", ["function", "batch", "pairs", "encoded", "mixture"])
+def test_chance_is_not_measured_as_if_it_were_none(form):
+    rules = NimRules((1, 2, 3))
+    player = drawing(rules, np.random.default_rng(0))[form]
+    exact = [
+        evaluation.mastery,
+        evaluation.exploitability,
+        evaluation.report,
+        solver.best_response,
+        tabulate,
+        lambda rules, player: evaluation.win_probability(rules, "random", player),
+        lambda rules, player: evaluation.payoff_matrix(rules, [player]),
+    ]
+    for function in exact:
+        with pytest.raises(InvalidPolicyOutput, match=r"then .*sampled"):
+            function(rules, player)
+    # as an opponent and in sampled games it may draw
+    evaluation.play_match(rules, player, "random", games=50, seed=0)
+    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=player)
+    for seed in range(5):
+        env.reset(seed=seed)
+
+
+def test_a_tie_at_random_in_one_position_is_found():
+    rules = NimRules()
+    answers = itertools.cycle([0, 9])
+
+    def player(heaps, mask):
+        return next(answers) if heaps.tolist() == [1, 3, 5, 7] else np.flatnonzero(mask)[0]
+
+    with pytest.raises(InvalidPolicyOutput, match=r"0 and then 9 at \[1, 3, 5, 7\]"):
+        evaluation.mastery(rules, player)
+
+
+@pytest.mark.parametrize("form", ["function", "batch", "pairs", "encoded"])
+def test_frequencies_of_a_player_that_draws(form):
+    """Binomial bounds around the distribution of the player: five standard errors."""
+    rules = NimRules((1, 2, 3))
+    player = sampled(drawing(rules, np.random.default_rng(1))[form], 2000)
+    positions, mask = unfinished(rules)
+    expected = RandomPolicy().action_probabilities(positions, mask)
+    found = player.action_probabilities(positions, mask)
+    assert (abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / 2000)).all()
+    assert abs(evaluation.mastery(rules, player).expert - evaluation.mastery(rules, "random").expert) < 0.02
+
+
+NONSENSE = [None, -1, 99, 1.5, "take 3", (0, 9), (0, 1, 2), (5, 1), [], np.nan]
+
+
+@pytest.mark.parametrize("answer", NONSENSE, ids=str)
+def test_every_kind_of_nonsense_loses(answer):
+    """In each form of a function, wherever the heaps sum to an even number; else the player is an expert."""
+    rules = NimRules((1, 2, 3))
+    right = (
+        ExpertPolicy(rules).support(rules.all_positions(), rules.action_mask(rules.all_positions())).argmax(axis=1)
+    )
+
+    def action(heaps, mask):  # noqa: ARG001
+        return answer if sum(heaps) % 2 == 0 else right[rules.index(heaps)]
+
+    def pair(heaps):
+        return answer if sum(heaps) % 2 == 0 else rules.moves[right[rules.index(heaps)]]
+
+    loses = positions.sum(axis=1) % 2 == 0
+    expected = np.eye(rules.n_actions)[right[1:]] * ~loses[:, None]
+    encoding = gym.make("nim_env:Nim-v0", heaps=rules.heaps).unwrapped.encoding
+    batch = batched(lambda heaps, masks: [action(*both) for both in zip(heaps, masks, strict=True)])
+    for player in (action, batch, from_moves(rules, pair), EncodedPolicy(action, encoding), sampled(action, 3)):
+        moves = checked_player(player, rules, "lose").query(positions, mask)
+        np.testing.assert_array_equal(moves.probabilities, expected)
+        np.testing.assert_array_equal(moves.illegal, loses)
+        assert evaluation.report(rules, player, illegal_action="lose").illegal_action == loses.mean()
+        if not isinstance(player, SampledPolicy):
+            with pytest.raises(InvalidPolicyOutput, match=re.escape(repr(answer))):
+                evaluation.mastery(rules, player)
+
+
+@pytest.mark.parametrize("kind", [RandomPolicy, ExpertPolicy, agents.QLearningAgent, TabularPolicy])
+def test_a_class_in_place_of_an_instance(kind):
+    for call in (
+        lambda: evaluation.mastery(NimRules(), kind),
+        lambda: evaluation.play_match(NimRules(), "random", kind, games=1),
+        lambda: gym.make("nim_env:Nim-v0", opponent=kind),
+        lambda: MixturePolicy(NimRules(), [kind]),
+    ):
+        with pytest.raises(TypeError, match=rf"class.*{kind.__name__}"):
+            call()
 
 
 # --- The output of a policy -----------------------------------------------------------------------
@@ -189,9 +350,9 @@ def test_a_batched_function_returns_one_action_for_each_position(answer):
 def test_outputs_that_are_no_distribution(output):
     position, mask = np.array([2]), np.array([1, 1, 0], np.int8)
     with pytest.raises(InvalidPolicyOutput, match=r"Returns.*\[2\]"):
-        query_policy(Returns(output), position, mask)
+        Player(Returns(output), "raise").query(position, mask)
     for accepted in ([1, 0, 0], np.array([False, True, False]), np.array([0.5 + 4e-6, 0.5 + 4e-6, 0], np.float32)):
-        found = query_policy(Returns(accepted), position, mask)
+        found = Player(Returns(accepted), "raise").query(position, mask).probabilities
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, accepted)
 
@@ -228,7 +389,7 @@ def test_a_tabulated_policy_is_a_copy():
     np.testing.assert_allclose(copy.action_probabilities(positions[1:]), expected[1:], atol=1e-7)
     np.testing.assert_array_equal(exact.action_probabilities(positions[1:]), expected[1:])
     assert copy.probabilities.dtype == np.float32
-    with pytest.raises(ValueError, match="100,000,000"):
+    with pytest.raises(ValueError, match="50,000,000"):
         tabulate(NimRules((60, 60, 60, 60)), "random")
 
 
@@ -247,7 +408,8 @@ def test_a_mixture_is_the_weighted_mean(rules, seed, weights):
         shares = [Fraction(weight) / sum(map(Fraction, given_weights)) for weight in given_weights]
         pairs = zip(shares, members, strict=True)
         expected = sum(float(share) * member.probabilities[1:] for share, member in pairs)
-        np.testing.assert_allclose(query_policy(mixture, positions, mask), expected, atol=1e-12)
+        queried = Player(mixture, "raise").query(positions, mask).probabilities
+        np.testing.assert_allclose(queried, expected, atol=1e-12)
         np.testing.assert_allclose(mixture.action_probabilities(positions[-1], mask[-1]), expected[-1], atol=1e-12)
 
 
@@ -276,8 +438,8 @@ def test_members():
         ({"policies": ["random"], "weights": [-1]}, "weight.*-1"),
         ({"policies": ["random"], "weights": [np.nan]}, "weight.*nan"),
         ({"policies": ["random"], "weights": [np.inf]}, "weight.*inf"),
-        ({"policies": ["random"], "weights": [1, 2]}, "argument 2"),
-        ({"policies": ["random", "expert"], "weights": [1]}, "argument 2"),
+        ({"policies": ["random"], "weights": [1, 2]}, "weights.*2"),
+        ({"policies": ["random", "expert"], "weights": [1]}, "weights.*1"),
     ],
     ids=str,
 )

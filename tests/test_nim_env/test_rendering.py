@@ -24,7 +24,9 @@ from PIL import Image
 from scipy.ndimage import label
 
 from nim_env import NimEnv, NimRules, aec_env, rendering
-from nim_env.rendering import Move, View, animate, as_pixels, heap_name, save_gif
+from nim_env.animation import animate, save_gif
+from nim_env.appearance import heap_name
+from nim_env.rendering import Move, View, as_pixels
 
 FRAMES = Path(__file__).parent.parent / "frames"
 HEAPS = slice(80, 354)  # the rows of a frame between the texts and the names of the heaps

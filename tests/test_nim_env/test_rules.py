@@ -72,7 +72,12 @@ def test_any_number_of_leading_dimensions():
 
 def test_functions_are_pure():
     rules, heaps = NimRules(), np.array([1, 3, 5, 7])
-    for result in (rules.apply(heaps, 3), rules.action_mask(heaps), rules.positions(heaps), rules.all_positions()):
+    for result in (
+        rules.apply(heaps, 3),
+        rules.action_mask(heaps),
+        rules.checked_positions(heaps),
+        rules.all_positions(),
+    ):
         result[:] = 0
     assert heaps.tolist() == rules.all_positions()[-1].tolist() == [1, 3, 5, 7]
     for constant in (rules.move_counts, rules.move_heaps):
@@ -80,10 +85,15 @@ def test_functions_are_pure():
             constant[0] = 9
 
 
+def test_a_limit_that_never_binds_is_none():
+    assert NimRules((3, 1), max_take=3) == NimRules((3, 1), max_take=9) == NimRules((3, 1))
+    assert NimRules((3, 1), max_take=2).max_take == 2
+
+
 def test_rules_are_values():
-    rules = NimRules((1, 2), 3, misere=False)
-    from_numpy = NimRules(np.array([1, 2], np.uint8), np.array(3), np.False_)
-    assert from_numpy == NimRules([1, 2], np.int64(3), misere=False) == rules
+    rules = NimRules((1, 4), 3, misere=False)
+    from_numpy = NimRules(np.array([1, 4], np.uint8), np.array(3), np.False_)
+    assert from_numpy == NimRules([1, 4], np.int64(3), misere=False) == rules
     assert hash(from_numpy) == hash(rules)
     assert [*map(type, (*from_numpy.heaps, from_numpy.max_take, from_numpy.misere))] == [int, int, int, bool]
     assert rules.moves  # fills the cached properties
@@ -141,6 +151,7 @@ def test_bad_indices(index):
     ("arguments", "message"),
     [
         ({"heaps": ()}, "heaps"),
+        ({"heaps": 5}, "heaps.*5"),
         ({"heaps": (0, 0)}, r"heaps.*\(0, 0\)"),
         ({"heaps": (3, -1)}, r"heaps.*-1"),
         ({"heaps": (2**63,)}, f"heaps.*{2**63}"),
@@ -187,7 +198,7 @@ def test_the_largest_games_are_allowed():
 )
 def test_bad_positions(heaps):
     rules = NimRules()
-    functions = rules.action_mask, rules.is_over, rules.legal_moves, rules.index, rules.positions
+    functions = rules.action_mask, rules.is_over, rules.legal_moves, rules.index, rules.checked_positions
     for function in (*functions, lambda heaps: rules.apply(heaps, 0)):
         with pytest.raises((ValueError, TypeError), match="heaps"):
             function(heaps)

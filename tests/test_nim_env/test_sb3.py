@@ -60,11 +60,10 @@ def test_identifier_is_enough():
 DETERMINISTIC = {
     "agent first": {"opponent": first_legal, "first_player": "agent"},
     "opponent first": {"opponent": last_legal, "first_player": "opponent", "heaps": (5, 4, 3)},
-    "loser first": {"opponent": last_legal, "first_player": "loser", "heaps": (5, 4, 3)},
-    "loser first, one heap": {"opponent": last_legal, "first_player": "loser", **SIMPLE},
+    "one heap": {"opponent": last_legal, "first_player": "agent", **SIMPLE},
     "self-play": {"opponent": None},
     "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # or ended in that step
-    "truncated": {"opponent": first_legal, "first_player": "loser", **SIMPLE, "max_episode_steps": 3},
+    "truncated": {"opponent": first_legal, "first_player": "opponent", **SIMPLE, "max_episode_steps": 3},
 }
 EVERY_ENCODING = pytest.mark.parametrize("encoding", ["heaps", "one_hot", "bits"])
 

@@ -33,32 +33,31 @@ def test_solver_closed_form_and_recursion_agree(heaps):
 
 
 @few_examples
-@given(any_rules, gammas, st.sampled_from([1, 0.5, 1000]))
-def test_discounted_values_are_those_of_recursion(rules, gamma, win_reward):
+@given(any_rules, gammas)
+def test_discounted_values_are_those_of_recursion(rules, gamma):
     positions = rules.all_positions()[1:]
-    values = solver.solve(rules, gamma, win_reward).q_values(positions)
+    values = solver.solve(rules, gamma).q_values(positions)
     expected = np.full(values.shape, -np.inf)
-    last = -win_reward if rules.misere else win_reward
     for row, heaps in zip(expected, positions.tolist(), strict=True):
         for move, after in brute_force.moves(tuple(heaps), rules.max_take):
             rest = any(after) and brute_force.best_return(
                 tuple(sorted(after)), rules.max_take, rules.misere, gamma
             )
-            row[rules.action(*move)] = -gamma * rest * win_reward if any(after) else last
+            row[rules.action(*move)] = -gamma * rest if any(after) else rules.terminal_reward
     np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("misere", [True, False])
 def test_one_position_and_batches_agree(misere):
     rules = NimRules((2, 3, 4), max_take=2, misere=misere)
-    solution = solver.solve(rules, gamma=0.9, win_reward=7)
+    solution = solver.solve(rules, gamma=0.9)
     batch = rules.all_positions().reshape(3, 4, 5, 3)
     for function in (solution.q_values, solution.values, solution.afterstate_values, solution.support):
         together = function(batch)
         for where in np.ndindex(3, 4, 5):
             np.testing.assert_array_equal(together[where], function(batch[where].tolist()))
     # in the empty position the game is over
-    assert solution.values((0, 0, 0)) == -solution.afterstate_values((0, 0, 0)) == (7 if misere else -7)
+    assert solution.values((0, 0, 0)) == -solution.afterstate_values((0, 0, 0)) == (1 if misere else -1)
     assert (solution.q_values((0, 0, 0)) == -np.inf).all()
 
 
@@ -101,17 +100,17 @@ def test_a_discounted_best_response(rules, seed):
     """By recursion over one ply at a time, with a policy that plays one action, or loses by an illegal one."""
     policy = random_table(rules, seed, deterministic=True, illegal=True)
     player = as_player(rules, policy)
-    response = solver.best_response(rules, policy, gamma=0.5, win_reward=8, illegal_action="lose")
+    response = solver.best_response(rules, policy, gamma=0.5, illegal_action="lose")
 
     def value(heaps, to_move):
         """To the response, of its next move or the policy's."""
-        last = (1 if to_move == 0 else -1) * (-8 if rules.misere else 8)
+        last = (1 if to_move == 0 else -1) * (-1 if rules.misere else 1)
         moves = {rules.action(*move): after for move, after in brute_force.moves(heaps, rules.max_take)}
         results = {a: 0.5 * value(after, 1 - to_move) if any(after) else last for a, after in moves.items()}
         if to_move == 0:
             return max(results.values())
         legal = {action: p for action, p in player(heaps).items() if action in results}
-        return sum(p * results[action] for action, p in legal.items()) + 8 * (1 - sum(legal.values()))
+        return sum(p * results[action] for action, p in legal.items()) + (1 - sum(legal.values()))
 
     assert response.values(rules.heaps) == value(rules.heaps, 0)
     assert response.afterstate_values(rules.heaps) == 0.5 * value(rules.heaps, 1)
@@ -172,8 +171,6 @@ def test_games_of_many_heaps_and_of_one_large_heap():
     [
         ((1.5,), r"gamma.*1\.5"),
         ((math.nan,), "gamma.*nan"),
-        ((1, 0), "win_reward.* 0"),
-        ((1, math.inf), "win_reward.*inf"),
     ],
 )
 def test_bad_arguments_are_named(rest, message):

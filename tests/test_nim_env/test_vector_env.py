@@ -86,12 +86,11 @@ def check_unchanged(env, call, error, message):
 # --- Game for game --------------------------------------------------------------------------------
 
 DETERMINISTIC = {
-    "callable, loser": {"opponent": first_legal, "first_player": "loser"},
-    "callable, opponent": {"opponent": first_legal, "first_player": "opponent"},
-    "policy, loser": {"opponent": LAST_LEGAL, "first_player": "loser", **SIMPLE},
-    "take-3, loser": {"opponent": "take-3", "first_player": "loser", **SIMPLE, "heaps": (9,)},
-    "large tables": {"opponent": "take-2", "first_player": "loser", "heaps": (1100,), "max_take": 500},
-    "direct": {"opponent": "take-3", "first_player": "loser", "heaps": (1_100_000,), "max_take": 3},
+    "callable": {"opponent": first_legal, "first_player": "opponent"},
+    "policy": {"opponent": LAST_LEGAL, "first_player": "agent", **SIMPLE},
+    "take-3": {"opponent": "take-3", "first_player": "opponent", **SIMPLE, "heaps": (15,)},
+    "large tables": {"opponent": "take-2", "first_player": "opponent", "heaps": (1100,), "max_take": 500},
+    "direct": {"opponent": "take-3", "first_player": "opponent", "heaps": (1_100_000,), "max_take": 3},
     "self-play": {"opponent": None},
     "self-play that raises": {"opponent": None, "heaps": (0, 3, 0, 1), "illegal_action": "raise"},
     "self-play in large tables": {"opponent": None, "heaps": (9, 11, 13, 30), "misere": False},
@@ -115,7 +114,7 @@ def test_equal_to_sync_vector_env(name, max_episode_steps, mode):
     rules = ours.unwrapped.rules
     starts = [None, {"heaps": np.minimum(rules.heaps, 4) * (np.arange(rules.n_heaps) >= rules.n_heaps - 3)}]
     if arguments["opponent"] is not None:
-        starts += [{"first_player": name} for name in ("loser", "agent", "opponent", "loser")]
+        starts += [{"first_player": name} for name in ("agent", "opponent")]
     generator, n_terminated, n_truncated = np.random.default_rng(0), 0, 0
     for step in range(60):
         if step % 10 == 0:
@@ -291,7 +290,7 @@ OPPONENTS = {
 def test_set_opponent_in_the_middle_of_games(after, max_episode_steps):
     """Games that run, and games that have ended in each way, continue as with the new opponent from the start."""
     running = [(1, 3, 5, 7), (1, 2, 3, 4), (0, 3, 3, 7), (1, 1, 1, 1)]
-    arguments = {"first_player": "loser", "render_mode": "ansi", "max_episode_steps": max_episode_steps}
+    arguments = {"first_player": "agent", "render_mode": "ansi", "max_episode_steps": max_episode_steps}
     expected, *envs = (make(7, opponent=each, **arguments) for each in (OPPONENTS[after], *OPPONENTS.values()))
     for env in (expected, *envs):
         env.reset(seed=3, options={"heaps": [(0, 0, 0, 2)] * 3 + running})

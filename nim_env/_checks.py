@@ -1,0 +1,46 @@
+"""Checks of arguments. An error names the argument and the value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
+    """``value``, an integer of Python or NumPy or a 0-d array, not a boolean, as an int of ``minimum`` or more."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise TypeError(f"{name} must be an integer; got {value!r}")
+    if minimum is not None and value < minimum:
+        raise ValueError(f"{name} must be {minimum} or more; got {value}")
+    return int(value)
+
+
+def checked_bool(name: str, value: Any) -> bool:
+    """``value`` as a bool: True or False of Python or NumPy."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {value!r}")
+    return bool(value)
+
+
+def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
+    """``value``, one of the choices."""
+    if not isinstance(value, str | None) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
+    return value
+
+
+def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
+    """``values`` as a new int64 array; True and 1.0 are not integers."""
+    array = np.asarray(values)
+    # NumPy turns [True, 2] into integers
+    has_bool = not isinstance(values, np.ndarray) and any(
+        isinstance(value, bool | np.bool_) for value in np.asarray(values, dtype=object).flat
+    )
+    if array.dtype.kind not in "iu" or has_bool:
+        raise TypeError(f"{name} must hold only integers; got {values!r}")
+    return array.astype(np.int64)

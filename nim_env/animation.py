@@ -1,0 +1,61 @@
+"""Games as animations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pettingzoo import AECEnv
+
+from nim_env.encodings import checked_encoding
+from nim_env.policies import Player, PolicyLike, checked_policy, sample
+from nim_env.rendering import check_installed
+
+
+def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArray[np.uint8]]:
+    """Plays one game and returns the pictures after the reset and after each step, for :func:`save_gif`.
+
+    ``env`` is a Gymnasium or PettingZoo environment of Nim with ``render_mode="rgb_array"`` and heap sizes as
+    observations. ``policy`` makes every move that it asks for: in self-play and PettingZoo those of both players.
+    """
+    rules = env.unwrapped.rules
+    if env.render_mode != "rgb_array" or env.unwrapped.encoding != checked_encoding("heaps", rules):
+        raise ValueError(f'env must be made with render_mode="rgb_array" and observation="heaps"; got {env}')
+    player = Player(checked_policy(policy, rules), "raise")
+    # not the stream of the environment, which draws from default_rng(seed)
+    generator = np.random.default_rng(None if seed is None else [seed, 1])
+
+    def choose(observation: NDArray[np.int64], action_mask: NDArray[np.int8]) -> int:
+        return int(sample(player.query(observation, action_mask).probabilities, generator))
+
+    if isinstance(env, AECEnv):
+        env.reset(seed=seed)
+        frames = [env.render()]
+        while not any(env.terminations.values()):
+            env.step(choose(**env.observe(env.agent_selection)))
+            frames.append(env.render())
+        return frames
+    observation, info = env.reset(seed=seed)
+    frames = [env.render()]
+    while True:
+        observation, _, terminated, truncated, info = env.step(choose(observation, info["action_mask"]))
+        frames.append(env.render())
+        if terminated or truncated:
+            return frames
+
+
+def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], seconds: float = 1.0) -> None:
+    """Saves frames, RGB values of shape ``(height, width, 3)``, as an animation that repeats.
+
+    Each is shown for this many seconds, the last one three times as long.
+    """
+    check_installed("PIL", "save_gif")
+    from PIL import Image
+
+    palette = Image.fromarray(np.concatenate(frames)).quantize(256, Image.Quantize.MAXCOVERAGE)
+    first, *rest = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
+    durations = [round(1000 * seconds)] * len(rest) + [round(3000 * seconds)]
+    first.save(path, "GIF", save_all=True, append_images=rest, duration=durations, loop=0)

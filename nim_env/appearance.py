@@ -1,0 +1,26 @@
+"""The palette of all pictures, and the names of the heaps."""
+
+from __future__ import annotations
+
+COLORS = {
+    "player_1": "#1659c7",  # blue and magenta, which color-blind people can tell apart
+    "player_2": "#ad1f6b",
+    "block": "#f2b744",
+    "edge": "#a3660c",
+    "good": "#12694a",
+    "flag": "#b0330f",
+    "ink": "#1f1c1a",
+    "muted": "#5d574f",
+    "line": "#e0dacd",
+    "page": "#faf8f3",
+}
+"""The palette of all pictures and figures, and of the page on which you play, in its light color scheme."""
+
+
+def heap_name(heap: int) -> str:
+    """The letters of a heap, numbered from 0: A to Z, then AA, AB and so on, as the columns of a spreadsheet."""
+    name = ""
+    while heap >= 0:
+        name = chr(ord("A") + heap % 26) + name
+        heap = heap // 26 - 1
+    return name

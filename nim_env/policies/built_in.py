@@ -1,0 +1,86 @@
+"""The players that need no training: random, take-N and expert play."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nim_env import theory
+from nim_env._checks import checked_integer
+from nim_env.rules import NimRules
+
+
+class UniformPolicy(ABC):
+    """A policy that draws uniformly from its :meth:`support`, a set of legal actions."""
+
+    @abstractmethod
+    def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
+        """The actions of positive probability: int8 ones and zeros of shape ``(..., n_actions)``."""
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The probability of each action in unfinished positions: float64 of shape ``(..., n_actions)``."""
+        support = self.support(observation, action_mask)
+        number = support.sum(axis=-1, keepdims=True)
+        if not number.all():
+            raise ValueError("action_mask has a position without a legal action; query unfinished games only")
+        return np.asarray(support / number)
+
+
+@dataclass(frozen=True)
+class RandomPolicy(UniformPolicy):
+    """Draws uniformly from the legal actions."""
+
+    def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
+        """The legal actions."""
+        return np.asarray(action_mask).astype(np.int8)
+
+
+@dataclass(frozen=True)
+class TakePolicy(UniformPolicy):
+    """Takes ``n`` objects, or as many as are left or allowed, from a non-empty heap drawn uniformly.
+
+    Args:
+        rules: The game.
+        n: The number of objects to take, 1 or more.
+    """
+
+    rules: NimRules
+    n: int
+
+    def __post_init__(self) -> None:
+        checked_integer("n", self.n, minimum=1)
+
+    def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
+        """One action for each non-empty heap; it follows from the heap sizes alone."""
+        limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
+        count = np.minimum(self.rules.checked_positions(heaps), limit)
+        takes = count[..., self.rules.move_heaps] == self.rules.move_counts
+        return np.asarray(takes, dtype=np.int8)
+
+
+@dataclass(frozen=True)
+class ExpertPolicy(UniformPolicy):
+    """Plays perfectly: draws a winning action, or any legal action where no action wins.
+
+    On one heap in normal play with takes of up to 3 it takes ``heap % 4``, or a random number where that is 0.
+    :mod:`nim_env.theory` names the sources.
+
+    Args:
+        rules: The game.
+    """
+
+    rules: NimRules
+
+    def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
+        """The winning actions, or all legal actions where none wins."""
+        winning = theory.winning_action_mask(self.rules, heaps)
+        return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)
+
+
+def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
+    """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which the environments tabulate."""
+    return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)

@@ -1,0 +1,256 @@
+"""Functions as policies: on one position, on batches, on heap sizes and pairs, and policies on encodings."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nim_env._checks import checked_integer
+from nim_env.encodings import Encoding
+from nim_env.policies.player import IllegalAction, InvalidPolicyOutput, Policy
+from nim_env.rules import NimRules
+
+
+class FunctionPolicy:
+    """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer."""
+
+    wanted = (
+        "a legal action, one integer (policies.from_moves takes a function that returns a pair of heap and count, "
+        "policies.batched one on batches)"
+    )
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        self._illegal_action: IllegalAction = "raise"
+        self._asks_twice = False
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
+
+    def asked(self, illegal_action: IllegalAction, twice: bool) -> FunctionPolicy:
+        """A copy for which an illegal action is an error or, as a row of zeros, loses.
+
+        ``twice``: two different answers to a position are an error, since exact figures need a distribution.
+        """
+        policy = copy.copy(self)
+        policy._illegal_action = illegal_action
+        policy._asks_twice = twice
+        return policy
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``."""
+        observations, masks = _flattened(observation, action_mask)
+        answers = self.answers(observations, masks)
+        actions = self.actions(answers, masks.shape[1])
+        if self._asks_twice:
+            again = self.answers(observations, masks)
+            differs = actions != self.actions(again, masks.shape[1])
+            if differs.any():
+                row = int(differs.argmax())
+                raise InvalidPolicyOutput(
+                    f"{self!r} answered {answers[row]!r} and then {again[row]!r} at {observations[row].tolist()}; "
+                    "exact figures need the same answer each time: switch exploration off, return probabilities "
+                    "(a policy), or measure frequencies by policies.sampled(function, n)"
+                )
+        rows = np.arange(len(masks))
+        is_legal = (actions >= 0) & (masks[rows, actions] != 0)
+        if self._illegal_action == "raise" and not is_legal.all():
+            row = int(is_legal.argmin())
+            raise InvalidPolicyOutput(
+                f"{self!r} must return {self.wanted}; got {answers[row]!r} at {observations[row].tolist()}"
+            )
+        probabilities = np.zeros(masks.shape)
+        probabilities[rows[is_legal], actions[is_legal]] = 1.0
+        return probabilities.reshape(np.shape(action_mask))
+
+    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
+        """What the function returns for each of ``n`` positions."""
+        return [self.function(*position) for position in zip(observations.copy(), masks.copy(), strict=True)]
+
+    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:
+        """The answers as actions, int64 of shape ``(n,)``; -1 for what is none."""
+        return np.array([_action(answer, n_actions) for answer in answers], dtype=np.int64)
+
+
+def _action(answer: Any, n_actions: int) -> int:
+    try:
+        action = checked_integer("action", answer)
+    except TypeError:
+        return -1
+    return action if 0 <= action < n_actions else -1
+
+
+class BatchedPolicy(FunctionPolicy):
+    """A function ``(observations, action_masks) -> actions`` on batches as a policy; :func:`batched` makes one."""
+
+    wanted = "one legal action, an integer, for each position"
+
+    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
+        """The same with one call of the function."""
+        answers = self.function(observations.copy(), masks.copy())
+        if np.ndim(answers) == 0 or len(answers) != len(observations):
+            raise InvalidPolicyOutput(
+                f"{self!r} must return {self.wanted}, {len(observations)} of them; got {answers!r}"
+            )
+        return answers if isinstance(answers, list | tuple) else np.asarray(answers)
+
+    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:
+        """The same, at once for an array."""
+        if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
+            return np.where((answers >= 0) & (answers < n_actions), answers, -1).astype(np.int64)
+        return super().actions(answers, n_actions)
+
+
+def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
+    """Wraps a function on batches as a policy, which calls it once for each batch.
+
+    It takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``, and returns ``n`` legal
+    actions, integers: ``batched(lambda observations, masks: masks.argmax(axis=1))`` plays the first legal ones.
+    """
+    return BatchedPolicy(function)
+
+
+class MovesPolicy(FunctionPolicy):
+    """A function from heap sizes to a pair ``(heap, count)`` as a policy; :func:`from_moves` makes one."""
+
+    wanted = "a pair (heap, count) that is a legal move"
+
+    def __init__(self, rules: NimRules, function: Callable[[list[int]], Any]) -> None:
+        super().__init__(function)
+        self.rules = rules
+
+    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
+        """What the function returns for each of ``n`` positions."""
+        return [self.function(heaps) for heaps in observations.tolist()]
+
+    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:  # noqa: ARG002
+        """The pairs as actions, int64 of shape ``(n,)``; -1 for what is no pair of the game."""
+        actions = np.full(len(answers), -1)
+        for row, answer in enumerate(answers):
+            try:
+                actions[row] = self.rules.action(*answer)
+            except (TypeError, ValueError):
+                continue
+        return actions
+
+
+def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPolicy:
+    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy; the first heap is 0.
+
+    ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the largest heap.
+    """
+    return MovesPolicy(rules, choose)
+
+
+def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
+    """A dictionary ``{(heap sizes, (heap, count)): value}`` as an array for :func:`nim_env.evaluation.diagnose`.
+
+    The result is float64 of shape ``(n_positions, n_actions)`` with a row for each position by its index; 0 where
+    a pair is missing. A ValueError or TypeError names a key that is not a position and a move of the game.
+    """
+    q_values = np.zeros((rules.n_positions, rules.n_actions))
+    for key, value in table.items():
+        try:
+            heaps, move = key
+            q_values[rules.index(heaps), rules.action(*move)] = value
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"table[{key!r}] = {value!r} is no Q-value of {rules}: {error}") from None
+    return q_values
+
+
+class SampledPolicy:
+    """A policy measured by its frequencies; :func:`sampled` makes one."""
+
+    def __init__(self, policy: Policy, n: int) -> None:
+        self.policy = policy
+        self.n = checked_integer("n", n, minimum=1)
+        self.rules = getattr(policy, "rules", None)
+
+    def asked(self, illegal_action: IllegalAction, twice: bool) -> SampledPolicy:  # noqa: ARG002
+        """A copy with :meth:`FunctionPolicy.asked`, of which each answer may differ."""
+        return SampledPolicy(asked(self.policy, illegal_action, twice=False), self.n)
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The fraction of each action among ``n`` answers: float64 of shape ``(..., n_actions)``."""
+        total = np.zeros(np.shape(action_mask))
+        for _ in range(self.n):
+            total += self.policy.action_probabilities(observation, action_mask)
+        return total / self.n
+
+
+def sampled(function: Callable[..., Any], n: int) -> SampledPolicy:
+    """Measures a function that draws random numbers: in each position the frequencies of ``n`` answers.
+
+    The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, as expert
+    mastery, is right on average. A maximum over replies, as exploitability, is too high on average: a best
+    response also exploits the chance of the sample. :func:`tabulate` keeps one measurement for several calls.
+
+    ``function`` is a callable on one position or a policy such as ``from_moves(rules, choose)``.
+    """
+    policy = function if isinstance(function, Policy) else FunctionPolicy(function)
+    return SampledPolicy(policy, n)
+
+
+class EncodedPolicy:
+    """A policy on encoded observations as a player.
+
+    For example::
+
+        env = gym.make("Nim-v0", observation="bits", opponent=None)
+        agent = agents.QLearningAgent(env.observation_space, env.action_space)
+        agents.train(agent, env, episodes=5000)
+        evaluation.mastery(NimRules(), EncodedPolicy(agent, env.unwrapped.encoding))
+
+    Args:
+        policy: An object with ``action_probabilities``, such as an agent, or a callable
+            ``(observation, action_mask) -> action`` on one observation. It gets encoded observations.
+        encoding: The encoding that the policy was trained on: ``env.unwrapped.encoding``.
+
+    Raises:
+        ValueError: The policy has an ``observation_space`` other than that of the encoding.
+    """
+
+    def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
+        space = getattr(policy, "observation_space", encoding.space)
+        if space != encoding.space:
+            raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
+        self.policy = as_policy("policy", policy)
+        self.encoding = encoding
+        self.rules = getattr(encoding, "rules", None)  # of a named encoding
+
+    def asked(self, illegal_action: IllegalAction, twice: bool) -> EncodedPolicy:
+        """A copy with :meth:`FunctionPolicy.asked`."""
+        return EncodedPolicy(asked(self.policy, illegal_action, twice), self.encoding)
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
+        """The policy's probabilities: shape ``(..., n_actions)``."""
+        return self.policy.action_probabilities(self.encoding(observation), action_mask)
+
+
+def asked(policy: Policy, illegal_action: IllegalAction, twice: bool) -> Policy:
+    """A copy of a policy that calls functions, see :meth:`FunctionPolicy.asked`; another policy itself."""
+    return policy.asked(illegal_action, twice) if hasattr(policy, "asked") else policy
+
+
+def as_policy(name: str, policy: Any) -> Policy:
+    """A policy as it is, a callable on one position as a :class:`FunctionPolicy`; an error names the argument."""
+    if isinstance(policy, Policy) and not isinstance(policy, type):
+        return policy
+    if callable(policy) and not isinstance(policy, type):
+        return FunctionPolicy(policy)
+    raise TypeError(
+        f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no class; "
+        f"got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
+    )
+
+
+def _flattened(observation: ArrayLike, action_mask: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The arrays with one leading dimension."""
+    observations = np.asarray(observation)
+    masks = np.asarray(action_mask)
+    features = observations.shape[masks.ndim - 1 :]
+    return observations.reshape(-1, *features), masks.reshape(-1, masks.shape[-1])
