@@ -33,10 +33,10 @@ def check(player, **options):
 def trained(monkeypatch):
     """Trains the learner of a player's file with the seed of the script."""
 
-    def train(name):
+    def train(name, episodes=EPISODES):
         monkeypatch.syspath_prepend(PLAYERS)
         random.seed(0)
-        return importlib.import_module(name).train(EPISODES)
+        return importlib.import_module(name).train(episodes)
 
     return train
 
@@ -84,8 +84,8 @@ def test_the_values_of_a_dictionary(trained):
 
 
 def test_ties_at_random_are_measured_as_chance(trained, capsys):
-    chosen = is_best(trained("random_ties").q)
-    report = check(PLAYERS / "random_ties.py", samples=100)
+    chosen = is_best(trained("random_ties", episodes=50).q)
+    report = check(PLAYERS / "random_ties.py", episodes=50)
     expected = report_of(chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1))
     assert report.win_probability_random == pytest.approx(expected.win_probability_random, abs=0.05)
     assert f"in {(chosen.sum(axis=1) > 1).sum()} positions" in capsys.readouterr().out
@@ -99,9 +99,7 @@ def test_the_loop_variable_is_the_last_move(capsys):
 
 
 def test_training_at_import_is_enough(trained):
-    trained("q_dictionary")
-    random.seed(0)
-    table = importlib.import_module("q_dictionary").train(EPISODES).q
+    table = trained("q_dictionary").q
     assert same_moves(check(PLAYERS / "trains_at_import.py", episodes=0), report_of(first_of(is_best(table))))
 
 
@@ -232,4 +230,6 @@ def test_the_page_shows_what_the_script_prints(capsys):
     program, shown = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", page, re.DOTALL).groups()
     Path("nim.py").write_text(program)
     main(Args("nim.py"))
-    assert shown in capsys.readouterr().out.replace("results", "results")
+    printed = capsys.readouterr().out
+    for part in shown.split("...\n"):
+        assert part in printed
