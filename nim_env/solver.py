@@ -16,7 +16,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
-from nim_env.policies import IllegalAction, Moves, PolicyLike, UniformPolicy, checked_player
+from nim_env.policies import IllegalAction, PolicyLike, checked_player
+from nim_env.policies.built_in import UniformPolicy
+from nim_env.policies.player import Moves
 from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte

@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from nim_env._chunks import chunks
 from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
 from nim_env.envs._options import Options
-from nim_env.policies import Player, is_built_in, sample, uniform_sample
+from nim_env.policies import Player, sample
+from nim_env.policies.built_in import is_built_in
+from nim_env.policies.player import uniform_sample
 from nim_env.rules import NimRules
 
 

@@ -12,7 +12,8 @@ from gymnasium.error import InvalidAction
 
 from nim_env._checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
-from nim_env.policies import IllegalAction, Policy, PolicyLike, checked_policy, is_built_in
+from nim_env.policies import IllegalAction, Policy, PolicyLike, checked_policy
+from nim_env.policies.built_in import is_built_in
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env.encodings import Encoding
-from nim_env.policies import UniformPolicy
+from nim_env.policies.built_in import UniformPolicy
 from nim_env.rules import NimRules
 
 _MAX_BYTES = 120_000_000  # about, of the positions of one game; above it all of them are forgotten

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nim_env._chunks import chunks
 from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
 from nim_env.envs._options import Options
-from nim_env.policies import UniformPolicy, is_built_in
+from nim_env.policies.built_in import UniformPolicy, is_built_in
 
 _MAX_ENTRIES = 2**25  # positions times actions; heaps 1-3-5-7-9-11-13 have 31.6 million
 _MAX_AGENT_ENTRIES = 2**20  # of boards with a table for agent_step and separate action masks: 50 MB

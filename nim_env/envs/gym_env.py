@@ -21,7 +21,8 @@ from nim_env.envs._options import (
     checked_reset_options,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
-from nim_env.policies import IllegalAction, Player, PolicyLike, is_built_in, sample
+from nim_env.policies import IllegalAction, Player, PolicyLike, sample
+from nim_env.policies.built_in import is_built_in
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 

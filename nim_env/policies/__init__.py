@@ -10,8 +10,14 @@ position at a time, shapes ``(n_heaps,)`` and ``(n_actions,)``. :func:`batched` 
 policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, count)``.
 """
 
-from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy, UniformPolicy, is_built_in
-from nim_env.policies.checked import PolicyLike, checked_player, checked_policy
+from nim_env.policies.built_in import (
+    ExpertPolicy,
+    PolicyLike,
+    RandomPolicy,
+    TakePolicy,
+    checked_player,
+    checked_policy,
+)
 from nim_env.policies.functions import (
     BatchedPolicy,
     EncodedPolicy,
@@ -21,21 +27,11 @@ from nim_env.policies.functions import (
     batched,
     from_moves,
     q_values_of,
-    sampled,
 )
-from nim_env.policies.player import (
-    IllegalAction,
-    InvalidPolicyOutput,
-    Moves,
-    Player,
-    Policy,
-    sample,
-    uniform_sample,
-)
-from nim_env.policies.tables import MAX_TABLE_ENTRIES, MixturePolicy, TabularPolicy, tabulate
+from nim_env.policies.player import IllegalAction, InvalidPolicyOutput, Player, Policy, sample
+from nim_env.policies.tables import MixturePolicy, TabularPolicy, tabulate
 
 __all__ = [
-    "MAX_TABLE_ENTRIES",
     "BatchedPolicy",
     "EncodedPolicy",
     "ExpertPolicy",
@@ -43,7 +39,6 @@ __all__ = [
     "IllegalAction",
     "InvalidPolicyOutput",
     "MixturePolicy",
-    "Moves",
     "MovesPolicy",
     "Player",
     "Policy",
@@ -52,15 +47,11 @@ __all__ = [
     "SampledPolicy",
     "TabularPolicy",
     "TakePolicy",
-    "UniformPolicy",
     "batched",
     "checked_player",
     "checked_policy",
     "from_moves",
-    "is_built_in",
     "q_values_of",
     "sample",
-    "sampled",
     "tabulate",
-    "uniform_sample",
 ]

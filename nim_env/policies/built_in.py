@@ -1,16 +1,21 @@
-"""The players that need no training: random, take-N and expert play."""
+"""The players that need no training, players by name, and the checks of a policy at the door."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard, get_args
 
 import numpy as np
+from gymnasium import Space
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
-from nim_env._checks import checked_integer
+from nim_env._checks import checked_choice, checked_integer
+from nim_env.policies.functions import as_policy, asked
+from nim_env.policies.player import IllegalAction, Player, Policy
 from nim_env.rules import NimRules
 
 
@@ -84,3 +89,61 @@ class ExpertPolicy(UniformPolicy):
 def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
     """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which the environments tabulate."""
     return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)
+
+
+PolicyLike: TypeAlias = str | Policy | Player | Callable[[Any, Any], Any]
+"""A name, an object with ``action_probabilities``, or a callable on one position."""
+
+
+def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
+    """Makes a :class:`Policy` of a name, a policy, or a callable on one position; errors name the argument.
+
+    It refuses an unknown name, a policy of another game, and an agent that observes anything but heap sizes.
+    """
+    if isinstance(policy, str):
+        return _named_policy(name, policy, rules)
+    checked = as_policy(name, policy)
+    made_for = getattr(policy, "rules", None)
+    if isinstance(made_for, NimRules) and made_for != rules:
+        raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")
+    n_actions = getattr(getattr(policy, "action_space", None), "n", rules.n_actions)  # an agent has spaces
+    if n_actions != rules.n_actions:
+        raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
+    space = getattr(policy, "observation_space", None)
+    if isinstance(space, Space) and not _holds_heaps(space, rules):
+        raise ValueError(
+            f"{name} must observe heap sizes such as {rules.heaps}, but it observes {space}; pass "
+            "EncodedPolicy(policy, encoding) with the encoding it was trained on, env.unwrapped.encoding"
+        )
+    return checked
+
+
+def _holds_heaps(space: Space[Any], rules: NimRules) -> bool:
+    return space.shape == (rules.n_heaps,) and space.contains(np.array(rules.heaps).astype(space.dtype))
+
+
+def _named_policy(name: str, policy: str, rules: NimRules) -> Policy:
+    if policy == "random":
+        return RandomPolicy()
+    if policy == "expert":
+        return ExpertPolicy(rules)
+    if take := re.fullmatch(r"take-([1-9][0-9]{0,17})", policy):
+        return TakePolicy(rules, int(take[1]))
+    raise ValueError(f'{name} must be "random", "expert" or "take-N" with N of 1 or more; got {policy!r}')
+
+
+def checked_player(
+    policy: PolicyLike,
+    rules: NimRules,
+    illegal_action: IllegalAction = "raise",
+    name: str = "policy",
+    asks_twice: bool = True,
+) -> Player:
+    """A checked policy and its way of treating illegal actions, to be passed on; a :class:`Player` as it is.
+
+    With ``asks_twice`` a function must answer each position twice alike, as exact figures need.
+    """
+    if isinstance(policy, Player):
+        return policy
+    checked_choice("illegal_action", illegal_action, get_args(IllegalAction))
+    return Player(asked(checked_policy(policy, rules, name), illegal_action, asks_twice), illegal_action)

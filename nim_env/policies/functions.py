@@ -1,4 +1,4 @@
-"""Functions as policies: on one position, on batches, on heap sizes and pairs, and policies on encodings."""
+"""Functions as policies: on one position, on batches, or from heap sizes to pairs; and policies on encodings."""
 
 from __future__ import annotations
 
@@ -19,46 +19,46 @@ class FunctionPolicy:
     """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer."""
 
     wanted = (
-        "a legal action, one integer (policies.from_moves takes a function that returns a pair of heap and count, "
-        "policies.batched one on batches)"
+        "a legal action, one integer (policies.from_moves takes pairs of heap and count, batched takes batches)"
     )
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self._illegal_action: IllegalAction = "raise"
+        self._loses = False
         self._asks_twice = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
 
     def asked(self, illegal_action: IllegalAction, twice: bool) -> FunctionPolicy:
-        """A copy for which an illegal action is an error or, as a row of zeros, loses.
+        """A copy whose illegal actions are an error or lose, as a row of zeros.
 
-        ``twice``: two different answers to a position are an error, since exact figures need a distribution.
+        ``twice``: different answers to the same position are an error, since exact figures need a distribution.
         """
         policy = copy.copy(self)
-        policy._illegal_action = illegal_action
+        policy._loses = illegal_action == "lose"
         policy._asks_twice = twice
         return policy
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``."""
-        observations, masks = _flattened(observation, action_mask)
-        answers = self.answers(observations, masks)
+        masks = np.reshape(action_mask, (-1, np.shape(action_mask)[-1]))
+        observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
+        answers = self.answers(observations.copy(), masks.copy())
         actions = self.actions(answers, masks.shape[1])
         if self._asks_twice:
-            again = self.answers(observations, masks)
+            again = self.answers(observations.copy(), masks.copy())
             differs = actions != self.actions(again, masks.shape[1])
             if differs.any():
                 row = int(differs.argmax())
                 raise InvalidPolicyOutput(
                     f"{self!r} answered {answers[row]!r} and then {again[row]!r} at {observations[row].tolist()}; "
                     "exact figures need the same answer each time: switch exploration off, return probabilities "
-                    "(a policy), or measure frequencies by policies.sampled(function, n)"
+                    "(a policy), or measure frequencies by policies.SampledPolicy(function, n)"
                 )
         rows = np.arange(len(masks))
         is_legal = (actions >= 0) & (masks[rows, actions] != 0)
-        if self._illegal_action == "raise" and not is_legal.all():
+        if not self._loses and not is_legal.all():
             row = int(is_legal.argmin())
             raise InvalidPolicyOutput(
                 f"{self!r} must return {self.wanted}; got {answers[row]!r} at {observations[row].tolist()}"
@@ -69,10 +69,12 @@ class FunctionPolicy:
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
         """What the function returns for each of ``n`` positions."""
-        return [self.function(*position) for position in zip(observations.copy(), masks.copy(), strict=True)]
+        return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:
         """The answers as actions, int64 of shape ``(n,)``; -1 for what is none."""
+        if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
+            return np.where((answers >= 0) & (answers < n_actions), answers, -1).astype(np.int64)
         return np.array([_action(answer, n_actions) for answer in answers], dtype=np.int64)
 
 
@@ -91,18 +93,13 @@ class BatchedPolicy(FunctionPolicy):
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
         """The same with one call of the function."""
-        answers = self.function(observations.copy(), masks.copy())
-        if np.ndim(answers) == 0 or len(answers) != len(observations):
-            raise InvalidPolicyOutput(
-                f"{self!r} must return {self.wanted}, {len(observations)} of them; got {answers!r}"
-            )
-        return answers if isinstance(answers, list | tuple) else np.asarray(answers)
-
-    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:
-        """The same, at once for an array."""
-        if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
-            return np.where((answers >= 0) & (answers < n_actions), answers, -1).astype(np.int64)
-        return super().actions(answers, n_actions)
+        answers = self.function(observations, masks)
+        if not isinstance(answers, list | tuple):
+            answers = np.atleast_1d(answers)
+        if len(answers) != len(observations):
+            message = f"{self!r} must return {self.wanted}; got {answers!r} for {len(observations)} positions"
+            raise InvalidPolicyOutput(message)
+        return answers
 
 
 def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
@@ -124,18 +121,18 @@ class MovesPolicy(FunctionPolicy):
         self.rules = rules
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """What the function returns for each of ``n`` positions."""
+        """What the function returns for each list of heap sizes."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
-    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:  # noqa: ARG002
-        """The pairs as actions, int64 of shape ``(n,)``; -1 for what is no pair of the game."""
-        actions = np.full(len(answers), -1)
-        for row, answer in enumerate(answers):
-            try:
-                actions[row] = self.rules.action(*answer)
-            except (TypeError, ValueError):
-                continue
-        return actions
+    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:
+        """The pairs as actions, int64 of shape ``(n,)``; -1 for what is no move of the game."""
+        return super().actions([self._action_of(answer) for answer in answers], n_actions)
+
+    def _action_of(self, pair: Any) -> int | None:
+        try:
+            return self.rules.action(*pair)
+        except (TypeError, ValueError):
+            return None
 
 
 def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPolicy:
@@ -147,10 +144,10 @@ def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPoli
 
 
 def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
-    """A dictionary ``{(heap sizes, (heap, count)): value}`` as an array for :func:`nim_env.evaluation.diagnose`.
+    """A dictionary ``{(heap sizes, (heap, count)): value}`` as an array ``(n_positions, n_actions)``, float64.
 
-    The result is float64 of shape ``(n_positions, n_actions)`` with a row for each position by its index; 0 where
-    a pair is missing. A ValueError or TypeError names a key that is not a position and a move of the game.
+    It has a row for each position by its index, as :func:`nim_env.evaluation.diagnose` takes it, and 0 where a
+    pair is missing. A ValueError or TypeError names a key that is not a position and a move of the game.
     """
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for key, value in table.items():
@@ -163,36 +160,32 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
 
 
 class SampledPolicy:
-    """A policy measured by its frequencies; :func:`sampled` makes one."""
-
-    def __init__(self, policy: Policy, n: int) -> None:
-        self.policy = policy
-        self.n = checked_integer("n", n, minimum=1)
-        self.rules = getattr(policy, "rules", None)
-
-    def asked(self, illegal_action: IllegalAction, twice: bool) -> SampledPolicy:  # noqa: ARG002
-        """A copy with :meth:`FunctionPolicy.asked`, of which each answer may differ."""
-        return SampledPolicy(asked(self.policy, illegal_action, twice=False), self.n)
-
-    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The fraction of each action among ``n`` answers: float64 of shape ``(..., n_actions)``."""
-        total = np.zeros(np.shape(action_mask))
-        for _ in range(self.n):
-            total += self.policy.action_probabilities(observation, action_mask)
-        return total / self.n
-
-
-def sampled(function: Callable[..., Any], n: int) -> SampledPolicy:
     """Measures a function that draws random numbers: in each position the frequencies of ``n`` answers.
 
     The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, as expert
     mastery, is right on average. A maximum over replies, as exploitability, is too high on average: a best
     response also exploits the chance of the sample. :func:`tabulate` keeps one measurement for several calls.
 
-    ``function`` is a callable on one position or a policy such as ``from_moves(rules, choose)``.
+    Args:
+        function: A callable on one position, or a policy such as ``from_moves(rules, choose)``.
+        n: The number of answers, 1 or more.
     """
-    policy = function if isinstance(function, Policy) else FunctionPolicy(function)
-    return SampledPolicy(policy, n)
+
+    def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
+        self.policy = as_policy("function", function)
+        self.n = checked_integer("n", n, minimum=1)
+        self.rules = getattr(self.policy, "rules", None)
+
+    def asked(self, illegal_action: IllegalAction, twice: bool) -> SampledPolicy:  # noqa: ARG002
+        """A copy whose illegal actions are an error or lose; its answers may differ."""
+        return SampledPolicy(asked(self.policy, illegal_action, twice=False), self.n)
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
+        total = np.zeros(np.shape(action_mask))
+        for _ in range(self.n):
+            total += self.policy.action_probabilities(observation, action_mask)
+        return total / self.n
 
 
 class EncodedPolicy:
@@ -246,11 +239,3 @@ def as_policy(name: str, policy: Any) -> Policy:
         f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no class; "
         f"got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
     )
-
-
-def _flattened(observation: ArrayLike, action_mask: ArrayLike) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The arrays with one leading dimension."""
-    observations = np.asarray(observation)
-    masks = np.asarray(action_mask)
-    features = observations.shape[masks.ndim - 1 :]
-    return observations.reshape(-1, *features), masks.reshape(-1, masks.shape[-1])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nim_env._checks import checked_integer
-from nim_env.policies.checked import PolicyLike, checked_player, checked_policy
+from nim_env.policies.built_in import PolicyLike, checked_player, checked_policy
 from nim_env.policies.functions import asked
 from nim_env.policies.player import IllegalAction, Player, Policy
 from nim_env.rules import NimRules

@@ -17,7 +17,8 @@ import sys
 import numpy as np
 
 import agents
-from nim_env import NimRules, TabularPolicy, aec_env, evaluation, gym_env, policies, solver, vector_env
+from nim_env import NimRules, TabularPolicy, aec_env, evaluation, gym_env, solver, vector_env
+from nim_env.policies.player import uniform_sample
 
 GAMES = [{}, {"heaps": (21,), "max_take": 3, "misere": False}, {"heaps": (2, 3, 4), "random_start": True}]
 RECORDED = "8dc6e046f69d903c85d1a47d4d7d07f46ca144c52dbecbf8b9eedb06b1c2d34a"  # of all results
@@ -51,7 +52,7 @@ def vector_game(mode, **rules):
     generator, results = np.random.default_rng(0), []
     observations, infos = envs.reset(seed=0)
     for _ in range(300):
-        actions = policies.uniform_sample(infos["action_mask"], generator.random(16))
+        actions = uniform_sample(infos["action_mask"], generator.random(16))
         observations, rewards, *ends, infos = envs.step(actions)
         results += [observations, rewards, *ends, infos["action_mask"]]
     return digest(*results)

@@ -40,10 +40,9 @@ from nim_env.policies import (
     from_moves,
     q_values_of,
     sample,
-    sampled,
     tabulate,
-    uniform_sample,
 )
+from nim_env.policies.player import uniform_sample
 
 SIMPLE = NimRules(**SIMPLE)
 
@@ -253,7 +252,7 @@ def test_chance_is_not_measured_as_if_it_were_none(form):
         lambda rules, player: evaluation.payoff_matrix(rules, [player]),
     ]
     for function in exact:
-        with pytest.raises(InvalidPolicyOutput, match=r"then .*sampled"):
+        with pytest.raises(InvalidPolicyOutput, match=r"then .*SampledPolicy"):
             function(rules, player)
     # as an opponent and in sampled games it may draw
     evaluation.play_match(rules, player, "random", games=50, seed=0)
@@ -277,7 +276,7 @@ def test_a_tie_at_random_in_one_position_is_found():
 def test_frequencies_of_a_player_that_draws(form):
     """Binomial bounds around the distribution of the player: five standard errors."""
     rules = NimRules((1, 2, 3))
-    player = sampled(drawing(rules, np.random.default_rng(1))[form], 2000)
+    player = SampledPolicy(drawing(rules, np.random.default_rng(1))[form], 2000)
     positions, mask = unfinished(rules)
     expected = RandomPolicy().action_probabilities(positions, mask)
     found = player.action_probabilities(positions, mask)
@@ -292,9 +291,8 @@ NONSENSE = [None, -1, 99, 1.5, "take 3", (0, 9), (0, 1, 2), (5, 1), [], np.nan]
 def test_every_kind_of_nonsense_loses(answer):
     """In each form of a function, wherever the heaps sum to an even number; else the player is an expert."""
     rules = NimRules((1, 2, 3))
-    right = (
-        ExpertPolicy(rules).support(rules.all_positions(), rules.action_mask(rules.all_positions())).argmax(axis=1)
-    )
+    positions, mask = unfinished(rules)
+    right = np.append(0, ExpertPolicy(rules).support(positions, mask).argmax(axis=1))  # by index
 
     def action(heaps, mask):  # noqa: ARG001
         return answer if sum(heaps) % 2 == 0 else right[rules.index(heaps)]
@@ -306,7 +304,13 @@ def test_every_kind_of_nonsense_loses(answer):
     expected = np.eye(rules.n_actions)[right[1:]] * ~loses[:, None]
     encoding = gym.make("nim_env:Nim-v0", heaps=rules.heaps).unwrapped.encoding
     batch = batched(lambda heaps, masks: [action(*both) for both in zip(heaps, masks, strict=True)])
-    for player in (action, batch, from_moves(rules, pair), EncodedPolicy(action, encoding), sampled(action, 3)):
+    for player in (
+        action,
+        batch,
+        from_moves(rules, pair),
+        EncodedPolicy(action, encoding),
+        SampledPolicy(action, 3),
+    ):
         moves = checked_player(player, rules, "lose").query(positions, mask)
         np.testing.assert_array_equal(moves.probabilities, expected)
         np.testing.assert_array_equal(moves.illegal, loses)
