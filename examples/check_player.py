@@ -115,9 +115,9 @@ def as_policy(player: Any, rules: NimRules, name: str) -> policies.PolicyLike:
 def tabulated(rules: NimRules, player: policies.PolicyLike, samples: int) -> policies.TabularPolicy:
     """The player's probabilities; of a function that draws its moves, its frequencies."""
     if isinstance(player, policies.FunctionPolicy):
-        policy = policies.tabulate(rules, policies.sampled(player, 2), np.float64)
+        policy = policies.tabulate(rules, policies.SampledPolicy(player, 2), np.float64)
         if (policy.probabilities == 0.5).any():
-            policy = policies.tabulate(rules, policies.sampled(player, samples), np.float64)
+            policy = policies.tabulate(rules, policies.SampledPolicy(player, samples), np.float64)
         return policy
     return policies.tabulate(rules, player, np.float64)
 
@@ -140,9 +140,10 @@ def print_mistakes(rules: NimRules, policy: policies.TabularPolicy) -> None:
     print(f"mistakes in {len(mastery.mistakes)} of {mastery.won_positions} won positions")
     for heaps in sorted(mastery.mistakes.tolist(), key=sum)[:5]:
         winning = theory.winning_action_mask(rules, heaps)
-        move = moves[(policy.action_probabilities(heaps) * (1 - winning)).argmax()]
+        losing = policy.action_probabilities(heaps) * (1 - winning)
+        takes = f"{'takes' if losing.max() == 1 else 'may take'} {moves[losing.argmax()]}"
         better = " or ".join(moves[action] for action in winning.nonzero()[0])
-        print(f"at {'-'.join(map(str, heaps))} it takes {move}; {better} wins")
+        print(f"at {'-'.join(map(str, heaps))} it {takes}; {better} wins")
 
 
 if __name__ == "__main__":

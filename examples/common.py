@@ -179,7 +179,7 @@ def foreign_code(player: str, where: str) -> Iterator[None]:
         place = f"{player}, line {lines[-1]}," if lines else player
         what = f"raises {type(error).__name__} {where}: {error}"
         if isinstance(error, EOFError):
-            what = f'asks for input {where}; it may below if __name__ == "__main__"'
+            what = f"asks for input {where}, and nobody answers; let it play only as the main program"
         raise ValueError(f"{place} {what}") from error
 
 
