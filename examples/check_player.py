@@ -35,9 +35,9 @@ class Args:
     """The options of this script."""
 
     player: Annotated[str, tyro.conf.Positional]
-    """FILE.py; FILE.py:NAME, a policy or a function (heap sizes) -> (heap, count) or (observation, action_mask) ->
-    action; or the file of an agent, a table (.npz), a network (.pt) or a MaskablePPO model (.zip). Files .py and
-    .zip run code when loaded: give only those you trust."""
+    """FILE.py, or FILE.py:NAME, where NAME is a policy or a function (heap sizes) -> (heap, count) or
+    (observation, action_mask) -> action; or the file of an agent, a table (.npz), a network (.pt) or a MaskablePPO
+    model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
@@ -87,7 +87,7 @@ def load(args: Args, rules: NimRules) -> Any:
     if names:
         return things[names[0]]
     if "train" not in things:
-        raise ValueError(f"{args.player} has no train(n) and no trained player: name a function, as FILE.py:NAME")
+        raise ValueError(f"{args.player} has no train(n) and no choose_action: name a function, as FILE.py:NAME")
     with foreign_code(args.player, f"in train({args.episodes})"):
         return things["train"](args.episodes)
 
