@@ -132,7 +132,7 @@ class NimVecEnv(VecEnv):
         if method_name == "action_masks":  # sb3-contrib calls it at every step
             return self._at(indices, self._masks or self.unwrapped_env.mask_rows())
         method = getattr(_owner(self.env, method_name), method_name)
-        results = [] if method_name in ("reset", "step") else method(*args, **kwargs)
+        results = method(*args, **kwargs)
         if results is None:
             results = [None] * self.num_envs
         if not isinstance(results, np.ndarray | tuple | list) or len(results) != self.num_envs:

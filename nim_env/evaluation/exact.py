@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from typing import Any, TypeAlias
+from typing import TypeAlias, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -89,12 +89,20 @@ def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction =
     )
 
 
+@overload
+def exploitability(
+    rules: NimRules, policy: PolicyLike, heaps: None = None, illegal_action: IllegalAction = "raise"
+) -> float: ...
+@overload
+def exploitability(
+    rules: NimRules, policy: PolicyLike, heaps: ArrayLike, illegal_action: IllegalAction = "raise"
+) -> NDArray[np.float64]: ...
 def exploitability(
     rules: NimRules,
     policy: PolicyLike,
     heaps: ArrayLike | None = None,
     illegal_action: IllegalAction = "raise",
-) -> Any:
+) -> float | NDArray[np.float64]:
     """The mean value of a best response, going first and going second, with reward 1 for a win and -1 for a loss.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
@@ -107,10 +115,29 @@ def exploitability(
     """
     start = rules.index(rules.heaps if heaps is None else heaps)
     going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
-    found = ((going_second + going_first) / 2)[start]
+    found = np.asarray((going_second + going_first) / 2)[start]
     return float(found) if heaps is None else found
 
 
+@overload
+def win_probability(
+    rules: NimRules,
+    policy: PolicyLike,
+    opponent: PolicyLike,
+    moves_first: bool | None = None,
+    heaps: None = None,
+    illegal_action: IllegalAction = "raise",
+) -> float: ...
+@overload
+def win_probability(
+    rules: NimRules,
+    policy: PolicyLike,
+    opponent: PolicyLike,
+    moves_first: bool | None = None,
+    *,
+    heaps: ArrayLike,
+    illegal_action: IllegalAction = "raise",
+) -> NDArray[np.float64]: ...
 def win_probability(
     rules: NimRules,
     policy: PolicyLike,
@@ -118,7 +145,7 @@ def win_probability(
     moves_first: bool | None = None,
     heaps: ArrayLike | None = None,
     illegal_action: IllegalAction = "raise",
-) -> Any:
+) -> float | NDArray[np.float64]:
     """The exact probability that ``policy`` wins against ``opponent``, by backward induction.
 
     ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. ``heaps`` are

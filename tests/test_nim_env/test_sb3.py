@@ -21,7 +21,7 @@ from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor, VecNormalize  # noqa: E402
+from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
 from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
@@ -228,9 +228,6 @@ def test_wrong_actions_and_options_change_nothing():
         env.set_options(options)
         with pytest.raises(ValueError, match=r"options|heaps"):
             env.reset()
-    for method in ("reset", "step"):
-        with pytest.raises(ValueError, match=f"env_method.*'{method}'"):
-            env.env_method(method)
     np.testing.assert_array_equal(env.env_method("action_masks"), masks)
 
 
@@ -429,6 +426,14 @@ def test_pool_of_snapshots(environment):
     model.learn(4 * rollout, callback=callback, reset_num_timesteps=False)  # the oldest leaves
     np.testing.assert_array_equal(pool_probabilities(callback.pool)[0], before[1])
     assert len(callback.pool.policies) == 3
+
+
+def test_the_pool_reaches_environments_in_other_processes():
+    env = SubprocVecEnv([lambda: gym.make("nim_env:Nim-v0", heaps=RULES.heaps, observation="bits")] * 2, "fork")
+    callback = SelfPlayCallback(snapshot_interval=1)
+    make_model(MaskablePPO, env).learn(3 * 16 * 2, callback=callback)
+    assert [len(pool.policies) for pool in env.get_attr("opponent")] == [len(callback.pool.policies)] * 2 == [3, 3]
+    env.close()
 
 
 def test_checkpoints_hold_the_pool(tmp_path):

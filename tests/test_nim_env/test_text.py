@@ -130,6 +130,17 @@ def test_probabilities_are_frequencies():
     )
 
 
+def test_only_as_many_answers_as_samples_count(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    mask = RULES.action_mask(POSITIONS)
+    both = text.LanguageModelPolicy(RULES, speaker(random_table(RULES, 4), samples=10), samples=10, path=path)
+    both.action_probabilities(POSITIONS, mask)
+    first = text.LanguageModelPolicy(RULES, speaker(random_table(RULES, 5)), path=path)
+    chosen = [text.parse_move(RULES, answers[0]) for answers in both.answers.values()]
+    expected = [np.arange(RULES.n_actions) == action for action in chosen]  # none where it is None
+    np.testing.assert_array_equal(first.action_probabilities(POSITIONS, mask), expected)
+
+
 def test_an_interrupted_run_loses_nothing_and_asks_nothing_twice(tmp_path):
     policy = random_table(RULES, 3, deterministic=True)
     complete = speaker(policy)

@@ -380,6 +380,11 @@ def test_wrong_arguments(arguments, message):
         NimVectorEnv(**{"num_envs": 2, **arguments})
 
 
+def test_a_limit_of_steps_is_an_int():
+    assert type(NimVectorEnv(max_episode_steps=np.array(3)).max_episode_steps) is int
+    assert gym.make_vec("Nim-v0", max_episode_steps=-1).unwrapped.max_episode_steps is None  # as in gym.make
+
+
 WRONG_ACTIONS = [[0, 1, 16], [0, -1, 16], [2**63] * 3, [0.0] * 3, [True] * 3, [0, None, 2], ["1"] * 3, [0, 1]]
 
 
