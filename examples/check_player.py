@@ -46,8 +46,6 @@ class Args:
     """Whether the player who takes the last object wins."""
     episodes: int = 10_000
     """The number of training games of a FILE.py without a name."""
-    samples: int = 100
-    """How often a function that draws its moves is asked in each position."""
     seed: int = 0
     """Random seed of Python and NumPy, set before the file is loaded."""
     picture: Path = Path("results/check_player.svg")
@@ -60,17 +58,20 @@ def main(args: Args) -> evaluation.Report:
     random.seed(args.seed)
     np.random.seed(args.seed)  # noqa: NPY002  the file may draw from it
     player = load(args, rules)
-    policy = tabulated(rules, as_policy(player, rules, args.player), args.samples)
+    policy = tabulated(rules, as_policy(player, rules, args.player))
     values = best = values_of(player, rules, args.player)
-    if values is not None and values.ndim == 2:
-        best = np.where(rules.action_mask(rules.all_positions()), values, -np.inf).max(axis=1)
+    if np.ndim(values) == 2:
+        legal = np.where(rules.action_mask(rules.all_positions()), values, -np.inf)
+        best = legal.max(axis=1)
+        if n_other := ((policy.probabilities > 0) & (legal < best[:, None])).any(axis=1).sum():
+            print(f"look at choose_action: its move is not one of its largest value in {n_other} positions")
     report = evaluation.report(rules, policy, None if best is None else lambda heaps: best[rules.index(heaps)])
     show_report(report, f"{Path(args.player).name}, {rules}", args.picture)
     if n_drawn := (policy.probabilities % 1 > 0).any(axis=1).sum():
-        print(f"it draws its move in {n_drawn} positions; a function is asked {args.samples} times in each")
+        print(f"it draws its move in {n_drawn} positions; the figures of a function that draws are estimates")
     print_mistakes(rules, policy)
-    if values is not None:
-        print(f"verdict: {evaluation.diagnose(rules, values).verdict}")
+    diagnosis = evaluation.diagnose_moves(rules, policy) if values is None else evaluation.diagnose(rules, values)
+    print(f"verdict: {diagnosis.verdict}")
     return report
 
 
@@ -79,9 +80,7 @@ def load(args: Args, rules: NimRules) -> Any:
     if not args.player.endswith(".py"):
         return load_player(args.player, rules)
     things = vars(load_module(Path(args.player)))
-    names = [
-        name for name in things if hasattr(things[name], "choose_action") and not inspect.isclass(things[name])
-    ]
+    names = [name for name, thing in things.items() if inspect.ismethod(getattr(thing, "choose_action", None))]
     if len(names) > 1:
         raise ValueError(f"{args.player} holds the players {', '.join(names)}: name one, as FILE.py:{names[0]}")
     if names:
@@ -112,14 +111,14 @@ def as_policy(player: Any, rules: NimRules, name: str) -> policies.PolicyLike:
     return policies.from_moves(rules, ask) if is_of_heaps else policies.FunctionPolicy(ask)
 
 
-def tabulated(rules: NimRules, player: policies.PolicyLike, samples: int) -> policies.TabularPolicy:
+def tabulated(rules: NimRules, player: policies.PolicyLike, n_answers: int = 100) -> policies.TabularPolicy:
     """The player's probabilities; of a function that draws its moves, its frequencies."""
-    if isinstance(player, policies.FunctionPolicy):
-        policy = policies.tabulate(rules, policies.SampledPolicy(player, 2), np.float64)
-        if (policy.probabilities == 0.5).any():
-            policy = policies.tabulate(rules, policies.SampledPolicy(player, samples), np.float64)
-        return policy
-    return policies.tabulate(rules, player, np.float64)
+    if not isinstance(player, policies.FunctionPolicy):
+        return policies.tabulate(rules, player, np.float64)
+    policy = policies.tabulate(rules, policies.SampledPolicy(player, 2), np.float64)
+    if (policy.probabilities == 0.5).any():
+        policy = policies.tabulate(rules, policies.SampledPolicy(player, n_answers), np.float64)
+    return policy
 
 
 def values_of(player: Any, rules: NimRules, name: str) -> np.ndarray | None:

@@ -18,7 +18,7 @@ class Nim:
 
 
 class NimAI:
-    def __init__(self, alpha=0.5, epsilon=0.5):
+    def __init__(self, alpha=0.5, epsilon=0.3):
         self.q = {}
         self.alpha = alpha
         self.epsilon = epsilon
