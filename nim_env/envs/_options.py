@@ -23,23 +23,18 @@ FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
 class Options:
     """The checked arguments of an environment. In PettingZoo's environment there is no opponent.
 
-    Attributes:
-        rules: The game.
-        encoding: The encoding of the observations.
-        random_start: Whether episodes start from a random position, the agent to move.
-        illegal_action: What an illegal action does.
-        opponent: The opponent as it was passed; ``None`` in self-play.
-        first_player: The player who starts, ignored with ``random_start``; ``None`` in self-play.
+    ``first_player`` becomes ``"random"`` where there is an opponent and it was not given.
     """
 
     rules: NimRules
-    encoding: Encoding
+    observation: ObservationLike
     random_start: bool
     illegal_action: IllegalAction
     opponent: PolicyLike | None = None
     first_player: FirstPlayer | None = None
 
     def __post_init__(self) -> None:
+        checked_bool("random_start", self.random_start)
         checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
         if self.opponent is None:
             if self.first_player is not None:
@@ -47,10 +42,17 @@ class Options:
                     f"first_player={self.first_player!r} needs an opponent; leave it out in self-play"
                 )
             return
+        if self.first_player is None:
+            object.__setattr__(self, "first_player", "random")
         checked_choice("first_player", self.first_player, get_args(FirstPlayer))
         has_opening = bool(self.openings)
         if self.first_player != "agent" and not self.random_start and not has_opening:
             raise self.no_opening()
+
+    @cached_property
+    def encoding(self) -> Encoding:
+        """The encoding of the observations."""
+        return checked_encoding(self.observation, self.rules)
 
     @cached_property
     def policy(self) -> Policy | None:
@@ -86,23 +88,6 @@ class Options:
         """The options of one episode, given those of ``reset``, which may name another first player."""
         first_player = reset_options.get("first_player")
         return self if first_player is None else replace(self, first_player=first_player)
-
-
-def checked_options(
-    rules: NimRules,
-    observation: ObservationLike,
-    random_start: bool,
-    illegal_action: IllegalAction,
-    opponent: PolicyLike | None = None,
-    first_player: FirstPlayer | None = None,
-) -> Options:
-    """The arguments of an environment's constructor as one object."""
-    if opponent is not None and first_player is None:
-        first_player = "random"
-    encoding = checked_encoding(observation, rules)
-    return Options(
-        rules, encoding, checked_bool("random_start", random_start), illegal_action, opponent, first_player
-    )
 
 
 def checked_reset_options(options: Mapping[str, Any] | None, allowed: Sequence[str]) -> Mapping[str, Any]:

@@ -49,9 +49,9 @@ from pettingzoo import AECEnv
 from nim_env._checks import checked_choice
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import (
+    Options,
     checked_action,
     checked_heaps,
-    checked_options,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.policies import IllegalAction
@@ -96,7 +96,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     ) -> None:
         super().__init__()
         self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self._options = checked_options(self.rules, observation, random_start, illegal_action)
+        self._options = Options(self.rules, observation, random_start, illegal_action)
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)

@@ -15,9 +15,9 @@ from nim_env._checks import checked_choice
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import (
     FirstPlayer,
+    Options,
     checked_action,
     checked_heaps,
-    checked_options,
     checked_reset_options,
 )
 from nim_env.envs._positions import Position, positions_of, random_heaps
@@ -119,9 +119,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         render_mode: str | None = None,
     ) -> None:
         self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self._options = checked_options(
-            self.rules, observation, random_start, illegal_action, opponent, first_player
-        )
+        self._options = Options(self.rules, observation, random_start, illegal_action, opponent, first_player)
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.observation_space = self.encoding.space

@@ -21,7 +21,6 @@ from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_ki
 from nim_env.envs._options import (
     FirstPlayer,
     Options,
-    checked_options,
     checked_reset_options,
 )
 from nim_env.envs._tabular_dynamics import has_tables, tabular_dynamics
@@ -108,9 +107,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         max_episode_steps: int | None = None,
     ) -> None:
         self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
-        self._options = checked_options(
-            self.rules, observation, random_start, illegal_action, opponent, first_player
-        )
+        self._options = Options(self.rules, observation, random_start, illegal_action, opponent, first_player)
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)

@@ -1,7 +1,8 @@
 """Exact metrics, each by a sweep over all positions that starts with the smallest.
 
 Every function raises a ValueError where the game has too many positions, the policy is unknown or was made for
-another game, or the policy returns anything but a legal action or a distribution over legal actions. With
+another game, or the policy returns anything but a legal action or a distribution over legal actions. A function is
+asked twice about each position, and two different answers are an error: chance needs a distribution. With
 ``illegal_action="lose"`` a policy may also play illegal actions: their probability, and what a row of its
 probabilities lacks to 1, loses the game at once.
 """

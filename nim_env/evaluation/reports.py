@@ -102,7 +102,8 @@ def report(
 ) -> Report:
     """Every exact metric of one player, and of its value function if it has one.
 
-    It queries each position once; with more than 50 million positions times actions, once for each metric.
+    It queries each position once, a function twice; with more than 50 million positions times actions, it does so
+    for each metric.
     """
     player = checked_player(policy, rules, illegal_action)
     if rules.n_positions * rules.n_actions <= MAX_TABLE_ENTRIES:
