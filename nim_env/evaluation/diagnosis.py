@@ -4,10 +4,10 @@ A learner moves each value toward a target that it computes from its other value
 equation of their learner, be it right or wrong. The targets of every equation follow from the values of the next
 positions, so each pair of a position and an action is a test of its own, exact and without convergence elsewhere.
 
-With r the reward of the player who takes the last object, 0 before, and s' the position after action a, Bellman's
-equation (1957, Dynamic Programming) for two players of opposite rewards is Q(s, a) = r - max Q(s', b) (Littman 1994,
-Markov games). A learner that observes its own turns alone (Watkins 1989; Sutton and Barto 2018, equation 6.8) has
-Q(s, a) = max Q(s'', b) instead, where s'' is the position after the reply.
+With r the reward of the player who takes the last object, 0 before, and s' the position after action a, the
+equation for two players of opposite rewards is Q(s, a) = r - max Q(s', b) (Bellman 1957, Dynamic Programming;
+Littman 1994, Markov games). For a learner that observes its own turns alone it is Q(s, a) = max Q(s'', b), where
+s'' is the position after the reply (Watkins 1989; Sutton and Barto 2018, equation 6.8).
 
 A value of a correct learner lies between 0, where it started, and its target. So a bug is named only where the
 last moves have reached their reward, and the values lie outside that range or mostly satisfy the bug's equation.
@@ -224,20 +224,19 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
         doubt = ", which these values cannot tell apart" if len(names) > 1 else ""
         verdict = f"In place of Bellman's equation the values satisfy that of a bug: {' or '.join(names)}{doubt}."
         return Diagnosis(verdict, tuple(names), equations)
-    if right.holds and not any(fit.equation.share >= 0.8 and fit.equation.pairs >= 3 for fit in bugs):
-        pairs = "positions" if backup.of_positions else "pairs"
-        verdict = (
-            f"Bellman's equation holds in {right.equation.share:.0%} of {right.equation.pairs:,} trained {pairs}"
-        )
-        if 0.8 < backup.scale < 1.25:
-            return Diagnosis(f"{verdict}.", (_BELLMAN,), equations)
-        return Diagnosis(f"{verdict}, for rewards of {backup.scale:.3g} in place of 1.", (_SCALE,), equations)
-    finding = "train longer"
     last_values = backup.values[backup.is_last]
     if last_values.min() < -_NEAR and last_values.max() > _NEAR:
         finding = "last moves of both signs"
-    elif 0.02 < right.shortfall < 1:
-        finding = "values too small"
+    elif right.holds and not any(fit.equation.share >= 0.8 and fit.equation.pairs >= 3 for fit in bugs):
+        is_scaled = not 0.8 < backup.scale < 1.25
+        rewards = f", for rewards of {backup.scale:.3g} in place of 1" if is_scaled else ""
+        kind = "positions" if backup.of_positions else "pairs"
+        verdict = (
+            f"{_BELLMAN} holds in {right.equation.share:.0%} of {right.equation.pairs:,} trained {kind}{rewards}."
+        )
+        return Diagnosis(verdict, (_SCALE if is_scaled else _BELLMAN,), equations)
+    else:
+        finding = "values too small" if 0.02 < right.shortfall < 1 else "train longer"
     return Diagnosis(_VERDICTS[finding], (finding,), equations)
 
 
