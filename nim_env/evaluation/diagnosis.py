@@ -5,13 +5,12 @@ equation of their learner, be it right or wrong. The targets of every equation f
 positions, so each pair of a position and an action is a test of its own, exact and without convergence elsewhere.
 
 With r the reward of the player who takes the last object, 0 before, and s' the position after action a, the
-equation of Bellman (1957, Dynamic Programming) for two players of opposite rewards is Q(s, a) = r - max Q(s', b)
-(Littman 1994, Markov games). A learner that observes its own turns alone (Watkins 1989; Sutton and Barto 2018,
-equation 6.8) has Q(s, a) = max Q(s'', b) instead, where s'' is the position after the reply.
+equation for two players of opposite rewards is Q(s, a) = r - max Q(s', b) (Bellman 1957, Dynamic Programming;
+Littman 1994, Markov games). For a learner that observes its own turns alone it is Q(s, a) = max Q(s'', b), where
+s'' is the position after the reply (Watkins 1989; Sutton and Barto 2018, equation 6.8).
 
-The value of a learner that is right and not yet trained lies between 0, where it started, and its target. So a bug
-is named only where the last moves have reached their reward, and where the values either lie outside that range
-or mostly satisfy the equation of the bug.
+A value of a correct learner lies between 0, where it started, and its target. So a bug is named only where the
+last moves have reached their reward, and the values lie outside that range or mostly satisfy the bug's equation.
 """
 
 from __future__ import annotations
@@ -30,8 +29,17 @@ from nim_env.rules import NimRules
 _MAX_POSITIONS = 50_000  # of a larger game those with the fewest objects, where a learner is right first
 _APART = 0.3  # a distance of two targets that values can tell apart
 _NEAR = 0.1  # a distance of a value from a target that it has reached
+
 _BELLMAN = "Bellman's equation"
 _SCALE = "rewards of a scale other than 1"
+_VERDICTS = {
+    "untrained": "The player is untrained: all its values are 0.",
+    "train longer": "No equation holds yet: train longer.",
+    "values too small": "No equation holds, the values are too small: train longer. If nothing changes, look for "
+    "truncation taken as termination, a learned autoreset step or a discount.",
+    "last moves of both signs": "No equation holds, and last moves have values of both signs: look for rewards of "
+    "the wrong player's view. A network may need more training.",
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class Diagnosis:
     """What the values or the moves of a player say about its training.
 
     Attributes:
-        verdict: The result in one sentence.
+        verdict: The result in one or two sentences.
         findings: The names of the equations that hold, more than one where they cannot be told apart. Where none
             holds, ``"untrained"``, ``"train longer"``, ``"values too small"`` or ``"last moves of both signs"``.
         equations: All equations, the best first.
@@ -87,32 +95,32 @@ class _Backup:
         kept = np.sort(heaps.sum(axis=1).argsort(kind="stable")[:_MAX_POSITIONS])
         row = np.zeros(len(heaps), dtype=np.int64)
         row[kept] = np.arange(len(kept))
-        given = given[kept]
         legal = rules.action_mask(heaps[kept]) > 0
         self.position, action = legal.nonzero()
         self.after = row[kept[self.position] - np.array(rules.offsets)[action]]
         self.ends = self.after == 0
         self.last_reward = rules.terminal_reward
         self.of_positions = given.ndim == 1
-        values = given[1:] if self.of_positions else given[legal]
+        values = given[kept][1:] if self.of_positions else given[kept][legal]
         if not np.isfinite(values).all():
             raise ValueError(f"q_values must be finite where legal; got {values[~np.isfinite(values)][0]}")
         self.scale = float(np.abs(values).max())
         self.values = values / (self.scale or 1)
-        self.is_trained = self.values != 0
+        self.is_trained = self.is_known = self.values != 0
         if self.of_positions:
             self.best = np.append(0, self.values)
-            action_values = self.by_move(self.best)
             self.is_last = self.mean(self.ends)[1:] == 1
-            self.is_known = self.is_trained
+            action_values = self.by_move(self.best)
         else:
             self.best = self.most(self.values)
-            self.best_of_all = np.append(0, np.nan_to_num(given[1:], nan=-np.inf).max(axis=1) / (self.scale or 1))
-            action_values = self.values
+            self.best_of_all = np.append(
+                0, np.nan_to_num(given[kept][1:], nan=-np.inf).max(axis=1) / (self.scale or 1)
+            )
             self.is_last = self.ends
+            action_values = self.values
             is_complete = self.mean(self.is_trained) == 1
             is_complete[0] = not self.is_trained[self.ends].any()
-            self.is_known = self.is_trained | is_complete[self.after]  # a value of 0 may have been learned
+            self.is_known = self.is_trained | is_complete[self.after]  # a value of 0 may be learned
         is_best = action_values == self.most(action_values)[self.position]
         self.reply = np.zeros(len(kept), dtype=np.int64)
         self.reply[self.position[is_best][::-1]] = self.after[is_best][::-1]  # to the first of the best actions
@@ -131,36 +139,33 @@ class _Backup:
         return np.where(self.ends, reward * self.last_reward, -weight * future[self.after])
 
     def by_turn(
-        self, future: NDArray[Any], weight: float = 1.0, mover: float = 1.0, other: float = 1.0
+        self, future: NDArray[Any], weight: float = 1.0, reward: float = 1.0, other: float = 1.0
     ) -> NDArray[Any]:
-        """The target from the value at the player's next turn, after a greedy reply.
-
-        ``mover`` and ``other`` are the shares of their rewards that the last mover and the other player get.
-        """
+        """The target from the value of the player's own next turn, after a greedy reply."""
         replied = np.where(self.reply == 0, -other * self.last_reward, weight * future[self.reply])
-        return np.where(self.ends, mover * self.last_reward, replied[self.after])
+        return self.by_move(-replied, reward=reward)
 
-    def by_random_turn(self) -> NDArray[Any]:
-        """The same after a random reply."""
-        replied = self.mean(np.where(self.ends, -self.last_reward, self.best[self.after]))
-        return np.where(self.ends, self.last_reward, replied[self.after])
+    def after_random_reply(self) -> NDArray[Any]:
+        """The value that a position has for the player who waits, if the other one plays at random."""
+        return self.mean(np.where(self.ends, -self.last_reward, self.best[self.after]))
 
-    def of_values(self, targets: NDArray[Any]) -> NDArray[Any]:
-        """The targets of the values: those of pairs, or the best of each position."""
-        return self.most(targets)[1:] if self.of_positions else targets
+    def targets(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
+        """The targets of the values: of pairs, or the best of each position."""
+        return self.most(of_pairs)[1:] if self.of_positions else of_pairs
 
 
-_EQUATIONS: tuple[tuple[str, str, Callable[[_Backup], NDArray[Any]]], ...] = (
+_Rule = tuple[str, str, Callable[[_Backup], NDArray[Any]]]
+_OF_VALUES: tuple[_Rule, ...] = (
     (_BELLMAN, "minus the best of the next player", lambda b: b.by_move(b.best)),
     (_BELLMAN, "the best of the own next turn", lambda b: b.by_turn(b.best)),
     ("opponent's reward", "the reward of the other player", lambda b: b.by_move(b.best, reward=-1)),
     ("no minus sign", "plus the best of the next player", lambda b: b.by_move(b.best, weight=-1)),
     ("maximum that starts from 0", "minus the best of the next player and 0", lambda b: b.by_move(b.best.clip(0))),
     ("maximum that starts from 0", "the best of the own next turn and 0", lambda b: b.by_turn(b.best.clip(0))),
-    ("last mover's reward dropped", "the last move is worth 0", lambda b: b.by_turn(b.best, mover=0)),
+    ("last mover's reward dropped", "the last move is worth 0", lambda b: b.by_turn(b.best, reward=0)),
     ("other player's reward dropped", "the last move but one is worth 0", lambda b: b.by_turn(b.best, other=0)),
 )
-_OF_ACTIONS: tuple[tuple[str, str, Callable[[_Backup], NDArray[Any]]], ...] = (
+_OF_ACTIONS: tuple[_Rule, ...] = (
     ("maximum over illegal actions", "no mask or an old one", lambda b: b.by_move(b.best_of_all)),
     ("maximum over illegal actions", "no mask or an old one, by turn", lambda b: b.by_turn(b.best_of_all)),
     (
@@ -171,23 +176,14 @@ _OF_ACTIONS: tuple[tuple[str, str, Callable[[_Backup], NDArray[Any]]], ...] = (
     ("minimum in place of the maximum", "the worst of the own next turn", lambda b: b.by_turn(-b.most(-b.values))),
     ("mean in place of the maximum", "minus the mean of the next player", lambda b: b.by_move(b.mean(b.values))),
     ("mean in place of the maximum", "the mean of the own next turn", lambda b: b.by_turn(b.mean(b.values))),
-    ("random opponent", "the best of the own next turn after a random reply", lambda b: b.by_random_turn()),
+    ("random opponent", "the best after a random reply", lambda b: b.by_move(-b.after_random_reply())),
 )
-
-_VERDICTS = {
-    "untrained": "The player is untrained: all its values are 0.",
-    "train longer": "No equation holds yet: train longer.",
-    "values too small": "No equation holds, the values are too small: train longer. If that changes nothing, look for "
-    "truncation taken as termination, a learned autoreset step or a discount.",
-    "last moves of both signs": "No equation holds, and last moves have values of both signs: look for rewards of "
-    "the wrong player's view. A network may need more training.",
-}
 
 
 def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
     """Names the equation that the values of a player satisfy.
 
-    A right learner may be told to train longer at any time, and not that it has a bug. Games of more than 50,000
+    A correct learner may be told to train longer at any time, but not that it has a bug. Games of more than 50,000
     positions are judged by those with the fewest objects.
 
     Args:
@@ -200,7 +196,7 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
         The diagnosis.
 
     Raises:
-        ValueError: Another shape, or a value of a legal action or a position that is not finite.
+        ValueError: Another shape, or a value of a legal action or of a position that is not finite.
 
     Example:
         >>> import numpy as np
@@ -228,20 +224,19 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
         doubt = ", which these values cannot tell apart" if len(names) > 1 else ""
         verdict = f"In place of Bellman's equation the values satisfy that of a bug: {' or '.join(names)}{doubt}."
         return Diagnosis(verdict, tuple(names), equations)
-    if right.holds and not any(fit.equation.share >= 0.8 and fit.equation.pairs >= 3 for fit in bugs):
-        pairs = "positions" if backup.of_positions else "pairs"
-        verdict = (
-            f"Bellman's equation holds in {right.equation.share:.0%} of {right.equation.pairs:,} trained {pairs}"
-        )
-        if 0.8 < backup.scale < 1.25:
-            return Diagnosis(f"{verdict}.", (_BELLMAN,), equations)
-        return Diagnosis(f"{verdict}, for rewards of {backup.scale:.3g} in place of 1.", (_SCALE,), equations)
-    finding = "train longer"
     last_values = backup.values[backup.is_last]
     if last_values.min() < -_NEAR and last_values.max() > _NEAR:
         finding = "last moves of both signs"
-    elif 0.02 < right.shortfall < 1:
-        finding = "values too small"
+    elif right.holds and not any(fit.equation.share >= 0.8 and fit.equation.pairs >= 3 for fit in bugs):
+        is_scaled = not 0.8 < backup.scale < 1.25
+        rewards = f", for rewards of {backup.scale:.3g} in place of 1" if is_scaled else ""
+        kind = "positions" if backup.of_positions else "pairs"
+        verdict = (
+            f"{_BELLMAN} holds in {right.equation.share:.0%} of {right.equation.pairs:,} trained {kind}{rewards}."
+        )
+        return Diagnosis(verdict, (_SCALE if is_scaled else _BELLMAN,), equations)
+    else:
+        finding = "values too small" if 0.02 < right.shortfall < 1 else "train longer"
     return Diagnosis(_VERDICTS[finding], (finding,), equations)
 
 
@@ -250,82 +245,68 @@ class _Fit:
     equation: Equation
     target: NDArray[Any]
     holds: bool
-    shortfall: float = 0.0
+    shortfall: float = 0.0  # the median of what lacks to the target
 
 
 def _fits(backup: _Backup) -> list[_Fit]:
-    """Bellman's equation and then the others, the best first, without those that never lie apart from it."""
+    """Bellman's equation, then the others, the best first, without those that never lie apart from it."""
     candidates = list(_candidates(backup))
     bellman = np.array([target for name, _, target, _ in candidates if name == _BELLMAN])
-    values = backup.values
+    values, is_trained = backup.values, backup.is_trained
     nearest = np.abs(bellman - values).min(axis=0)
-    tells = backup.is_trained & (np.maximum(np.abs(values), np.abs(bellman[0])) > _APART)
-    last_sizes = np.abs(values[backup.is_last])
-    # a table starts at 0, a network anywhere
+    tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[0])) > _APART)
+    open_steps = 1 - np.abs(values[backup.is_last])  # of the last moves to their reward
     is_outside = (values < bellman.min(axis=0).clip(max=0) - _NEAR) | (
-        values > bellman.max(axis=0).clip(min=0) + _NEAR
+        values > bellman.max(axis=0).clip(0) + _NEAR
     )
-    is_outside &= not backup.of_positions
+    is_outside &= not backup.of_positions  # a network starts anywhere
     explained = float((nearest[tells] < _NEAR).mean())
     shortfall = float(np.median(((bellman[0] - values) * np.sign(bellman[0]))[tells]))
-    equation = Equation(
-        _BELLMAN,
-        candidates[0][1],
-        explained,
-        float(np.median(nearest[tells])),
-        int(backup.is_trained.sum()),
-        explained,
-    )
-    is_scaled = backup.scale > 0.8 or (explained >= 0.75 and (1 - last_sizes < _NEAR).mean() >= 0.9)
+    is_scaled = backup.scale > 0.8 or (explained >= 0.75 and (open_steps < _NEAR).mean() >= 0.9)
+    median = float(np.median(nearest[tells]))
+    equation = Equation(_BELLMAN, candidates[0][1], explained, median, int(is_trained.sum()), explained)
     right = _Fit(equation, bellman[0], explained >= 0.5 and abs(shortfall) <= 0.02 and is_scaled, shortfall)
     bugs = []
     for name, description, target, size in candidates[2:]:
         distance = np.abs(target - values)
         is_apart = backup.is_known & (np.abs(target - bellman).min(axis=0) > _APART * size)
         n_apart = int(is_apart.sum())
-        if not n_apart:
-            continue
-        share = float(np.sign(nearest - distance)[is_apart].mean() + 1) / 2
-        median = float(np.median(distance[is_apart])) / size
-        explained = float((distance[tells] < _NEAR * size).mean())
-        is_reached = 1 - last_sizes < _NEAR * size
-        n_open = int((~is_reached).sum()) if last_sizes.any() else 0
-        is_proof = is_outside[is_apart].mean() >= 0.9 and is_reached.sum() >= 0.75 * (last_sizes > 0).sum()
-        is_proof = is_proof and n_apart >= 3 and backup.is_trained.sum() >= 12
-        is_likely = explained >= 0.55 and median < _NEAR / 2 and backup.scale > 0.9
-        is_likely = is_likely and n_apart >= 5 * (1 + n_open) and n_open <= len(last_sizes) / 4
-        holds = share >= 0.95 and median < _NEAR and bool(is_proof or is_likely)
-        bugs.append(_Fit(Equation(name, description, share, median * size, n_apart, explained), target, holds))
+        if n_apart:
+            share = float(np.sign(nearest - distance)[is_apart].mean() + 1) / 2
+            median = float(np.median(distance[is_apart]))
+            explained = float((distance[tells] < _NEAR * size).mean())
+            n_reached = (open_steps < _NEAR * size).sum()
+            n_begun = (open_steps < 1).sum()
+            n_open = len(open_steps) - n_reached if n_begun else 0
+            is_proof = is_outside[is_apart].mean() >= 0.9 and n_reached >= 0.75 * n_begun
+            is_proof = is_proof and n_apart >= 3 and is_trained.sum() >= 12
+            is_likely = explained >= 0.55 and median < _NEAR / 2 * size and backup.scale > 0.9
+            is_likely = is_likely and n_apart >= 5 * (1 + n_open) and n_open <= len(open_steps) / 4
+            holds = share >= 0.95 and median < _NEAR * size and bool(is_proof or is_likely)
+            bugs.append(_Fit(Equation(name, description, share, median, n_apart, explained), target, holds))
     return [right, *sorted(bugs, key=lambda fit: (not fit.holds, -fit.equation.share))]
-
-
-def _is_beaten(backup: _Backup, target: NDArray[Any], best: NDArray[Any]) -> bool:
-    """Whether the values are nearer to another target, where the two lie apart."""
-    is_apart = backup.is_trained & (np.abs(target - best) > _APART)
-    nearer = np.abs(best - backup.values) < np.abs(target - backup.values)
-    return bool(is_apart.sum() >= 5 and nearer[is_apart].mean() >= 0.8)
 
 
 def _candidates(backup: _Backup) -> Iterator[tuple[str, str, NDArray[Any], float]]:
     """The name, description and target of each equation, and the size of what it changes."""
-    for name, description, target in _EQUATIONS if backup.of_positions else _EQUATIONS + _OF_ACTIONS:
-        yield name, description, backup.of_values(target(backup)), 1.0
-    forms: tuple[tuple[str, Callable[[NDArray[Any], float], NDArray[Any]]], ...]
-    forms = ("move", backup.by_move), ("own turn", backup.by_turn)
-    for step, form in forms:
-        undiscounted = backup.of_values(form(backup.best, 1.0))
-        rewards = backup.of_values(form(backup.best, 0.0))
-        is_future = backup.is_trained & (rewards == 0) & (np.abs(undiscounted) > _NEAR)
+    for name, description, equation in _OF_VALUES if backup.of_positions else _OF_VALUES + _OF_ACTIONS:
+        yield name, description, backup.targets(equation(backup)), 1.0
+    forms: dict[str, Callable[..., NDArray[Any]]] = {"move": backup.by_move, "own turn": backup.by_turn}
+    for step, form in forms.items():
+        whole = backup.targets(form(backup.best))
+        is_future = backup.is_trained & (backup.targets(form(backup.best, 0)) == 0) & (np.abs(whole) > _NEAR)
         if is_future.sum() >= 10:
-            discount = float(np.median(backup.values[is_future] / undiscounted[is_future]))
+            discount = float(np.median(backup.values[is_future] / whole[is_future]))
             if 0 < discount < 0.995:
-                name = f"discount of {discount:.2f} per {step}"
-                yield (
-                    name,
-                    "the next value counts less",
-                    backup.of_values(form(backup.best, discount)),
-                    1 - discount,
-                )
+                target = backup.targets(form(backup.best, discount))
+                yield f"discount of {discount:.2f} per {step}", "the next value counts less", target, 1 - discount
+
+
+def _is_beaten(backup: _Backup, target: NDArray[Any], best: NDArray[Any]) -> bool:
+    """Whether the values are nearer to the best target, where the two lie apart."""
+    is_apart = backup.is_trained & (np.abs(target - best) > _APART)
+    is_nearer = np.abs(best - backup.values) < np.abs(target - backup.values)
+    return bool(is_apart.sum() >= 5 and is_nearer[is_apart].mean() >= 0.8)
 
 
 def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
@@ -337,8 +318,9 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
 
     Returns:
         The diagnosis. Its equations are ways to play: ``share`` is the mean probability of their moves in the
-        ``pairs`` positions that tell, ``distance`` what the median lacks to 1. ``findings`` is one of their names,
-        ``"no mask at prediction"`` or ``"train longer"``.
+        ``pairs`` positions that tell, ``distance`` what the median lacks to 1. ``findings`` is one of
+        ``"perfect play"``, ``"no mask at prediction"``, ``"opponent's reward"``, ``"minimum in place of the
+        maximum"`` and ``"train longer"``.
     """
     probabilities = tabulate(rules, policy, np.float64, "lose").probabilities[1:]
     heaps = rules.all_positions()[1:]
@@ -349,30 +331,25 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
     is_swapped = is_choice & np.logical_and(other.any(axis=1), ~(best & other).any(axis=1))
 
     def fit(name: str, description: str, moves: NDArray[np.bool_], tells: NDArray[np.bool_]) -> Equation:
-        chosen = (probabilities * moves).sum(axis=1)[tells]
-        share, median = (float(chosen.mean()), float(np.median(chosen))) if len(chosen) else (0.0, 0.0)
-        return Equation(name, description, share, 1 - median, len(chosen), share)
+        chosen = (probabilities * moves).sum(axis=1)[tells] if tells.any() else np.zeros(1)
+        share = float(chosen.mean())
+        return Equation(name, description, share, 1 - float(np.median(chosen)), int(tells.sum()), share)
 
     perfect = fit("perfect play", "the winning moves", best, is_choice)
-    variant = fit("opponent's reward", "the winning moves of the other variant", other, is_swapped)
     elsewhere = fit("perfect play", "the winning moves where the variants agree", best, is_choice & ~is_swapped)
-    worst_play = fit("minimum in place of the maximum", "the losing moves", worst, is_choice)
+    variant = fit("opponent's reward", "the winning moves of the other variant", other, is_swapped)
+    reverse = fit("minimum in place of the maximum", "the losing moves", worst, is_choice)
     n_illegal = int((probabilities.sum(axis=1) < 1 - 1e-5).sum())
-    finding = "train longer"
+    finding, verdict = "train longer", "The mistakes have no pattern of a known bug: train longer."
     if n_illegal:
         finding = "no mask at prediction"
-    elif perfect.share >= 0.999:
-        finding = "perfect play"
+        verdict = f"It may play illegal actions in {n_illegal:,} positions: predict with the mask."
+    elif perfect.share >= 0.999 or not is_choice.any():
+        finding, verdict = "perfect play", "Every move is right."
     elif variant.pairs >= 5 and variant.share >= 0.95 and elsewhere.share >= 0.9:
-        finding = "opponent's reward"
-    elif worst_play.pairs >= 10 and worst_play.share >= 0.95:
-        finding = "minimum in place of the maximum"
-    verdicts = {
-        "train longer": "The mistakes have no pattern of a known bug: train longer.",
-        "no mask at prediction": f"It may play illegal actions in {n_illegal:,} positions: predict with the mask.",
-        "perfect play": "Every move is right.",
-        "opponent's reward": "It plays the other variant: look at the sign of the reward and at the rules.",
-        "minimum in place of the maximum": "It chooses the worst move in place of the best.",
-    }
-    ways = sorted((perfect, variant, elsewhere, worst_play), key=lambda way: -way.share)
-    return Diagnosis(verdicts[finding], (finding,), tuple(ways))
+        finding = variant.name
+        verdict = "It plays the other variant: look at the sign of the reward and at the rules."
+    elif reverse.pairs >= 10 and reverse.share >= 0.95:
+        finding, verdict = reverse.name, "It chooses the worst move in place of the best."
+    ways = sorted((perfect, elsewhere, variant, reverse), key=lambda way: -way.share)
+    return Diagnosis(verdict, (finding,), tuple(ways))
