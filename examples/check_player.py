@@ -25,7 +25,7 @@ import tyro
 
 import agents
 from nim_env import NimRules, evaluation, policies, theory
-from nim_env.rendering import heap_name
+from nim_env.appearance import heap_name
 
 from common import foreign_code, load_module, load_player, run, show_report
 

@@ -128,9 +128,6 @@ def test_a_swapped_pair_is_named_with_its_position(refused):
         ("def train(n): print(n)", ["None"]),
         ("def train(): return 1", ["TypeError", f"train({EPISODES})"]),
         ("class A:\n def choose_action(self, state): pass\na, b = A(), A()", ["a, b"]),
-        (
-            ["([0, 0, 1], 1)"],
-        ),
     ],
 )
 def test_files_without_a_player(code, words, refused):
