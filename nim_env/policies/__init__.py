@@ -28,7 +28,15 @@ from nim_env.policies.functions import (
     from_moves,
     q_values_of,
 )
-from nim_env.policies.player import IllegalAction, InvalidPolicyOutput, Player, Policy, sample
+from nim_env.policies.player import (
+    IllegalAction,
+    InvalidPolicyOutput,
+    Moves,
+    Player,
+    Policy,
+    TabulatedPlayer,
+    sample,
+)
 from nim_env.policies.tables import MixturePolicy, TabularPolicy, tabulate
 
 __all__ = [
@@ -39,6 +47,7 @@ __all__ = [
     "IllegalAction",
     "InvalidPolicyOutput",
     "MixturePolicy",
+    "Moves",
     "MovesPolicy",
     "Player",
     "Policy",
@@ -46,6 +55,7 @@ __all__ = [
     "RandomPolicy",
     "SampledPolicy",
     "TabularPolicy",
+    "TabulatedPlayer",
     "TakePolicy",
     "batched",
     "checked_player",
