@@ -108,6 +108,7 @@ class _Backup:
         self.values = values / (self.scale or 1)
         self.is_trained = self.is_known = self.values != 0
         if self.of_positions:
+            self.is_trained = self.is_known = np.ones(len(values), dtype=bool)  # those of a network
             self.best = np.append(0, self.values)
             self.is_last = self.mean(self.ends)[1:] == 1
             action_values = self.by_move(self.best)
@@ -155,9 +156,9 @@ class _Backup:
 
 
 _Rule = tuple[str, str, Callable[[_Backup], NDArray[Any]]]
-_OF_VALUES: tuple[_Rule, ...] = (
-    (_BELLMAN, "minus the best of the next player", lambda b: b.by_move(b.best)),
+_OF_VALUES: tuple[_Rule, ...] = (  # the first one is left out for values of positions
     (_BELLMAN, "the best of the own next turn", lambda b: b.by_turn(b.best)),
+    (_BELLMAN, "minus the best of the next player", lambda b: b.by_move(b.best)),
     ("opponent's reward", "the reward of the other player", lambda b: b.by_move(b.best, reward=-1)),
     ("no minus sign", "plus the best of the next player", lambda b: b.by_move(b.best, weight=-1)),
     ("maximum that starts from 0", "minus the best of the next player and 0", lambda b: b.by_move(b.best.clip(0))),
@@ -211,7 +212,7 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
     if given.shape not in shapes:
         raise ValueError(f"q_values must have shape {shapes[0]} or {shapes[1]}; got {given.shape}")
     backup = _Backup(rules, given)
-    if not backup.is_trained.any():
+    if not backup.scale:
         return Diagnosis(_VERDICTS["untrained"], ("untrained",))
     right, *bugs = _fits(backup)
     equations = tuple(fit.equation for fit in (right, *bugs))
@@ -254,20 +255,23 @@ def _fits(backup: _Backup) -> list[_Fit]:
     bellman = np.array([target for name, _, target, _ in candidates if name == _BELLMAN])
     values, is_trained = backup.values, backup.is_trained
     nearest = np.abs(bellman - values).min(axis=0)
-    tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[0])) > _APART)
+    tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[-1])) > _APART)
     open_steps = 1 - np.abs(values[backup.is_last])  # of the last moves to their reward
     is_outside = (values < bellman.min(axis=0).clip(max=0) - _NEAR) | (
         values > bellman.max(axis=0).clip(0) + _NEAR
     )
     is_outside &= not backup.of_positions  # a network starts anywhere
     explained = float((nearest[tells] < _NEAR).mean())
-    shortfall = float(np.median(((bellman[0] - values) * np.sign(bellman[0]))[tells]))
+    shortfall = float(np.median(((bellman[-1] - values) * np.sign(bellman[-1]))[tells]))
     is_scaled = backup.scale > 0.8 or (explained >= 0.75 and (open_steps < _NEAR).mean() >= 0.9)
     median = float(np.median(nearest[tells]))
-    equation = Equation(_BELLMAN, candidates[0][1], explained, median, int(is_trained.sum()), explained)
-    right = _Fit(equation, bellman[0], explained >= 0.5 and abs(shortfall) <= 0.02 and is_scaled, shortfall)
+    equation = Equation(
+        _BELLMAN, "minus the best of the next player", explained, median, int(is_trained.sum()), explained
+    )
+    least, most = (0.8, 0.05) if backup.of_positions else (0.5, 0.02)  # a table has noise, a network is smooth
+    right = _Fit(equation, bellman[-1], explained >= least and abs(shortfall) <= most and is_scaled, shortfall)
     bugs = []
-    for name, description, target, size in candidates[2:]:
+    for name, description, target, size in candidates[len(bellman) :]:
         distance = np.abs(target - values)
         is_apart = backup.is_known & (np.abs(target - bellman).min(axis=0) > _APART * size)
         n_apart = int(is_apart.sum())
@@ -289,7 +293,7 @@ def _fits(backup: _Backup) -> list[_Fit]:
 
 def _candidates(backup: _Backup) -> Iterator[tuple[str, str, NDArray[Any], float]]:
     """The name, description and target of each equation, and the size of what it changes."""
-    for name, description, equation in _OF_VALUES if backup.of_positions else _OF_VALUES + _OF_ACTIONS:
+    for name, description, equation in _OF_VALUES[1:] if backup.of_positions else _OF_VALUES + _OF_ACTIONS:
         yield name, description, backup.targets(equation(backup)), 1.0
     forms: dict[str, Callable[..., NDArray[Any]]] = {"move": backup.by_move, "own turn": backup.by_turn}
     for step, form in forms.items():
