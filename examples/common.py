@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
+import io
 import re
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import gymnasium as gym
 import matplotlib
@@ -129,7 +134,10 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     """
     path = Path(name)
     if match := re.fullmatch(r"(.+\.py):(\w+)", name):
-        player = _load_from_module(Path(match[1]), match[2])
+        module = load_module(Path(match[1]))
+        if not hasattr(module, match[2]):
+            raise ValueError(f"{match[1]} has no {match[2]}")
+        player = getattr(module, match[2])
     elif not path.is_file():
         return checked_policy(name, rules, f"there is no file {name}, so the player")
     elif load := {".zip": _load_model, ".pt": _load_network, ".npz": _load_table}.get(path.suffix):
@@ -146,6 +154,35 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     return player if is_plain else EncodedPolicy(player, encoding)
 
 
+def load_module(path: Path) -> ModuleType:
+    """Imports a Python file; a ValueError where there is none, or where its code raises an error."""
+    if not path.is_file():
+        raise ValueError(f"there is no file {path}")
+    sys.path.append(str(path.resolve().parent))  # the file may import its neighbors, as a script does
+    spec: Any = importlib.util.spec_from_file_location(f"player_of_{path.stem}", path)
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look there
+    with foreign_code(str(path), "when it is imported"):
+        spec.loader.exec_module(module)
+    return module
+
+
+@contextlib.contextmanager
+def foreign_code(player: str, where: str) -> Iterator[None]:
+    """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
+    file = Path(player.partition(".py:")[0]).with_suffix(".py").absolute()
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", io.StringIO()):
+            yield
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+        place = f"{player}, line {lines[-1]}," if lines else player
+        what = f"raises {type(error).__name__} {where}: {error}"
+        if isinstance(error, EOFError):
+            what = f"asks for input {where}, and nobody answers; let it play only as the main program"
+        raise ValueError(f"{place} {what}") from error
+
+
 def values_of(player: PolicyLike, rules: NimRules) -> ValueFunction | None:
     """The values of a Q-learner, a model or a network; None for other players."""
     if not isinstance(player, agents.QLearningAgent):
@@ -160,16 +197,6 @@ def _env_of(learner: Any, rules: NimRules) -> Any:
         if (env.observation_space, env.action_space) == (learner.observation_space, learner.action_space):
             return env
     raise ValueError(f"the player learned another game than {rules}, or on a custom encoding")
-
-
-def _load_from_module(path: Path, name: str) -> PolicyLike:
-    sys.path.append(str(path.resolve().parent))  # the file may import its neighbors, as a script does
-    spec: Any = importlib.util.spec_from_file_location(f"player_of_{path.stem}", path)
-    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look there
-    spec.loader.exec_module(module)
-    if not hasattr(module, name):
-        raise ValueError(f"{path} has no {name}")
-    return getattr(module, name)
 
 
 def _load_model(path: Path, rules: NimRules) -> PolicyLike:

@@ -1,15 +1,15 @@
-"""Find the bug in your self-play: four correct learners, eight classical bugs, and the figures that show them.
+"""Find the bug in your self-play: five correct learners, nine classical bugs, and the figures that show them.
 
-Nim is solved, so the evaluation of a learner is exact, and a mistake in its training shows in figures. Four
-learners train by self-play on three small boards: Q-learning in PettingZoo's loop, minimax-Q in Gymnasium's vector
-loop, PPO and MaskablePPO. Eight bugs that people met are planted in them, each in the lines after "if bug ==". The
-page docs/test_your_agent.md explains them.
+Nim is solved, so the evaluation of a learner is exact, and a mistake in its training shows in figures. Five
+learners train by self-play on three small boards, in misère and normal play, for three lengths: Q-learning in
+PettingZoo's loop, minimax-Q in Gymnasium's vector loop, Q-learning with a dictionary, PPO and MaskablePPO. Bugs that
+people met are planted in them, each in the lines after "if bug ==". The page docs/test_your_agent.md explains them.
+evaluation.diagnose then has to name each bug from the values alone.
 
     python examples/find_the_bug.py
-    python examples/find_the_bug.py --player results/sb3_self_play/model.zip --heaps 1 3 5 7
 
-The second command evaluates your own player and draws its mistakes. The runs of the first are cached in --folder,
-so the same command continues after an interruption; delete the folder after a change of the learners.
+examples/check_player.py evaluates your own player. The runs are cached in --folder, so the same command continues
+after an interruption; delete the folder after a change of the learners.
 
 Sources: Q-learning, Watkins (1989); minimax-Q, Littman (1994); expert mastery, Zhou and Riis (2022,
 arXiv:2205.12787).
@@ -19,9 +19,12 @@ Install: pip install -e ".[examples,sb3]"
 
 from __future__ import annotations
 
+import random
 import time
+from collections import defaultdict
 from dataclasses import asdict, dataclass
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -39,16 +42,16 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.utils import LinearSchedule
 from tqdm import tqdm
 
-from nim_env import NimRules, evaluation, theory
+from nim_env import NimRules, TabularPolicy, evaluation
 from nim_env.appearance import COLORS
-from nim_env.evaluation import ValueFunction
-from nim_env.policies import PolicyLike, batched
 from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
 
-from common import load_player, run, save_figure, show_report, values_of
+from common import run, save_figure
 from sb3_self_play import EntropySchedule
 
-BOARDS = ((1, 2, 3), (1, 3, 5), (2, 3, 4))  # misère play; the bugs are planted on the last one
+BOARDS = ((1, 2, 3), (1, 3, 5), (2, 3, 4))  # the picture shows the last one, in misère play
+SHARES = (0.05, 0.3, 1.0)  # the lengths of training, of the moves of a learner
+NETWORK_SEEDS = 3  # of PPO and MaskablePPO, which take 10 seconds
 TIME_LIMIT = 3  # of an episode of minimax-Q, shorter than most games
 
 
@@ -56,16 +59,8 @@ TIME_LIMIT = 3  # of an episode of minimax-Q, shorter than most games
 class Args:
     """The options of this script."""
 
-    player: str | None = None
-    """A player to evaluate instead: random, take-N, expert, file.py:name, or the file of an agent or a network."""
-    heaps: tuple[int, ...] = (1, 3, 5, 7)
-    """Starting heap sizes, for --player."""
-    max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit. For --player."""
-    misere: bool = True
-    """Whether the player who takes the last object loses. For --player."""
     n_seeds: int = 10
-    """The number of seeds, from --seed on."""
+    """The number of seeds, from --seed on; 3 at most for networks."""
     seed: int = 0
     """Random seed, the first one."""
     n_jobs: int = -1
@@ -75,50 +70,74 @@ class Args:
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains all learners and returns a row for each, or evaluates a player."""
-    if args.player is not None:
-        return diagnose(args)
+    """Trains all learners and returns a row for each."""
+    learners = [(learner, None) for learner in LEARNERS]
+    learners += [(bug.learner, name) for name, bug in (BUGS | OTHER_BUGS).items()]
     seeds = range(args.seed, args.seed + args.n_seeds)
-    runs = [(learner, heaps, None) for heaps in BOARDS for learner in LEARNERS]
-    runs += [(bug.learner, BOARDS[-1], name) for name, bug in BUGS.items()]
+    runs = [
+        (learner, heaps, misere, bug, seed, share)
+        for seed, heaps, misere, (learner, bug), share in product(seeds, BOARDS, (True, False), learners, SHARES)
+        if "PPO" not in learner or seed < args.seed + NETWORK_SEEDS
+    ]
     cached = joblib.Memory(args.folder / "cache", verbose=0).cache(train)
-    calls = [joblib.delayed(cached)(*options, seed) for seed in seeds for options in runs]
-    rows = joblib.Parallel(args.n_jobs, return_as="generator")(calls)
-    table = pd.DataFrame(tqdm(rows, total=len(calls), desc="runs", disable=None))
+    players = joblib.Parallel(args.n_jobs, return_as="generator")(joblib.delayed(cached)(*run) for run in runs)
+    progress = tqdm(zip(runs, players, strict=True), total=len(runs), desc="runs", disable=None)
+    table = pd.DataFrame([evaluate(*run, **player) for run, player in progress])
     table.round(4).to_csv(args.folder / "find_the_bug.csv", index=False)
     print(summarize(table).T.to_string())
+    print(classify(table).to_string())
     save_figure(draw_bugs(table), args.folder / "find_the_bug.svg")
     return table
 
 
-def train(learner: str, heaps: tuple[int, ...], bug: str | None, seed: int, share: float = 1.0) -> dict[str, Any]:
-    """Trains a learner for a share of its moves; returns its figures."""
+def train(
+    learner: str, heaps: tuple[int, ...], misere: bool, bug: str | None, seed: int, share: float
+) -> dict[str, Any]:
+    """Trains a learner for a share of its moves; returns its action and its values in each position."""
     torch.set_num_threads(1)  # there is one run per core
     start = time.process_time()
     function, moves = LEARNERS[learner]
-    figures = function(NimRules(heaps), seed, round(share * moves), bug)
-    run = {"board": "-".join(map(str, heaps)), "learner": learner, "bug": bug or "", "seed": seed}
-    return run | {name: figures[name] for name in FIGURES} | {"seconds": time.process_time() - start}
+    actions, values = function(NimRules(heaps, misere=misere), seed, round(share * moves), bug)
+    return {"actions": actions, "values": values, "seconds": time.process_time() - start}
 
 
-def figures_of(rules: NimRules, player: PolicyLike, values: ValueFunction) -> dict[str, float]:
-    """The exact figures of a player and its values."""
-    report = evaluation.report(rules, player, values)
-    figures = report.to_dict() | {"illegal": 0.0}
+def evaluate(
+    learner: str,
+    heaps: tuple[int, ...],
+    misere: bool,
+    bug: str | None,
+    seed: int,
+    share: float,
+    actions: np.ndarray,
+    values: np.ndarray,
+    seconds: float,
+) -> dict[str, Any]:
+    """The exact figures of a run, and whether the diagnosis is right, wrong or names nothing."""
+    rules = NimRules(heaps, misere=misere)
+    player = TabularPolicy(rules, np.arange(rules.n_actions) == actions[:, None])
+    state_values = values
+    if values.ndim == 2:
+        state_values = np.where(rules.action_mask(rules.all_positions()), values, -np.inf).max(axis=1)
+    report = evaluation.report(rules, player, lambda heaps: state_values[rules.index(heaps)], "lose")
+    figures = report.to_dict() | {"illegal": report.illegal_action}
     for name, is_endgame in (("expert_endgames", True), ("expert_others", False)):
         groups = [group for group in report.groups if group.endgame == is_endgame]
         figures[name] = np.average([group.expert for group in groups], weights=[group.won for group in groups])
-    return figures
-
-
-def figures_of_table(rules: NimRules, q_table: np.ndarray) -> dict[str, float]:
-    """The figures of the greedy player of a table, and of its values."""
-
-    def values(heaps: np.ndarray) -> np.ndarray:
-        return np.where(rules.action_mask(heaps), q_table[tuple(heaps.T)], -np.inf).max(axis=1)
-
-    player = batched(lambda heaps, masks: best(q_table[tuple(heaps.T)], masks))
-    return figures_of(rules, player, values)
+    findings = evaluation.diagnose(rules, values).findings
+    if report.illegal_action:
+        findings = evaluation.diagnose_moves(rules, player).findings
+    named = [finding for finding in findings if finding not in NOTHING_NAMED]
+    expected = "Bellman's equation" if bug is None else (BUGS | OTHER_BUGS)[bug].finding
+    verdict = "right" if expected in findings else "wrong" if named else "none"
+    options = {"board": "-".join(map(str, heaps)), "play": "misère" if misere else "normal", "learner": learner}
+    options |= {
+        "bug": bug or "",
+        "share": share,
+        "seed": seed,
+        "verdict": verdict,
+        "finding": " or ".join(findings),
+    }
+    return options | {name: figures[name] for name in FIGURES} | {"seconds": seconds}
 
 
 def best(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
@@ -126,7 +145,13 @@ def best(values: np.ndarray, masks: np.ndarray) -> np.ndarray:
     return np.where(masks, values, -np.inf).argmax(axis=-1)
 
 
-def train_q_learning(rules: NimRules, seed: int, moves: int, bug: str | None) -> dict[str, float]:
+def player_of(rules: NimRules, q_values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The greedy action of each position by its index, and the Q-values."""
+    q_values = q_values.reshape(rules.n_positions, rules.n_actions)
+    return best(q_values, rules.action_mask(rules.all_positions())), q_values
+
+
+def train_q_learning(rules: NimRules, seed: int, moves: int, bug: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Q-learning for both players in PettingZoo's loop; the future of a move is the player's own next turn."""
     env = pettingzoo.make("aec", "nim-v0", random_start=True, **asdict(rules))
     generator, n_moves = np.random.default_rng(seed), 0
@@ -153,10 +178,10 @@ def train_q_learning(rules: NimRules, seed: int, moves: int, bug: str | None) ->
             env.step(int(action))
             n_moves += 1
         env.reset()
-    return figures_of_table(rules, q_table)
+    return player_of(rules, q_table)
 
 
-def train_minimax_q(rules: NimRules, seed: int, moves: int, bug: str | None) -> dict[str, float]:
+def train_minimax_q(rules: NimRules, seed: int, moves: int, bug: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Minimax-Q in Gymnasium's vector loop: the future of a move is minus the other player's next value."""
     options = {"random_start": True, "max_episode_steps": TIME_LIMIT}
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=8, opponent=None, **options, **asdict(rules))
@@ -176,10 +201,20 @@ def train_minimax_q(rules: NimRules, seed: int, moves: int, bug: str | None) -> 
         next_masks = infos["action_mask"]
         if bug == "stale mask":
             next_masks = masks
+        if bug == "maximum over illegal actions":
+            next_masks = np.ones_like(masks)
         next_q_values = q_table[tuple(next_observations.T)]
         futures = -np.where(next_masks, next_q_values, -np.inf).max(axis=1)
         if bug == "no minus sign":
             futures = -futures
+        if bug == "minimum in place of the maximum":
+            futures = -np.where(next_masks, next_q_values, np.inf).min(axis=1)
+        if bug == "mean in place of the maximum":
+            futures = -(next_masks * next_q_values).sum(axis=1) / next_masks.sum(axis=1).clip(1)
+        if bug == "discount":
+            futures = 0.9 * futures
+        if bug == "rewards of 10":
+            rewards = 10 * rewards
         has_ended = terminations
         if bug == "truncation as termination":
             has_ended = terminations | truncations
@@ -192,10 +227,46 @@ def train_minimax_q(rules: NimRules, seed: int, moves: int, bug: str | None) -> 
             q_table[move] += 0.2 * (targets[env] - q_table[move])
         n_moves += is_move.sum()
         observations, is_over = next_observations, terminations | truncations
-    return figures_of_table(rules, q_table)
+    return player_of(rules, q_table)
 
 
-def train_model(algorithm: type[PPO], rules: NimRules, seed: int, moves: int, bug: str | None) -> dict[str, float]:
+def train_dictionary(rules: NimRules, seed: int, moves: int, bug: str | None) -> tuple[np.ndarray, np.ndarray]:
+    """Q-learning with a dictionary from full heaps, as in the course CS50; the future is the player's next turn."""
+    generator, n_moves = random.Random(seed), 0
+    q: defaultdict[tuple[int, int], float] = defaultdict(float)  # of the index of a position and an action
+    legal = [np.flatnonzero(mask).tolist() for mask in rules.action_mask(rules.all_positions())]
+
+    def update(position: int, action: int, reward: float, future: float) -> None:
+        q[position, action] += 0.5 * (reward + future - q[position, action])
+
+    while n_moves < moves:
+        position = rules.n_positions - 1
+        last_moves: list[tuple[int, int]] = []  # of the other player and of this one
+        while position:
+            future = max(q[position, action] for action in legal[position])
+            if bug == "maximum that starts from 0":
+                future = max(0, future)
+            if len(last_moves) == 2:
+                update(*last_moves[0], 0, future)
+            actions = legal[position]
+            if generator.random() > 0.1:
+                greedy = max(q[position, action] for action in actions)
+                actions = [action for action in actions if q[position, action] == greedy]
+            action = generator.choice(actions)
+            last_moves = [*last_moves[-1:], (position, action)]
+            position -= rules.offsets[action]
+            n_moves += 1
+        for (last_position, action), reward in zip(reversed(last_moves), (1, -1), strict=False):
+            update(last_position, action, reward * rules.terminal_reward, 0)
+    q_values = np.zeros((rules.n_positions, rules.n_actions))
+    for pair, value in q.items():
+        q_values[pair] = value
+    return player_of(rules, q_values)
+
+
+def train_model(
+    algorithm: type[PPO], rules: NimRules, seed: int, moves: int, bug: str | None
+) -> tuple[np.ndarray, np.ndarray]:
     """A model of Stable-Baselines3 or sb3-contrib against a pool of its own snapshots."""
     env_options = {"random_start": True, "observation": "one_hot", "autoreset_mode": "SameStep"}
     env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=64, **env_options, **asdict(rules)))
@@ -204,49 +275,66 @@ def train_model(algorithm: type[PPO], rules: NimRules, seed: int, moves: int, bu
     model = algorithm("MlpPolicy", env, seed=seed, device="cpu", **options)
     model.learn(moves, callback=[SelfPlayCallback(3, pool_size=20), EntropySchedule(0.5, moves)])
     player = ModelPolicy(model, env, deterministic=True)
+    positions = rules.all_positions()[1:]
+    actions = player.action_probabilities(positions, rules.action_mask(positions)).argmax(axis=1)
     if bug == "no mask at prediction":
-        positions = rules.all_positions()[1:]
         actions, _ = model.predict(player.encoding(positions), deterministic=True)
-        return figures_of_actions(rules, positions, actions)
-    return figures_of(rules, player, player.values)
-
-
-def figures_of_actions(rules: NimRules, positions: np.ndarray, actions: np.ndarray) -> dict[str, float]:
-    """The fraction of illegal actions, and expert mastery, in which they are mistakes; NaN for the others."""
-    rows = np.arange(len(positions))
-    is_right = theory.winning_action_mask(rules, positions)[rows, actions] > 0
-    illegal = (rules.action_mask(positions)[rows, actions] == 0).mean()
-    expert = is_right[theory.is_winning(rules, positions)].mean()
-    return dict.fromkeys(FIGURES, float("nan")) | {"illegal": illegal, "expert": expert}
+    return np.append(0, actions), np.append(0.0, player.values(positions))
 
 
 LEARNERS = {  # how to train them, and the number of moves
     "Q-learning": (train_q_learning, 20_000),
     "minimax-Q": (train_minimax_q, 20_000),
-    "PPO": (partial(train_model, PPO), 100_000),
-    "MaskablePPO": (partial(train_model, MaskablePPO), 100_000),
+    "dictionary": (train_dictionary, 40_000),
+    "PPO": (partial(train_model, PPO), 60_000),
+    "MaskablePPO": (partial(train_model, MaskablePPO), 60_000),
 }
 
 
 @dataclass(frozen=True)
 class Bug:
-    """Where a bug is planted, the figure that shows it, and a thread in which people met it."""
+    """Where a bug is planted, its diagnosis, the figure that shows it, and a thread in which people met it."""
 
     learner: str
-    figure: str
-    thread: str
+    finding: str
+    figure: str = ""
+    thread: str = ""
 
 
 BUGS = {
-    "opponent's reward": Bug("Q-learning", "expert_endgames", "Farama-Foundation/PettingZoo/issues/1147"),
-    "last turn dropped": Bug("Q-learning", "value_accuracy_lost", "Farama-Foundation/PettingZoo/issues/355"),
-    "no minus sign": Bug("minimax-Q", "value_accuracy_won", "jserv/ttt/issues/44"),
-    "stale mask": Bug("minimax-Q", "expert", "thu-ml/tianshou/issues/309"),
-    "truncation as termination": Bug("minimax-Q", "value_error_lost", "vwxyzjn/cleanrl/issues/457"),
-    "autoreset step learned": Bug("minimax-Q", "value_error_won", "vwxyzjn/cleanrl/issues/499"),
-    "no mask at prediction": Bug("MaskablePPO", "illegal", "Farama-Foundation/PettingZoo/issues/863"),
-    "wrong player's view": Bug("minimax-Q", "value_accuracy_lost", "werner-duvaud/muzero-general/issues/55"),
+    "opponent's reward": Bug(
+        "Q-learning", "opponent's reward", "expert_endgames", "Farama-Foundation/PettingZoo/issues/1147"
+    ),
+    "last turn dropped": Bug(
+        "Q-learning",
+        "last mover's reward dropped",
+        "value_accuracy_lost",
+        "Farama-Foundation/PettingZoo/issues/355",
+    ),
+    "maximum that starts from 0": Bug("dictionary", "maximum that starts from 0", "value_accuracy_lost", ""),
+    "no minus sign": Bug("minimax-Q", "no minus sign", "value_accuracy_won", "jserv/ttt/issues/44"),
+    "stale mask": Bug("minimax-Q", "maximum over illegal actions", "expert", "thu-ml/tianshou/issues/309"),
+    "truncation as termination": Bug(
+        "minimax-Q", "values too small", "value_error_lost", "vwxyzjn/cleanrl/issues/457"
+    ),
+    "autoreset step learned": Bug(
+        "minimax-Q", "values too small", "value_error_won", "vwxyzjn/cleanrl/issues/499"
+    ),
+    "no mask at prediction": Bug(
+        "MaskablePPO", "no mask at prediction", "illegal", "Farama-Foundation/PettingZoo/issues/863"
+    ),
+    "wrong player's view": Bug(
+        "minimax-Q", "last moves of both signs", "value_accuracy_lost", "werner-duvaud/muzero-general/issues/55"
+    ),
 }
+OTHER_BUGS = {  # for the table of diagnoses alone
+    "maximum over illegal actions": Bug("minimax-Q", "maximum over illegal actions"),
+    "minimum in place of the maximum": Bug("minimax-Q", "minimum in place of the maximum"),
+    "mean in place of the maximum": Bug("minimax-Q", "mean in place of the maximum"),
+    "discount": Bug("minimax-Q", "discount of 0.90 per move"),
+    "rewards of 10": Bug("minimax-Q", "rewards of a scale other than 1"),
+}
+NOTHING_NAMED = ("untrained", "train longer", "values too small", "last moves of both signs")
 
 FIGURES = {
     "expert": "expert mastery",
@@ -261,9 +349,14 @@ FIGURES = {
 }
 
 
+def trained(table: pd.DataFrame) -> pd.DataFrame:
+    """The runs of full length in misère play."""
+    return table[(table["share"] == 1) & (table["play"] == "misère")]
+
+
 def summarize(table: pd.DataFrame) -> pd.DataFrame:
     """The figures as median (minimum to maximum) over the seeds, and how many seeds have no mistake."""
-    groups = table.groupby(["board", "learner", "bug"], sort=False)
+    groups = trained(table).groupby(["board", "learner", "bug"], sort=False)
     columns = {}
     for column in (*FIGURES, "seconds"):
         middle, low, high = (groups[column].agg(how).round(2) for how in ("median", "min", "max"))
@@ -272,8 +365,15 @@ def summarize(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns).assign(perfect=groups["expert"].agg(lambda expert: int((expert == 1).sum())))
 
 
+def classify(table: pd.DataFrame) -> pd.DataFrame:
+    """How many runs of each length got the right diagnosis, a wrong one, and none."""
+    counts = table.groupby(["learner", "bug", "share"], sort=False)["verdict"].value_counts()
+    return counts.unstack(["share", "verdict"], fill_value=0).sort_index(axis=1)
+
+
 def draw_bugs(table: pd.DataFrame) -> Figure:
     """For each bug the figure that shows it, at the end of every run, with those of the correct learner."""
+    table = trained(table)
     table = table[table["board"] == "-".join(map(str, BOARDS[-1]))]
     rows = []
     n_apart = 0
@@ -295,14 +395,6 @@ def draw_bugs(table: pd.DataFrame) -> Figure:
         ylabel="",
     )
     return figure
-
-
-def diagnose(args: Args) -> pd.DataFrame:
-    """Prints and draws all figures of a player, and returns its table."""
-    rules = NimRules(args.heaps, args.max_take, args.misere)
-    player = load_player(args.player, rules)
-    report = evaluation.report(rules, player, values_of(player, rules))
-    return show_report(report, f"{args.player}, {rules}", args.folder / "find_the_bug_player.svg")
 
 
 if __name__ == "__main__":

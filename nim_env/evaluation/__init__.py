@@ -1,5 +1,6 @@
 """Exact evaluation of any policy by sweeps over all positions, and sampled matches where there are too many."""
 
+from nim_env.evaluation.diagnosis import Diagnosis, Equation, diagnose, diagnose_moves
 from nim_env.evaluation.exact import (
     Mastery,
     ValueAccuracy,
@@ -14,6 +15,8 @@ from nim_env.evaluation.matches import MatchResult, play_match
 from nim_env.evaluation.reports import LearningCurve, PositionGroup, Report, report
 
 __all__ = [
+    "Diagnosis",
+    "Equation",
     "LearningCurve",
     "Mastery",
     "MatchResult",
@@ -21,6 +24,8 @@ __all__ = [
     "Report",
     "ValueAccuracy",
     "ValueFunction",
+    "diagnose",
+    "diagnose_moves",
     "exploitability",
     "mastery",
     "payoff_matrix",

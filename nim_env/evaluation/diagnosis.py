@@ -1,0 +1,359 @@
+"""Which equation a player's values satisfy: Bellman's, or the one that a known bug of self-play puts in its place.
+
+A learner moves each value toward a target that it computes from its other values. So trained values satisfy the
+equation of their learner, be it right or wrong. The targets of every equation follow from the values of the next
+positions, so each pair of a position and an action is a test of its own, exact and without convergence elsewhere.
+
+With r the reward of the player who takes the last object, 0 before, and s' the position after action a, the
+equation for two players of opposite rewards is Q(s, a) = r - max Q(s', b) (Bellman 1957, Dynamic Programming;
+Littman 1994, Markov games). For a learner that observes its own turns alone it is Q(s, a) = max Q(s'', b), where
+s'' is the position after the reply (Watkins 1989; Sutton and Barto 2018, equation 6.8).
+
+A value of a correct learner lies between 0, where it started, and its target. So a bug is named only where the
+last moves have reached their reward, and the values lie outside that range or mostly satisfy the bug's equation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nim_env import theory
+from nim_env.policies import PolicyLike, tabulate
+from nim_env.rules import NimRules
+
+_MAX_POSITIONS = 50_000  # of a larger game those with the fewest objects, where a learner is right first
+_APART = 0.3  # a distance of two targets that values can tell apart
+_NEAR = 0.1  # a distance of a value from a target that it has reached
+
+_BELLMAN = "Bellman's equation"
+_SCALE = "rewards of a scale other than 1"
+_VERDICTS = {
+    "untrained": "The player is untrained: all its values are 0.",
+    "train longer": "No equation holds yet: train longer.",
+    "values too small": "No equation holds, the values are too small: train longer. If nothing changes, look for "
+    "truncation taken as termination, a learned autoreset step or a discount.",
+    "last moves of both signs": "No equation holds, and last moves have values of both signs: look for rewards of "
+    "the wrong player's view. A network may need more training.",
+}
+
+
+@dataclass(frozen=True)
+class Equation:
+    """How well one equation fits. Values and distances are relative to the largest absolute value.
+
+    Attributes:
+        name: The bug that it belongs to.
+        description: The target in words.
+        share: Of the pairs where its target lies apart from Bellman's, the fraction whose value is nearer to it.
+            For Bellman's equation the same as ``explained``.
+        distance: The median distance of the values from the target in these pairs.
+        pairs: The number of these pairs of a position and an action; of positions, where those have the values.
+        explained: Of all trained pairs, the fraction whose value lies within 0.1 of the target.
+    """
+
+    name: str
+    description: str
+    share: float
+    distance: float
+    pairs: int
+    explained: float
+
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What the values or the moves of a player say about its training.
+
+    Attributes:
+        verdict: The result in one or two sentences.
+        findings: The names of the equations that hold, more than one where they cannot be told apart. Where none
+            holds, ``"untrained"``, ``"train longer"``, ``"values too small"`` or ``"last moves of both signs"``.
+        equations: All equations, the best first.
+    """
+
+    verdict: str
+    findings: tuple[str, ...]
+    equations: tuple[Equation, ...] = ()
+
+    def __str__(self) -> str:
+        """The verdict, and a line for each equation."""
+        rows = [
+            f"{e.share:6.2f}{e.distance:10.2f}{e.pairs:10,}  {e.name}: {e.description}" for e in self.equations
+        ]
+        return "\n".join([self.verdict, " share  distance     pairs  equation", *rows])
+
+
+class _Backup:
+    """What targets are made of: arrays over positions, and over pairs of a position and a legal action."""
+
+    def __init__(self, rules: NimRules, given: NDArray[np.float64]) -> None:
+        heaps = rules.all_positions()
+        kept = np.sort(heaps.sum(axis=1).argsort(kind="stable")[:_MAX_POSITIONS])
+        row = np.zeros(len(heaps), dtype=np.int64)
+        row[kept] = np.arange(len(kept))
+        legal = rules.action_mask(heaps[kept]) > 0
+        self.position, action = legal.nonzero()
+        self.after = row[kept[self.position] - np.array(rules.offsets)[action]]
+        self.ends = self.after == 0
+        self.last_reward = rules.terminal_reward
+        self.of_positions = given.ndim == 1
+        values = given[kept][1:] if self.of_positions else given[kept][legal]
+        if not np.isfinite(values).all():
+            raise ValueError(f"q_values must be finite where legal; got {values[~np.isfinite(values)][0]}")
+        self.scale = float(np.abs(values).max())
+        self.values = values / (self.scale or 1)
+        self.is_trained = self.is_known = self.values != 0
+        if self.of_positions:
+            self.is_trained = self.is_known = np.ones(len(values), dtype=bool)  # those of a network
+            self.best = np.append(0, self.values)
+            self.is_last = self.mean(self.ends)[1:] == 1
+            action_values = self.by_move(self.best)
+        else:
+            self.best = self.most(self.values)
+            self.best_of_all = np.append(
+                0, np.nan_to_num(given[kept][1:], nan=-np.inf).max(axis=1) / (self.scale or 1)
+            )
+            self.is_last = self.ends
+            action_values = self.values
+            is_complete = self.mean(self.is_trained) == 1
+            is_complete[0] = not self.is_trained[self.ends].any()
+            self.is_known = self.is_trained | is_complete[self.after]  # a value of 0 may be learned
+        is_best = action_values == self.most(action_values)[self.position]
+        self.reply = np.zeros(len(kept), dtype=np.int64)
+        self.reply[self.position[is_best][::-1]] = self.after[is_best][::-1]  # to the first of the best actions
+
+    def most(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
+        """The maximum over the actions of each position, 0 in the empty one."""
+        starts = np.flatnonzero(np.diff(self.position, prepend=0))
+        return np.append(0, np.maximum.reduceat(of_pairs, starts))
+
+    def mean(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
+        """The mean over the actions of each position, 0 in the empty one."""
+        return np.bincount(self.position, of_pairs) / np.bincount(self.position).clip(1)
+
+    def by_move(self, future: NDArray[Any], weight: float = 1.0, reward: float = 1.0) -> NDArray[Any]:
+        """The target of each pair from the value of the next position, which is the other player's."""
+        return np.where(self.ends, reward * self.last_reward, -weight * future[self.after])
+
+    def by_turn(
+        self, future: NDArray[Any], weight: float = 1.0, reward: float = 1.0, other: float = 1.0
+    ) -> NDArray[Any]:
+        """The target from the value of the player's own next turn, after a greedy reply."""
+        replied = np.where(self.reply == 0, -other * self.last_reward, weight * future[self.reply])
+        return self.by_move(-replied, reward=reward)
+
+    def after_random_reply(self) -> NDArray[Any]:
+        """The value that a position has for the player who waits, if the other one plays at random."""
+        return self.mean(np.where(self.ends, -self.last_reward, self.best[self.after]))
+
+    def targets(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
+        """The targets of the values: of pairs, or the best of each position."""
+        return self.most(of_pairs)[1:] if self.of_positions else of_pairs
+
+
+_Rule = tuple[str, str, Callable[[_Backup], NDArray[Any]]]
+_OF_VALUES: tuple[_Rule, ...] = (  # the first one is left out for values of positions
+    (_BELLMAN, "the best of the own next turn", lambda b: b.by_turn(b.best)),
+    (_BELLMAN, "minus the best of the next player", lambda b: b.by_move(b.best)),
+    ("opponent's reward", "the reward of the other player", lambda b: b.by_move(b.best, reward=-1)),
+    ("no minus sign", "plus the best of the next player", lambda b: b.by_move(b.best, weight=-1)),
+    ("maximum that starts from 0", "minus the best of the next player and 0", lambda b: b.by_move(b.best.clip(0))),
+    ("maximum that starts from 0", "the best of the own next turn and 0", lambda b: b.by_turn(b.best.clip(0))),
+    ("last mover's reward dropped", "the last move is worth 0", lambda b: b.by_turn(b.best, reward=0)),
+    ("other player's reward dropped", "the last move but one is worth 0", lambda b: b.by_turn(b.best, other=0)),
+)
+_OF_ACTIONS: tuple[_Rule, ...] = (
+    ("maximum over illegal actions", "no mask or an old one", lambda b: b.by_move(b.best_of_all)),
+    ("maximum over illegal actions", "no mask or an old one, by turn", lambda b: b.by_turn(b.best_of_all)),
+    (
+        "minimum in place of the maximum",
+        "minus the worst of the next player",
+        lambda b: b.by_move(-b.most(-b.values)),
+    ),
+    ("minimum in place of the maximum", "the worst of the own next turn", lambda b: b.by_turn(-b.most(-b.values))),
+    ("mean in place of the maximum", "minus the mean of the next player", lambda b: b.by_move(b.mean(b.values))),
+    ("mean in place of the maximum", "the mean of the own next turn", lambda b: b.by_turn(b.mean(b.values))),
+    ("random opponent", "the best after a random reply", lambda b: b.by_move(-b.after_random_reply())),
+)
+
+
+def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
+    """Names the equation that the values of a player satisfy.
+
+    A correct learner may be told to train longer at any time, but not that it has a bug. Games of more than 50,000
+    positions are judged by those with the fewest objects.
+
+    Args:
+        rules: The game.
+        q_values: The value of each action for the player to move, shape ``(n_positions, n_actions)``, a row for
+            each position by its index, 0 where it was never updated. Illegal entries matter to one equation, the
+            maximum over them, and may be NaN. Or the value of each position, shape ``(n_positions,)``.
+
+    Returns:
+        The diagnosis.
+
+    Raises:
+        ValueError: Another shape, or a value of a legal action or of a position that is not finite.
+
+    Example:
+        >>> import numpy as np
+        >>> from nim_env import NimRules, evaluation, theory
+        >>> rules = NimRules((1, 2, 3))
+        >>> wins = theory.winning_action_mask(rules, rules.all_positions())
+        >>> print(evaluation.diagnose(rules, np.where(wins, 1, -1)).verdict)
+        Bellman's equation holds in 100% of 36 trained pairs.
+    """
+    given = np.asarray(q_values, dtype=np.float64)
+    shapes = (rules.n_positions, rules.n_actions), (rules.n_positions,)
+    if given.shape not in shapes:
+        raise ValueError(f"q_values must have shape {shapes[0]} or {shapes[1]}; got {given.shape}")
+    backup = _Backup(rules, given)
+    if not backup.scale:
+        return Diagnosis(_VERDICTS["untrained"], ("untrained",))
+    right, *bugs = _fits(backup)
+    equations = tuple(fit.equation for fit in (right, *bugs))
+    holding = [fit for fit in bugs if fit.holds]
+    if holding:
+        best = max(holding, key=lambda fit: fit.equation.explained)
+        names = dict.fromkeys(
+            fit.equation.name for fit in holding if not _is_beaten(backup, fit.target, best.target)
+        )
+        doubt = ", which these values cannot tell apart" if len(names) > 1 else ""
+        verdict = f"In place of Bellman's equation the values satisfy that of a bug: {' or '.join(names)}{doubt}."
+        return Diagnosis(verdict, tuple(names), equations)
+    last_values = backup.values[backup.is_last]
+    if last_values.min() < -_NEAR and last_values.max() > _NEAR:
+        finding = "last moves of both signs"
+    elif right.holds and not any(fit.equation.share >= 0.8 and fit.equation.pairs >= 3 for fit in bugs):
+        is_scaled = not 0.8 < backup.scale < 1.25
+        rewards = f", for rewards of {backup.scale:.3g} in place of 1" if is_scaled else ""
+        kind = "positions" if backup.of_positions else "pairs"
+        verdict = (
+            f"{_BELLMAN} holds in {right.equation.share:.0%} of {right.equation.pairs:,} trained {kind}{rewards}."
+        )
+        return Diagnosis(verdict, (_SCALE if is_scaled else _BELLMAN,), equations)
+    else:
+        finding = "values too small" if 0.02 < right.shortfall < 1 else "train longer"
+    return Diagnosis(_VERDICTS[finding], (finding,), equations)
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    equation: Equation
+    target: NDArray[Any]
+    holds: bool
+    shortfall: float = 0.0  # the median of what lacks to the target
+
+
+def _fits(backup: _Backup) -> list[_Fit]:
+    """Bellman's equation, then the others, the best first, without those that never lie apart from it."""
+    candidates = list(_candidates(backup))
+    bellman = np.array([target for name, _, target, _ in candidates if name == _BELLMAN])
+    values, is_trained = backup.values, backup.is_trained
+    nearest = np.abs(bellman - values).min(axis=0)
+    tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[-1])) > _APART)
+    open_steps = 1 - np.abs(values[backup.is_last])  # of the last moves to their reward
+    is_outside = (values < bellman.min(axis=0).clip(max=0) - _NEAR) | (
+        values > bellman.max(axis=0).clip(0) + _NEAR
+    )
+    is_outside &= not backup.of_positions  # a network starts anywhere
+    explained = float((nearest[tells] < _NEAR).mean())
+    shortfall = float(np.median(((bellman[-1] - values) * np.sign(bellman[-1]))[tells]))
+    is_scaled = backup.scale > 0.8 or (explained >= 0.75 and (open_steps < _NEAR).mean() >= 0.9)
+    median = float(np.median(nearest[tells]))
+    equation = Equation(
+        _BELLMAN, "minus the best of the next player", explained, median, int(is_trained.sum()), explained
+    )
+    least, most = (0.8, 0.05) if backup.of_positions else (0.5, 0.02)  # a table has noise, a network is smooth
+    right = _Fit(equation, bellman[-1], explained >= least and abs(shortfall) <= most and is_scaled, shortfall)
+    bugs = []
+    for name, description, target, size in candidates[len(bellman) :]:
+        distance = np.abs(target - values)
+        is_apart = backup.is_known & (np.abs(target - bellman).min(axis=0) > _APART * size)
+        n_apart = int(is_apart.sum())
+        if n_apart:
+            share = float(np.sign(nearest - distance)[is_apart].mean() + 1) / 2
+            median = float(np.median(distance[is_apart]))
+            explained = float((distance[tells] < _NEAR * size).mean())
+            n_reached = (open_steps < _NEAR * size).sum()
+            n_begun = (open_steps < 1).sum()
+            n_open = len(open_steps) - n_reached if n_begun else 0
+            is_proof = is_outside[is_apart].mean() >= 0.9 and n_reached >= 0.75 * n_begun
+            is_proof = is_proof and n_apart >= 3 and is_trained.sum() >= 12
+            is_likely = explained >= 0.55 and median < _NEAR / 2 * size and backup.scale > 0.9
+            is_likely = is_likely and n_apart >= 5 * (1 + n_open) and n_open <= len(open_steps) / 4
+            holds = share >= 0.95 and median < _NEAR * size and bool(is_proof or is_likely)
+            bugs.append(_Fit(Equation(name, description, share, median, n_apart, explained), target, holds))
+    return [right, *sorted(bugs, key=lambda fit: (not fit.holds, -fit.equation.share))]
+
+
+def _candidates(backup: _Backup) -> Iterator[tuple[str, str, NDArray[Any], float]]:
+    """The name, description and target of each equation, and the size of what it changes."""
+    for name, description, equation in _OF_VALUES[1:] if backup.of_positions else _OF_VALUES + _OF_ACTIONS:
+        yield name, description, backup.targets(equation(backup)), 1.0
+    forms: dict[str, Callable[..., NDArray[Any]]] = {"move": backup.by_move, "own turn": backup.by_turn}
+    for step, form in forms.items():
+        whole = backup.targets(form(backup.best))
+        is_future = backup.is_trained & (backup.targets(form(backup.best, 0)) == 0) & (np.abs(whole) > _NEAR)
+        if is_future.sum() >= 10:
+            discount = float(np.median(backup.values[is_future] / whole[is_future]))
+            if 0 < discount < 0.995:
+                target = backup.targets(form(backup.best, discount))
+                yield f"discount of {discount:.2f} per {step}", "the next value counts less", target, 1 - discount
+
+
+def _is_beaten(backup: _Backup, target: NDArray[Any], best: NDArray[Any]) -> bool:
+    """Whether the values are nearer to the best target, where the two lie apart."""
+    is_apart = backup.is_trained & (np.abs(target - best) > _APART)
+    is_nearer = np.abs(best - backup.values) < np.abs(target - backup.values)
+    return bool(is_apart.sum() >= 5 and is_nearer[is_apart].mean() >= 0.8)
+
+
+def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
+    """Says what the moves of a player without values tell, by where its mistakes lie.
+
+    Args:
+        rules: The game.
+        policy: The player, which is queried on each position once. It may play illegal actions.
+
+    Returns:
+        The diagnosis. Its equations are ways to play: ``share`` is the mean probability of their moves in the
+        ``pairs`` positions that tell, ``distance`` what the median lacks to 1. ``findings`` is one of
+        ``"perfect play"``, ``"no mask at prediction"``, ``"opponent's reward"``, ``"minimum in place of the
+        maximum"`` and ``"train longer"``.
+    """
+    probabilities = tabulate(rules, policy, np.float64, "lose").probabilities[1:]
+    heaps = rules.all_positions()[1:]
+    best = theory.winning_action_mask(rules, heaps) > 0
+    other = theory.winning_action_mask(replace(rules, misere=not rules.misere), heaps) > 0
+    worst = (rules.action_mask(heaps) > 0) & ~best
+    is_choice = np.logical_and(best.any(axis=1), worst.any(axis=1))
+    is_swapped = is_choice & np.logical_and(other.any(axis=1), ~(best & other).any(axis=1))
+
+    def fit(name: str, description: str, moves: NDArray[np.bool_], tells: NDArray[np.bool_]) -> Equation:
+        chosen = (probabilities * moves).sum(axis=1)[tells] if tells.any() else np.zeros(1)
+        share = float(chosen.mean())
+        return Equation(name, description, share, 1 - float(np.median(chosen)), int(tells.sum()), share)
+
+    perfect = fit("perfect play", "the winning moves", best, is_choice)
+    elsewhere = fit("perfect play", "the winning moves where the variants agree", best, is_choice & ~is_swapped)
+    variant = fit("opponent's reward", "the winning moves of the other variant", other, is_swapped)
+    reverse = fit("minimum in place of the maximum", "the losing moves", worst, is_choice)
+    n_illegal = int((probabilities.sum(axis=1) < 1 - 1e-5).sum())
+    finding, verdict = "train longer", "The mistakes have no pattern of a known bug: train longer."
+    if n_illegal:
+        finding = "no mask at prediction"
+        verdict = f"It may play illegal actions in {n_illegal:,} positions: predict with the mask."
+    elif perfect.share >= 0.999 or not is_choice.any():
+        finding, verdict = "perfect play", "Every move is right."
+    elif variant.pairs >= 5 and variant.share >= 0.95 and elsewhere.share >= 0.9:
+        finding = variant.name
+        verdict = "It plays the other variant: look at the sign of the reward and at the rules."
+    elif reverse.pairs >= 10 and reverse.share >= 0.95:
+        finding, verdict = reverse.name, "It chooses the worst move in place of the best."
+    ways = sorted((perfect, elsewhere, variant, reverse), key=lambda way: -way.share)
+    return Diagnosis(verdict, (finding,), tuple(ways))

@@ -1,0 +1,5 @@
+"""It trains when it is imported."""
+
+import q_dictionary
+
+ai = q_dictionary.train(1000)
