@@ -237,7 +237,7 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
         )
         return Diagnosis(verdict, (_SCALE if is_scaled else _BELLMAN,), equations)
     else:
-        finding = "values too small" if 0.02 < right.shortfall < 1 else "train longer"
+        finding = "values too small" if 0.005 < right.shortfall < 1 else "train longer"
     return Diagnosis(_VERDICTS[finding], (finding,), equations)
 
 
@@ -263,13 +263,13 @@ def _fits(backup: _Backup) -> list[_Fit]:
     is_outside &= not backup.of_positions  # a network starts anywhere
     explained = float((nearest[tells] < _NEAR).mean())
     shortfall = float(np.median(((bellman[-1] - values) * np.sign(bellman[-1]))[tells]))
-    is_scaled = backup.scale > 0.8 or (explained >= 0.75 and (open_steps < _NEAR).mean() >= 0.9)
     median = float(np.median(nearest[tells]))
-    equation = Equation(
-        _BELLMAN, "minus the best of the next player", explained, median, int(is_trained.sum()), explained
-    )
-    least, most = (0.8, 0.05) if backup.of_positions else (0.5, 0.02)  # a table has noise, a network is smooth
-    right = _Fit(equation, bellman[-1], explained >= least and abs(shortfall) <= most and is_scaled, shortfall)
+    is_reached = explained >= 0.8 if backup.of_positions else explained >= 0.5 and median <= 0.02
+    is_reached &= backup.scale > 0.8 or (explained >= 0.75 and (open_steps < _NEAR).mean() >= 0.9)
+    n_trained = int(is_trained.sum())
+    about = "minus the best of the next player"
+    equation = Equation(_BELLMAN, about, explained, median, n_trained, explained)
+    right = _Fit(equation, bellman[-1], is_reached, shortfall)
     bugs = []
     for name, description, target, size in candidates[len(bellman) :]:
         distance = np.abs(target - values)
@@ -282,11 +282,11 @@ def _fits(backup: _Backup) -> list[_Fit]:
             n_reached = (open_steps < _NEAR * size).sum()
             n_begun = (open_steps < 1).sum()
             n_open = len(open_steps) - n_reached if n_begun else 0
-            is_proof = is_outside[is_apart].mean() >= 0.9 and n_reached >= 0.75 * n_begun
-            is_proof = is_proof and n_apart >= 3 and is_trained.sum() >= 12
-            is_likely = explained >= 0.55 and median < _NEAR / 2 * size and backup.scale > 0.9
-            is_likely = is_likely and n_apart >= 5 * (1 + n_open) and n_open <= len(open_steps) / 4
-            holds = share >= 0.95 and median < _NEAR * size and bool(is_proof or is_likely)
+            is_proof = is_outside[is_apart].mean() >= 0.9 and n_apart >= 3 and n_trained >= 12
+            is_likely = explained >= 0.55 and right.equation.explained >= 0.2 and backup.scale > 0.9
+            is_likely &= n_apart >= 5 * (1 + n_open) and (n_open == 0 or n_apart <= n_trained)
+            is_fit = share >= 0.95 and median < _NEAR * size and n_reached >= 0.5 * n_begun
+            holds = bool(is_fit and (is_proof or is_likely))
             bugs.append(_Fit(Equation(name, description, share, median, n_apart, explained), target, holds))
     return [right, *sorted(bugs, key=lambda fit: (not fit.holds, -fit.equation.share))]
 
