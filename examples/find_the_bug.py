@@ -194,8 +194,6 @@ def train_minimax_q(rules: NimRules, seed: int, moves: int, bug: str | None) -> 
         futures = -np.where(next_masks, next_q_values, -np.inf).max(axis=1)
         if bug == "no minus sign":
             futures = -futures
-        if bug == "minimum in place of the maximum":
-            futures = -np.where(next_masks, next_q_values, np.inf).min(axis=1)
         if bug == "mean in place of the maximum":
             futures = -(next_masks * next_q_values).sum(axis=1) / next_masks.sum(axis=1).clip(1)
         if bug == "discount":
@@ -233,6 +231,8 @@ def train_dictionary(rules: NimRules, seed: int, moves: int, bug: str | None) ->
             future = max(q[position, action] for action in legal[position])
             if bug == "maximum that starts from 0":
                 future = max(0, future)
+            if bug == "minimum in place of the maximum":
+                future = min(q[position, action] for action in legal[position])
             if len(last_moves) == 2:
                 update(*last_moves[0], 0, future)
             actions = legal[position]
@@ -317,7 +317,7 @@ BUGS = {
     ),
     # for the table of diagnoses alone
     "maximum over illegal actions": Bug("minimax-Q", "maximum over illegal actions"),
-    "minimum in place of the maximum": Bug("minimax-Q", "minimum in place of the maximum"),
+    "minimum in place of the maximum": Bug("dictionary", "minimum in place of the maximum"),
     "mean in place of the maximum": Bug("minimax-Q", "mean in place of the maximum"),
     "discount": Bug("minimax-Q", "discount of 0.89 per move or discount of 0.90 per move"),
     "rewards of 10": Bug("minimax-Q", "rewards of a scale other than 1"),
