@@ -351,7 +351,7 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         verdict = f"It may play illegal actions in {n_illegal:,} positions: predict with the mask."
     elif perfect.share >= 0.999 or not is_choice.any():
         finding, verdict = "perfect play", "Every move is right."
-    elif variant.pairs >= 5 and variant.share >= 0.95 and elsewhere.share >= 0.9:
+    elif variant.pairs >= 5 and variant.share >= 0.95 and (elsewhere.share >= 0.9 or not elsewhere.pairs):
         finding = variant.name
         verdict = "It plays the other variant: look at the sign of the reward and at the rules."
     elif reverse.pairs >= 10 and reverse.share >= 0.95:
