@@ -358,7 +358,7 @@ def load_provable(path: Path) -> tuple[DigitNetwork, bool]:
 def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
     """A saved network as a player of the same rules, by the scores of its policy head if it has one."""
     network, trained_on = load_network(path)
-    if trained_on != {"misere": rules.misere, "max_take": rules.max_take}:
+    if NimRules(rules.heaps, **trained_on) != rules:
         raise ValueError(f"{path} holds a network trained with {trained_on}, not a player of {rules}")
     player = ScorePolicy if isinstance(network, PolicyValueNetwork) else NetworkPolicy
     return player(network, rules)

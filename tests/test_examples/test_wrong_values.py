@@ -18,7 +18,7 @@ import pytest
         ("play_in_browser", {"port": 70000}, ["port", "70000"]),
         ("play_in_browser", {"heaps": (1,) * 16}, ["heaps", "15"]),
         ("play_in_browser", {"agents": ("nowhere.agent",)}, ["nowhere.agent"]),
-        ("play_in_browser", {"agents": ("illegal.py:zero",)}, ["zero", "illegal"]),
+        ("play_in_browser", {"agents": ("illegal.py:zero",)}, ["zero", "legal"]),
         ("play_in_browser", {"heaps": (30, 40, 50), "agents": ("expert",)}, ["expert", "64,821", "20,000"]),
         ("q_learning_self_play", {"episodes": -1}, ["episodes", "-1"]),
         ("scaling_study", {"learners": ("minimax-q",), "opponent": "random", "n_jobs": 1}, ["MinimaxQAgent"]),
