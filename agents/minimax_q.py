@@ -13,6 +13,5 @@ class MinimaxQAgent(QLearningAgent):
     :class:`QLearningAgent`, except that the next observation and mask are what the opponent faces one ply later.
     """
 
-    supports_single_agent: ClassVar[bool] = False
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "opponent turn"
     next_value_sign: ClassVar[float] = -1.0

@@ -1,9 +1,8 @@
 """Check your player of Nim: exact figures, its mistakes, and the name of the bug in its learning.
 
-The player is a function or a policy in a Python file, a saved agent, or a file in the form of the project "Nim" of
-CS50's course on AI: its function ``train(n)`` returns an object with ``choose_action(state, epsilon)`` and with a
-dictionary ``q`` of pairs ``(state, action)``. Such a file needs no name, and its player does not explore. The page
-docs/test_your_agent.md explains the figures and the bugs.
+The player is a function or a policy in a Python file, a saved agent, or a file in the form of CS50's project Nim:
+its ``train(n)`` returns an object with ``choose_action(state, epsilon)`` and a dictionary ``q`` of pairs ``(state,
+action)``. Such a player needs no name, and does not explore. docs/test_your_agent.md explains figures and bugs.
 
     python examples/check_player.py nim.py
     python examples/check_player.py my_players.py:choose --heaps 2 3 4 --normal
@@ -60,18 +59,19 @@ def main(args: Args) -> evaluation.Report:
     player = load(args, rules)
     policy = tabulated(rules, as_policy(player, rules, args.player))
     values = best = values_of(player, rules, args.player)
+    remark = ""
     if np.ndim(values) == 2:
         legal = np.where(rules.action_mask(rules.all_positions()), values, -np.inf)
         best = legal.max(axis=1)
         if n_other := ((policy.probabilities > 0) & (legal < best[:, None])).any(axis=1).sum():
-            print(f"look at choose_action: its move is not one of its largest value in {n_other} positions")
+            remark = f"Look at choose_action, or at exploration: {n_other} moves have not the largest value. "
     report = evaluation.report(rules, policy, None if best is None else lambda heaps: best[rules.index(heaps)])
     show_report(report, f"{Path(args.player).name}, {rules}", args.picture)
     if n_drawn := (policy.probabilities % 1 > 0).any(axis=1).sum():
-        print(f"it draws its move in {n_drawn} positions; the figures of a function that draws are estimates")
+        print(f"it draws its move in {n_drawn} positions; if it is a function, its figures are estimates")
     print_mistakes(rules, policy)
     diagnosis = evaluation.diagnose_moves(rules, policy) if values is None else evaluation.diagnose(rules, values)
-    print(f"verdict: {diagnosis.verdict}")
+    print(f"verdict: {remark}{diagnosis.verdict}")
     return report
 
 
@@ -97,7 +97,7 @@ def as_policy(player: Any, rules: NimRules, name: str) -> policies.PolicyLike:
         return player
     choose = getattr(player, "choose_action", player)
     if not callable(choose) or inspect.isclass(player):
-        raise ValueError(f"{name}: no function, policy or object with choose_action, but {player!r}")
+        raise ValueError(f"{name} must be a function, a policy or an object with choose_action; got {player!r}")
     parameters = inspect.signature(choose).parameters
     options = {"epsilon": False} if "epsilon" in parameters else {}
 
@@ -123,13 +123,14 @@ def tabulated(rules: NimRules, player: policies.PolicyLike, n_answers: int = 100
 
 def values_of(player: Any, rules: NimRules, name: str) -> np.ndarray | None:
     """A player's Q-values ``(n_positions, n_actions)``, or values ``(n_positions,)``; None if it has neither."""
-    heaps = rules.all_positions()
     if isinstance(player, agents.QLearningAgent):
-        return player.q_values(heaps)
+        return player.q_values(rules.all_positions())
     if isinstance(getattr(player, "q", None), dict):
         with foreign_code(name, "in its dictionary q"):
+            if player.q and not any(tuple(heaps) == rules.heaps for heaps, _ in player.q):
+                raise ValueError(f"no value at the start of {rules}; --heaps must be the board that it learns")
             return policies.q_values_of(rules, player.q)
-    return player.values(heaps) if hasattr(player, "values") else None
+    return player.values(rules.all_positions()) if callable(getattr(player, "values", None)) else None
 
 
 def print_mistakes(rules: NimRules, policy: policies.TabularPolicy) -> None:

@@ -158,7 +158,7 @@ def load_module(path: Path) -> ModuleType:
     """Imports a Python file; a ValueError where there is none, or where its code raises an error."""
     if not path.is_file():
         raise ValueError(f"there is no file {path}")
-    sys.path.append(str(path.resolve().parent))  # the file may import its neighbors, as a script does
+    sys.path.insert(0, str(path.resolve().parent))  # the file may import its neighbors, as a script does
     spec: Any = importlib.util.spec_from_file_location(f"player_of_{path.stem}", path)
     module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)  # dataclasses look there
     with foreign_code(str(path), "when it is imported"):

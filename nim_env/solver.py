@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._chunks import chunks
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.policies.built_in import UniformPolicy
-from nim_env.policies.player import Moves
+from nim_env.policies.player import MoveProbabilities
 from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
@@ -147,7 +147,7 @@ class PositionBatch(NamedTuple):
         return largest
 
     def expected(
-        self, layer: slice, values: NDArray[np.float64], moves: Moves, illegal_value: float
+        self, layer: slice, values: NDArray[np.float64], moves: MoveProbabilities, illegal_value: float
     ) -> NDArray[np.float64]:
         """The mean of ``values`` that the moves from each position of a layer lead to; exactly 1 where all are 1.
 

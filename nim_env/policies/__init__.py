@@ -31,7 +31,7 @@ from nim_env.policies.functions import (
 from nim_env.policies.player import (
     IllegalAction,
     InvalidPolicyOutput,
-    Moves,
+    MoveProbabilities,
     Player,
     Policy,
     TabulatedPlayer,
@@ -47,7 +47,7 @@ __all__ = [
     "IllegalAction",
     "InvalidPolicyOutput",
     "MixturePolicy",
-    "Moves",
+    "MoveProbabilities",
     "MovesPolicy",
     "Player",
     "Policy",

@@ -91,7 +91,7 @@ def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
     return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)
 
 
-PolicyLike: TypeAlias = str | Policy | Player | Callable[[Any, Any], Any]
+PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
 """A name, an object with ``action_probabilities``, or a callable on one position."""
 
 
@@ -143,7 +143,8 @@ def checked_player(
 
     With ``asks_twice`` a function must answer each position twice alike, as exact figures need.
     """
-    if isinstance(policy, Player):
-        return policy
+    checked = checked_policy(policy, rules, name)
+    if isinstance(checked, Player):
+        return checked
     checked_choice("illegal_action", illegal_action, get_args(IllegalAction))
-    return Player(asked(checked_policy(policy, rules, name), illegal_action, asks_twice), illegal_action)
+    return Player(asked(checked, illegal_action, asks_twice), illegal_action)

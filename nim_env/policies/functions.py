@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,18 @@ from nim_env.policies.player import IllegalAction, InvalidPolicyOutput, Policy
 from nim_env.rules import NimRules
 
 
-class FunctionPolicy:
+class FunctionCaller(ABC):
+    """A policy that calls a function, or may hold a policy that does."""
+
+    @abstractmethod
+    def asked(self, illegal_action: IllegalAction, twice: bool) -> Policy:
+        """A copy whose illegal actions are an error or lose.
+
+        ``twice``: different answers to the same position are an error, since exact figures need a distribution.
+        """
+
+
+class FunctionPolicy(FunctionCaller):
     """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer."""
 
     wanted = (
@@ -31,10 +43,7 @@ class FunctionPolicy:
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
 
     def asked(self, illegal_action: IllegalAction, twice: bool) -> FunctionPolicy:
-        """A copy whose illegal actions are an error or lose, as a row of zeros.
-
-        ``twice``: different answers to the same position are an error, since exact figures need a distribution.
-        """
+        """The same, where an illegal action that loses is a row of zeros."""
         policy = copy.copy(self)
         policy._loses = illegal_action == "lose"
         policy._asks_twice = twice
@@ -114,7 +123,7 @@ def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
 class MovesPolicy(FunctionPolicy):
     """A function from heap sizes to a pair ``(heap, count)`` as a policy; :func:`from_moves` makes one."""
 
-    wanted = "a pair (heap, count) that is a legal move"
+    wanted = "a pair (heap, count) that is a legal move, where the first heap is 0"
 
     def __init__(self, rules: NimRules, function: Callable[[list[int]], Any]) -> None:
         super().__init__(function)
@@ -147,19 +156,21 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
     """A dictionary ``{(heap sizes, (heap, count)): value}`` as an array ``(n_positions, n_actions)``, float64.
 
     It has a row for each position by its index, as :func:`nim_env.evaluation.diagnose` takes it, and 0 where a
-    pair is missing. A ValueError or TypeError names a key that is not a position and a move of the game.
+    pair is missing: the values must have started at 0. A ValueError or TypeError names a key that is not a
+    position and a move of the game.
     """
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for key, value in table.items():
         try:
             heaps, move = key
-            q_values[rules.index(heaps), rules.action(*move)] = value
+            q_values[rules.index(heaps), rules.action(*move)] = float(value)
         except (TypeError, ValueError) as error:
-            raise type(error)(f"table[{key!r}] = {value!r} is no Q-value of {rules}: {error}") from None
+            message = f"table[{key!r}] = {value!r} is no Q-value of a pair (heap sizes, (heap, count)) of {rules}"
+            raise type(error)(f"{message}: {error}") from None
     return q_values
 
 
-class SampledPolicy:
+class SampledPolicy(FunctionCaller):
     """Measures a function that draws random numbers: in each position the frequencies of ``n`` answers.
 
     The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, as expert
@@ -177,8 +188,10 @@ class SampledPolicy:
         self.rules = getattr(self.policy, "rules", None)
 
     def asked(self, illegal_action: IllegalAction, twice: bool) -> SampledPolicy:  # noqa: ARG002
-        """A copy whose illegal actions are an error or lose; its answers may differ."""
-        return SampledPolicy(asked(self.policy, illegal_action, twice=False), self.n)
+        """The same, but answers may always differ."""
+        policy = copy.copy(self)
+        policy.policy = asked(self.policy, illegal_action, twice=False)
+        return policy
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
@@ -188,7 +201,7 @@ class SampledPolicy:
         return total / self.n
 
 
-class EncodedPolicy:
+class EncodedPolicy(FunctionCaller):
     """A policy on encoded observations as a player.
 
     For example::
@@ -216,8 +229,10 @@ class EncodedPolicy:
         self.rules = getattr(encoding, "rules", None)  # of a named encoding
 
     def asked(self, illegal_action: IllegalAction, twice: bool) -> EncodedPolicy:
-        """A copy with :meth:`FunctionPolicy.asked`."""
-        return EncodedPolicy(asked(self.policy, illegal_action, twice), self.encoding)
+        """The same."""
+        policy = copy.copy(self)
+        policy.policy = asked(self.policy, illegal_action, twice)
+        return policy
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
         """The policy's probabilities: shape ``(..., n_actions)``."""
@@ -225,8 +240,8 @@ class EncodedPolicy:
 
 
 def asked(policy: Policy, illegal_action: IllegalAction, twice: bool) -> Policy:
-    """A copy of a policy that calls functions, see :meth:`FunctionPolicy.asked`; another policy itself."""
-    return policy.asked(illegal_action, twice) if hasattr(policy, "asked") else policy
+    """:meth:`FunctionCaller.asked` of a policy that calls functions; another policy itself."""
+    return policy.asked(illegal_action, twice) if isinstance(policy, FunctionCaller) else policy
 
 
 def as_policy(name: str, policy: Any) -> Policy:

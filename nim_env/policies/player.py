@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
 from nim_env.rules import NimRules
@@ -36,7 +36,7 @@ class InvalidPolicyOutput(ValueError):  # noqa: N818  it names the fault, as gym
     """A policy returned something that is not a legal action or not a distribution over legal actions."""
 
 
-class Moves(NamedTuple):
+class MoveProbabilities(NamedTuple):
     """What a player does in some positions.
 
     Attributes:
@@ -60,7 +60,7 @@ class Player:
     policy: Policy
     illegal_action: IllegalAction
 
-    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> Moves:
+    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> MoveProbabilities:
         """The moves in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays."""
         output = np.asarray(self.policy.action_probabilities(heaps.copy(), action_mask.copy()))
         if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:
@@ -85,16 +85,20 @@ class Player:
                 row = probabilities[is_wrong][0].tolist()
                 raise InvalidPolicyOutput(f"{self.policy!r} returned {fault} at heaps {position}: {row}")
         if self.illegal_action == "raise":
-            return Moves(probabilities, np.zeros(sums.shape))
+            return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask
         probabilities /= np.where(is_complete, sums, 1.0)[..., None]
         lack = 1 - probabilities.sum(axis=-1)
-        return Moves(probabilities, np.where(lack > _ROUNDING, lack, 0.0))
+        return MoveProbabilities(probabilities, np.where(lack > _ROUNDING, lack, 0.0))
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The probabilities of the legal actions: float64 of shape ``(..., n_actions)``."""
+        return self.query(np.asarray(observation), np.asarray(action_mask)).probabilities
 
     def tabulated(self, rules: NimRules) -> TabulatedPlayer:
         """The same player with its moves in a table, which queries the policy on each position once."""
         heaps = rules.all_positions()
-        table = Moves(np.zeros((len(heaps), rules.n_actions)), np.zeros(len(heaps)))
+        table = MoveProbabilities(np.zeros((len(heaps), rules.n_actions)), np.zeros(len(heaps)))
         for rows in chunks(rules, len(heaps) - 1, start=1):
             moves = self.query(heaps[rows], rules.action_mask(heaps[rows]))
             table.probabilities[rows], table.illegal[rows] = moves
@@ -106,12 +110,12 @@ class TabulatedPlayer(Player):
     """A player whose moves are looked up: those of a position, by its index, in the rows of a table."""
 
     rules: NimRules
-    table: Moves
+    table: MoveProbabilities
 
-    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> Moves:  # noqa: ARG002
+    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> MoveProbabilities:  # noqa: ARG002
         """The rows of the positions."""
         indices = np.asarray(self.rules.index(heaps))
-        return Moves(*(column.take(indices, axis=0) for column in self.table))
+        return MoveProbabilities(*(column.take(indices, axis=0) for column in self.table))
 
 
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:

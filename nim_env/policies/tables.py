@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from nim_env._checks import checked_integer
 from nim_env.policies.built_in import PolicyLike, checked_player, checked_policy
-from nim_env.policies.functions import asked
+from nim_env.policies.functions import FunctionCaller, asked
 from nim_env.policies.player import IllegalAction, Player, Policy
 from nim_env.rules import NimRules
 
@@ -55,7 +55,7 @@ def tabulate(
     return TabularPolicy(rules, player.tabulated(rules).table.probabilities.astype(dtype))
 
 
-class MixturePolicy:
+class MixturePolicy(FunctionCaller):
     """A weighted mixture of policies: at each move one member, drawn by weight, chooses.
 
     It serves as the opponent pool of self-play: :meth:`add` a snapshot of the learner at intervals
@@ -99,7 +99,7 @@ class MixturePolicy:
             del self.weights[: -self.max_size]
 
     def asked(self, illegal_action: IllegalAction, twice: bool) -> MixturePolicy:
-        """A copy whose members are asked so, see :meth:`FunctionPolicy.asked`."""
+        """The same of all members."""
         mixture = copy.copy(self)
         mixture.policies = [asked(policy, illegal_action, twice) for policy in self.policies]
         mixture._illegal_action = illegal_action

@@ -170,8 +170,20 @@ def test_names_without_a_player(player, words, refused):
 
 
 def test_a_dictionary_of_another_board_is_refused(refused):
-    with refused("q_dictionary.py", "Nim 1-2"):
-        check(PLAYERS / "q_dictionary.py", heaps=(1, 2))
+    for heaps in ((1, 2), (2, 3, 5)):
+        with refused("q_dictionary.py", "--heaps"):
+            check(PLAYERS / "q_dictionary.py", heaps=heaps)
+
+
+def test_a_dictionary_of_another_name_is_no_value_function(capsys):
+    Path("mine.py").write_text(
+        "class AI:\n"
+        "    values = {}\n"
+        "    def choose_action(self, state): return state.index(max(state)), 1\n"
+        "def train(n): return AI()\n"
+    )
+    assert check("mine.py").value_accuracy is None
+    assert "verdict" in capsys.readouterr().out
 
 
 def test_functions_of_both_forms_and_variants():

@@ -318,6 +318,21 @@ def test_every_kind_of_nonsense_loses(answer):
                 evaluation.mastery(rules, player)
 
 
+def test_policies_of_others_are_measured_as_they_are():
+    """A subclass keeps its own moves, and an attribute of any name means nothing."""
+    rules = NimRules((1, 2, 3))
+
+    class ExpertOnBits(EncodedPolicy):
+        def action_probabilities(self, observation, action_mask):
+            return ExpertPolicy(rules).action_probabilities(observation, action_mask)
+
+    encoding = gym.make("nim_env:Nim-v0", heaps=rules.heaps, observation="bits").unwrapped.encoding
+    assert evaluation.mastery(rules, ExpertOnBits(lambda *_: 0, encoding)).champion
+    table = tabulate(rules, "expert")
+    table.asked = 0
+    assert evaluation.mastery(rules, table).champion
+
+
 @pytest.mark.parametrize("kind", [RandomPolicy, ExpertPolicy, agents.QLearningAgent, TabularPolicy])
 def test_a_class_in_place_of_an_instance(kind):
     for call in (
