@@ -10,7 +10,7 @@ Littman 1994, Markov games). For a learner that observes its own turns alone it 
 s'' is the position after the reply (Watkins 1989; Sutton and Barto 2018, equation 6.8).
 
 A value of a correct learner lies between 0, where it started, and its target. So a bug is named only where the
-last moves have reached their reward, and the values lie outside that range or mostly satisfy the bug's equation.
+values lie outside that range, or where most of them satisfy the bug's equation.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ _MAX_POSITIONS = 50_000  # of a larger game those with the fewest objects, where
 _APART = 0.3  # a distance of two targets that values can tell apart
 _NEAR = 0.1  # a distance of a value from a target that it has reached
 
-_BELLMAN = "Bellman's equation"
-_SCALE = "rewards of a scale other than 1"
 _VERDICTS = {
     "untrained": "The player is untrained: all its values are 0.",
     "train longer": "No equation holds yet: train longer.",
@@ -48,20 +46,20 @@ class Equation:
 
     Attributes:
         name: The bug that it belongs to.
-        description: The target in words.
         share: Of the pairs where its target lies apart from Bellman's, the fraction whose value is nearer to it.
             For Bellman's equation the same as ``explained``.
         distance: The median distance of the values from the target in these pairs.
         pairs: The number of these pairs of a position and an action; of positions, where those have the values.
         explained: Of all trained pairs, the fraction whose value lies within 0.1 of the target.
+        holds: Whether the values satisfy it.
     """
 
     name: str
-    description: str
     share: float
     distance: float
     pairs: int
     explained: float
+    holds: bool
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,8 @@ class Diagnosis:
         verdict: The result in one or two sentences.
         findings: The names of the equations that hold, more than one where they cannot be told apart. Where none
             holds, ``"untrained"``, ``"train longer"``, ``"values too small"`` or ``"last moves of both signs"``.
-        equations: All equations, the best first.
+        equations: All equations, the best first. A bug is listed twice where its equation for the next position
+            and the one for the player's own next turn differ from Bellman's.
     """
 
     verdict: str
@@ -81,9 +80,7 @@ class Diagnosis:
 
     def __str__(self) -> str:
         """The verdict, and a line for each equation."""
-        rows = [
-            f"{e.share:6.2f}{e.distance:10.2f}{e.pairs:10,}  {e.name}: {e.description}" for e in self.equations
-        ]
+        rows = [f"{e.share:6.2f}{e.distance:10.2f}{e.pairs:10,}  {e.name}" for e in self.equations]
         return "\n".join([self.verdict, " share  distance     pairs  equation", *rows])
 
 
@@ -92,7 +89,7 @@ class _Backup:
 
     def __init__(self, rules: NimRules, given: NDArray[Any]) -> None:
         heaps = rules.all_positions()
-        kept = np.sort(heaps.sum(axis=1).argsort(kind="stable")[:_MAX_POSITIONS])
+        kept = heaps.sum(axis=1).argsort(kind="stable")[:_MAX_POSITIONS]
         row = np.zeros(len(heaps), dtype=np.int64)
         row[kept] = np.arange(len(kept))
         legal = rules.action_mask(heaps[kept]) > 0
@@ -107,24 +104,15 @@ class _Backup:
             raise ValueError(f"q_values must be finite where legal; got {values[~np.isfinite(values)][0]}")
         self.scale = float(np.abs(values).max())
         self.values = values / (self.scale or 1)
-        self.is_trained = self.is_known = self.values != 0
         if self.of_positions:
-            self.is_trained = self.is_known = np.ones(len(values), dtype=bool)  # those of a network
-            self.best = np.append(0, self.values)
-            self.is_last = self.mean(self.ends)[1:] == 1
-            action_values = self.by_move(self.best)
+            self.best = self.best_of_all = np.append(0, self.values)
+            self.action_values = self.by_move(self.best)
         else:
             self.best = self.most(self.values)
-            anything = np.where(np.isnan(given), -np.inf, given)[1:]
-            self.best_of_all = np.append(0, anything.max(axis=1) / (self.scale or 1))
-            self.is_last = self.ends
-            action_values = self.values
-            is_complete = self.mean(self.is_trained) == 1
-            is_complete[0] = not self.is_trained[self.ends].any()
-            self.is_known = self.is_trained | is_complete[self.after]  # a value of 0 may be learned
-        is_best = action_values == self.most(action_values)[self.position]
-        self.reply = np.zeros(len(kept), dtype=np.int64)
-        self.reply[self.position[is_best][::-1]] = self.after[is_best][::-1]  # to the first of the best actions
+            self.best_of_all = np.append(0, np.nanmax(given[1:], axis=1) / (self.scale or 1))
+            self.action_values = self.values
+        greedy = np.flatnonzero(self.action_values == self.most(self.action_values)[self.position])
+        self.reply = np.append(0, greedy[np.unique(self.position[greedy], return_index=True)[1]])
 
     def most(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
         """The maximum over the actions of each position, 0 in the empty one."""
@@ -139,46 +127,34 @@ class _Backup:
         """The target of each pair from the value of the next position, which is the other player's."""
         return np.where(self.ends, reward * self.last_reward, -weight * future[self.after])
 
-    def by_turn(
-        self, future: NDArray[Any], weight: float = 1.0, reward: float = 1.0, other: float = 1.0
+    def targets(
+        self,
+        own_turns: bool,
+        future: NDArray[Any],
+        weight: float = 1.0,
+        reward: float = 1.0,
+        other_reward: float = 1.0,
     ) -> NDArray[Any]:
-        """The target from the value of the player's own next turn, after a greedy reply."""
-        replied = np.where(self.reply == 0, -other * self.last_reward, weight * future[self.reply])
-        return self.by_move(-replied, reward=reward)
-
-    def after_random_reply(self) -> NDArray[Any]:
-        """The value that a position has for the player who waits, if the other one plays at random."""
-        return self.mean(np.where(self.ends, -self.last_reward, self.best[self.after]))
-
-    def targets(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
-        """The targets of the values: of pairs, or the best of each position."""
+        """The targets from the next position, or from the own next turn after a greedy reply."""
+        if own_turns:
+            future = self.by_move(future, weight, other_reward)[self.reply]
+            weight = 1.0
+        of_pairs = self.by_move(future, weight, reward)
         return self.most(of_pairs)[1:] if self.of_positions else of_pairs
 
 
-_Rule = tuple[str, str, Callable[[_Backup], NDArray[Any]]]
-_OF_VALUES: tuple[_Rule, ...] = (  # the first one is left out for values of positions
-    (_BELLMAN, "the best of the own next turn", lambda b: b.by_turn(b.best)),
-    (_BELLMAN, "minus the best of the next player", lambda b: b.by_move(b.best)),
-    ("opponent's reward", "the reward of the other player", lambda b: b.by_move(b.best, reward=-1)),
-    ("no minus sign", "plus the best of the next player", lambda b: b.by_move(b.best, weight=-1)),
-    ("maximum that starts from 0", "minus the best of the next player and 0", lambda b: b.by_move(b.best.clip(0))),
-    ("maximum that starts from 0", "the best of the own next turn and 0", lambda b: b.by_turn(b.best.clip(0))),
-    ("last mover's reward dropped", "the last move is worth 0", lambda b: b.by_turn(b.best, reward=0)),
-    ("other player's reward dropped", "the last move but one is worth 0", lambda b: b.by_turn(b.best, other=0)),
-)
-_OF_ACTIONS: tuple[_Rule, ...] = (
-    ("maximum over illegal actions", "no mask or an old one", lambda b: b.by_move(b.best_of_all)),
-    ("maximum over illegal actions", "no mask or an old one, by turn", lambda b: b.by_turn(b.best_of_all)),
-    (
-        "minimum in place of the maximum",
-        "minus the worst of the next player",
-        lambda b: b.by_move(-b.most(-b.values)),
-    ),
-    ("minimum in place of the maximum", "the worst of the own next turn", lambda b: b.by_turn(-b.most(-b.values))),
-    ("mean in place of the maximum", "minus the mean of the next player", lambda b: b.by_move(b.mean(b.values))),
-    ("mean in place of the maximum", "the mean of the own next turn", lambda b: b.by_turn(b.mean(b.values))),
-    ("random opponent", "the best after a random reply", lambda b: b.by_move(-b.after_random_reply())),
-)
+_BELLMAN = "Bellman's equation"
+_BUGS: dict[str, Callable[[_Backup], dict[str, Any]]] = {  # the arguments of the targets
+    "opponent's reward": lambda b: {"future": b.best, "reward": -1.0, "other_reward": -1.0},
+    "no minus sign": lambda b: {"future": b.best, "weight": -1.0},
+    "maximum that starts from 0": lambda b: {"future": b.best.clip(0)},
+    "last mover's reward dropped": lambda b: {"future": b.best, "reward": 0.0},
+    "other player's reward dropped": lambda b: {"future": b.best, "other_reward": 0.0},
+    "maximum over illegal actions": lambda b: {"future": b.best_of_all},
+    "minimum in place of the maximum": lambda b: {"future": -b.most(-b.action_values)},
+    "mean in place of the maximum": lambda b: {"future": b.mean(b.action_values)},
+    "random opponent": lambda b: {"future": b.mean(b.by_move(b.best))},
+}
 
 
 def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
@@ -212,105 +188,91 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
     if given.shape not in shapes:
         raise ValueError(f"q_values must have shape {shapes[0]} or {shapes[1]}; got {given.shape}")
     backup = _Backup(rules, given)
-    if not backup.scale:
+    values, scale = backup.values, backup.scale
+    if not scale:
         return Diagnosis(_VERDICTS["untrained"], ("untrained",))
-    right, *bugs = _fits(backup)
-    equations = tuple(fit.equation for fit in (right, *bugs))
-    holding = [fit for fit in bugs if fit.holds]
-    if holding:
-        best = max(holding, key=lambda fit: fit.equation.explained)
-        names = dict.fromkeys(
-            fit.equation.name for fit in holding if not _is_beaten(backup, fit.target, best.target)
-        )
-        doubt = ", which these values cannot tell apart" if len(names) > 1 else ""
-        verdict = f"In place of Bellman's equation the values satisfy that of a bug: {' or '.join(names)}{doubt}."
-        return Diagnosis(verdict, tuple(names), equations)
-    last_values = backup.values[backup.is_last]
-    if last_values.min() < -_NEAR and last_values.max() > _NEAR:
-        finding = "last moves of both signs"
-    elif right.holds and not any(fit.equation.share >= 0.8 and fit.equation.pairs >= 3 for fit in bugs):
-        is_scaled = not 0.8 < backup.scale < 1.25
-        rewards = f", for rewards of {backup.scale:.3g} in place of 1" if is_scaled else ""
-        kind = "positions" if backup.of_positions else "pairs"
-        verdict = (
-            f"{_BELLMAN} holds in {right.equation.share:.0%} of {right.equation.pairs:,} trained {kind}{rewards}."
-        )
-        return Diagnosis(verdict, (_SCALE if is_scaled else _BELLMAN,), equations)
-    else:
-        finding = "values too small" if 0.005 < right.shortfall < 1 else "train longer"
-    return Diagnosis(_VERDICTS[finding], (finding,), equations)
 
+    last_values = values[backup.mean(backup.ends)[1:] == 1 if backup.of_positions else backup.ends]
+    is_done = bool((np.abs(last_values) > 1 - _NEAR).all() or not last_values.any())
+    is_trained = (values != 0) | backup.of_positions
+    is_judged = is_trained.copy()
+    if is_done and not backup.of_positions:  # now a value of 0 may be learned
+        is_complete = backup.mean(is_trained) == 1
+        is_complete[0] = not last_values.any()
+        is_judged |= is_complete[backup.after]
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    equation: Equation
-    target: NDArray[Any]
-    holds: bool
-    shortfall: float = 0.0  # the median of what lacks to the target
-
-
-def _fits(backup: _Backup) -> list[_Fit]:
-    """Bellman's equation, then the others, the best first, without those that never lie apart from it."""
-    candidates = list(_candidates(backup))
-    bellman = np.array([target for name, _, target, _ in candidates if name == _BELLMAN])
-    values, is_trained = backup.values, backup.is_trained
-    n_trained = int(is_trained.sum())
+    bellman = np.array([backup.targets(own_turns, backup.best) for own_turns in (False, True)])
     nearest = np.abs(bellman - values).min(axis=0)
-    tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[-1])) > _APART)
-    steps_left = 1 - np.abs(values[backup.is_last])  # of the last moves to their reward
-    n_begun = (steps_left < 1).sum()
-
-    explained = float((nearest[tells] < _NEAR).mean())
+    tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[0])) > _APART)
     median = float(np.median(nearest[tells]))
-    holds = explained >= 0.8 if backup.of_positions else explained >= 0.5 and median <= 0.02
-    holds &= backup.scale > 0.8 or (explained >= 0.75 and (steps_left < _NEAR).mean() >= 0.9)
-    equation = Equation(_BELLMAN, "minus the best of the next player", explained, median, n_trained, explained)
-    right = _Fit(
-        equation, bellman[-1], holds, float(np.median(((bellman[-1] - values) * np.sign(bellman[-1]))[tells]))
-    )
+    explained = float((nearest[tells] < _NEAR).mean())
+    holds = (explained >= 0.8 or median <= 0.02) and (scale > 0.8 or is_done)
+    right = Equation(_BELLMAN, explained, median, int(is_trained.sum()), explained, holds)
 
     # values that no correct learner has on its way from 0; a network starts anywhere
-    low, high = bellman.min(axis=0).clip(max=0) - _NEAR, bellman.max(axis=0).clip(min=0) + _NEAR
+    low = bellman.min(axis=0).clip(max=0) - _NEAR
+    high = bellman.max(axis=0).clip(min=0) + _NEAR
     is_outside = ((values < low) | (values > high)) & (not backup.of_positions)
     bugs = []
-    for name, description, target, size in candidates[len(bellman) :]:
+    for name, target, size in _candidates(backup, bellman, is_trained, is_done):
         distance = np.abs(target - values)
-        is_apart = backup.is_known & (np.abs(target - bellman).min(axis=0) > _APART * size)
-        n_apart = int(is_apart.sum())
-        if n_apart:
+        is_apart = is_judged & (np.abs(target - bellman).min(axis=0) > _APART * size)
+        if is_apart.any():
             share = float(np.sign(nearest - distance)[is_apart].mean() + 1) / 2
             median = float(np.median(distance[is_apart]))
             explained = float((distance[tells] < _NEAR * size).mean())
-            n_ended = (steps_left < _NEAR * size).sum()
-            n_open = len(steps_left) - n_ended if n_begun else 0
-            is_proof = is_outside[is_apart].mean() >= 0.9 and n_apart >= 3 and n_trained >= 12
-            is_likely = explained >= 0.55 and right.equation.explained >= 0.2 and backup.scale > 0.9
-            is_likely &= n_apart >= 5 * (1 + n_open) and (n_open == 0 or n_apart <= n_trained)
-            is_fit = share >= 0.95 and median < _NEAR * size and n_ended >= 0.5 * n_begun
-            holds = bool(is_fit and (is_proof or is_likely))
-            bugs.append(_Fit(Equation(name, description, share, median, n_apart, explained), target, holds))
-    return [right, *sorted(bugs, key=lambda fit: (not fit.holds, -fit.equation.share))]
+            is_likely = explained >= 0.55 and right.explained >= 0.2 and scale > 0.9
+            is_proof = is_outside[is_apart].mean() >= 0.9
+            is_fit = share >= 0.95 and median < _NEAR * size and is_apart.sum() >= 4
+            holds = bool(is_fit and (is_likely or is_proof))
+            bugs.append((Equation(name, share, median, int(is_apart.sum()), explained, holds), target))
+    bugs.sort(key=lambda bug: (not bug[0].holds, -bug[0].share))
+    equations = (right, *(equation for equation, _ in bugs))
+
+    holding = [bug for bug in bugs if bug[0].holds]
+    if holding:
+        best = max(holding, key=lambda bug: bug[0].explained)[1]
+        names = dict.fromkeys(e.name for e, target in holding if not _is_beaten(values, is_trained, target, best))
+        doubt = ", which these values cannot tell apart" if len(names) > 1 else ""
+        verdict = f"In place of Bellman's equation the values satisfy that of a bug: {' or '.join(names)}{doubt}."
+        return Diagnosis(verdict, tuple(names), equations)
+    shortfall = np.median(((bellman[0] - values) * np.sign(bellman[0]))[tells])
+    if last_values.min() < -_NEAR and last_values.max() > _NEAR:
+        finding = "last moves of both signs"
+    elif right.holds and not any(e.share >= 0.8 and e.pairs >= 3 for e, _ in bugs):
+        is_scaled = not 0.8 < scale < 1.25
+        rewards = f", for rewards of {scale:.3g} in place of 1" if is_scaled else ""
+        kind = "positions" if backup.of_positions else "pairs"
+        verdict = f"{_BELLMAN} holds in {right.share:.0%} of {right.pairs:,} trained {kind}{rewards}."
+        return Diagnosis(verdict, ("rewards of a scale other than 1" if is_scaled else _BELLMAN,), equations)
+    else:
+        finding = "values too small" if 0.005 < shortfall < 1 else "train longer"
+    return Diagnosis(_VERDICTS[finding], (finding,), equations)
 
 
-def _candidates(backup: _Backup) -> Iterator[tuple[str, str, NDArray[Any], float]]:
-    """The name, description and target of each equation, and the size of what it changes."""
-    for name, description, equation in _OF_VALUES[1:] if backup.of_positions else _OF_VALUES + _OF_ACTIONS:
-        yield name, description, backup.targets(equation(backup)), 1.0
-    forms: dict[str, Callable[..., NDArray[Any]]] = {"move": backup.by_move, "own turn": backup.by_turn}
-    for step, form in forms.items():
-        whole = backup.targets(form(backup.best))
-        is_future = backup.is_trained & (backup.targets(form(backup.best, 0)) == 0) & (np.abs(whole) > _NEAR)
-        if is_future.sum() >= 10:
+def _candidates(
+    backup: _Backup, bellman: NDArray[Any], is_trained: NDArray[np.bool_], is_done: bool
+) -> Iterator[tuple[str, NDArray[Any], float]]:
+    """The name and the targets of each equation, and the size of what it changes."""
+    for name, arguments in _BUGS.items():
+        for own_turns in (False, True):
+            yield name, backup.targets(own_turns, **arguments(backup)), 1.0
+    for own_turns, step in ((False, "move"), (True, "own turn")):
+        whole = bellman[int(own_turns)]
+        is_future = is_trained & (backup.targets(own_turns, backup.best, 0.0) == 0) & (np.abs(whole) > _NEAR)
+        if is_done and is_future.sum() >= 10:
             discount = float(np.median(backup.values[is_future] / whole[is_future]))
             if 0.3 < discount < 0.995:
-                target = backup.targets(form(backup.best, discount))
-                yield f"discount of {discount:.2f} per {step}", "the next value counts less", target, 1 - discount
+                targets = backup.targets(own_turns, backup.best, discount)
+                yield f"discount of {discount:.2f} per {step}", targets, 1 - discount
 
 
-def _is_beaten(backup: _Backup, target: NDArray[Any], best: NDArray[Any]) -> bool:
+def _is_beaten(
+    values: NDArray[Any], is_trained: NDArray[np.bool_], target: NDArray[Any], best: NDArray[Any]
+) -> bool:
     """Whether the values are nearer to the best target, where the two lie apart."""
-    is_apart = backup.is_trained & (np.abs(target - best) > _APART)
-    is_nearer = np.abs(best - backup.values) < np.abs(target - backup.values)
+    is_apart = is_trained & (np.abs(target - best) > _APART)
+    is_nearer = np.abs(best - values) < np.abs(target - values)
     return bool(is_apart.sum() >= 5 and is_nearer[is_apart].mean() >= 0.8)
 
 
