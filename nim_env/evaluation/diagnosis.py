@@ -195,18 +195,18 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
     last_values = values[backup.mean(backup.ends)[1:] == 1 if backup.of_positions else backup.ends]
     is_done = bool((np.abs(last_values) > 1 - _NEAR).all() or not last_values.any())
     is_trained = (values != 0) | backup.of_positions
-    is_judged = is_trained.copy()
-    if is_done and not backup.of_positions:  # now a value of 0 may be learned
+    is_known = is_trained
+    if not backup.of_positions:  # a value of 0 may be learned
         is_complete = backup.mean(is_trained) == 1
         is_complete[0] = not last_values.any()
-        is_judged |= is_complete[backup.after]
+        is_known = is_trained | is_complete[backup.after]
 
     bellman = np.array([backup.targets(own_turns, backup.best) for own_turns in (False, True)])
     nearest = np.abs(bellman - values).min(axis=0)
     tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[0])) > _APART)
     median = float(np.median(nearest[tells]))
     explained = float((nearest[tells] < _NEAR).mean())
-    holds = (explained >= 0.8 or median <= 0.02) and (scale > 0.8 or is_done)
+    holds = (median <= 0.02 and scale > 0.8) or (explained >= 0.8 and is_done)
     right = Equation(_BELLMAN, explained, median, int(is_trained.sum()), explained, holds)
 
     # values that no correct learner has on its way from 0; a network starts anywhere
@@ -216,12 +216,13 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
     bugs = []
     for name, target, size in _candidates(backup, bellman, is_trained, is_done):
         distance = np.abs(target - values)
-        is_apart = is_judged & (np.abs(target - bellman).min(axis=0) > _APART * size)
+        is_apart = is_known & (np.abs(target - bellman).min(axis=0) > _APART * size)
         if is_apart.any():
             share = float(np.sign(nearest - distance)[is_apart].mean() + 1) / 2
             median = float(np.median(distance[is_apart]))
             explained = float((distance[tells] < _NEAR * size).mean())
             is_likely = explained >= 0.55 and right.explained >= 0.2 and scale > 0.9
+            is_likely &= is_done or (is_apart & is_trained).sum() >= 4
             is_proof = is_outside[is_apart].mean() >= 0.9
             is_fit = share >= 0.95 and median < _NEAR * size and is_apart.sum() >= 4
             holds = bool(is_fit and (is_likely or is_proof))
