@@ -81,7 +81,7 @@ class Diagnosis:
 
 
 class _Values:
-    """A player's values, and what targets are made of: arrays over positions, and over pairs with legal actions."""
+    """A player's values, and what targets are made of: arrays over positions, and over their legal actions."""
 
     def __init__(self, rules: NimRules, given: NDArray[Any]) -> None:
         heaps = rules.all_positions()
@@ -207,8 +207,9 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
 def _equations(player: _Values) -> list[Equation]:
     """Bellman's equation, then those of the bugs that lie apart from it, the best first.
 
-    A value of a correct learner lies between 0, where it started, and its target. So a bug holds only where the
-    values lie outside that range, or where they mostly satisfy its equation and the last moves their reward.
+    A value of a correct learner lies between 0, where it started, and its target. So a bug's equation holds only
+    where the values lie outside that range, or where it explains most values. Values of 0 count for the latter
+    when all last moves have reached their reward: before, they may be untrained.
     """
     values = player.values
     bellman = np.array([player.targets(own_turn, player.best) for own_turn in (False, True)])
@@ -272,8 +273,8 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
     best = theory.winning_action_mask(rules, heaps) > 0
     other = theory.winning_action_mask(replace(rules, misere=not rules.misere), heaps) > 0
     worst = (rules.action_mask(heaps) > 0) & ~best
-    is_choice = best.any(axis=1) & worst.any(axis=1)
-    is_swapped = is_choice & other.any(axis=1) & ~(best & other).any(axis=1)
+    is_choice = np.logical_and(best.any(axis=1), worst.any(axis=1))
+    is_swapped = is_choice & np.logical_and(other.any(axis=1), ~(best & other).any(axis=1))
 
     def plays(moves: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
         return float((probabilities * moves).sum(axis=1)[where].mean())
