@@ -1,16 +1,12 @@
 """Which equation a player's values satisfy: Bellman's, or the one that a known bug of self-play puts in its place.
 
-A learner moves each value toward a target that it computes from its other values. So trained values satisfy the
-equation of their learner, be it right or wrong. The targets of every equation follow from the values of the next
-positions, so each pair of a position and an action is a test of its own, exact and without convergence elsewhere.
+A learner moves each value toward a target that follows from its values of the next positions. So trained values
+satisfy the equation of their learner, be it right or wrong, and each pair of a position and an action is a test.
 
 With r the reward of the player who takes the last object, 0 before, and s' the position after action a, the
 equation for two players of opposite rewards is Q(s, a) = r - max Q(s', b) (Bellman 1957, Dynamic Programming;
 Littman 1994, Markov games). For a learner that observes its own turns alone it is Q(s, a) = max Q(s'', b), where
 s'' is the position after the reply (Watkins 1989; Sutton and Barto 2018, equation 6.8).
-
-A value of a correct learner lies between 0, where it started, and its target. So a bug is named only where the
-last moves have reached their reward, and the values lie outside that range or mostly satisfy the bug's equation.
 """
 
 from __future__ import annotations
@@ -30,8 +26,6 @@ _MAX_POSITIONS = 50_000  # of a larger game those with the fewest objects, where
 _APART = 0.3  # a distance of two targets that values can tell apart
 _NEAR = 0.1  # a distance of a value from a target that it has reached
 
-_BELLMAN = "Bellman's equation"
-_SCALE = "rewards of a scale other than 1"
 _VERDICTS = {
     "untrained": "The player is untrained: all its values are 0.",
     "train longer": "No equation holds yet: train longer.",
@@ -47,21 +41,21 @@ class Equation:
     """How well one equation fits. Values and distances are relative to the largest absolute value.
 
     Attributes:
-        name: The bug that it belongs to.
-        description: The target in words.
+        name: Bellman's equation, or the bug that it belongs to.
         share: Of the pairs where its target lies apart from Bellman's, the fraction whose value is nearer to it.
             For Bellman's equation the same as ``explained``.
         distance: The median distance of the values from the target in these pairs.
         pairs: The number of these pairs of a position and an action; of positions, where those have the values.
         explained: Of all trained pairs, the fraction whose value lies within 0.1 of the target.
+        holds: Whether the values satisfy it.
     """
 
     name: str
-    description: str
     share: float
     distance: float
     pairs: int
     explained: float
+    holds: bool
 
 
 @dataclass(frozen=True)
@@ -72,7 +66,8 @@ class Diagnosis:
         verdict: The result in one or two sentences.
         findings: The names of the equations that hold, more than one where they cannot be told apart. Where none
             holds, ``"untrained"``, ``"train longer"``, ``"values too small"`` or ``"last moves of both signs"``.
-        equations: All equations, the best first.
+        equations: Bellman's equation, and those of the bugs, the best first; none for moves. One bug may have two:
+            for the next player's values, and for those of the player's own next turn.
     """
 
     verdict: str
@@ -81,18 +76,16 @@ class Diagnosis:
 
     def __str__(self) -> str:
         """The verdict, and a line for each equation."""
-        rows = [
-            f"{e.share:6.2f}{e.distance:10.2f}{e.pairs:10,}  {e.name}: {e.description}" for e in self.equations
-        ]
+        rows = [f"{e.share:6.2f}{e.distance:10.2f}{e.pairs:10,}  {e.name}" for e in self.equations]
         return "\n".join([self.verdict, " share  distance     pairs  equation", *rows])
 
 
-class _Backup:
-    """What targets are made of: arrays over positions, and over pairs of a position and a legal action."""
+class _Values:
+    """A player's values, and what targets are made of: arrays over positions, and over their legal actions."""
 
     def __init__(self, rules: NimRules, given: NDArray[Any]) -> None:
         heaps = rules.all_positions()
-        kept = np.sort(heaps.sum(axis=1).argsort(kind="stable")[:_MAX_POSITIONS])
+        kept = heaps.sum(axis=1).argsort(kind="stable")[:_MAX_POSITIONS]
         row = np.zeros(len(heaps), dtype=np.int64)
         row[kept] = np.arange(len(kept))
         legal = rules.action_mask(heaps[kept]) > 0
@@ -107,24 +100,22 @@ class _Backup:
             raise ValueError(f"q_values must be finite where legal; got {values[~np.isfinite(values)][0]}")
         self.scale = float(np.abs(values).max())
         self.values = values / (self.scale or 1)
-        self.is_trained = self.is_known = self.values != 0
         if self.of_positions:
-            self.is_trained = self.is_known = np.ones(len(values), dtype=bool)  # those of a network
-            self.best = np.append(0, self.values)
+            self.best = self.best_of_all = np.append(0, self.values)
+            self.of_actions = self.by_move(self.best)
             self.is_last = self.mean(self.ends)[1:] == 1
-            action_values = self.by_move(self.best)
+            self.is_trained = self.is_known = np.ones(len(values), dtype=bool)
         else:
             self.best = self.most(self.values)
-            anything = np.where(np.isnan(given), -np.inf, given)[1:]
-            self.best_of_all = np.append(0, anything.max(axis=1) / (self.scale or 1))
+            self.best_of_all = np.append(0, np.nanmax(given[1:], axis=1) / (self.scale or 1))
+            self.of_actions = self.values
             self.is_last = self.ends
-            action_values = self.values
+            self.is_trained = self.values != 0
             is_complete = self.mean(self.is_trained) == 1
             is_complete[0] = not self.is_trained[self.ends].any()
             self.is_known = self.is_trained | is_complete[self.after]  # a value of 0 may be learned
-        is_best = action_values == self.most(action_values)[self.position]
-        self.reply = np.zeros(len(kept), dtype=np.int64)
-        self.reply[self.position[is_best][::-1]] = self.after[is_best][::-1]  # to the first of the best actions
+        greedy = np.flatnonzero(self.of_actions == self.most(self.of_actions)[self.position])
+        self.reply = np.append(0, greedy[np.unique(self.position[greedy], return_index=True)[1]])
 
     def most(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
         """The maximum over the actions of each position, 0 in the empty one."""
@@ -139,46 +130,29 @@ class _Backup:
         """The target of each pair from the value of the next position, which is the other player's."""
         return np.where(self.ends, reward * self.last_reward, -weight * future[self.after])
 
-    def by_turn(
-        self, future: NDArray[Any], weight: float = 1.0, reward: float = 1.0, other: float = 1.0
+    def targets(
+        self, own_turn: bool, future: NDArray[Any], weight: float = 1.0, reward: float = 1.0, other: float = 1.0
     ) -> NDArray[Any]:
-        """The target from the value of the player's own next turn, after a greedy reply."""
-        replied = np.where(self.reply == 0, -other * self.last_reward, weight * future[self.reply])
-        return self.by_move(-replied, reward=reward)
-
-    def after_random_reply(self) -> NDArray[Any]:
-        """The value that a position has for the player who waits, if the other one plays at random."""
-        return self.mean(np.where(self.ends, -self.last_reward, self.best[self.after]))
-
-    def targets(self, of_pairs: NDArray[Any]) -> NDArray[Any]:
-        """The targets of the values: of pairs, or the best of each position."""
+        """The targets of the values from the next position, or from the own next turn after a greedy reply."""
+        if own_turn:
+            future = self.by_move(future, weight, other)[self.reply]
+            weight = 1.0
+        of_pairs = self.by_move(future, weight, reward)
         return self.most(of_pairs)[1:] if self.of_positions else of_pairs
 
 
-_Rule = tuple[str, str, Callable[[_Backup], NDArray[Any]]]
-_OF_VALUES: tuple[_Rule, ...] = (  # the first one is left out for values of positions
-    (_BELLMAN, "the best of the own next turn", lambda b: b.by_turn(b.best)),
-    (_BELLMAN, "minus the best of the next player", lambda b: b.by_move(b.best)),
-    ("opponent's reward", "the reward of the other player", lambda b: b.by_move(b.best, reward=-1)),
-    ("no minus sign", "plus the best of the next player", lambda b: b.by_move(b.best, weight=-1)),
-    ("maximum that starts from 0", "minus the best of the next player and 0", lambda b: b.by_move(b.best.clip(0))),
-    ("maximum that starts from 0", "the best of the own next turn and 0", lambda b: b.by_turn(b.best.clip(0))),
-    ("last mover's reward dropped", "the last move is worth 0", lambda b: b.by_turn(b.best, reward=0)),
-    ("other player's reward dropped", "the last move but one is worth 0", lambda b: b.by_turn(b.best, other=0)),
-)
-_OF_ACTIONS: tuple[_Rule, ...] = (
-    ("maximum over illegal actions", "no mask or an old one", lambda b: b.by_move(b.best_of_all)),
-    ("maximum over illegal actions", "no mask or an old one, by turn", lambda b: b.by_turn(b.best_of_all)),
-    (
-        "minimum in place of the maximum",
-        "minus the worst of the next player",
-        lambda b: b.by_move(-b.most(-b.values)),
-    ),
-    ("minimum in place of the maximum", "the worst of the own next turn", lambda b: b.by_turn(-b.most(-b.values))),
-    ("mean in place of the maximum", "minus the mean of the next player", lambda b: b.by_move(b.mean(b.values))),
-    ("mean in place of the maximum", "the mean of the own next turn", lambda b: b.by_turn(b.mean(b.values))),
-    ("random opponent", "the best after a random reply", lambda b: b.by_move(-b.after_random_reply())),
-)
+_BELLMAN = "Bellman's equation"
+_BUGS: dict[str, Callable[[_Values], dict[str, Any]]] = {  # the arguments of the targets
+    "opponent's reward": lambda v: {"future": v.best, "reward": -1.0, "other": -1.0},
+    "no minus sign": lambda v: {"future": v.best, "weight": -1.0},
+    "maximum that starts from 0": lambda v: {"future": v.best.clip(0)},
+    "last mover's reward dropped": lambda v: {"future": v.best, "reward": 0.0},
+    "other player's reward dropped": lambda v: {"future": v.best, "other": 0.0},
+    "maximum over illegal actions": lambda v: {"future": v.best_of_all},
+    "minimum in place of the maximum": lambda v: {"future": -v.most(-v.of_actions)},
+    "mean in place of the maximum": lambda v: {"future": v.mean(v.of_actions)},
+    "random opponent": lambda v: {"future": v.mean(v.by_move(v.best))},
+}
 
 
 def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
@@ -198,120 +172,89 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
 
     Raises:
         ValueError: Another shape, or a value of a legal action or of a position that is not finite.
-
-    Example:
-        >>> import numpy as np
-        >>> from nim_env import NimRules, evaluation, theory
-        >>> rules = NimRules((1, 2, 3))
-        >>> wins = theory.winning_action_mask(rules, rules.all_positions())
-        >>> print(evaluation.diagnose(rules, np.where(wins, 1, -1)).verdict)
-        Bellman's equation holds in 100% of 72 trained pairs.
     """
     given = np.asarray(q_values)
     shapes = (rules.n_positions, rules.n_actions), (rules.n_positions,)
     if given.shape not in shapes:
         raise ValueError(f"q_values must have shape {shapes[0]} or {shapes[1]}; got {given.shape}")
-    backup = _Backup(rules, given)
-    if not backup.scale:
+    player = _Values(rules, given)
+    if not player.scale:
         return Diagnosis(_VERDICTS["untrained"], ("untrained",))
-    right, *bugs = _fits(backup)
-    equations = tuple(fit.equation for fit in (right, *bugs))
-    holding = [fit for fit in bugs if fit.holds]
+    right, *bugs = equations = tuple(_equations(player))
+    holding = [bug for bug in bugs if bug.holds]
+    last_values = player.values[player.is_last]
     if holding:
-        best = max(holding, key=lambda fit: fit.equation.explained)
-        names = dict.fromkeys(
-            fit.equation.name for fit in holding if not _is_beaten(backup, fit.target, best.target)
-        )
-        doubt = ", which these values cannot tell apart" if len(names) > 1 else ""
-        verdict = f"In place of Bellman's equation the values satisfy that of a bug: {' or '.join(names)}{doubt}."
-        return Diagnosis(verdict, tuple(names), equations)
-    last_values = backup.values[backup.is_last]
+        most = max(bug.explained for bug in holding)
+        findings = tuple(dict.fromkeys(bug.name for bug in holding if bug.explained > most - 0.05))
+        doubt = ", which these values cannot tell apart" if len(findings) > 1 else ""
+        verdict = f"In place of {_BELLMAN} the values satisfy that of a bug: {' or '.join(findings)}{doubt}."
+        return Diagnosis(verdict, findings, equations)
     if last_values.min() < -_NEAR and last_values.max() > _NEAR:
         finding = "last moves of both signs"
-    elif right.holds and not any(fit.equation.share >= 0.8 and fit.equation.pairs >= 3 for fit in bugs):
-        is_scaled = not 0.8 < backup.scale < 1.25
-        rewards = f", for rewards of {backup.scale:.3g} in place of 1" if is_scaled else ""
-        kind = "positions" if backup.of_positions else "pairs"
-        verdict = (
-            f"{_BELLMAN} holds in {right.equation.share:.0%} of {right.equation.pairs:,} trained {kind}{rewards}."
-        )
-        return Diagnosis(verdict, (_SCALE if is_scaled else _BELLMAN,), equations)
+    elif right.holds and not any(bug.share >= 0.8 and bug.pairs >= 3 for bug in bugs):
+        is_scaled = not 0.8 < player.scale < 1.25
+        rewards = f", for rewards of {player.scale:.3g} in place of 1" if is_scaled else ""
+        kind = "positions" if player.of_positions else "pairs"
+        verdict = f"{_BELLMAN} holds in {right.share:.0%} of {right.pairs:,} trained {kind}{rewards}."
+        return Diagnosis(verdict, ("rewards of a scale other than 1" if is_scaled else _BELLMAN,), equations)
     else:
-        finding = "values too small" if 0.005 < right.shortfall < 1 else "train longer"
+        target = player.targets(False, player.best)
+        lack = np.median(((target - player.values) * np.sign(target))[player.is_trained])
+        finding = "values too small" if 0.005 < lack < 1 else "train longer"
     return Diagnosis(_VERDICTS[finding], (finding,), equations)
 
 
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    equation: Equation
-    target: NDArray[Any]
-    holds: bool
-    shortfall: float = 0.0  # the median of what lacks to the target
+def _equations(player: _Values) -> list[Equation]:
+    """Bellman's equation, then those of the bugs that lie apart from it, the best first.
 
-
-def _fits(backup: _Backup) -> list[_Fit]:
-    """Bellman's equation, then the others, the best first, without those that never lie apart from it."""
-    candidates = list(_candidates(backup))
-    bellman = np.array([target for name, _, target, _ in candidates if name == _BELLMAN])
-    values, is_trained = backup.values, backup.is_trained
-    n_trained = int(is_trained.sum())
+    A value of a correct learner lies between 0, where it started, and its target. So a bug's equation holds only
+    where the values lie outside that range, or where it explains most values. Values of 0 count for the latter
+    when all last moves have reached their reward: before, they may be untrained.
+    """
+    values = player.values
+    bellman = np.array([player.targets(own_turn, player.best) for own_turn in (False, True)])
     nearest = np.abs(bellman - values).min(axis=0)
-    tells = is_trained & (np.maximum(np.abs(values), np.abs(bellman[-1])) > _APART)
-    steps_left = 1 - np.abs(values[backup.is_last])  # of the last moves to their reward
-    n_begun = (steps_left < 1).sum()
-
+    tells = player.is_trained & (np.maximum(np.abs(values), np.abs(bellman[0])) > _APART)
+    last_values = np.abs(values[player.is_last])
+    is_done = bool((last_values > 1 - _NEAR).all() or not last_values.any())
+    low = bellman.min(axis=0).clip(max=0) - _NEAR
+    high = bellman.max(axis=0).clip(min=0) + _NEAR
+    is_outside = ((values < low) | (values > high)) & (not player.of_positions)  # a network starts anywhere
     explained = float((nearest[tells] < _NEAR).mean())
     median = float(np.median(nearest[tells]))
-    holds = explained >= 0.8 if backup.of_positions else explained >= 0.5 and median <= 0.02
-    holds &= backup.scale > 0.8 or (explained >= 0.75 and (steps_left < _NEAR).mean() >= 0.9)
-    equation = Equation(_BELLMAN, "minus the best of the next player", explained, median, n_trained, explained)
-    right = _Fit(
-        equation, bellman[-1], holds, float(np.median(((bellman[-1] - values) * np.sign(bellman[-1]))[tells]))
-    )
-
-    # values that no correct learner has on its way from 0; a network starts anywhere
-    low, high = bellman.min(axis=0).clip(max=0) - _NEAR, bellman.max(axis=0).clip(min=0) + _NEAR
-    is_outside = ((values < low) | (values > high)) & (not backup.of_positions)
+    holds = (median <= 0.02 and player.scale > 0.8) or (explained >= 0.8 and is_done)
+    right = Equation(_BELLMAN, explained, median, int(player.is_trained.sum()), explained, holds)
     bugs = []
-    for name, description, target, size in candidates[len(bellman) :]:
+    for name, target, size in _candidates(player, is_done):
         distance = np.abs(target - values)
-        is_apart = backup.is_known & (np.abs(target - bellman).min(axis=0) > _APART * size)
-        n_apart = int(is_apart.sum())
-        if n_apart:
+        is_apart = player.is_known & (np.abs(target - bellman).min(axis=0) > _APART * size)
+        if is_apart.any():
             share = float(np.sign(nearest - distance)[is_apart].mean() + 1) / 2
             median = float(np.median(distance[is_apart]))
             explained = float((distance[tells] < _NEAR * size).mean())
-            n_ended = (steps_left < _NEAR * size).sum()
-            n_open = len(steps_left) - n_ended if n_begun else 0
-            is_proof = is_outside[is_apart].mean() >= 0.9 and n_apart >= 3 and n_trained >= 12
-            is_likely = explained >= 0.55 and right.equation.explained >= 0.2 and backup.scale > 0.9
-            is_likely &= n_apart >= 5 * (1 + n_open) and (n_open == 0 or n_apart <= n_trained)
-            is_fit = share >= 0.95 and median < _NEAR * size and n_ended >= 0.5 * n_begun
-            holds = bool(is_fit and (is_proof or is_likely))
-            bugs.append(_Fit(Equation(name, description, share, median, n_apart, explained), target, holds))
-    return [right, *sorted(bugs, key=lambda fit: (not fit.holds, -fit.equation.share))]
+            n_apart = int(is_apart.sum())
+            n_sure = (is_apart & (player.is_trained | is_done)).sum()
+            is_proved = is_outside[is_apart].mean() >= 0.9 and n_apart >= 3 and right.pairs >= 12
+            is_likely = explained >= 0.55 and right.explained >= 0.2 and player.scale > 0.9 and n_sure >= 5
+            holds = bool(share >= 0.95 and median < _NEAR * size and (is_proved or is_likely))
+            bugs.append(Equation(name, share, median, n_apart, explained, holds))
+    return [right, *sorted(bugs, key=lambda bug: (not bug.holds, -bug.share))]
 
 
-def _candidates(backup: _Backup) -> Iterator[tuple[str, str, NDArray[Any], float]]:
-    """The name, description and target of each equation, and the size of what it changes."""
-    for name, description, equation in _OF_VALUES[1:] if backup.of_positions else _OF_VALUES + _OF_ACTIONS:
-        yield name, description, backup.targets(equation(backup)), 1.0
-    forms: dict[str, Callable[..., NDArray[Any]]] = {"move": backup.by_move, "own turn": backup.by_turn}
-    for step, form in forms.items():
-        whole = backup.targets(form(backup.best))
-        is_future = backup.is_trained & (backup.targets(form(backup.best, 0)) == 0) & (np.abs(whole) > _NEAR)
-        if is_future.sum() >= 10:
-            discount = float(np.median(backup.values[is_future] / whole[is_future]))
+def _candidates(player: _Values, is_done: bool) -> Iterator[tuple[str, NDArray[Any], float]]:
+    """The name and the targets of each equation, and the size of what it changes."""
+    for name, arguments in _BUGS.items():
+        for own_turn in (False, True):
+            yield name, player.targets(own_turn, **arguments(player)), 1.0
+    for own_turn, step in ((False, "move"), (True, "own turn")):
+        whole = player.targets(own_turn, player.best)
+        is_future = player.targets(own_turn, player.best, weight=0.0) == 0
+        is_future &= player.is_trained & (np.abs(whole) > _NEAR)
+        if is_done and is_future.sum() >= 10:
+            discount = float(np.median(player.values[is_future] / whole[is_future]))
             if 0.3 < discount < 0.995:
-                target = backup.targets(form(backup.best, discount))
-                yield f"discount of {discount:.2f} per {step}", "the next value counts less", target, 1 - discount
-
-
-def _is_beaten(backup: _Backup, target: NDArray[Any], best: NDArray[Any]) -> bool:
-    """Whether the values are nearer to the best target, where the two lie apart."""
-    is_apart = backup.is_trained & (np.abs(target - best) > _APART)
-    is_nearer = np.abs(best - backup.values) < np.abs(target - backup.values)
-    return bool(is_apart.sum() >= 5 and is_nearer[is_apart].mean() >= 0.8)
+                targets = player.targets(own_turn, player.best, discount)
+                yield f"discount of {discount:.2f} per {step}", targets, 1 - discount
 
 
 def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
@@ -322,10 +265,8 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         policy: The player, which is queried on each position once. It may play illegal actions.
 
     Returns:
-        The diagnosis. Its equations are ways to play: ``share`` is the mean probability of their moves in the
-        ``pairs`` positions that tell, ``distance`` what the median lacks to 1. ``findings`` is one of
-        ``"perfect play"``, ``"no mask at prediction"``, ``"opponent's reward"``, ``"minimum in place of the
-        maximum"`` and ``"train longer"``.
+        The diagnosis, without equations. ``findings`` is one of ``"perfect play"``, ``"no mask at prediction"``,
+        ``"opponent's reward"``, ``"minimum in place of the maximum"`` and ``"train longer"``.
     """
     probabilities = tabulate(rules, policy, np.float64, "lose").probabilities[1:]
     heaps = rules.all_positions()[1:]
@@ -335,26 +276,17 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
     is_choice = np.logical_and(best.any(axis=1), worst.any(axis=1))
     is_swapped = is_choice & np.logical_and(other.any(axis=1), ~(best & other).any(axis=1))
 
-    def fit(name: str, description: str, moves: NDArray[np.bool_], tells: NDArray[np.bool_]) -> Equation:
-        chosen = (probabilities * moves).sum(axis=1)[tells] if tells.any() else np.zeros(1)
-        share = float(chosen.mean())
-        return Equation(name, description, share, 1 - float(np.median(chosen)), int(tells.sum()), share)
+    def plays(moves: NDArray[np.bool_], where: NDArray[np.bool_]) -> float:
+        return float((probabilities * moves).sum(axis=1)[where].mean())
 
-    perfect = fit("perfect play", "the winning moves", best, is_choice)
-    elsewhere = fit("perfect play", "the winning moves where the variants agree", best, is_choice & ~is_swapped)
-    variant = fit("opponent's reward", "the winning moves of the other variant", other, is_swapped)
-    reverse = fit("minimum in place of the maximum", "the losing moves", worst, is_choice)
-    n_illegal = int((probabilities.sum(axis=1) < 1 - 1e-5).sum())
-    finding, verdict = "train longer", "The mistakes have no pattern of a known bug: train longer."
-    if n_illegal:
-        finding = "no mask at prediction"
+    if n_illegal := int((probabilities.sum(axis=1) < 1 - 1e-5).sum()):
         verdict = f"It may play illegal actions in {n_illegal:,} positions: predict with the mask."
-    elif perfect.share >= 0.999 or not is_choice.any():
-        finding, verdict = "perfect play", "Every move is right."
-    elif variant.pairs >= 5 and variant.share >= 0.95 and (elsewhere.share >= 0.9 or not elsewhere.pairs):
-        finding = variant.name
+        return Diagnosis(verdict, ("no mask at prediction",))
+    if not is_choice.any() or plays(best, is_choice) >= 0.999:
+        return Diagnosis("Every move is right.", ("perfect play",))
+    if is_swapped.sum() >= 5 and plays(other, is_swapped) >= 0.95:
         verdict = "It plays the other variant: look at the sign of the reward and at the rules."
-    elif reverse.pairs >= 10 and reverse.share >= 0.95:
-        finding, verdict = reverse.name, "It chooses the worst move in place of the best."
-    ways = sorted((perfect, elsewhere, variant, reverse), key=lambda way: -way.share)
-    return Diagnosis(verdict, (finding,), tuple(ways))
+        return Diagnosis(verdict, ("opponent's reward",))
+    if is_choice.sum() >= 10 and plays(worst, is_choice) >= 0.95:
+        return Diagnosis("It chooses the worst move in place of the best.", ("minimum in place of the maximum",))
+    return Diagnosis("The mistakes have no pattern of a known bug: train longer.", ("train longer",))
