@@ -29,8 +29,8 @@ _NEAR = 0.1  # a distance of a value from a target that it has reached
 _VERDICTS = {
     "untrained": "The player is untrained: all its values are 0.",
     "train longer": "No equation holds yet: train longer.",
-    "values too small": "No equation holds, the values are too small: train longer. If nothing changes, look for "
-    "truncation taken as termination, a learned autoreset step or a discount.",
+    "values too small": "Values are on the way from 0 to their targets, as those of rarely tried moves: train "
+    "longer, or explore more. Truncation taken as termination and a learned autoreset step leave the same trace.",
     "last moves of both signs": "No equation holds, and last moves have values of both signs: look for rewards of "
     "the wrong player's view. A network may need more training.",
 }
@@ -158,8 +158,9 @@ _BUGS: dict[str, Callable[[_Values], dict[str, Any]]] = {  # the arguments of th
 def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
     """Names the equation that the values of a player satisfy.
 
-    A correct learner may be told to train longer at any time, but not that it has a bug. Games of more than 50,000
-    positions are judged by those with the fewest objects.
+    The values must have started at 0, and a win must be worth as much as a loss. A correct learner may be told to
+    train longer at any time; docs/test_your_agent.md has the rates. Games of more than 50,000 positions are judged
+    by those with the fewest objects.
 
     Args:
         rules: The game.
@@ -187,7 +188,9 @@ def diagnose(rules: NimRules, q_values: ArrayLike) -> Diagnosis:
         most = max(bug.explained for bug in holding)
         findings = tuple(dict.fromkeys(bug.name for bug in holding if bug.explained > most - 0.05))
         doubt = ", which these values cannot tell apart" if len(findings) > 1 else ""
-        verdict = f"In place of {_BELLMAN} the values satisfy that of a bug: {' or '.join(findings)}{doubt}."
+        verdict = f"In place of {_BELLMAN} the values satisfy another: {' or '.join(findings)}{doubt}."
+        if "opponent's reward" in findings:
+            verdict += " The rules of the other variant look the same."
         return Diagnosis(verdict, findings, equations)
     if last_values.min() < -_NEAR and last_values.max() > _NEAR:
         finding = "last moves of both signs"
@@ -262,10 +265,10 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
 
     Args:
         rules: The game.
-        policy: The player, which is queried on each position once. It may play illegal actions.
+        policy: The player, which is queried as in :func:`mastery`. It may play illegal actions.
 
     Returns:
-        The diagnosis, without equations. ``findings`` is one of ``"perfect play"``, ``"no mask at prediction"``,
+        The diagnosis, without equations. Its ``findings`` are one of ``"perfect play"``, ``"no mask at prediction"``,
         ``"opponent's reward"``, ``"minimum in place of the maximum"`` and ``"train longer"``.
     """
     probabilities = tabulate(rules, policy, np.float64, "lose").probabilities[1:]
