@@ -268,8 +268,9 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         policy: The player, which is queried as in :func:`mastery`. It may play illegal actions.
 
     Returns:
-        The diagnosis, without equations. Its ``findings`` are one of ``"perfect play"``, ``"no mask at prediction"``,
-        ``"opponent's reward"``, ``"minimum in place of the maximum"`` and ``"train longer"``.
+        The diagnosis, without equations. Its ``findings`` are one of ``"perfect play"``,
+        ``"no mask at prediction"``, ``"opponent's reward"``, ``"minimum in place of the maximum"`` and
+        ``"train longer"``.
     """
     probabilities = tabulate(rules, policy, np.float64, "lose").probabilities[1:]
     heaps = rules.all_positions()[1:]
