@@ -276,12 +276,12 @@ def test_a_tie_at_random_in_one_position_is_found():
 def test_frequencies_of_a_player_that_draws(form):
     """Binomial bounds around the distribution of the player: five standard errors."""
     rules = NimRules((1, 2, 3))
-    player = SampledPolicy(drawing(rules, np.random.default_rng(1))[form], 2000)
+    player = SampledPolicy(drawing(rules, np.random.default_rng(1))[form], 200)
     positions, mask = unfinished(rules)
     expected = RandomPolicy().action_probabilities(positions, mask)
     found = player.action_probabilities(positions, mask)
-    assert (abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / 2000)).all()
-    assert abs(evaluation.mastery(rules, player).expert - evaluation.mastery(rules, "random").expert) < 0.02
+    assert (abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / 200)).all()
+    assert abs(evaluation.mastery(rules, player).expert - evaluation.mastery(rules, "random").expert) < 0.05
 
 
 NONSENSE = [None, -1, -99, 99, 1.5, "take 3", (0, 9), (0, 1, 2), (5, 1), [], np.nan]
