@@ -1,8 +1,7 @@
 """Check your player of Nim: exact figures, its mistakes, and the name of the bug in its learning.
 
-The player is a function or a policy in a Python file, a saved agent, or a file in the form of CS50's project Nim:
-its ``train(n)`` returns an object with ``choose_action(state, epsilon)`` and a dictionary ``q`` of pairs ``(state,
-action)``. Such a player needs no name, and does not explore. docs/test_your_agent.md explains figures and bugs.
+The player is a function or a policy in a Python file, a saved agent, or a file in the form of CS50's project Nim,
+whose player does not explore. docs/test_your_agent.md explains these forms, the figures and the bugs.
 
     python examples/check_player.py nim.py
     python examples/check_player.py my_players.py:choose --heaps 2 3 4 --normal
@@ -15,6 +14,7 @@ from __future__ import annotations
 import functools
 import inspect
 import random
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -71,7 +71,7 @@ def main(args: Args) -> evaluation.Report:
         print(f"it draws its move in {n_drawn} positions; if it is a function, its figures are estimates")
     print_mistakes(rules, policy)
     diagnosis = evaluation.diagnose_moves(rules, policy) if values is None else evaluation.diagnose(rules, values)
-    print(f"verdict: {remark}{diagnosis.verdict}")
+    print(textwrap.fill(f"verdict: {remark}{diagnosis.verdict}", 80))
     return report
 
 
