@@ -84,14 +84,11 @@ def test_a_best_response_wins_as_often_as_its_values_say_and_no_policy_wins_more
     policy, other = random_table(rules, seed), random_table(rules, seed + 1)
     response = solver.best_response(rules, policy)
     positions = rules.all_positions()
-    for moves_first, values in (
-        (True, response.values(positions)),
-        (False, response.afterstate_values(positions)),
-    ):
-        wins = evaluation.win_probability(rules, response, policy, moves_first, positions)
-        np.testing.assert_allclose(2 * wins - 1, values, atol=1e-12)
-        fewer = evaluation.win_probability(rules, other, policy, moves_first, positions)
-        assert (fewer <= wins + 1e-12).all()
+    values = response.values(positions), response.afterstate_values(positions)
+    wins = evaluation.win_probabilities(rules, response, policy)
+    np.testing.assert_allclose(2 * np.array(wins) - 1, values, atol=1e-12)
+    fewer = evaluation.win_probabilities(rules, other, policy)
+    assert (np.array(fewer) <= np.array(wins) + 1e-12).all()
 
 
 @few_examples
