@@ -144,39 +144,26 @@ class NimRules:
         """The number that each action subtracts from a position's index, ``n_actions`` of them."""
         return tuple(count * self.strides[heap] for heap, count in self.moves)
 
-    def index(self, heaps: ArrayLike) -> int | NDArray[np.int64]:
+    def index(self, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
         """The index of each position: 0 for the empty position, ``n_positions - 1`` for the full heaps.
 
-        For one position it is an int, exact in games of any size. For a batch it is int64 of shape ``(...)``, a
-        ValueError in a game whose indices exceed 64 bits.
+        int64 of shape ``(...)``. In a game whose indices exceed 64 bits it is a ValueError.
         """
-        positions = self.checked_positions(heaps)
-        if positions.ndim == 1:
-            sizes: list[int] = positions.tolist()
-            return sum(size * stride for size, stride in zip(sizes, self.strides, strict=True))
-        self._check_batch_of_indices()
-        indices: NDArray[np.int64] = positions @ np.array(self.strides)
-        return indices
+        self._check_indices()
+        return self.checked_positions(heaps) @ np.array(self.strides)
 
     def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
         """The position of each index, int64 of shape ``(..., n_heaps)``: the inverse of :meth:`index`."""
-        if np.ndim(index) == 0:
-            number = checked_integer("index", index)
-            if not 0 <= number < self.n_positions:
-                raise ValueError(f"index must be 0 or more and below n_positions of {self}; got {number}")
-            sizes = zip(self.strides, self.shape, strict=True)
-            return np.array([number // stride % size for stride, size in sizes], dtype=np.int64)
-        self._check_batch_of_indices()
+        self._check_indices()
         indices = checked_integers("index", index)
         outside = (indices < 0) | (indices >= self.n_positions)
         if outside.any():
             raise ValueError(f"index must be 0 or more and below {self.n_positions}; got {indices[outside][0]}")
-        positions: NDArray[np.int64] = indices[..., None] // np.array(self.strides) % np.array(self.shape)
-        return positions
+        return indices[..., None] // np.array(self.strides) % np.array(self.shape)
 
-    def _check_batch_of_indices(self) -> None:
+    def _check_indices(self) -> None:
         if self.n_positions > _MAX_INT64:
-            raise ValueError(f"the indices of {self} exceed 64 bits; convert one position at a time")
+            raise ValueError(f"the indices of {self} exceed 64 bits")
 
     def all_positions(self) -> NDArray[np.int64]:
         """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``."""
@@ -251,8 +238,7 @@ class NimRules:
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
         """Whether all heaps are empty: bool of shape ``(...)``."""
-        over: np.bool_ | NDArray[np.bool_] = ~self.checked_positions(heaps).any(axis=-1)
-        return over
+        return ~self.checked_positions(heaps).any(axis=-1)
 
 
 def _heap_sizes(heaps: Any) -> tuple[int, ...]:

@@ -53,14 +53,13 @@ class Solution(UniformPolicy):
 
         In the empty position it is the reward of the player to move, whose opponent took the last object.
         """
-        best: NDArray[np.float64] = self.q_values(heaps).max(axis=-1)
-        values: NDArray[np.float64] = np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
-        return values
+        best = self.q_values(heaps).max(axis=-1)
+        return np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
 
     def support(self, heaps: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
         """The best moves; ``action_mask`` is ignored."""
         values = self.q_values(heaps)
-        best: NDArray[np.int8] = np.isfinite(values) & (values == values.max(axis=-1, keepdims=True))
+        best = np.isfinite(values) & (values == values.max(axis=-1, keepdims=True))
         return best.view(np.int8)
 
 
@@ -143,8 +142,7 @@ class PositionBatch(NamedTuple):
         """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""
         next_values = values.take(self.next_indices[layer])
         legal = self.action_mask[layer].view(np.bool_)
-        largest: NDArray[np.float64] = next_values.max(axis=1, where=legal, initial=-np.inf)
-        return largest
+        return next_values.max(axis=1, where=legal, initial=-np.inf)
 
     def expected(
         self, layer: slice, values: NDArray[np.float64], moves: MoveProbabilities, illegal_value: float
@@ -158,8 +156,7 @@ class PositionBatch(NamedTuple):
         illegal = moves.illegal[layer]
         next_values = values.take(self.next_indices[layer], axis=-1)
         total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
-        mean: NDArray[np.float64] = total / (weights.sum(axis=-1) + illegal)
-        return mean
+        return total / (weights.sum(axis=-1) + illegal)
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
@@ -201,8 +198,7 @@ def heap_sums(rules: NimRules, function: Callable[[NDArray[Any]], NDArray[Any]])
 
 def _next_indices(rules: NimRules, indices: NDArray[np.int64], action_mask: NDArray[np.int8]) -> NDArray[np.int64]:
     """The index that each legal action leads to, 0 for illegal actions: shape ``(..., n_actions)``."""
-    next_indices: NDArray[np.int64] = (indices[..., None] - np.array(rules.offsets)) * action_mask
-    return next_indices
+    return (indices[..., None] - np.array(rules.offsets)) * action_mask
 
 
 def _terminal_values(rules: NimRules, gamma: float) -> NDArray[np.float64]:

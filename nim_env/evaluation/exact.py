@@ -96,8 +96,8 @@ def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalA
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
     unified game-theoretic approach to multiagent reinforcement learning"), since the values of perfect play in
     both orders cancel. It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes of a
-    probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all starting positions is graded
-    (:class:`Report`). :func:`nim_env.solver.response_values` has the values of each.
+    probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all starting positions
+    (:class:`Report`) is graded. :func:`nim_env.solver.response_values` has the values of each position.
     """
     going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
     return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
@@ -125,7 +125,7 @@ def win_probability(
 def win_probabilities(
     rules: NimRules, policy: PolicyLike, opponent: PolicyLike, illegal_action: IllegalAction = "raise"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same from every position, by backward induction: where ``policy`` moves first, and where it moves second.
+    """The same from every position, where ``policy`` moves first and where it moves second, by backward induction.
 
     Both are float64 of shape ``(n_positions,)`` by the position's index. In the empty position the player to move
     has won exactly in misère play.
