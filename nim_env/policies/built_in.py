@@ -110,16 +110,13 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
     if n_actions != rules.n_actions:
         raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
     space = getattr(policy, "observation_space", None)
-    if isinstance(space, Space) and not _holds_heaps(space, rules):
+    full = np.array(rules.heaps)
+    if isinstance(space, Space) and not (space.shape == full.shape and full.astype(space.dtype) in space):
         raise ValueError(
             f"{name} must observe heap sizes such as {rules.heaps}, but it observes {space}; pass "
             "EncodedPolicy(policy, encoding) with the encoding it was trained on, env.unwrapped.encoding"
         )
     return checked
-
-
-def _holds_heaps(space: Space[Any], rules: NimRules) -> bool:
-    return space.shape == (rules.n_heaps,) and space.contains(np.array(rules.heaps).astype(space.dtype))
 
 
 def _named_policy(name: str, policy: str, rules: NimRules) -> Policy:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterable
 from typing import Any
 
@@ -79,7 +78,6 @@ class MixturePolicy(FunctionCaller):
         self.max_size = None if max_size is None else checked_integer("max_size", max_size, minimum=1)
         self.policies: list[Policy] = []
         self.weights: list[float] = []
-        self._illegal_action: IllegalAction = "raise"
         members = list(policies)
         member_weights = [1.0] * len(members) if weights is None else list(weights)
         if len(member_weights) != len(members):
@@ -98,13 +96,6 @@ class MixturePolicy(FunctionCaller):
             del self.policies[: -self.max_size]
             del self.weights[: -self.max_size]
 
-    def asked(self, illegal_action: IllegalAction, twice: bool) -> MixturePolicy:
-        """The same of all members."""
-        mixture = copy.copy(self)
-        mixture.policies = [asked(policy, illegal_action, twice) for policy in self.policies]
-        mixture._illegal_action = illegal_action
-        return mixture
-
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The weighted mean of the members' probabilities. Members of weight 0 are not queried."""
         if not any(self.weights):
@@ -115,5 +106,6 @@ class MixturePolicy(FunctionCaller):
         total = np.zeros(mask.shape)
         for policy, weight in zip(self.policies, weights.tolist(), strict=True):
             if weight:
-                total += weight * Player(policy, self._illegal_action).query(heaps, mask).probabilities
+                member = Player(asked(policy, self.illegal_action, self.asks_twice), self.illegal_action)
+                total += weight * member.query(heaps, mask).probabilities
         return total / float(weights.sum())
