@@ -135,7 +135,12 @@ class NimRules:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides of an array of :attr:`shape`. The index of a position is ``sum(heaps * strides)``."""
+        """The strides of an array of :attr:`shape`. The index of a position is ``sum(heaps * strides)``.
+
+        In a game whose indices exceed 64 bits they are a ValueError, and so are indices and offsets.
+        """
+        if self.n_positions > _MAX_INT64:
+            raise ValueError(f"the indices of {self} exceed 64 bits")
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
         return tuple(reversed(list(products)))
 
@@ -145,25 +150,16 @@ class NimRules:
         return tuple(count * self.strides[heap] for heap, count in self.moves)
 
     def index(self, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
-        """The index of each position: 0 for the empty position, ``n_positions - 1`` for the full heaps.
-
-        int64 of shape ``(...)``. In a game whose indices exceed 64 bits it is a ValueError.
-        """
-        self._check_indices()
+        """The index of each position: int64 of shape ``(...)``, 0 for the empty position."""
         return self.checked_positions(heaps) @ np.array(self.strides)
 
     def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
         """The position of each index, int64 of shape ``(..., n_heaps)``: the inverse of :meth:`index`."""
-        self._check_indices()
         indices = checked_integers("index", index)
         outside = (indices < 0) | (indices >= self.n_positions)
         if outside.any():
             raise ValueError(f"index must be 0 or more and below {self.n_positions}; got {indices[outside][0]}")
         return indices[..., None] // np.array(self.strides) % np.array(self.shape)
-
-    def _check_indices(self) -> None:
-        if self.n_positions > _MAX_INT64:
-            raise ValueError(f"the indices of {self} exceed 64 bits")
 
     def all_positions(self) -> NDArray[np.int64]:
         """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``."""

@@ -29,10 +29,7 @@ class UniformPolicy(ABC):
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The probability of each action in unfinished positions: float64 of shape ``(..., n_actions)``."""
         support = self.support(observation, action_mask)
-        number = support.sum(axis=-1, keepdims=True)
-        if not number.all():
-            raise ValueError("action_mask has a position without a legal action; query unfinished games only")
-        return np.asarray(support / number)
+        return support / support.sum(axis=-1, keepdims=True)
 
 
 @dataclass(frozen=True)
