@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,7 +63,11 @@ class NimRules:
     misere: bool = True
 
     def __post_init__(self) -> None:
-        heaps = _heap_sizes(self.heaps)
+        if not isinstance(self.heaps, Iterable):
+            raise TypeError(f"heaps must hold one size for each heap; got {self.heaps!r}")
+        heaps = tuple(checked_integer("heaps", size) for size in self.heaps)
+        if not any(heaps) or min(heaps) < 0 or max(heaps) >= _MAX_INT64:
+            raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {heaps}")
         max_take = None if self.max_take is None else checked_integer("max_take", self.max_take, minimum=1)
         if max_take is not None and max_take >= max(heaps):
             max_take = None  # it never binds
@@ -235,15 +238,6 @@ class NimRules:
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
         """Whether all heaps are empty: bool of shape ``(...)``."""
         return ~self.checked_positions(heaps).any(axis=-1)
-
-
-def _heap_sizes(heaps: Any) -> tuple[int, ...]:
-    if not isinstance(heaps, Iterable):
-        raise TypeError(f"heaps must hold one size for each heap; got {heaps!r}")
-    sizes = tuple(checked_integer("heaps", size) for size in heaps)
-    if not any(sizes) or min(sizes) < 0 or max(sizes) >= _MAX_INT64:
-        raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {sizes}")
-    return sizes
 
 
 def _read_only(numbers: list[int]) -> NDArray[np.int64]:

@@ -99,7 +99,7 @@ def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalA
     probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all starting positions
     (:class:`Report`) is graded. :func:`nim_env.solver.response_values` has the values of each position.
     """
-    going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
+    going_second, going_first = response_values(rules, policy, illegal_action)
     return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
 
 
