@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nim_env._checks import checked_integer
 from nim_env.evaluation import exact
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
-from nim_env.policies.tables import MAX_TABLE_ENTRIES
+from nim_env.policies.built_in import MAX_TABLE_ENTRIES
 from nim_env.rules import NimRules
 from nim_env.solver import heap_sums, iter_positions, response_values
 

@@ -12,11 +12,14 @@ policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, cou
 
 from nim_env.policies.built_in import (
     ExpertPolicy,
+    MixturePolicy,
     PolicyLike,
     RandomPolicy,
+    TabularPolicy,
     TakePolicy,
     checked_player,
     checked_policy,
+    tabulate,
 )
 from nim_env.policies.functions import (
     BatchedPolicy,
@@ -35,7 +38,6 @@ from nim_env.policies.player import (
     Policy,
     sample,
 )
-from nim_env.policies.tables import MixturePolicy, TabularPolicy, tabulate
 
 __all__ = [
     "BatchedPolicy",
