@@ -228,11 +228,9 @@ class EncodedPolicy(FunctionCaller):
 
 def as_policy(name: str, policy: Any) -> Policy:
     """A policy as it is, a callable on one position as a :class:`FunctionPolicy`; an error names the argument."""
-    if isinstance(policy, Policy) and not isinstance(policy, type):
-        return policy
-    if callable(policy) and not isinstance(policy, type):
-        return FunctionPolicy(policy)
-    raise TypeError(
-        f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no class; "
-        f"got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
-    )
+    if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
+        raise TypeError(
+            f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no "
+            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
+        )
+    return policy if isinstance(policy, Policy) else FunctionPolicy(policy)
