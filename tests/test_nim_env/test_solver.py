@@ -164,7 +164,6 @@ def test_games_too_large_for_a_sweep_are_refused_at_once(rules):
         (evaluation.win_probability, "random", "random"),
         (evaluation.payoff_matrix, ["random"]),
         (evaluation.value_accuracy, len),
-        (evaluation.LearningCurve, 10),
     ):
         with pytest.raises(ValueError, match=f"{rules} is too large.*play_match"):
             function(rules, *rest)
