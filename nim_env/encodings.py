@@ -24,7 +24,6 @@ The last three are float32. The nim-sum, which decides the game, is the parity o
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -87,7 +86,7 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
         raise ValueError(f"observation must be one of {tuple(_ENCODINGS)} or an Encoding; got {observation!r}")
     if observation in ("one_hot", "unary") and sum(rules.heaps) > _MAX_OBJECTS:
         raise ValueError(f'observation={observation!r} is too large for {sum(rules.heaps):,} objects; use "bits"')
-    return _named_encoding(observation, rules)
+    return _NamedEncoding(observation, rules)
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
@@ -124,12 +123,7 @@ class _NamedEncoding(Encoding):
         return hash((self.name, self.rules))
 
     def __reduce__(self) -> Any:
-        return _named_encoding, (self.name, self.rules)
-
-
-@lru_cache(maxsize=64)
-def _named_encoding(name: str, rules: NimRules) -> Encoding:
-    return _NamedEncoding(name, rules)
+        return _NamedEncoding, (self.name, self.rules)
 
 
 _SpaceAndFunction = tuple[Space[Any], Callable[[NDArray[np.int64]], NDArray[Any]]]

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,7 +63,11 @@ class NimRules:
     misere: bool = True
 
     def __post_init__(self) -> None:
-        heaps = _heap_sizes(self.heaps)
+        if not isinstance(self.heaps, Iterable):
+            raise TypeError(f"heaps must hold one size for each heap; got {self.heaps!r}")
+        heaps = tuple(checked_integer("heaps", size) for size in self.heaps)
+        if not any(heaps) or min(heaps) < 0 or max(heaps) >= _MAX_INT64:
+            raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {heaps}")
         max_take = None if self.max_take is None else checked_integer("max_take", self.max_take, minimum=1)
         if max_take is not None and max_take >= max(heaps):
             max_take = None  # it never binds
@@ -135,7 +138,9 @@ class NimRules:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides of an array of :attr:`shape`. The index of a position is ``sum(heaps * strides)``."""
+        """The strides of an array of :attr:`shape`: a position has the index ``heaps @ strides``, up to 64 bits."""
+        if self.n_positions > _MAX_INT64:
+            raise ValueError(f"the indices of {self} exceed 64 bits")
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
         return tuple(reversed(list(products)))
 
@@ -144,39 +149,17 @@ class NimRules:
         """The number that each action subtracts from a position's index, ``n_actions`` of them."""
         return tuple(count * self.strides[heap] for heap, count in self.moves)
 
-    def index(self, heaps: ArrayLike) -> int | NDArray[np.int64]:
-        """The index of each position: 0 for the empty position, ``n_positions - 1`` for the full heaps.
-
-        For one position it is an int, exact in games of any size. For a batch it is int64 of shape ``(...)``, a
-        ValueError in a game whose indices exceed 64 bits.
-        """
-        positions = self.checked_positions(heaps)
-        if positions.ndim == 1:
-            sizes: list[int] = positions.tolist()
-            return sum(size * stride for size, stride in zip(sizes, self.strides, strict=True))
-        self._check_batch_of_indices()
-        indices: NDArray[np.int64] = positions @ np.array(self.strides)
-        return indices
+    def index(self, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
+        """The index of each position: int64 of shape ``(...)``, 0 for the empty position."""
+        return self.checked_positions(heaps) @ np.array(self.strides)
 
     def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
         """The position of each index, int64 of shape ``(..., n_heaps)``: the inverse of :meth:`index`."""
-        if np.ndim(index) == 0:
-            number = checked_integer("index", index)
-            if not 0 <= number < self.n_positions:
-                raise ValueError(f"index must be 0 or more and below n_positions of {self}; got {number}")
-            sizes = zip(self.strides, self.shape, strict=True)
-            return np.array([number // stride % size for stride, size in sizes], dtype=np.int64)
-        self._check_batch_of_indices()
         indices = checked_integers("index", index)
         outside = (indices < 0) | (indices >= self.n_positions)
         if outside.any():
             raise ValueError(f"index must be 0 or more and below {self.n_positions}; got {indices[outside][0]}")
-        positions: NDArray[np.int64] = indices[..., None] // np.array(self.strides) % np.array(self.shape)
-        return positions
-
-    def _check_batch_of_indices(self) -> None:
-        if self.n_positions > _MAX_INT64:
-            raise ValueError(f"the indices of {self} exceed 64 bits; convert one position at a time")
+        return indices[..., None] // np.array(self.strides) % np.array(self.shape)
 
     def all_positions(self) -> NDArray[np.int64]:
         """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``."""
@@ -251,17 +234,7 @@ class NimRules:
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
         """Whether all heaps are empty: bool of shape ``(...)``."""
-        over: np.bool_ | NDArray[np.bool_] = ~self.checked_positions(heaps).any(axis=-1)
-        return over
-
-
-def _heap_sizes(heaps: Any) -> tuple[int, ...]:
-    if not isinstance(heaps, Iterable):
-        raise TypeError(f"heaps must hold one size for each heap; got {heaps!r}")
-    sizes = tuple(checked_integer("heaps", size) for size in heaps)
-    if not any(sizes) or min(sizes) < 0 or max(sizes) >= _MAX_INT64:
-        raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {sizes}")
-    return sizes
+        return ~self.checked_positions(heaps).any(axis=-1)
 
 
 def _read_only(numbers: list[int]) -> NDArray[np.int64]:

@@ -53,15 +53,13 @@ class Solution(UniformPolicy):
 
         In the empty position it is the reward of the player to move, whose opponent took the last object.
         """
-        best: NDArray[np.float64] = self.q_values(heaps).max(axis=-1)
-        values: NDArray[np.float64] = np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
-        return values
+        best = self.q_values(heaps).max(axis=-1)
+        return np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
 
     def support(self, heaps: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
         """The best moves; ``action_mask`` is ignored."""
         values = self.q_values(heaps)
-        best: NDArray[np.int8] = np.isfinite(values) & (values == values.max(axis=-1, keepdims=True))
-        return best.view(np.int8)
+        return (values == values.max(axis=-1, keepdims=True)).view(np.int8)
 
 
 def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
@@ -74,50 +72,43 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
     ``gamma`` is the discount of a ply, 0 to 1: below 1 an earlier win is worth more. As a policy the solution
     plays perfectly.
     """
+    if not 0 <= gamma <= 1:
+        raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
     batches = iter_positions(rules)
-    afterstates = _terminal_values(rules, gamma)
+    afterstates = np.full(rules.n_positions, rules.terminal_reward)
     for batch in batches:
         for layer in batch.layers:
             afterstates[batch.indices[layer]] = -gamma * batch.best(layer, afterstates)
     return Solution(rules, afterstates)
 
 
-def best_response(
-    rules: NimRules,
-    policy: PolicyLike,
-    gamma: float = 1.0,
-    illegal_action: IllegalAction = "raise",
-) -> Solution:
+def best_response(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise") -> Solution:
     """The best play against a known policy, and the value of every move to the player who plays it.
 
-    The policy plays the other side. Where it is stochastic, values are expectations. ``gamma`` is that of
-    :func:`solve`, ``illegal_action`` is as in :mod:`nim_env.evaluation`. As a policy the solution is the response.
+    The policy plays the other side. Where it is stochastic, values are expectations. ``illegal_action`` is as in
+    :mod:`nim_env.evaluation`. As a policy the solution is the response.
     """
-    return Solution(rules, response_values(rules, policy, gamma, illegal_action)[0])
+    return Solution(rules, response_values(rules, policy, illegal_action)[0])
 
 
 def response_values(
-    rules: NimRules,
-    policy: PolicyLike,
-    gamma: float = 1.0,
-    illegal_action: IllegalAction = "raise",
+    rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of all positions to the player of :func:`best_response`, which takes the same arguments.
 
     They are the value of each position where that player has just moved, and where it is to move: float64 of shape
-    ``(n_positions,)`` by the position's index. Unless the game is over there, the latter is discounted by one ply:
-    it is the value one move before.
+    ``(n_positions,)`` by the position's index.
     """
     player = checked_player(policy, rules, illegal_action)
     batches = iter_positions(rules)
-    afterstates = _terminal_values(rules, gamma)
+    afterstates = np.full(rules.n_positions, rules.terminal_reward)
     values = -afterstates
     for batch in batches:
         moves = player.query(batch.heaps, batch.action_mask)
         for layer in batch.layers:
             indices = batch.indices[layer]
-            afterstates[indices] = gamma * batch.expected(layer, values, moves, 1.0)
-            values[indices] = gamma * batch.best(layer, afterstates)
+            afterstates[indices] = batch.expected(layer, values, moves, 1.0)
+            values[indices] = batch.best(layer, afterstates)
     return afterstates, values
 
 
@@ -143,8 +134,7 @@ class PositionBatch(NamedTuple):
         """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""
         next_values = values.take(self.next_indices[layer])
         legal = self.action_mask[layer].view(np.bool_)
-        largest: NDArray[np.float64] = next_values.max(axis=1, where=legal, initial=-np.inf)
-        return largest
+        return next_values.max(axis=1, where=legal, initial=-np.inf)
 
     def expected(
         self, layer: slice, values: NDArray[np.float64], moves: MoveProbabilities, illegal_value: float
@@ -158,8 +148,7 @@ class PositionBatch(NamedTuple):
         illegal = moves.illegal[layer]
         next_values = values.take(self.next_indices[layer], axis=-1)
         total = (weights * next_values).sum(axis=-1) + illegal * illegal_value
-        mean: NDArray[np.float64] = total / (weights.sum(axis=-1) + illegal)
-        return mean
+        return total / (weights.sum(axis=-1) + illegal)
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
@@ -169,11 +158,9 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     positions times actions.
     """
     if rules.n_positions > _MAX_POSITIONS or rules.n_positions * rules.n_actions > _MAX_ENTRIES:
-        size = f"{rules.n_positions:,}" if rules.n_positions < 10**18 else "more than 10^18"
         raise ValueError(
-            f"{rules} has {size} positions and {rules.n_actions:,} actions, too many for an exact sweep (up to "
-            f"{_MAX_POSITIONS:,} positions, and {_MAX_ENTRIES:,} positions times actions); sample games with "
-            "evaluation.play_match instead"
+            f"{rules} is too large for an exact sweep, up to {_MAX_POSITIONS:,} positions and {_MAX_ENTRIES:,} "
+            "positions times actions; sample games with evaluation.play_match instead"
         )
     return _position_batches(rules)
 
@@ -201,14 +188,4 @@ def heap_sums(rules: NimRules, function: Callable[[NDArray[Any]], NDArray[Any]])
 
 def _next_indices(rules: NimRules, indices: NDArray[np.int64], action_mask: NDArray[np.int8]) -> NDArray[np.int64]:
     """The index that each legal action leads to, 0 for illegal actions: shape ``(..., n_actions)``."""
-    next_indices: NDArray[np.int64] = (indices[..., None] - np.array(rules.offsets)) * action_mask
-    return next_indices
-
-
-def _terminal_values(rules: NimRules, gamma: float) -> NDArray[np.float64]:
-    """Values by index, of which only that of the empty position is set: to the player who has just moved there."""
-    if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
-    values = np.empty(rules.n_positions)
-    values[0] = rules.terminal_reward
-    return values
+    return (indices[..., None] - np.array(rules.offsets)) * action_mask

@@ -32,8 +32,7 @@ def grundy(rules: NimRules, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
     It is the same for normal and misère play.
     """
     heap_values = _heap_values(rules, rules.checked_positions(heaps))
-    nim_sum: np.int64 | NDArray[np.int64] = np.bitwise_xor.reduce(heap_values, axis=-1)
-    return nim_sum
+    return np.bitwise_xor.reduce(heap_values, axis=-1)
 
 
 def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
@@ -45,8 +44,7 @@ def is_winning(rules: NimRules, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_
     heap_values = _heap_values(rules, rules.checked_positions(heaps))
     nim_sum = np.bitwise_xor.reduce(heap_values, axis=-1)
     is_inverted = rules.misere & ~(heap_values > 1).any(axis=-1)
-    wins: np.bool_ | NDArray[np.bool_] = (nim_sum != 0) ^ is_inverted
-    return wins
+    return (nim_sum != 0) ^ is_inverted
 
 
 def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
@@ -65,8 +63,7 @@ def winning_action_mask(rules: NimRules, heaps: ArrayLike) -> NDArray[np.int8]:
     count[(count < 0) | (count > positions) | (target >= modulus)] = 0  # such a value cannot be left
     small = np.min_scalar_type(modulus)  # a narrow type makes the comparison over all actions faster
     wins = count.astype(small).take(rules.move_heaps, axis=-1) == rules.move_counts.astype(small)
-    mask: NDArray[np.int8] = wins.view(np.int8)
-    return mask
+    return wins.view(np.int8)
 
 
 def _heap_values(rules: NimRules, positions: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -9,6 +9,7 @@ from nim_env.evaluation.exact import (
     mastery,
     payoff_matrix,
     value_accuracy,
+    win_probabilities,
     win_probability,
 )
 from nim_env.evaluation.matches import MatchResult, play_match
@@ -32,5 +33,6 @@ __all__ = [
     "play_match",
     "report",
     "value_accuracy",
+    "win_probabilities",
     "win_probability",
 ]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from typing import TypeAlias, overload
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -90,75 +90,48 @@ def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction =
     )
 
 
-@overload
-def exploitability(
-    rules: NimRules, policy: PolicyLike, heaps: None = None, illegal_action: IllegalAction = "raise"
-) -> float: ...
-@overload
-def exploitability(
-    rules: NimRules, policy: PolicyLike, heaps: ArrayLike, illegal_action: IllegalAction = "raise"
-) -> NDArray[np.float64]: ...
-def exploitability(
-    rules: NimRules,
-    policy: PolicyLike,
-    heaps: ArrayLike | None = None,
-    illegal_action: IllegalAction = "raise",
-) -> float | NDArray[np.float64]:
+def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise") -> float:
     """The mean value of a best response, going first and going second, with reward 1 for a win and -1 for a loss.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
     unified game-theoretic approach to multiagent reinforcement learning"), since the values of perfect play in
     both orders cancel. It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes of a
-    probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all positions is graded.
-
-    ``heaps`` are positions to start from, shape ``(..., n_heaps)``, ``None`` for the full heaps. The result is a
-    float for the full heaps, else float64 of shape ``(...)``. It is 0 in the empty position.
+    probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all starting positions
+    (:class:`Report`) is graded. :func:`nim_env.solver.response_values` has the values of each position.
     """
-    start = rules.index(rules.heaps if heaps is None else heaps)
-    going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
-    found = np.asarray((going_second + going_first) / 2)[start]
-    return float(found) if heaps is None else found
+    going_second, going_first = response_values(rules, policy, illegal_action)
+    return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
 
 
-@overload
 def win_probability(
     rules: NimRules,
     policy: PolicyLike,
     opponent: PolicyLike,
     moves_first: bool | None = None,
-    heaps: None = None,
     illegal_action: IllegalAction = "raise",
-) -> float: ...
-@overload
-def win_probability(
-    rules: NimRules,
-    policy: PolicyLike,
-    opponent: PolicyLike,
-    moves_first: bool | None = None,
-    *,
-    heaps: ArrayLike,
-    illegal_action: IllegalAction = "raise",
-) -> NDArray[np.float64]: ...
-def win_probability(
-    rules: NimRules,
-    policy: PolicyLike,
-    opponent: PolicyLike,
-    moves_first: bool | None = None,
-    heaps: ArrayLike | None = None,
-    illegal_action: IllegalAction = "raise",
-) -> float | NDArray[np.float64]:
-    """The exact probability that ``policy`` wins against ``opponent``, by backward induction.
+) -> float:
+    """The exact probability that ``policy`` wins against ``opponent`` from the full heaps.
 
-    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. ``heaps`` are
-    positions to start from, shape ``(..., n_heaps)``, ``None`` for the full heaps. The result is a float for the
-    full heaps, else float64 of shape ``(...)``. In the empty position the player to move has won exactly in misère
-    play.
+    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders.
+    """
+    if moves_first is not None:
+        checked_bool("moves_first", moves_first)
+    going_first, going_second = win_probabilities(rules, policy, opponent, illegal_action)
+    if moves_first is None:
+        return float(going_first[-1] + going_second[-1]) / 2
+    return float(going_first[-1] if moves_first else going_second[-1])
+
+
+def win_probabilities(
+    rules: NimRules, policy: PolicyLike, opponent: PolicyLike, illegal_action: IllegalAction = "raise"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The same from every position, where ``policy`` moves first and where it moves second, by backward induction.
+
+    Both are float64 of shape ``(n_positions,)`` by the position's index. In the empty position the player to move
+    has won exactly in misère play.
     """
     player = checked_player(policy, rules, illegal_action)
     other = checked_player(opponent, rules, illegal_action, "opponent")
-    if moves_first is not None:
-        checked_bool("moves_first", moves_first)
-    start = rules.index(rules.heaps if heaps is None else heaps)
     batches = iter_positions(rules)
     going_first = np.full(rules.n_positions, float(rules.misere))
     going_second = 1 - going_first
@@ -169,11 +142,7 @@ def win_probability(
             indices = batch.indices[layer]
             going_first[indices] = batch.expected(layer, going_second, moves, 0.0)
             going_second[indices] = batch.expected(layer, going_first, replies, 1.0)
-    if moves_first is None:
-        wins = (going_first + going_second) / 2
-    else:
-        wins = going_first if moves_first else going_second
-    return float(wins[start]) if heaps is None else wins[start]
+    return going_first, going_second
 
 
 def payoff_matrix(

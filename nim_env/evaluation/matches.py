@@ -29,8 +29,6 @@ class MatchResult:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The bounds of the Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209)."""
-        if not 0 < confidence < 1:
-            raise ValueError(f"confidence must lie between 0 and 1; got {confidence!r}")
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         n = self.games
         rate = self.win_rate

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from nim_env._checks import checked_integer
 from nim_env.evaluation import exact
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
-from nim_env.policies.tables import MAX_TABLE_ENTRIES
+from nim_env.policies.built_in import MAX_TABLE_ENTRIES
 from nim_env.rules import NimRules
-from nim_env.solver import heap_sums, iter_positions, response_values
+from nim_env.solver import heap_sums, response_values
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,6 @@ class LearningCurve:
     """
 
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
-        iter_positions(rules)  # raises if the game is too large
         for name, number in (("episodes", episodes), ("n_evals", n_evals), ("first", first)):
             checked_integer(name, number, 1)
         self.rules = rules

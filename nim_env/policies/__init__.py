@@ -12,17 +12,19 @@ policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, cou
 
 from nim_env.policies.built_in import (
     ExpertPolicy,
+    MixturePolicy,
     PolicyLike,
     RandomPolicy,
+    TabularPolicy,
     TakePolicy,
     checked_player,
     checked_policy,
+    tabulate,
 )
 from nim_env.policies.functions import (
     BatchedPolicy,
     EncodedPolicy,
     FunctionPolicy,
-    MovesPolicy,
     SampledPolicy,
     batched,
     from_moves,
@@ -34,10 +36,8 @@ from nim_env.policies.player import (
     MoveProbabilities,
     Player,
     Policy,
-    TabulatedPlayer,
     sample,
 )
-from nim_env.policies.tables import MixturePolicy, TabularPolicy, tabulate
 
 __all__ = [
     "BatchedPolicy",
@@ -48,14 +48,12 @@ __all__ = [
     "InvalidPolicyOutput",
     "MixturePolicy",
     "MoveProbabilities",
-    "MovesPolicy",
     "Player",
     "Policy",
     "PolicyLike",
     "RandomPolicy",
     "SampledPolicy",
     "TabularPolicy",
-    "TabulatedPlayer",
     "TakePolicy",
     "batched",
     "checked_player",

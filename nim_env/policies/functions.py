@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -16,15 +15,25 @@ from nim_env.policies.player import IllegalAction, InvalidPolicyOutput, Policy
 from nim_env.rules import NimRules
 
 
-class FunctionCaller(ABC):
-    """A policy that calls a function, or may hold a policy that does."""
+class FunctionCaller:
+    """A policy that calls a function, or may hold a policy that does. :func:`asked` sets the attributes.
 
-    @abstractmethod
-    def asked(self, illegal_action: IllegalAction, twice: bool) -> Policy:
-        """A copy whose illegal actions are an error or lose.
+    Attributes:
+        illegal_action: Whether an illegal action of a function is an error, or loses: a row of zeros.
+        asks_twice: Whether two different answers to a position are an error: exact figures need a distribution.
+    """
 
-        ``twice``: different answers to the same position are an error, since exact figures need a distribution.
-        """
+    illegal_action: IllegalAction = "raise"
+    asks_twice: bool = False
+
+
+def asked(policy: Policy, illegal_action: IllegalAction, twice: bool) -> Policy:
+    """A copy of a policy that calls functions, with these attributes; another policy itself."""
+    if isinstance(policy, FunctionCaller):
+        policy = copy.copy(policy)
+        policy.illegal_action = illegal_action
+        policy.asks_twice = twice
+    return policy
 
 
 class FunctionPolicy(FunctionCaller):
@@ -36,18 +45,9 @@ class FunctionPolicy(FunctionCaller):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
-        self._loses = False
-        self._asks_twice = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
-
-    def asked(self, illegal_action: IllegalAction, twice: bool) -> FunctionPolicy:
-        """The same, where an illegal action that loses is a row of zeros."""
-        policy = copy.copy(self)
-        policy._loses = illegal_action == "lose"
-        policy._asks_twice = twice
-        return policy
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``."""
@@ -55,7 +55,7 @@ class FunctionPolicy(FunctionCaller):
         observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
         answers = self.answers(observations.copy(), masks.copy())
         actions = self.actions(answers, masks.shape[1])
-        if self._asks_twice:
+        if self.asks_twice:
             again = self.answers(observations.copy(), masks.copy())
             differs = actions != self.actions(again, masks.shape[1])
             if differs.any():
@@ -67,7 +67,7 @@ class FunctionPolicy(FunctionCaller):
                 )
         rows = np.arange(len(masks))
         is_legal = (actions >= 0) & (masks[rows, actions] != 0)
-        if not self._loses and not is_legal.all():
+        if self.illegal_action == "raise" and not is_legal.all():
             row = int(is_legal.argmin())
             raise InvalidPolicyOutput(
                 f"{self!r} must return {self.wanted}; got {answers[row]!r} at {observations[row].tolist()}"
@@ -84,15 +84,18 @@ class FunctionPolicy(FunctionCaller):
         """The answers as actions, int64 of shape ``(n,)``; -1 for what is none."""
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return np.where((answers >= 0) & (answers < n_actions), answers, -1).astype(np.int64)
-        return np.array([_action(answer, n_actions) for answer in answers], dtype=np.int64)
+        return np.array([self._action(answer, n_actions) for answer in answers], dtype=np.int64)
 
+    def _action(self, answer: Any, n_actions: int) -> int:
+        try:
+            action = self.action(answer)
+        except (TypeError, ValueError):
+            return -1
+        return action if 0 <= action < n_actions else -1
 
-def _action(answer: Any, n_actions: int) -> int:
-    try:
-        action = checked_integer("action", answer)
-    except TypeError:
-        return -1
-    return action if 0 <= action < n_actions else -1
+    def action(self, answer: Any) -> int:
+        """An answer as an integer; a TypeError or ValueError if it is none."""
+        return checked_integer("action", answer)
 
 
 class BatchedPolicy(FunctionPolicy):
@@ -133,18 +136,12 @@ class MovesPolicy(FunctionPolicy):
         """What the function returns for each list of heap sizes."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
-    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:
-        """The pairs as actions, int64 of shape ``(n,)``; -1 for what is no move of the game."""
-        return super().actions([self._action_of(answer) for answer in answers], n_actions)
-
-    def _action_of(self, pair: Any) -> int | None:
-        try:
-            return self.rules.action(*pair)
-        except (TypeError, ValueError):
-            return None
+    def action(self, answer: Any) -> int:
+        """A pair as an action; a TypeError or ValueError if it is no move of the game."""
+        return self.rules.action(*answer)
 
 
-def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPolicy:
+def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
     """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy; the first heap is 0.
 
     ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the largest heap.
@@ -187,17 +184,12 @@ class SampledPolicy(FunctionCaller):
         self.n = checked_integer("n", n, minimum=1)
         self.rules = getattr(self.policy, "rules", None)
 
-    def asked(self, illegal_action: IllegalAction, twice: bool) -> SampledPolicy:  # noqa: ARG002
-        """The same, but answers may always differ."""
-        policy = copy.copy(self)
-        policy.policy = asked(self.policy, illegal_action, twice=False)
-        return policy
-
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
+        policy = asked(self.policy, self.illegal_action, twice=False)
         total = np.zeros(np.shape(action_mask))
         for _ in range(self.n):
-            total += self.policy.action_probabilities(observation, action_mask)
+            total += policy.action_probabilities(observation, action_mask)
         return total / self.n
 
 
@@ -228,29 +220,17 @@ class EncodedPolicy(FunctionCaller):
         self.encoding = encoding
         self.rules = getattr(encoding, "rules", None)  # of a named encoding
 
-    def asked(self, illegal_action: IllegalAction, twice: bool) -> EncodedPolicy:
-        """The same."""
-        policy = copy.copy(self)
-        policy.policy = asked(self.policy, illegal_action, twice)
-        return policy
-
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
         """The policy's probabilities: shape ``(..., n_actions)``."""
-        return self.policy.action_probabilities(self.encoding(observation), action_mask)
-
-
-def asked(policy: Policy, illegal_action: IllegalAction, twice: bool) -> Policy:
-    """:meth:`FunctionCaller.asked` of a policy that calls functions; another policy itself."""
-    return policy.asked(illegal_action, twice) if isinstance(policy, FunctionCaller) else policy
+        policy = asked(self.policy, self.illegal_action, self.asks_twice)
+        return policy.action_probabilities(self.encoding(observation), action_mask)
 
 
 def as_policy(name: str, policy: Any) -> Policy:
     """A policy as it is, a callable on one position as a :class:`FunctionPolicy`; an error names the argument."""
-    if isinstance(policy, Policy) and not isinstance(policy, type):
-        return policy
-    if callable(policy) and not isinstance(policy, type):
-        return FunctionPolicy(policy)
-    raise TypeError(
-        f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no class; "
-        f"got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
-    )
+    if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
+        raise TypeError(
+            f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no "
+            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
+        )
+    return policy if isinstance(policy, Policy) else FunctionPolicy(policy)

@@ -71,16 +71,15 @@ class Player:
         probabilities = output.astype(np.float64, order="C")  # sums over rows round alike in every layout
         sums = probabilities.sum(axis=-1)
         is_complete = np.abs(sums - 1) <= _TOLERANCE
-        checks = {"a negative or undefined probability": (probabilities >= 0).all(axis=-1)}
+        faults = {"a negative or undefined probability": ~(probabilities >= 0).all(axis=-1)}
         if self.illegal_action == "raise":
             is_illegal = (probabilities > 0) & (action_mask == 0)
-            checks["a positive probability for an illegal action"] = ~is_illegal.any(axis=-1)
-            checks["probabilities that do not sum to 1"] = is_complete
+            faults["a positive probability for an illegal action"] = is_illegal.any(axis=-1)
+            faults["probabilities that do not sum to 1"] = ~is_complete
         else:
-            checks["probabilities of a sum above 1"] = is_complete | (sums < 1)
-        for fault, is_valid in checks.items():
-            if not np.all(is_valid):
-                is_wrong = ~np.asarray(is_valid)
+            faults["probabilities of a sum above 1"] = ~is_complete & (sums > 1)
+        for fault, is_wrong in faults.items():
+            if is_wrong.any():
                 position = heaps[is_wrong][0].tolist()
                 row = probabilities[is_wrong][0].tolist()
                 raise InvalidPolicyOutput(f"{self.policy!r} returned {fault} at heaps {position}: {row}")

@@ -86,8 +86,6 @@ def test_built_in_policies_draw_uniformly(rules, n):
         np.testing.assert_array_equal(alone, probabilities[-1])
         reshaped = policy.action_probabilities(positions[:, None], mask[:, None])
         np.testing.assert_array_equal(reshaped, probabilities[:, None])
-        with pytest.raises(ValueError, match="action_mask"):
-            policy.action_probabilities(np.zeros_like(positions), np.zeros_like(mask))
 
 
 # --- Names, policies and callables ----------------------------------------------------------------

@@ -115,24 +115,15 @@ def test_indices_are_those_of_numpy(rules):
     assert positions.dtype == rules.index(positions).dtype == np.int64
 
 
-@given(st.tuples(*(st.integers(0, size) for size in HUGE.heaps)))
-def test_one_index_of_a_huge_game_is_exact(heaps):
-    base = 2**62 + 1
-    index = (heaps[0] * base + heaps[1]) * 6 + heaps[2]
-    assert HUGE.index(heaps) == index
-    assert tuple(HUGE.from_index(index).tolist()) == heaps
-
-
 def test_large_games():
-    assert HUGE.n_positions == (2**62 + 1) ** 2 * 6 == HUGE.index(HUGE.heaps) + 1
+    assert HUGE.n_positions == (2**62 + 1) ** 2 * 6
     assert HUGE.apply(HUGE.heaps, 8).tolist() == [2**62, 2**62, 2]
     largest = NimRules((2**63 - 2,), max_take=1)  # 2^63 - 1 positions
     assert largest.from_index(largest.index([[2**63 - 2], [0]])).tolist() == [[2**63 - 2], [0]]
     for rules in (NimRules((2**62 - 1, 1), max_take=1), HUGE, NimRules((3,) * 32)):
-        assert rules.index(rules.heaps) == rules.n_positions - 1 >= 2**63 - 1
-        for function, batch in ((rules.index, [(0,) * rules.n_heaps]), (rules.from_index, [0])):
+        for function, argument in ((rules.index, rules.heaps), (rules.from_index, 0)):
             with pytest.raises(ValueError, match="64 bits"):
-                function(batch)
+                function(argument)
     for rules in (HUGE, NimRules((99,) * 4), NimRules((10**8,), max_take=1)):
         with pytest.raises(ValueError, match="positions"):
             rules.all_positions()
