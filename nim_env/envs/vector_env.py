@@ -16,14 +16,13 @@ from numpy.typing import NDArray
 
 from nim_env._checks import checked_choice, checked_integer
 from nim_env.encodings import ObservationLike
-from nim_env.envs._direct_dynamics import DirectDynamics
-from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
+from nim_env.envs._dynamics import States, Status
 from nim_env.envs._options import (
     FirstPlayer,
     Options,
     checked_reset_options,
 )
-from nim_env.envs._tabular_dynamics import has_tables, tabular_dynamics
+from nim_env.envs._tabular_dynamics import dynamics_of
 from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
 from nim_env.rules import NimRules
@@ -125,7 +124,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._is_self_play = opponent is None
-        self._dynamics = _dynamics_of(self._options)
+        self._dynamics = dynamics_of(self._options)
         self._games: _Games | None = None  # None before the first reset
 
     @property
@@ -137,7 +136,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Changes the opponent. The new one makes all moves from now on, including those of games in progress."""
         former = self._dynamics
         self._options = self._options.with_opponent(opponent)
-        self._dynamics = _dynamics_of(self._options)
+        self._dynamics = dynamics_of(self._options)
 
         def converted(states: States) -> States:
             return self._dynamics.states_of(former.heaps(states), former.status(states))
@@ -223,7 +222,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         afterstates = self._dynamics.agent_step(games.states, actions)
         if self.max_episode_steps is not None:  # to the dynamics a truncated game is still in progress
             truncated = (games.is_over & (games.status == Status.PLAYING)).nonzero()[0]
-            afterstates[truncated] = self._dynamics.reset_states(reset_kind(self._options), len(truncated))
+            afterstates[truncated] = self._dynamics.reset_states(self._options, len(truncated))
         if self._options.illegal_action == "raise":
             is_illegal = self._dynamics.status(afterstates) == Status.ILLEGAL_ACTION
             if is_illegal.any():
@@ -239,7 +238,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Starts new episodes in ``envs``, from ``heaps`` if given; an opponent that fails changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         if heaps is None:
-            reset_states = self._dynamics.reset_states(reset_kind(options), len(envs))
+            reset_states = self._dynamics.reset_states(options, len(envs))
             started = self._dynamics.opponent_step(reset_states, generator)
         else:
             started = self._dynamics.states_of(heaps)
@@ -260,7 +259,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
-        states = self._dynamics.reset_states(ResetKind.AGENT_STARTS, self.num_envs)
+        states = self._dynamics.reset_states(self._options, self.num_envs)
         last_states = None if self.render_mode is None else np.stack([states, states])
         return _Games(states, zeros, zeros > 0, zeros.copy(), zeros.copy(), last_states)
 
@@ -363,8 +362,3 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             "final_info": infos,
             "_final_info": games.is_over.copy(),
         }
-
-
-def _dynamics_of(options: Options) -> Dynamics:
-    """The fastest dynamics of a configuration."""
-    return tabular_dynamics(options) if has_tables(options) else DirectDynamics(options)
