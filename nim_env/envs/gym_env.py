@@ -228,12 +228,12 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         if self._position is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
         view = view_of(
-            self._position.heaps,
             self.rules,
-            [position.heaps for position in self._last_positions],
+            self._position.heaps,
             self._to_play if self._is_self_play else None,
             self._is_over,
             self._mover_won,
+            [position.heaps for position in self._last_positions],
         )
         return self._display.render(view)
 

@@ -40,7 +40,6 @@ class _Games:
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
         to_play: The player to move in self-play, 0 or 1.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
-        last_states: The states before and after the agent's last move, two for each game, where it renders.
     """
 
     states: States
@@ -48,7 +47,6 @@ class _Games:
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.int64]
     elapsed_steps: NDArray[np.int64]
-    last_states: States | None = None
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -75,7 +73,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
       starts the next one. Or an ``AutoresetMode``.
     - ``max_episode_steps`` = ``None``: truncates an episode after this many steps; -1 or ``None`` for no limit.
     - ``render_mode``: as in the single environment, but not ``"human"``, since there is one window only.
-      ``render`` returns one text or picture for each game.
+      ``render`` returns one text or picture for each game, without the last moves.
 
     A callable opponent gets one position at a time, as in the single environment. A policy gets batches.
 
@@ -137,15 +135,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         former = self._dynamics
         self._options = self._options.with_opponent(opponent)
         self._dynamics = dynamics_of(self._options)
-
-        def converted(states: States) -> States:
-            return self._dynamics.states_of(former.heaps(states), former.status(states))
-
         games = self._games
         if games is not None:
-            games.states = converted(games.states)
-            if games.last_states is not None:
-                games.last_states = np.stack([converted(states) for states in games.last_states])
+            games.states = self._dynamics.states_of(former.heaps(games.states), games.status)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -198,8 +190,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
         Next-step autoreset is included.
         """
-        afterstates = self._agent_step(games, actions)
-        states = self._dynamics.opponent_step(afterstates, self.np_random)
+        states = self._dynamics.opponent_step(self._agent_step(games, actions), self.np_random)
         status = self._dynamics.status(states)
         rewards = self._dynamics.rewards.take(status)
         terminated = status != Status.PLAYING
@@ -209,12 +200,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             elapsed_steps = (elapsed_steps + 1) * ~games.is_over
             truncated = elapsed_steps >= self.max_episode_steps
         to_play = (games.to_play ^ 1) * ~games.is_over if self._is_self_play else games.to_play
-        last_states = None
-        if self.render_mode is not None:
-            last_states = np.stack([games.states, afterstates])
-            last_states[:, games.is_over] = self._start_states(states[games.is_over])
-        is_over = terminated | truncated
-        advanced = _Games(states, status, is_over, to_play, elapsed_steps, last_states)
+        advanced = _Games(states, status, terminated | truncated, to_play, elapsed_steps)
         return advanced, rewards, terminated, truncated
 
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
@@ -247,21 +233,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         games.is_over[envs] = False
         games.to_play[envs] = 0
         games.elapsed_steps[envs] = 0
-        if games.last_states is not None:
-            games.last_states[:, envs] = self._start_states(started) if heaps is None else started
-
-    def _start_states(self, states: States) -> States:
-        """The states before the opponent's opening moves, given those that the agent observes first."""
-        if self._options.random_start:
-            return states
-        return self._dynamics.states_of(np.tile(self.rules.heaps, (len(states), 1)))
 
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
         states = self._dynamics.reset_states(self._options, self.num_envs)
-        last_states = None if self.render_mode is None else np.stack([states, states])
-        return _Games(states, zeros, zeros > 0, zeros.copy(), zeros.copy(), last_states)
+        return _Games(states, zeros, zeros > 0, zeros.copy(), zeros.copy())
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -277,25 +254,20 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return self._dynamics.mask_rows(self._started_games().states)
 
     def render(self) -> tuple[Any, ...] | None:
-        """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game."""
+        """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game, without its last moves."""
         games = self._started_games()
-        if self.render_mode is None or games.last_states is None:
+        if self.render_mode is None:
             gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
             return None
         draw = as_text if self.render_mode == "ansi" else as_pixels
         views = zip(
             self._dynamics.heaps(games.states).tolist(),
-            self._dynamics.heaps(games.last_states[0]).tolist(),
-            self._dynamics.heaps(games.last_states[1]).tolist(),
             games.to_play.tolist() if self._is_self_play else [None] * self.num_envs,
             (games.status != Status.PLAYING).tolist(),
             (self._dynamics.rewards.take(games.status) > 0).tolist(),
             strict=True,
         )
-        return tuple(
-            draw(view_of(heaps, self.rules, [before, after], to_play, is_over, mover_won))
-            for heaps, before, after, to_play, is_over, mover_won in views
-        )
+        return tuple(draw(view_of(self.rules, *view)) for view in views)
 
     def _checked_actions(self, actions: Any, is_ignored: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The actions as int64, 0 where they are ignored and not in the action space."""
