@@ -84,22 +84,18 @@ class Options:
             raise ValueError(f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; make another env")
         return replace(self, opponent=opponent)
 
-    def for_episode(self, reset_options: Mapping[str, Any]) -> Options:
-        """The options of one episode, given those of ``reset``, which may name another first player."""
+    def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> Options:
+        """The options of one episode, given those of ``reset``; one that is not ``allowed`` is an error."""
+        for key in reset_options:
+            checked_choice("each key of options", key, allowed)
         first_player = reset_options.get("first_player")
         return self if first_player is None else replace(self, first_player=first_player)
 
 
-def checked_reset_options(options: Mapping[str, Any] | None, allowed: Sequence[str]) -> Mapping[str, Any]:
-    """The options of ``reset``; one that is not ``allowed`` is an error."""
-    options = options or {}
-    for key in options:
-        checked_choice("each key of options", key, allowed)
-    return options
-
-
-def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...]:
-    """The position of ``options["heaps"]``: one that is not over."""
+def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...] | None:
+    """The position of ``options["heaps"]``, one that is not over; ``None`` as it is."""
+    if heaps is None:
+        return None
     position = rules.checked_positions(heaps)
     if position.ndim != 1 or not position.any():
         raise ValueError(

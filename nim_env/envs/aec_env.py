@@ -48,11 +48,7 @@ from pettingzoo import AECEnv
 
 from nim_env._checks import checked_choice
 from nim_env.encodings import ObservationLike
-from nim_env.envs._options import (
-    Options,
-    checked_action,
-    checked_heaps,
-)
+from nim_env.envs._options import Options, checked_action, checked_heaps
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
@@ -129,9 +125,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
         ``seed`` seeds the generator of ``random_start``.
         """
-        heaps = (options or {}).get("heaps")
-        if heaps is not None:
-            heaps = checked_heaps(heaps, self.rules)
+        heaps = checked_heaps((options or {}).get("heaps"), self.rules)
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]

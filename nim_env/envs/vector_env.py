@@ -17,11 +17,7 @@ from numpy.typing import NDArray
 from nim_env._checks import checked_choice, checked_integer
 from nim_env.encodings import ObservationLike
 from nim_env.envs._dynamics import States, Status
-from nim_env.envs._options import (
-    FirstPlayer,
-    Options,
-    checked_reset_options,
-)
+from nim_env.envs._options import FirstPlayer, Options
 from nim_env.envs._tabular_dynamics import dynamics_of
 from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
@@ -146,16 +142,14 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
         A seed decides everything random. The class describes ``options``.
         """
-        chosen = checked_reset_options(options, ("heaps", "first_player", "reset_mask"))
-        game = self._options.for_episode(chosen)
-        reset_mask = self._checked_reset_mask(chosen.get("reset_mask"))
+        options = options or {}
+        episode = self._options.for_episode(options, ("heaps", "first_player", "reset_mask"))
+        reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
-        heaps = chosen.get("heaps")
-        if heaps is not None:
-            heaps = self._checked_heaps(heaps, envs)
+        heaps = self._checked_heaps(options.get("heaps"), envs)
         games = self._games or self._new_games()
         super().reset(seed=seed)
-        self._restart(games, envs, game, heaps)
+        self._restart(games, envs, episode, heaps)
         self._games = games
         return self._dynamics.observations(games.states), self._get_infos(games, reset_mask)
 
@@ -299,8 +293,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise ResetNeeded(f"environment {array.argmin()} was never reset: reset all environments first")
         return array
 
-    def _checked_heaps(self, heaps: Any, envs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The positions to start from in ``envs``, shape ``(len(envs), n_heaps)``."""
+    def _checked_heaps(self, heaps: Any, envs: NDArray[np.int64]) -> NDArray[np.int64] | None:
+        """The positions to start from in ``envs``, shape ``(len(envs), n_heaps)``; ``None`` as it is."""
+        if heaps is None:
+            return None
         positions = np.broadcast_to(self.rules.checked_positions(heaps), (self.num_envs, self.rules.n_heaps))[envs]
         if not positions.any(axis=1).all():
             raise ValueError('options["heaps"] must hold unfinished positions; got one of all 0')
