@@ -45,8 +45,7 @@ class Options:
         if self.first_player is None:
             object.__setattr__(self, "first_player", "random")
         checked_choice("first_player", self.first_player, get_args(FirstPlayer))
-        has_opening = bool(self.openings)
-        if self.first_player != "agent" and not self.random_start and not has_opening:
+        if not self.openings and self.first_player != "agent" and not self.random_start:
             raise self.no_opening()
 
     @cached_property

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Discrete
@@ -20,7 +19,7 @@ from nim_env.envs._dynamics import States, Status
 from nim_env.envs._options import FirstPlayer, Options
 from nim_env.envs._tabular_dynamics import dynamics_of
 from nim_env.policies import IllegalAction, PolicyLike
-from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
+from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
 _MAX_MASK_ENTRIES = 2**32  # of all environments
@@ -117,6 +116,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.single_action_space = Discrete(self.rules.n_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._display = Display(self.render_mode)
         self._is_self_play = opponent is None
         self._dynamics = dynamics_of(self._options)
         self._games: _Games | None = None  # None before the first reset
@@ -166,9 +166,18 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
                 f"the episode of environment {before.is_over.argmax()} is over: reset it first, by "
                 "reset(options={'reset_mask': ...})"
             )
-        games, rewards, terminated, truncated = self._advance(
-            before, self._checked_actions(actions, before.is_over)
-        )
+        afterstates = self._agent_step(before, self._checked_actions(actions, before.is_over))
+        states = self._dynamics.opponent_step(afterstates, self.np_random)
+        status = self._dynamics.status(states)
+        rewards = self._dynamics.rewards.take(status)
+        terminated = status != Status.PLAYING
+        elapsed_steps = before.elapsed_steps
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        if self.max_episode_steps is not None:
+            elapsed_steps = (elapsed_steps + 1) * ~before.is_over
+            truncated = elapsed_steps >= self.max_episode_steps
+        to_play = (before.to_play ^ 1) * ~before.is_over if self._is_self_play else before.to_play
+        games = _Games(states, status, terminated | truncated, to_play, elapsed_steps)
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
@@ -176,26 +185,6 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._games = games
         infos |= self._get_infos(games, np.ones(self.num_envs, dtype=np.bool_))
         return self._dynamics.observations(games.states), rewards, terminated, truncated, infos
-
-    def _advance(
-        self, games: _Games, actions: NDArray[np.int64]
-    ) -> tuple[_Games, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The games after the agent's actions and the opponent's replies, rewards, terminations and truncations.
-
-        Next-step autoreset is included.
-        """
-        states = self._dynamics.opponent_step(self._agent_step(games, actions), self.np_random)
-        status = self._dynamics.status(states)
-        rewards = self._dynamics.rewards.take(status)
-        terminated = status != Status.PLAYING
-        elapsed_steps = games.elapsed_steps
-        truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        if self.max_episode_steps is not None:
-            elapsed_steps = (elapsed_steps + 1) * ~games.is_over
-            truncated = elapsed_steps >= self.max_episode_steps
-        to_play = (games.to_play ^ 1) * ~games.is_over if self._is_self_play else games.to_play
-        advanced = _Games(states, status, terminated | truncated, to_play, elapsed_steps)
-        return advanced, rewards, terminated, truncated
 
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
         """The states after the agent's actions, and reset states where the game was over."""
@@ -247,13 +236,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """The rows of :meth:`action_masks`, read-only and shared between steps, which is faster than slicing."""
         return self._dynamics.mask_rows(self._started_games().states)
 
-    def render(self) -> tuple[Any, ...] | None:
+    def render(self) -> tuple[Any, ...]:
         """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game, without its last moves."""
         games = self._started_games()
-        if self.render_mode is None:
-            gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
-            return None
-        draw = as_text if self.render_mode == "ansi" else as_pixels
         views = zip(
             self._dynamics.heaps(games.states).tolist(),
             games.to_play.tolist() if self._is_self_play else [None] * self.num_envs,
@@ -261,7 +246,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             (self._dynamics.rewards.take(games.status) > 0).tolist(),
             strict=True,
         )
-        return tuple(draw(view_of(self.rules, *view)) for view in views)
+        return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
 
     def _checked_actions(self, actions: Any, is_ignored: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The actions as int64, 0 where they are ignored and not in the action space."""
