@@ -38,9 +38,7 @@ class Options:
         checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
         if self.opponent is None:
             if self.first_player is not None:
-                raise ValueError(
-                    f"first_player={self.first_player!r} needs an opponent; leave it out in self-play"
-                )
+                raise ValueError(f"first_player={self.first_player!r} needs an opponent; omit it in self-play")
             return
         if self.first_player is None:
             object.__setattr__(self, "first_player", "random")
@@ -91,15 +89,11 @@ class Options:
         return self if first_player is None else replace(self, first_player=first_player)
 
 
-def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...] | None:
-    """The position of ``options["heaps"]``, one that is not over; ``None`` as it is."""
-    if heaps is None:
-        return None
+def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...]:
+    """The position of ``options["heaps"]``: one that is not over."""
     position = rules.checked_positions(heaps)
     if position.ndim != 1 or not position.any():
-        raise ValueError(
-            f'options["heaps"] must be {rules.n_heaps} heap sizes, not all 0, of one position; got {heaps!r}'
-        )
+        raise ValueError(f'options["heaps"] must be {rules.n_heaps} heap sizes, not all 0; got {heaps!r}')
     return tuple(position.tolist())
 
 

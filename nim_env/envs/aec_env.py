@@ -125,7 +125,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
         ``seed`` seeds the generator of ``random_start``.
         """
-        heaps = checked_heaps((options or {}).get("heaps"), self.rules)
+        heaps = (options or {}).get("heaps")
+        if heaps is not None:
+            heaps = checked_heaps(heaps, self.rules)
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]

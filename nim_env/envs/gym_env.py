@@ -154,7 +154,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         """Starts an episode; the class describes ``options``. A seed decides everything random."""
         options = options or {}
         episode = self._options.for_episode(options, ("heaps", "first_player"))
-        heaps = checked_heaps(options.get("heaps"), self.rules)
+        heaps = options.get("heaps")
+        if heaps is not None:
+            heaps = checked_heaps(heaps, self.rules)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers

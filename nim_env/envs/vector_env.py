@@ -146,7 +146,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         episode = self._options.for_episode(options, ("heaps", "first_player", "reset_mask"))
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
-        heaps = self._checked_heaps(options.get("heaps"), envs)
+        heaps = options.get("heaps")
+        if heaps is not None:
+            heaps = self._checked_heaps(heaps, envs)
         games = self._games or self._new_games()
         super().reset(seed=seed)
         self._restart(games, envs, episode, heaps)
@@ -162,10 +164,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
-            raise ResetNeeded(
-                f"the episode of environment {before.is_over.argmax()} is over: reset it first, by "
-                "reset(options={'reset_mask': ...})"
-            )
+            raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
         afterstates = self._agent_step(before, self._checked_actions(actions, before.is_over))
         states = self._dynamics.opponent_step(afterstates, self.np_random)
         status = self._dynamics.status(states)
@@ -252,10 +251,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """The actions as int64, 0 where they are ignored and not in the action space."""
         array = np.asarray(actions)
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise InvalidAction(
-                f"actions must be integers of shape ({self.num_envs},), one for each environment; "
-                f"got {array.dtype} of shape {array.shape}"
-            )
+            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
         numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
         is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned, negative numbers are large
         if is_wrong.any():
@@ -263,25 +259,19 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             is_wrong &= ~is_ignored
             if is_wrong.any():
                 env = int(is_wrong.argmax())
-                raise InvalidAction(
-                    f"actions must lie in 0 to {self.rules.n_actions - 1}; environment {env} got {array[env]}"
-                )
+                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
         return numbers
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
         array = np.ones(self.num_envs, dtype=np.bool_) if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
-            raise ValueError(
-                f'options["reset_mask"] must hold {self.num_envs} booleans, one True or more; got {mask!r}'
-            )
+            raise ValueError(f"reset_mask must hold {self.num_envs} booleans, not all False; got {mask!r}")
         if self._games is None and not array.all():
             raise ResetNeeded(f"environment {array.argmin()} was never reset: reset all environments first")
         return array
 
-    def _checked_heaps(self, heaps: Any, envs: NDArray[np.int64]) -> NDArray[np.int64] | None:
-        """The positions to start from in ``envs``, shape ``(len(envs), n_heaps)``; ``None`` as it is."""
-        if heaps is None:
-            return None
+    def _checked_heaps(self, heaps: Any, envs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The positions to start from in ``envs``, shape ``(len(envs), n_heaps)``."""
         positions = np.broadcast_to(self.rules.checked_positions(heaps), (self.num_envs, self.rules.n_heaps))[envs]
         if not positions.any(axis=1).all():
             raise ValueError('options["heaps"] must hold unfinished positions; got one of all 0')
