@@ -37,8 +37,6 @@ _BLOCK: _Style = COLORS["block"], COLORS["edge"], None
 _JUST_TAKEN: tuple[_Style, _Style] = ("#d5deec", _PLAYERS[0], 0), ("#eed5dd", _PLAYERS[1], 1)
 _TAKEN: _Style = "#f3f0e8", "#cdc6b8", None
 
-PLAYER_NAMES = ("Player 1", "Player 2")  # in self-play and PettingZoo, in the order in which they move
-
 
 class Move(NamedTuple):
     """A move of a player, 0 or 1, and the heap sizes before and after it."""
@@ -106,7 +104,7 @@ def view_of(
     those after it where the opponent replied; moves in which no heap changed are left out.
     """
     mover = 0 if to_play is None else 1 - to_play
-    names = ("Agent", "Opponent") if to_play is None else PLAYER_NAMES
+    names = ("Agent", "Opponent") if to_play is None else ("Player 1", "Player 2")
     player = (mover if mover_won else 1 - mover) if is_over else (to_play or 0)
     positions = pairwise([*last_positions, heaps])
     moves = [Move(number ^ mover, *pair) for number, pair in enumerate(positions) if pair[0] != pair[1]]

@@ -131,10 +131,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
-        if heaps is None:
-            is_random = self._options.random_start
-            heaps = random_heaps(self.rules, self._np_random) if is_random else self.rules.heaps
-        self._position = self._positions[heaps]
+        if heaps is None and self._options.random_start:
+            heaps = random_heaps(self.rules, self._np_random)
+        self._position = self._positions[heaps or self.rules.heaps]
         self._last_position = self._position
         self._is_over = False
         self._to_play = 0
