@@ -49,7 +49,7 @@ OTHER = "abc|collections|gymnasium|jax|np|numpy|os|pettingzoo|pgx|pygame|stable_
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER})\..*"),
     # type variables and what is private
-    ("py:class", r"(\w+\.)*(AnyEnv|NDArray|_\w+)"),
+    ("py:class", r"(\w+\.)*(NDArray|_\w+)"),
 ]
 
 pygments_dark_style = "github-dark"  # the default underlines modules like links
