@@ -48,7 +48,7 @@ nitpicky = True  # a reference to nothing is a warning
 OTHER = "abc|collections|gymnasium|jax|np|numpy|os|pettingzoo|pgx|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER})\..*"),
-    # type variables and what is private
+    # NumPy's alias and what is private
     ("py:class", r"(\w+\.)*(NDArray|_\w+)"),
 ]
 
