@@ -48,8 +48,8 @@ nitpicky = True  # a reference to nothing is a warning
 OTHER = "abc|collections|gymnasium|jax|np|numpy|os|pettingzoo|pgx|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER})\..*"),
-    # type variables and what is private
-    ("py:class", r"(\w+\.)*(AnyEnv|NDArray|_\w+)"),
+    # NumPy's alias and what is private
+    ("py:class", r"(\w+\.)*(NDArray|_\w+)"),
 ]
 
 pygments_dark_style = "github-dark"  # the default underlines modules like links

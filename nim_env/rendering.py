@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import gymnasium
@@ -35,8 +36,6 @@ _Style: TypeAlias = tuple[str, str, int | None]  # the fill and the outline of a
 _BLOCK: _Style = COLORS["block"], COLORS["edge"], None
 _JUST_TAKEN: tuple[_Style, _Style] = ("#d5deec", _PLAYERS[0], 0), ("#eed5dd", _PLAYERS[1], 1)
 _TAKEN: _Style = "#f3f0e8", "#cdc6b8", None
-
-PLAYER_NAMES = ("Player 1", "Player 2")  # in self-play and PettingZoo, in the order in which they move
 
 
 class Move(NamedTuple):
@@ -91,25 +90,25 @@ def bars(left: int, size: int) -> str:
 
 
 def view_of(
-    heaps: Sequence[int],
     rules: NimRules,
-    last_positions: Sequence[Sequence[int]],
+    heaps: Sequence[int],
     to_play: int | None,
     is_over: bool,
     mover_won: bool,
+    last_positions: Sequence[Sequence[int]] = (),
 ) -> View:
-    """The view of a game in a Gymnasium environment, with the last moves in which a heap changed.
+    """The view of a game in an environment.
 
-    ``last_positions`` are the heap sizes before and after the agent's last move. ``to_play`` is the player to move
-    in self-play, ``None`` against an opponent. ``mover_won`` says whether the agent, in self-play the player who
-    moved last, won.
+    ``to_play`` is the player to move, ``None`` against an opponent. ``mover_won`` says whether the agent, with two
+    players the one who moved last, won. ``last_positions`` are the heap sizes before the move of that player, and
+    those after it where the opponent replied; moves in which no heap changed are left out.
     """
     mover = 0 if to_play is None else 1 - to_play
-    names = ("Agent", "Opponent") if to_play is None else PLAYER_NAMES
-    before, after = last_positions
-    moves = Move(mover, before, after), Move(1 - mover, after, heaps)
+    names = ("Agent", "Opponent") if to_play is None else ("Player 1", "Player 2")
     player = (mover if mover_won else 1 - mover) if is_over else (to_play or 0)
-    return View(heaps, rules, names, player, is_over, [move for move in moves if move.before != move.after])
+    positions = pairwise([*last_positions, heaps])
+    moves = [Move(number ^ mover, *pair) for number, pair in enumerate(positions) if pair[0] != pair[1]]
+    return View(heaps, rules, names, player, is_over, moves)
 
 
 class Display:

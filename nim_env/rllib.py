@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,18 +14,14 @@ from pettingzoo.utils import BaseWrapper
 
 from nim_env.rules import NimRules
 
-AnyEnv = TypeVar("AnyEnv", bound="gymnasium.Env[Any, Any] | AECEnv[Any, Any, Any]")
 
-
-def masked_dict(env: AnyEnv) -> AnyEnv:
+def masked_dict(env: Any) -> Any:
     """Makes observations ``{"observations": ..., "action_mask": ...}``, float32, for RLlib's action masking.
 
     ``env`` is a Gymnasium or PettingZoo environment of Nim with any encoding. ``observations`` is its observation,
     and ``action_mask`` has shape ``(n_actions,)``; for a finished game it is as in ``env``.
     """
-    wrapped: Any = MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)
-    checked: AnyEnv = wrapped
-    return checked
+    return MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)
 
 
 class MaskedDictEnv(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):

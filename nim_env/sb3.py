@@ -126,18 +126,13 @@ class NimVecEnv(VecEnv):
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
         """Calls a method of the vector environment once, for all environments.
 
-        It must return one result for each environment, as ``action_masks``, or None, as ``set_opponent``; those of
-        ``indices`` are returned.
+        It returns the results of ``indices`` if the method has one for each environment, as ``action_masks``, and
+        None for each if it returns None, as ``set_opponent``.
         """
         if method_name == "action_masks":  # sb3-contrib calls it at every step
             return self._at(indices, self._masks or self.unwrapped_env.mask_rows())
-        method = getattr(_owner(self.env, method_name), method_name)
-        results = method(*args, **kwargs)
-        if results is None:
-            results = [None] * self.num_envs
-        if not isinstance(results, np.ndarray | tuple | list) or len(results) != self.num_envs:
-            raise ValueError(f"env_method needs one result for each environment; got method {method_name!r}")
-        return self._at(indices, results)
+        results = getattr(_owner(self.env, method_name), method_name)(*args, **kwargs)
+        return self._at(indices, [None] * self.num_envs if results is None else results)
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
         """False for each of ``indices``, since there are no single environments."""

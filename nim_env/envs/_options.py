@@ -38,15 +38,12 @@ class Options:
         checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
         if self.opponent is None:
             if self.first_player is not None:
-                raise ValueError(
-                    f"first_player={self.first_player!r} needs an opponent; leave it out in self-play"
-                )
+                raise ValueError(f"first_player={self.first_player!r} needs an opponent; omit it in self-play")
             return
         if self.first_player is None:
             object.__setattr__(self, "first_player", "random")
         checked_choice("first_player", self.first_player, get_args(FirstPlayer))
-        has_opening = bool(self.openings)
-        if self.first_player != "agent" and not self.random_start and not has_opening:
+        if not self.openings and self.first_player != "agent" and not self.random_start:
             raise self.no_opening()
 
     @cached_property
@@ -84,27 +81,19 @@ class Options:
             raise ValueError(f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; make another env")
         return replace(self, opponent=opponent)
 
-    def for_episode(self, reset_options: Mapping[str, Any]) -> Options:
-        """The options of one episode, given those of ``reset``, which may name another first player."""
+    def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> Options:
+        """The options of one episode, given those of ``reset``; one that is not ``allowed`` is an error."""
+        for key in reset_options:
+            checked_choice("each key of options", key, allowed)
         first_player = reset_options.get("first_player")
         return self if first_player is None else replace(self, first_player=first_player)
-
-
-def checked_reset_options(options: Mapping[str, Any] | None, allowed: Sequence[str]) -> Mapping[str, Any]:
-    """The options of ``reset``; one that is not ``allowed`` is an error."""
-    options = options or {}
-    for key in options:
-        checked_choice("each key of options", key, allowed)
-    return options
 
 
 def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...]:
     """The position of ``options["heaps"]``: one that is not over."""
     position = rules.checked_positions(heaps)
     if position.ndim != 1 or not position.any():
-        raise ValueError(
-            f'options["heaps"] must be {rules.n_heaps} heap sizes, not all 0, of one position; got {heaps!r}'
-        )
+        raise ValueError(f'options["heaps"] must be {rules.n_heaps} heap sizes, not all 0; got {heaps!r}')
     return tuple(position.tolist())
 
 

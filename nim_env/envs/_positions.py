@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env.encodings import Encoding
-from nim_env.policies.built_in import UniformPolicy
+from nim_env.policies import Policy
+from nim_env.policies.built_in import UniformPolicy, is_built_in
 from nim_env.rules import NimRules
 
 _MAX_BYTES = 120_000_000  # about, of the positions of one game; above it all of them are forgotten
@@ -102,9 +103,9 @@ class Positions(dict[tuple[int, ...], Position]):
             replies.clear()
         self.clear()
 
-    def replies_of(self, policy: UniformPolicy) -> Replies:
-        """The replies of a built-in policy, shared by all environments that it plays in."""
-        return self._replies.setdefault(policy, Replies(self, policy))
+    def replies_of(self, policy: Policy | None) -> Replies | None:
+        """The replies of a policy, shared by all environments that it plays in; ``None`` if it is not built in."""
+        return self._replies.setdefault(policy, Replies(self, policy)) if is_built_in(policy) else None
 
     def __reduce__(self) -> Any:
         return positions_of, (self.rules, self.encoding)  # a copied or unpickled environment shares them

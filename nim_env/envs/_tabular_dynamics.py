@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nim_env._chunks import chunks
-from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
+from nim_env.envs._dynamics import Dynamics, States, Status, start_of
 from nim_env.envs._options import Options
 from nim_env.policies.built_in import UniformPolicy, is_built_in
 
@@ -29,7 +28,7 @@ class TabularDynamics(Dynamics):
     - 0: the agent has taken the last object;
     - n: the opponent has taken the last object;
     - n + i: the agent has made an illegal action at position i;
-    - 2n + k: a reset state of kind k.
+    - 2n to 2n + 3: the reset states, in the order of their status.
     """
 
     def __init__(self, options: Options) -> None:
@@ -48,7 +47,7 @@ class TabularDynamics(Dynamics):
         for rows in chunks(self.rules, n - 1, start=1):
             self._masks[rows] = self.rules.action_mask(positions[rows])
         self._mask_rows: NDArray[np.object_] | None = None  # made at the first call of mask_rows
-        self._status = np.full(2 * n + len(ResetKind), Status.PLAYING)
+        self._status = np.full(2 * n + 4, Status.PLAYING)  # that of a reset state is not used
         self._status[0] = Status.AGENT_TOOK_LAST
         self._status[n] = Status.OPPONENT_TOOK_LAST
         self._status[n + 1 : 2 * n] = Status.ILLEGAL_ACTION
@@ -84,19 +83,13 @@ class TabularDynamics(Dynamics):
             counts = np.concatenate([part[0] for part in parts])
             successors = np.concatenate([part[1] for part in parts])
         full = n - 1
-        openings = self.options.openings if self.options.opponent is not None else ()
-        opened = [full - self.rules.offsets[action] for action in openings]
-        first_states: dict[ResetKind, Sequence[int] | NDArray[np.int64]] = {
-            ResetKind.AGENT_STARTS: [full],
-            ResetKind.OPPONENT_STARTS: opened,
-            ResetKind.EITHER_STARTS: [full] * len(opened) + opened,
-            ResetKind.RANDOM_POSITION: playing if self.options.random_start else [],
-        }
+        opened = [full - self.rules.offsets[action] for action in self.options.openings]
+        random = playing if self.options.random_start else playing[:0]
+        starts: list[ArrayLike] = [[full], opened, [full] * len(opened) + opened, random]  # by status
         finished = np.arange(n, 2 * n)
-        by_kind = [first_states[kind] for kind in ResetKind]
-        self._n_successors = np.concatenate([[1], counts, np.ones_like(finished), [len(part) for part in by_kind]])
+        self._n_successors = np.concatenate([[1], counts, np.ones_like(finished), list(map(np.size, starts))])
         self._first_successors = self._n_successors.cumsum() - self._n_successors
-        self._successors = np.concatenate([[0], successors, finished, *by_kind]).astype(np.int64)
+        self._successors = np.concatenate([[0], successors, finished, *starts]).astype(np.int64)
 
     def _opponent_successors(self, policy: UniformPolicy, positions: States) -> tuple[NDArray[np.int64], States]:
         """The number of actions that a built-in policy draws from at each position, and the states after them."""
@@ -107,7 +100,7 @@ class TabularDynamics(Dynamics):
         return np.count_nonzero(support, axis=1), after
 
     def __reduce__(self) -> Any:
-        return tabular_dynamics, (self.options,)  # a copied or unpickled environment shares the tables
+        return dynamics_of, (self.options,)  # a copied or unpickled environment shares the tables
 
     def states_of(self, heaps: NDArray[np.int64], status: int | NDArray[np.int64] = Status.PLAYING) -> States:
         states = np.array(self.rules.index(heaps))
@@ -116,8 +109,9 @@ class TabularDynamics(Dynamics):
         states[status == Status.ILLEGAL_ACTION] += self._n
         return states
 
-    def reset_states(self, kind: ResetKind, n: int) -> States:
-        return np.full(n, 2 * self._n + kind if self.is_stochastic else self._n - 1)
+    def reset_states(self, options: Options, n: int) -> States:
+        start = 2 * self._n + start_of(options) - Status.AGENT_STARTS
+        return np.full(n, start if self.is_stochastic else self._n - 1)
 
     def agent_step(self, states: States, actions: NDArray[np.int64]) -> States:
         if self._agent_table is None:
@@ -129,7 +123,7 @@ class TabularDynamics(Dynamics):
         is_illegal = self._masks.reshape(-1).take(states * self._n_actions + actions) == 0
         after[is_illegal] = states[is_illegal] + self._n
         finished = (self.status(states) != Status.PLAYING).nonzero()[0]
-        after[finished] = self.reset_states(reset_kind(self.options), len(finished))
+        after[finished] = self.reset_states(self.options, len(finished))
         return after
 
     def opponent_step(self, states: States, generator: np.random.Generator) -> States:
@@ -167,14 +161,11 @@ _shared: WeakValueDictionary[Options, TabularDynamics] = WeakValueDictionary()
 """The tables of each configuration, shared by its environments and freed with the last of them."""
 
 
-def has_tables(options: Options) -> bool:
-    """Whether the tables of a configuration fit, and its opponent is built in."""
+def dynamics_of(options: Options) -> Dynamics:
+    """The fastest dynamics of a configuration: tables where they fit and the opponent, if any, is built in."""
     fits = options.rules.n_positions * options.rules.n_actions <= _MAX_ENTRIES
-    return fits and (options.opponent is None or is_built_in(options.policy))
-
-
-def tabular_dynamics(options: Options) -> TabularDynamics:
-    """The dynamics of a configuration with tables, made at the first call."""
+    if not fits or not (options.opponent is None or is_built_in(options.policy)):
+        return Dynamics(options)
     dynamics = _shared.get(options)
     if dynamics is None:
         dynamics = _shared[options] = TabularDynamics(options)

@@ -48,14 +48,10 @@ from pettingzoo import AECEnv
 
 from nim_env._checks import checked_choice
 from nim_env.encodings import ObservationLike
-from nim_env.envs._options import (
-    Options,
-    checked_action,
-    checked_heaps,
-)
+from nim_env.envs._options import Options, checked_action, checked_heaps
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.policies import IllegalAction
-from nim_env.rendering import FRAMES_PER_SECOND, PLAYER_NAMES, Display, Move, View
+from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
 _PLAYERS = ("player_0", "player_1")
@@ -105,6 +101,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self._position: Position | None = None  # None before the first reset
         self._is_over = False
         self._to_play = 0  # 0 or 1
+        self._mover_won = False  # the player who moved last in the finished game
         self._calls = 0  # resets and steps so far; agent_iter checks that one was made
         self._np_random: np.random.Generator | None = None
         self.possible_agents = list(_PLAYERS)
@@ -134,10 +131,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
-        if heaps is None:
-            is_random = self._options.random_start
-            heaps = random_heaps(self.rules, self._np_random) if is_random else self.rules.heaps
-        self._position = self._positions[heaps]
+        if heaps is None and self._options.random_start:
+            heaps = random_heaps(self.rules, self._np_random)
+        self._position = self._positions[heaps or self.rules.heaps]
         self._last_position = self._position
         self._is_over = False
         self._to_play = 0
@@ -172,13 +168,13 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             if self._options.illegal_action == "raise":
                 raise InvalidAction(self.rules.illegal_action_message(action, position.heaps))
             self.infos[mover]["illegal_action"] = True
-            self._end({mover: -1.0, other: 0.0}, winner=other)
+            self._end({mover: -1.0, other: 0.0})
         else:
             after = position.after[action]
             self._position = after
             if after.is_empty:
                 reward = self.rules.terminal_reward
-                self._end({mover: reward, other: -reward}, winner=mover if reward > 0 else other)
+                self._end({mover: reward, other: -reward})
         self._last_position = position
         self._to_play ^= 1
         self._calls += 1
@@ -186,9 +182,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         if self.render_mode == "human":
             self.render()
 
-    def _end(self, rewards: dict[str, float], winner: str) -> None:
+    def _end(self, rewards: dict[str, float]) -> None:
         self._is_over = True
-        self._winner = winner
+        self._mover_won = rewards[self.agent_selection] > 0
         self.rewards = rewards
         self._cumulative_rewards = rewards.copy()  # all rewards before were 0
         self.terminations = dict.fromkeys(_PLAYERS, True)
@@ -248,11 +244,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
         if self._position is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
-        heaps = self._position.heaps
-        before = self._last_position.heaps
-        player = _PLAYERS.index(self._winner) if self._is_over else self._to_play
-        moves = [Move(1 - self._to_play, before, heaps)] if before != heaps else []
-        return self._display.render(View(heaps, self.rules, PLAYER_NAMES, player, self._is_over, moves))
+        heaps, last_heaps = self._position.heaps, self._last_position.heaps
+        view = view_of(self.rules, heaps, self._to_play, self._is_over, self._mover_won, [last_heaps])
+        return self._display.render(view)
 
     def close(self) -> None:
         """Closes the window of ``render_mode="human"``; the next frame opens another."""

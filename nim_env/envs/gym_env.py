@@ -13,16 +13,9 @@ from numpy.typing import NDArray
 
 from nim_env._checks import checked_choice
 from nim_env.encodings import ObservationLike
-from nim_env.envs._options import (
-    FirstPlayer,
-    Options,
-    checked_action,
-    checked_heaps,
-    checked_reset_options,
-)
+from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_heaps
 from nim_env.envs._positions import Position, positions_of, random_heaps
 from nim_env.policies import IllegalAction, Player, PolicyLike, sample
-from nim_env.policies.built_in import is_built_in
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -131,16 +124,12 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._raises_on_illegal = illegal_action == "raise"
         self._finished_mask = np.ones(self._n_actions, dtype=np.int8)  # zeros make a masked softmax NaN
         self._positions = positions_of(self.rules, self.encoding)
-        self._find_replies()
+        self._replies = self._positions.replies_of(self._options.policy)
         self._position: Position | None = None  # None before the first reset
         self._last_positions: tuple[Position, Position]  # before and after the agent's last move
         self._is_over = False
         self._to_play = 0
         self._mover_won = False  # the agent in the finished game, in self-play the player who moved last
-
-    def _find_replies(self) -> None:
-        policy = self._options.policy
-        self._replies = self._positions.replies_of(policy) if is_built_in(policy) else None
 
     @property
     def opponent(self) -> PolicyLike | None:
@@ -157,26 +146,27 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         open the game although ``first_player`` lets it, or the environment is for self-play.
         """
         self._options = self._options.with_opponent(opponent)
-        self._find_replies()
+        self._replies = self._positions.replies_of(self._options.policy)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
         """Starts an episode; the class describes ``options``. A seed decides everything random."""
-        chosen = checked_reset_options(options, ("heaps", "first_player"))
-        game = self._options.for_episode(chosen)
-        heaps = chosen.get("heaps")
+        options = options or {}
+        episode = self._options.for_episode(options, ("heaps", "first_player"))
+        heaps = options.get("heaps")
         if heaps is not None:
             heaps = checked_heaps(heaps, self.rules)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        if heaps is None and game.random_start:
+        if heaps is None and episode.random_start:
             heaps = random_heaps(self.rules, generator)
         start = self._positions[heaps or self.rules.heaps]
         position = start
-        if heaps is None and self._opponent_starts(game.first_player):
-            position = start.after[self._opening_action(start)]
+        first_player = episode.first_player if heaps is None else "agent"
+        if first_player == "opponent" or (first_player == "random" and generator.random() < 0.5):
+            position = start.after[self._opponent_action(start, episode.openings)]
         self._position = position
         self._last_positions = (start, start)
         self._is_over = False
@@ -228,12 +218,12 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         if self._position is None:
             raise ResetNeeded("there is nothing to render before reset(); call reset() first")
         view = view_of(
-            self._position.heaps,
             self.rules,
-            [position.heaps for position in self._last_positions],
+            self._position.heaps,
             self._to_play if self._is_self_play else None,
             self._is_over,
             self._mover_won,
+            [position.heaps for position in self._last_positions],
         )
         return self._display.render(view)
 
@@ -247,30 +237,20 @@ class NimEnv(Env[NDArray[Any], np.int64]):
             info["to_play"] = self._to_play
         return info
 
-    def _opponent_starts(self, first_player: FirstPlayer | None) -> bool:
-        if first_player == "random":
-            return bool(self.np_random.random() < 0.5)
-        return first_player == "opponent"
-
-    def _opponent_action(self, position: Position) -> int:
-        """The opponent's action in an unfinished position."""
+    def _opponent_action(self, position: Position, openings: tuple[int, ...] = ()) -> int:
+        """The opponent's action in an unfinished position; where it opens the game, one of ``openings``."""
         if self._replies is None:
-            return int(sample(self._opponent_probabilities(position), self.np_random))
-        actions = self._replies[position]
+            return self._queried_action(position, openings)
+        actions = openings or self._replies[position]
         return actions[int(self.np_random.random() * len(actions))]
 
-    def _opening_action(self, start: Position) -> int:
-        """The opponent's action from the full heaps, among those that do not end the game."""
-        openings = self._options.openings
-        if self._replies is not None:
-            return openings[int(self.np_random.random() * len(openings))]
-        probabilities = np.zeros(self._n_actions)
-        probabilities[list(openings)] = self._opponent_probabilities(start)[list(openings)]
-        if not probabilities.any():
-            raise self._options.no_opening()
-        return int(sample(probabilities, self.np_random))
-
-    def _opponent_probabilities(self, position: Position) -> NDArray[np.float64]:
+    def _queried_action(self, position: Position, openings: tuple[int, ...]) -> int:
+        """The same of an opponent that is not built in."""
         assert self._options.policy is not None
         player = Player(self._options.policy, "raise")
-        return player.query(np.array(position.heaps), position.action_mask).probabilities
+        weights = player.query(np.array(position.heaps), position.action_mask).probabilities
+        if openings:
+            weights = weights * np.isin(np.arange(self._n_actions), openings)
+        if not weights.any():
+            raise self._options.no_opening()
+        return int(sample(weights, self.np_random))

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import gymnasium
 import numpy as np
 from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Discrete
@@ -16,16 +15,11 @@ from numpy.typing import NDArray
 
 from nim_env._checks import checked_choice, checked_integer
 from nim_env.encodings import ObservationLike
-from nim_env.envs._direct_dynamics import DirectDynamics
-from nim_env.envs._dynamics import Dynamics, ResetKind, States, Status, reset_kind
-from nim_env.envs._options import (
-    FirstPlayer,
-    Options,
-    checked_reset_options,
-)
-from nim_env.envs._tabular_dynamics import has_tables, tabular_dynamics
+from nim_env.envs._dynamics import States, Status
+from nim_env.envs._options import FirstPlayer, Options
+from nim_env.envs._tabular_dynamics import dynamics_of
 from nim_env.policies import IllegalAction, PolicyLike
-from nim_env.rendering import FRAMES_PER_SECOND, as_pixels, as_text, view_of
+from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
 _MAX_MASK_ENTRIES = 2**32  # of all environments
@@ -41,7 +35,6 @@ class _Games:
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
         to_play: The player to move in self-play, 0 or 1.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
-        last_states: The states before and after the agent's last move, two for each game, where it renders.
     """
 
     states: States
@@ -49,7 +42,6 @@ class _Games:
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.int64]
     elapsed_steps: NDArray[np.int64]
-    last_states: States | None = None
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -76,7 +68,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
       starts the next one. Or an ``AutoresetMode``.
     - ``max_episode_steps`` = ``None``: truncates an episode after this many steps; -1 or ``None`` for no limit.
     - ``render_mode``: as in the single environment, but not ``"human"``, since there is one window only.
-      ``render`` returns one text or picture for each game.
+      ``render`` returns one text or picture for each game, without the last moves.
 
     A callable opponent gets one position at a time, as in the single environment. A policy gets batches.
 
@@ -124,8 +116,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.single_action_space = Discrete(self.rules.n_actions)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._display = Display(self.render_mode)
         self._is_self_play = opponent is None
-        self._dynamics = _dynamics_of(self._options)
+        self._dynamics = dynamics_of(self._options)
         self._games: _Games | None = None  # None before the first reset
 
     @property
@@ -137,16 +130,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Changes the opponent. The new one makes all moves from now on, including those of games in progress."""
         former = self._dynamics
         self._options = self._options.with_opponent(opponent)
-        self._dynamics = _dynamics_of(self._options)
-
-        def converted(states: States) -> States:
-            return self._dynamics.states_of(former.heaps(states), former.status(states))
-
+        self._dynamics = dynamics_of(self._options)
         games = self._games
         if games is not None:
-            games.states = converted(games.states)
-            if games.last_states is not None:
-                games.last_states = np.stack([converted(states) for states in games.last_states])
+            games.states = self._dynamics.states_of(former.heaps(games.states), games.status)
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -155,16 +142,16 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
         A seed decides everything random. The class describes ``options``.
         """
-        chosen = checked_reset_options(options, ("heaps", "first_player", "reset_mask"))
-        game = self._options.for_episode(chosen)
-        reset_mask = self._checked_reset_mask(chosen.get("reset_mask"))
+        options = options or {}
+        episode = self._options.for_episode(options, ("heaps", "first_player", "reset_mask"))
+        reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
-        heaps = chosen.get("heaps")
+        heaps = options.get("heaps")
         if heaps is not None:
             heaps = self._checked_heaps(heaps, envs)
         games = self._games or self._new_games()
         super().reset(seed=seed)
-        self._restart(games, envs, game, heaps)
+        self._restart(games, envs, episode, heaps)
         self._games = games
         return self._dynamics.observations(games.states), self._get_infos(games, reset_mask)
 
@@ -177,13 +164,19 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
-            raise ResetNeeded(
-                f"the episode of environment {before.is_over.argmax()} is over: reset it first, by "
-                "reset(options={'reset_mask': ...})"
-            )
-        games, rewards, terminated, truncated = self._advance(
-            before, self._checked_actions(actions, before.is_over)
-        )
+            raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
+        afterstates = self._agent_step(before, self._checked_actions(actions, before.is_over))
+        states = self._dynamics.opponent_step(afterstates, self.np_random)
+        status = self._dynamics.status(states)
+        rewards = self._dynamics.rewards.take(status)
+        terminated = status != Status.PLAYING
+        elapsed_steps = before.elapsed_steps
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        if self.max_episode_steps is not None:
+            elapsed_steps = (elapsed_steps + 1) * ~before.is_over
+            truncated = elapsed_steps >= self.max_episode_steps
+        to_play = (before.to_play ^ 1) * ~before.is_over if self._is_self_play else before.to_play
+        games = _Games(states, status, terminated | truncated, to_play, elapsed_steps)
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
@@ -192,38 +185,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos |= self._get_infos(games, np.ones(self.num_envs, dtype=np.bool_))
         return self._dynamics.observations(games.states), rewards, terminated, truncated, infos
 
-    def _advance(
-        self, games: _Games, actions: NDArray[np.int64]
-    ) -> tuple[_Games, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_]]:
-        """The games after the agent's actions and the opponent's replies, rewards, terminations and truncations.
-
-        Next-step autoreset is included.
-        """
-        afterstates = self._agent_step(games, actions)
-        states = self._dynamics.opponent_step(afterstates, self.np_random)
-        status = self._dynamics.status(states)
-        rewards = self._dynamics.rewards.take(status)
-        terminated = status != Status.PLAYING
-        elapsed_steps = games.elapsed_steps
-        truncated = np.zeros(self.num_envs, dtype=np.bool_)
-        if self.max_episode_steps is not None:
-            elapsed_steps = (elapsed_steps + 1) * ~games.is_over
-            truncated = elapsed_steps >= self.max_episode_steps
-        to_play = (games.to_play ^ 1) * ~games.is_over if self._is_self_play else games.to_play
-        last_states = None
-        if self.render_mode is not None:
-            last_states = np.stack([games.states, afterstates])
-            last_states[:, games.is_over] = self._start_states(states[games.is_over])
-        is_over = terminated | truncated
-        advanced = _Games(states, status, is_over, to_play, elapsed_steps, last_states)
-        return advanced, rewards, terminated, truncated
-
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
         """The states after the agent's actions, and reset states where the game was over."""
         afterstates = self._dynamics.agent_step(games.states, actions)
         if self.max_episode_steps is not None:  # to the dynamics a truncated game is still in progress
             truncated = (games.is_over & (games.status == Status.PLAYING)).nonzero()[0]
-            afterstates[truncated] = self._dynamics.reset_states(reset_kind(self._options), len(truncated))
+            afterstates[truncated] = self._dynamics.reset_states(self._options, len(truncated))
         if self._options.illegal_action == "raise":
             is_illegal = self._dynamics.status(afterstates) == Status.ILLEGAL_ACTION
             if is_illegal.any():
@@ -239,7 +206,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """Starts new episodes in ``envs``, from ``heaps`` if given; an opponent that fails changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         if heaps is None:
-            reset_states = self._dynamics.reset_states(reset_kind(options), len(envs))
+            reset_states = self._dynamics.reset_states(options, len(envs))
             started = self._dynamics.opponent_step(reset_states, generator)
         else:
             started = self._dynamics.states_of(heaps)
@@ -248,21 +215,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         games.is_over[envs] = False
         games.to_play[envs] = 0
         games.elapsed_steps[envs] = 0
-        if games.last_states is not None:
-            games.last_states[:, envs] = self._start_states(started) if heaps is None else started
-
-    def _start_states(self, states: States) -> States:
-        """The states before the opponent's opening moves, given those that the agent observes first."""
-        if self._options.random_start:
-            return states
-        return self._dynamics.states_of(np.tile(self.rules.heaps, (len(states), 1)))
 
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
-        states = self._dynamics.reset_states(ResetKind.AGENT_STARTS, self.num_envs)
-        last_states = None if self.render_mode is None else np.stack([states, states])
-        return _Games(states, zeros, zeros > 0, zeros.copy(), zeros.copy(), last_states)
+        states = self._dynamics.reset_states(self._options, self.num_envs)
+        return _Games(states, zeros, zeros > 0, zeros.copy(), zeros.copy())
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -277,35 +235,23 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """The rows of :meth:`action_masks`, read-only and shared between steps, which is faster than slicing."""
         return self._dynamics.mask_rows(self._started_games().states)
 
-    def render(self) -> tuple[Any, ...] | None:
-        """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game."""
+    def render(self) -> tuple[Any, ...]:
+        """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game, without its last moves."""
         games = self._started_games()
-        if self.render_mode is None or games.last_states is None:
-            gymnasium.logger.warn('render() shows nothing without a render mode; pass render_mode="ansi"')
-            return None
-        draw = as_text if self.render_mode == "ansi" else as_pixels
         views = zip(
             self._dynamics.heaps(games.states).tolist(),
-            self._dynamics.heaps(games.last_states[0]).tolist(),
-            self._dynamics.heaps(games.last_states[1]).tolist(),
             games.to_play.tolist() if self._is_self_play else [None] * self.num_envs,
             (games.status != Status.PLAYING).tolist(),
             (self._dynamics.rewards.take(games.status) > 0).tolist(),
             strict=True,
         )
-        return tuple(
-            draw(view_of(heaps, self.rules, [before, after], to_play, is_over, mover_won))
-            for heaps, before, after, to_play, is_over, mover_won in views
-        )
+        return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
 
     def _checked_actions(self, actions: Any, is_ignored: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The actions as int64, 0 where they are ignored and not in the action space."""
         array = np.asarray(actions)
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise InvalidAction(
-                f"actions must be integers of shape ({self.num_envs},), one for each environment; "
-                f"got {array.dtype} of shape {array.shape}"
-            )
+            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
         numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
         is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned, negative numbers are large
         if is_wrong.any():
@@ -313,17 +259,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             is_wrong &= ~is_ignored
             if is_wrong.any():
                 env = int(is_wrong.argmax())
-                raise InvalidAction(
-                    f"actions must lie in 0 to {self.rules.n_actions - 1}; environment {env} got {array[env]}"
-                )
+                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
         return numbers
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
         array = np.ones(self.num_envs, dtype=np.bool_) if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
-            raise ValueError(
-                f'options["reset_mask"] must hold {self.num_envs} booleans, one True or more; got {mask!r}'
-            )
+            raise ValueError(f"reset_mask must hold {self.num_envs} booleans, not all False; got {mask!r}")
         if self._games is None and not array.all():
             raise ResetNeeded(f"environment {array.argmin()} was never reset: reset all environments first")
         return array
@@ -363,8 +305,3 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             "final_info": infos,
             "_final_info": games.is_over.copy(),
         }
-
-
-def _dynamics_of(options: Options) -> Dynamics:
-    """The fastest dynamics of a configuration."""
-    return tabular_dynamics(options) if has_tables(options) else DirectDynamics(options)

@@ -427,7 +427,7 @@ def test_calls_before_reset():
         env.reset(options={"reset_mask": np.array([True, False, True])})
     env.reset(options={"reset_mask": np.ones(3, dtype=bool)})
     with pytest.warns(UserWarning, match="render_mode"):
-        assert env.render() is None
+        assert env.render() == (None,) * 3
 
 
 # --- Opponents that fail --------------------------------------------------------------------------
