@@ -6,7 +6,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 from gymnasium import spaces
-from numpy.typing import NDArray
 
 Schedule: TypeAlias = float | Callable[[float], float]
 """A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
@@ -32,18 +31,12 @@ def _checked_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
-def checked_actions(name: str, actions: Any, shape: tuple[int, ...], space: spaces.Discrete) -> NDArray[np.int64]:
-    """``actions`` as int64 of this shape; a TypeError or ValueError unless they are actions of ``space``."""
-    array = np.asarray(actions)
-    is_integer = array.dtype.kind in "iu"
-    is_right = is_integer and array.shape == shape
-    if not is_right or (array < space.start).any() or (array >= space.start + space.n).any():
-        error = ValueError if is_integer else TypeError
-        raise error(f"{name} must be integers of shape {shape} in {space}; got {actions!r}")
-    return array.astype(np.int64)
-
-
 def checked_action(name: str, action: Any, space: spaces.Discrete) -> int:
-    """:func:`checked_actions` for one action, as an int."""
-    is_action = type(action) is int and 0 <= action - space.start < space.n
-    return action if is_action else int(checked_actions(name, action, (), space))
+    """``action`` as an int; a TypeError or ValueError unless it is an action of ``space``."""
+    if type(action) is int and 0 <= action - space.start < space.n:
+        return action
+    is_integer = np.asarray(action).dtype.kind in "iu"
+    if not is_integer or action not in space:
+        error = ValueError if is_integer else TypeError
+        raise error(f"{name} must be an integer in {space}; got {action!r}")
+    return int(action)

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import Space, spaces
@@ -10,9 +10,6 @@ from numpy.typing import NDArray
 
 from agents import saving
 from agents._checks import checked_action
-
-Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
-"""An action, or for a batch an array of actions."""
 
 
 class Agent(ABC):
@@ -83,7 +80,7 @@ class Agent(ABC):
         return f"{type(self).__name__}({', '.join(arguments)})"
 
     @abstractmethod
-    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Action:
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | np.integer[Any]:
         """Chooses an action.
 
         Args:

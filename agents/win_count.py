@@ -9,7 +9,7 @@ from gymnasium import Space
 from numpy.typing import NDArray
 
 from agents._checks import checked_action
-from agents._masks import checked_masks, legal_indices
+from agents._masks import legal_actions, legal_indices
 from agents.tables import TabularAgent
 
 
@@ -73,9 +73,7 @@ class WinCountAgent(TabularAgent):
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
-        masks = checked_masks(action_mask, counts.shape[:-1], self.n_actions)
-        if masks is not None:
-            counts *= masks.reshape(counts.shape) != 0
+        counts *= legal_actions(action_mask, counts.shape)
         return counts / counts.sum(axis=-1, keepdims=True)
 
     def update(

@@ -336,8 +336,8 @@ def test_a_tuple_of_numbers(mode):
     env = gym.make("Blackjack-v1") if mode is None else gym.make_vec("Blackjack-v1", 8, "sync", **kwargs)
     agent = agent_for(env, learning_rate=lambda left: 0.02 + 0.3 * left, epsilon=0.3)
     agents.train(agent, env, 4000, seed=0)
-    assert agent.act([(20, dealer, 0) for dealer in range(2, 10)]).mean() < 0.2
-    assert agent.act([(11, dealer, 0) for dealer in range(2, 10)]).mean() > 0.6
+    assert np.mean([agent.act((20, dealer, 0)) for dealer in range(2, 10)]) < 0.2
+    assert np.mean([agent.act((11, dealer, 0)) for dealer in range(2, 10)]) > 0.6
 
 
 # --- What is refused -------------------------------------------------------------------------------
