@@ -9,7 +9,6 @@ from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._checks import checked_action
 
 
 class Agent(ABC):
@@ -133,8 +132,7 @@ class Agent(ABC):
             masks = np.broadcast_to(1 if action_mask is None else action_mask, (*leading, self.n_actions))
             every = zip(observations, masks.reshape(-1, self.n_actions), strict=True)
             return np.reshape([self.action_probabilities(*each) for each in every], masks.shape)
-        name = f"the result of {type(self).__name__}.act"
-        action = checked_action(name, self.act(observation, action_mask), self.action_space)
+        action = checked_action(self, "act", self.act(observation, action_mask))
         probabilities = np.zeros(self.n_actions)
         probabilities[action - self.first_action] = 1.0
         return probabilities
@@ -164,6 +162,18 @@ class Agent(ABC):
             ValueError: The constructor refuses an argument, such as the current value of a schedule.
         """
         saving.save(self, path)
+
+
+def checked_action(agent: Agent, method: str, action: Any) -> int:
+    """The action that ``act`` returned or ``update`` got, as an int; a TypeError or ValueError if it is none."""
+    if type(action) is int and 0 <= action - agent.first_action < agent.n_actions:
+        return action
+    is_integer = np.asarray(action).dtype.kind in "iu"
+    if not is_integer or action not in agent.action_space:
+        error = ValueError if is_integer else TypeError
+        name = f"the action of {type(agent).__name__}.{method}"
+        raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
+    return int(action)
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:

@@ -1,17 +1,20 @@
 """Tabular Q-learning."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import Schedule, checked_action, checked_schedule, current_value
 from agents._masks import LOWEST, legal_actions, legal_indices, mask_penalties, row_max, uniform_choice
+from agents.agent import checked_action
 from agents.tables import TabularAgent
 
+Schedule: TypeAlias = float | Callable[[float], float]
+"""A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
 Ties: TypeAlias = Literal["random", "first"]
 
 
@@ -54,9 +57,9 @@ class QLearningAgent(TabularAgent):
         super().__init__(observation_space, action_space, seed=seed)
         if ties not in ("random", "first"):
             raise ValueError(f'ties must be "random" or "first"; got {ties!r}')
-        self.learning_rate = checked_schedule("learning_rate", learning_rate)
-        self.gamma = checked_schedule("gamma", gamma)
-        self.epsilon = checked_schedule("epsilon", epsilon)
+        self.learning_rate = _checked_schedule("learning_rate", learning_rate)
+        self.gamma = _checked_schedule("gamma", gamma)
+        self.epsilon = _checked_schedule("epsilon", epsilon)
         self.ties = ties
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:
@@ -66,7 +69,7 @@ class QLearningAgent(TabularAgent):
         """
         legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
-        epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
+        epsilon = self._current("epsilon") if explore else 0.0
         if uniform < epsilon:
             return legal[int(uniform / epsilon * len(legal))] + self.first_action
         values = self.table.get(observation)
@@ -93,7 +96,7 @@ class QLearningAgent(TabularAgent):
         """While exploring, an action for each row of the table."""
         n = len(rows)
         random = self.generator.random
-        epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
+        epsilon = self._current("epsilon")
         if epsilon == 1.0:
             return uniform_choice(penalties == 0.0, random(n)) + self.first_action
         is_random = random(n) < epsilon
@@ -122,7 +125,7 @@ class QLearningAgent(TabularAgent):
         Q(s, a) ← Q(s, a) + α ((r + γ V(s′)) − Q(s, a)) with V(s′) = max Q(s′, ·) over the legal actions of the
         next observation, 0 if it is terminal (Sutton and Barto 2018, equation 6.8). After truncation V(s′) counts.
         """
-        column = checked_action("action", action, self.action_space) - self.first_action
+        column = checked_action(self, "update", action) - self.first_action
         target = float(reward)
         if not math.isfinite(target):
             raise ValueError(f"reward must be finite; got {reward!r}")
@@ -130,8 +133,8 @@ class QLearningAgent(TabularAgent):
             values = self.table.get(next_observation)
             legal = legal_indices(next_action_mask, self.n_actions, may_be_empty=True)
             next_value = self.next_value_sign * max([values[index] for index in legal], default=0.0)
-            target += current_value("gamma", self.gamma, self.progress_remaining) * next_value
-        learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
+            target += self._current("gamma") * next_value
+        learning_rate = self._current("learning_rate")
         row = self.table.row(observation)
         old = self.table.values.item(row, column)
         self.table.values[row, column] = (1.0 - learning_rate) * old + learning_rate * target
@@ -143,10 +146,10 @@ class QLearningAgent(TabularAgent):
         that occurs several times is updated each time.
         """
         rows, actions, rewards, next_rows, is_end, penalties = transitions
-        learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
+        learning_rate = self._current("learning_rate")
         targets = row_max(self._legal_values(next_rows, penalties))
         targets[is_end | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
-        targets *= current_value("gamma", self.gamma, self.progress_remaining) * self.next_value_sign
+        targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
         pairs = rows * self.n_actions
         pairs += actions - self.first_action
@@ -155,11 +158,28 @@ class QLearningAgent(TabularAgent):
             targets = targets.take(ids)
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
+    def _current(self, name: str) -> float:
+        """The value of a schedule at this point of the training run."""
+        value = getattr(self, name)
+        return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
+
     def _legal_values(self, rows: NDArray[np.int64], penalties: NDArray[np.float64]) -> NDArray[np.float64]:
         """The values of some rows, below :data:`LOWEST` for illegal actions."""
         values = self.table.values.take(rows, axis=0)
         values += penalties
         return values
+
+
+def _checked_schedule(name: str, value: Any) -> Any:
+    """``value`` if it is a function, else as a float; an error if it is not a number between 0 and 1."""
+    if callable(value):
+        return value
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number or a function; got {value!r}")
+    fraction = float(value)
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1; got {value!r}")
+    return fraction
 
 
 def td_update(

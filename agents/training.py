@@ -11,9 +11,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from agents._checks import checked_action
 from agents._environments import TO_PLAY, check_setting, check_spaces, split_observation
-from agents.agent import Agent
+from agents.agent import Agent, checked_action
 from agents.vector_training import vector_episodes
 
 
@@ -132,14 +131,13 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     observation, mask = split_observation(observation, info)
     player = info.get(TO_PLAY, 0)
     own_turn = agent.bootstraps_from == "own turn"
-    result = f"the result of {type(agent).__name__}.act"
     pending: dict[Any, tuple[Any, int]] = {}  # observations and actions, by player
     rewards = [0.0, 0.0]  # of each player since its last action
     episode_return = 0.0
     length = 0
     is_over = False
     while not is_over:
-        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         observation, reward, terminated, truncated, info = env.step(action)
         length += 1
@@ -167,7 +165,6 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
     first_player = env.agent_selection
     is_alone = len(env.possible_agents) == 1
     own_turn = agent.bootstraps_from == "own turn"
-    result = f"the result of {type(agent).__name__}.act"
     pending: dict[Any, tuple[Any, int]] = {}  # as in a Gymnasium environment
     mover = None
     mover_reward = 0.0
@@ -186,7 +183,7 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
         if terminated or truncated:
             env.step(None)
             continue
-        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         env.step(action)
         length += 1

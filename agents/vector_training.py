@@ -8,9 +8,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._checks import checked_action
 from agents._environments import TO_PLAY, check_setting, split_observation
-from agents.agent import Agent
+from agents.agent import Agent, checked_action
 
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = Sequence[Any]
@@ -185,10 +184,9 @@ class OneByOne:
 
     def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
         agent = self._agent
-        name = f"the result of {type(agent).__name__}.act"
         masks = [None] * len(observations) if action_masks is None else action_masks
         chosen = [agent.act(*each, explore=True) for each in zip(observations, masks, strict=True)]
-        return np.array([checked_action(name, action, agent.action_space) for action in chosen])
+        return np.array([checked_action(agent, "act", action) for action in chosen])
 
     def update_encoded(self, transitions: Columns, ids: Any) -> None:
         observations, actions, rewards, next_observations, terminated, masks = selected(transitions, ids)

@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import checked_action
 from agents._masks import legal_actions, legal_indices
+from agents.agent import checked_action
 from agents.tables import TabularAgent
 
 
@@ -90,7 +90,7 @@ class WinCountAgent(TabularAgent):
         The legal alternatives to an action are those of the last mask that :meth:`act` got at the observation;
         without a mask, all actions.
         """
-        index = checked_action("action", action, self.action_space) - self.first_action
+        index = checked_action(self, "update", action) - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), index))
