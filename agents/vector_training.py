@@ -202,8 +202,8 @@ class EpisodeCounter:
     def __init__(self, num_envs: int, episodes: int, mode: AutoresetMode) -> None:
         self._n_reset_steps = int(mode is AutoresetMode.NEXT_STEP)  # between two episodes
         self._episodes = episodes
-        self._n_begun = min(num_envs, episodes)
-        self._is_counted = np.arange(num_envs) < self._n_begun
+        self._numbers = np.arange(num_envs)  # of their episodes, in the order in which these began
+        self._n_begun = num_envs
         self._n_steps = 0
         self._returns = np.zeros(num_envs)
         self._began = np.zeros(num_envs, np.int64)  # after which step each episode began
@@ -218,16 +218,15 @@ class EpisodeCounter:
         if to_play is not None:
             rewards = rewards + to_play * (step.opponent_rewards - rewards)  # of player 0; faster than np.where
         self._returns += rewards
-        if self._n_begun < self._episodes:
+        if self._n_begun <= self._episodes:
             return step
-        ids, ended = (indices[self._is_counted.take(indices)] for indices in (step.ids, step.ended))
+        ids, ended = (indices[self._numbers.take(indices) < self._episodes] for indices in (step.ids, step.ended))
         return step._replace(ids=ids, ended=ended)
 
     def end(self, ended: Indices) -> tuple[int, NDArray[np.float64], NDArray[np.int64]]:
         """The number, returns and lengths of the episodes that have ended; others begin in their environments."""
-        n_begun = min(self._n_begun + ended.size, self._episodes)
-        self._is_counted[ended[n_begun - self._n_begun :]] = False
-        self._n_begun = n_begun
+        self._numbers[ended] = np.arange(self._n_begun, self._n_begun + ended.size)
+        self._n_begun += ended.size
         returns = self._returns[ended]
         lengths = self._n_steps - self._began[ended]
         self._returns[ended] = 0.0
@@ -244,39 +243,29 @@ class OwnTurns:
         player 0    o, a ------------> o, a -----> o of the end
         player 1             o, a ---------------> o of the end
 
-    An action is pending until then. A player's slot is ``player * num_envs + environment``.
+    The players alternate, so an action is pending until the other player has acted.
     """
 
-    def __init__(self, num_envs: int, observations: NDArray[Any]) -> None:
-        n_slots = 2 * num_envs
-        self._num_envs = num_envs
-        self._is_pending = np.zeros(n_slots, np.bool_)
-        self._observations = np.empty((n_slots, *observations.shape[1:]), observations.dtype)
-        self._actions = np.zeros(n_slots, np.int64)
-        self._rewards = np.zeros(n_slots)  # since the pending action
+    def __init__(self, num_envs: int, observations: Any) -> None:
+        self._is_pending = np.zeros(num_envs, np.bool_)
+        self._before: Columns = observations, np.zeros(num_envs, np.int64), np.zeros(num_envs)
 
     def complete(self, step: VectorStep) -> Columns:
         """The transitions that a step completes."""
         ids = step.ids
-        n = self._num_envs
-        to_play, next_to_play = (
-            observed.to_play.take(ids) * n for observed in (step.observed, step.next_observed)
-        )
-        mover = ids + to_play
-        opponent = ids + n - to_play
-        to_move = ids + next_to_play
-        not_to_move = ids + n - next_to_play
-        self._is_pending[mover] = True
-        self._observations[mover] = step.observed.observations.take(ids, axis=0)
-        self._actions[mover] = step.actions.take(ids)
-        self._rewards[mover] = step.rewards.take(ids)
-        self._rewards[opponent] += step.opponent_rewards.take(ids)
-        observes_next = self._is_pending.take(to_move).nonzero()[0]
-        # after truncation there is no observation for the player who is not to move
-        observes_end = (self._is_pending.take(not_to_move) & step.terminated.take(ids)).nonzero()[0]
-        slots = np.concatenate([to_move.take(observes_next), not_to_move.take(observes_end)])
+        observes_next = ids[self._is_pending.take(ids)]
+        # after truncation there is no observation for the player who has just moved
+        observes_end = ids[step.terminated.take(ids)]
+        self._is_pending[:] = False
+        self._is_pending[ids] = True
         self._is_pending[step.ended] = False
-        self._is_pending[step.ended + n] = False
-        before = self._observations, self._actions, self._rewards
+        moves_again = step.next_observed.to_play == step.observed.to_play
+        if moves_again[self._is_pending].any():
+            raise ValueError("in a vector environment the players must alternate; train on a single environment")
+        observations, actions, rewards = self._before
+        waiting = selected([observations, actions, rewards + step.opponent_rewards], observes_next)
+        self._before = step.observed.observations, step.actions, step.rewards.copy()
+        ended = selected(self._before, observes_end)
         after = step.next_observed.observations, step.terminated, step.next_observed.masks
-        return [*selected(before, slots), *selected(after, slots % n)]
+        before = [np.concatenate(pair) for pair in zip(waiting, ended, strict=True)]
+        return [*before, *selected(after, np.concatenate([observes_next, observes_end]))]

@@ -390,6 +390,25 @@ def test_parallel_environments_are_refused():
         agents.train(QLearningAgent(spaces.Discrete(2), spaces.Discrete(2)), Parallel(), 1)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_a_player_who_moves_twice_in_a_row(mode):
+    """A single environment may let it, a vector environment may not."""
+
+    class MovesAgain(RaceGym):
+        def step(self, action):
+            results = super().step(action)
+            self.player = results[-1]["to_play"] = self.plies // 2 % 2
+            return results
+
+    agent = recorder(MovesAgain(), [1] * GOAL)
+    agents.train(agent, MovesAgain(), 1)
+    observed = [(call[0], call[3]) for call in agent.calls if call != "end"]
+    assert sorted(observed) == [(0, 1), (1, 4), (2, 3), (3, 6), (4, 5), (5, 8), (6, 7), (7, 10), (8, 9), (9, 10)]
+    env = SyncVectorEnv([MovesAgain] * 2, autoreset_mode=mode)
+    with pytest.raises(ValueError, match="alternate"):
+        agents.train(agent_for(env), env, 1)
+
+
 @pytest.mark.parametrize("n", [1, 3])
 def test_minimax_needs_two_players(n):
     class Players(RaceAEC):
