@@ -15,7 +15,6 @@ from agents.tables import TabularAgent
 
 Schedule: TypeAlias = float | Callable[[float], float]
 """A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
-Ties: TypeAlias = Literal["random", "first"]
 
 
 class QLearningAgent(TabularAgent):
@@ -51,7 +50,7 @@ class QLearningAgent(TabularAgent):
         learning_rate: Schedule = 0.5,
         gamma: Schedule = 1.0,
         epsilon: Schedule = 0.1,
-        ties: Ties = "random",
+        ties: Literal["random", "first"] = "random",
         seed: int | None = None,
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed)

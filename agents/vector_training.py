@@ -8,8 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._environments import TO_PLAY, check_setting, split_observation
-from agents.agent import Agent, checked_action
+from agents.agent import TO_PLAY, Agent, check_setting, checked_action, split_observation
 
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = Sequence[Any]
@@ -38,11 +37,7 @@ class EncodedLearner(Protocol):
 def vector_episodes(
     agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, seed: int | None
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
-    """Trains for ``episodes`` episodes; yields how many have ended in a step, their returns and their lengths.
-
-    The episodes that count are the first to begin. An environment with no such episode left continues to step, but
-    the agent does not learn from it. In self-play the returns are those of player 0, who moves first.
-    """
+    """Learns from the first ``episodes`` episodes to begin; yields how many end in a step, returns and lengths."""
     learner = encoded_learner(agent)
     observed = observe(learner, *env.reset(seed=seed))
     n_players = 1 if observed.to_play is None else 2
@@ -62,21 +57,19 @@ def vector_episodes(
 
 
 def encoded_learner(agent: Agent) -> EncodedLearner:
-    """The agent itself if it is an :class:`EncodedLearner`, else what calls its ``act`` and ``update``."""
-    if type(agent).end_episode is not Agent.end_episode:
-        raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
+    """The agent itself if it is an :class:`EncodedLearner`, else what calls its ``act`` and ``update``.
+
+    The latter also where a subclass overrides ``act`` or ``update`` without its encoded form.
+    """
+    kind = type(agent)
+    if kind.end_episode is not Agent.end_episode:
+        raise ValueError(f"{kind.__name__} learns from whole episodes; train it on a single environment")
     learner: Any = agent
-    return learner if takes_encoded(agent, "act") and takes_encoded(agent, "update") else OneByOne(agent)
-
-
-def takes_encoded(agent: Agent, name: str) -> bool:
-    """Whether ``act`` or ``update`` has an encoded form, and no subclass has overridden the plain form alone."""
-    for parent in type(agent).__mro__:
-        if f"{name}_encoded" in vars(parent):
-            return True
-        if name in vars(parent):
-            return False
-    return False
+    for name in ("act", "update"):
+        definers = (parent for parent in kind.__mro__ if vars(parent).keys() & {name, f"{name}_encoded"})
+        if f"{name}_encoded" not in vars(next(definers)):
+            return OneByOne(agent)
+    return learner
 
 
 class Observed(NamedTuple):
