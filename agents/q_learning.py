@@ -87,9 +87,7 @@ class QLearningAgent(TabularAgent):
 
     def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """The rows of the table, int64 ``(n,)``, and the penalties of the actions, float64 ``(n, n_actions)``."""
-        rows = self.table.rows(observations, add=True, is_last=is_last)
-        masks = np.ones((len(rows), self.n_actions)) if action_masks is None else action_masks
-        return rows, mask_penalties(masks)
+        return self.table.rows(observations, add=True, is_last=is_last), mask_penalties(action_masks)
 
     def act_encoded(self, rows: NDArray[np.int64], penalties: NDArray[np.float64]) -> NDArray[np.int64]:
         """While exploring, an action for each row of the table."""
@@ -152,10 +150,8 @@ class QLearningAgent(TabularAgent):
         targets += rewards
         pairs = rows * self.n_actions
         pairs += actions - self.first_action
-        if ids is not None:  # here, since this is faster than to select from all arguments
-            pairs = pairs.take(ids)
-            targets = targets.take(ids)
-        td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
+        # selected here, since this is faster than to select from all columns
+        td_update(self.table.values.reshape(-1), pairs.take(ids), targets.take(ids), learning_rate)
 
     def _current(self, name: str) -> float:
         """The value of a schedule at this point of the training run."""

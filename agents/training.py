@@ -70,7 +70,8 @@ def train(
     Raises:
         TypeError: ``env`` is a parallel environment, or the agent's actions are not integers.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
-            trained in this setting (self-play, or as a single agent), or returns actions outside their space.
+            trained in this setting (self-play, or as a single agent), or returns actions outside their space; or the
+            players of a vector environment do not alternate.
     """
     if episodes < 0:
         raise ValueError(f"episodes must be 0 or more; got {episodes}")

@@ -68,32 +68,31 @@ class InBatches:
     """Makes an agent one that trains in batches in a vector environment; observations encode themselves."""
 
     def encode(self, observations, action_masks, is_last):  # noqa: ARG002
-        masks = np.full(len(observations), None) if action_masks is None else action_masks.copy()
-        return observations.copy(), masks
+        return observations.copy(), action_masks.copy()
 
     def act_encoded(self, *batch):
         return np.array([self.act(*each, explore=True) for each in zip(*batch, strict=True)])
 
     def update_encoded(self, transitions, ids):
-        columns = transitions if ids is None else [column[ids] for column in transitions]
-        for transition in zip(*columns, strict=True):
+        for transition in zip(*(column[ids] for column in transitions), strict=True):
             self.update(*transition)
 
 
 def act_in_batch(agent, observations, action_masks=None):
     """What an agent does while exploring in the environments of a vector environment."""
-    masks = None if action_masks is None else np.asarray(action_masks)
-    return agent.act_encoded(*agent.encode(np.asarray(observations), masks, None))
+    n = len(observations)
+    masks = np.ones((n, agent.n_actions)) if action_masks is None else np.asarray(action_masks)
+    return agent.act_encoded(*agent.encode(np.asarray(observations), masks, np.zeros(n, bool)))
 
 
 def update_in_batch(agent, observations, actions, rewards, next_observations, terminated, action_masks=None):
     """Lets an agent learn as from the steps of a vector environment."""
-    masks = None if action_masks is None else np.asarray(action_masks)
-    rows, _ = agent.encode(np.asarray(observations), None, None)
-    is_last = np.ones(len(rows), bool)  # adds no rows
-    next_rows, penalties = agent.encode(np.asarray(next_observations), masks, is_last)
+    n = len(observations)
+    masks = np.ones((n, agent.n_actions)) if action_masks is None else np.asarray(action_masks)
+    rows, _ = agent.encode(np.asarray(observations), masks, np.zeros(n, bool))
+    next_rows, penalties = agent.encode(np.asarray(next_observations), masks, np.ones(n, bool))
     told = np.asarray(actions), np.asarray(rewards), next_rows, np.asarray(terminated), penalties
-    agent.update_encoded((rows, *told), None)
+    agent.update_encoded((rows, *told), np.arange(n))
 
 
 def recorder(env, actions, in_batches=False, **attributes):
@@ -107,7 +106,7 @@ def recorder(env, actions, in_batches=False, **attributes):
             return action
 
         def update(self, observation, action, reward, next_observation, terminated, mask=None):
-            known = None if mask is None or terminated else tuple(mask)
+            known = (1, 1) if mask is None or terminated else tuple(mask)
             row = int(observation), int(action), float(reward), int(next_observation), bool(terminated), known
             self.calls.append(row)
 

@@ -55,7 +55,7 @@ def transitions_of(plies, last, terminated, alone, bootstraps_from, has_masks):
             reward -= sum(ply[3] for ply in rest[:own])
             rest = [] if own is None else rest[own:]
         observed, over = (rest[0][1], False) if rest else (last, terminated)
-        mask = (1, int(observed != 3)) if has_masks and not over else None
+        mask = (1, int(observed != 3 or not has_masks or over))
         told[player].append((counter, action, reward, observed, over, mask))
     return [transitions for transitions in told if transitions]
 
