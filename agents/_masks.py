@@ -2,12 +2,11 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-Penalties: TypeAlias = NDArray[np.float64] | None
 ILLEGAL = -1e308  # added to the values of illegal actions; training is 1.1 times as fast as with -inf by np.where
 LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
 
@@ -34,23 +33,17 @@ def _nonzero_bytes(mask: bytes) -> Sequence[int]:
     return tuple(np.frombuffer(mask, np.uint8).nonzero()[0].tolist())
 
 
-def checked_masks(
-    action_masks: Any, leading: tuple[int, ...], n_actions: int, may_be_empty: bool = False
-) -> NDArray[Any] | None:
-    """The masks of a batch, shape ``(n, n_actions)``, or None; errors are those of :func:`legal_indices`."""
-    if action_masks is None:
-        return None
-    masks = np.asarray(action_masks)
-    if masks.shape != (*leading, n_actions):
-        raise ValueError(f"action_mask must have shape {(*leading, n_actions)}; got {masks.shape}")
-    if not may_be_empty and not masks.any(axis=-1).all():
+def legal_actions(action_masks: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Where actions are legal, bool of this shape; everywhere without masks. Errors as :func:`legal_indices`."""
+    is_legal = np.broadcast_to(True if action_masks is None else np.asarray(action_masks) != 0, shape)
+    if not is_legal.any(axis=-1).all():
         raise ValueError("action_mask leaves an observation without a legal action")
-    return masks.reshape(-1, n_actions)
+    return is_legal
 
 
-def mask_penalties(action_masks: NDArray[Any] | None) -> Penalties:
-    """0 for legal actions and :data:`ILLEGAL` for others, to add to values; None without masks."""
-    return None if action_masks is None else (action_masks == 0) * ILLEGAL
+def mask_penalties(action_masks: NDArray[Any]) -> NDArray[np.float64]:
+    """0 for legal actions and :data:`ILLEGAL` for others, to add to values."""
+    return (action_masks == 0) * ILLEGAL
 
 
 def row_max(values: NDArray[np.float64]) -> NDArray[np.float64]:

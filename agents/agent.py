@@ -2,17 +2,16 @@
 
 import os
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from gymnasium import Space, spaces
 from numpy.typing import NDArray
 
 from agents import saving
-from agents._checks import checked_action
 
-Action: TypeAlias = int | np.integer[Any] | NDArray[np.integer[Any]]
-"""An action, or for a batch an array of actions."""
+TO_PLAY = "to_play"
+"""The info key of a Gymnasium environment in which the agent plays both sides: the player to move, 0 or 1."""
 
 
 class Agent(ABC):
@@ -74,7 +73,6 @@ class Agent(ABC):
         # An environment of the same seed draws from default_rng(seed); this stream is independent of it.
         self.generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         self.progress_remaining = 1.0
-        self._observation_ndim = len(self.observation_space.shape or ())
 
     def __repr__(self) -> str:
         names = [name for name in saving.constructor_arguments(type(self)) if hasattr(self, name)]
@@ -83,7 +81,7 @@ class Agent(ABC):
         return f"{type(self).__name__}({', '.join(arguments)})"
 
     @abstractmethod
-    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> Action:
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | np.integer[Any]:
         """Chooses an action.
 
         Args:
@@ -130,22 +128,17 @@ class Agent(ABC):
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The policy without exploration, float64 ``(..., n_actions)``: here 1 for what :meth:`act` returns."""
         if self.is_batch(observation):
-            shape = self.observation_space.shape or ()
-            leading = np.shape(observation)[: np.ndim(observation) - len(shape)]
-            observations = np.reshape(observation, (-1, *shape))
-            masks = np.broadcast_to(1 if action_mask is None else action_mask, (*leading, self.n_actions))
-            every = zip(observations, masks.reshape(-1, self.n_actions), strict=True)
-            return np.reshape([self.action_probabilities(*each) for each in every], masks.shape)
-        name = f"the result of {type(self).__name__}.act"
-        action = checked_action(name, self.act(observation, action_mask), self.action_space)
+            masks = [None] * len(observation) if action_mask is None else action_mask
+            every = zip(observation, masks, strict=True)
+            return np.array([self.action_probabilities(*each) for each in every])
+        action = checked_action(self, "act", self.act(observation, action_mask))
         probabilities = np.zeros(self.n_actions)
         probabilities[action - self.first_action] = 1.0
         return probabilities
 
     def is_batch(self, observation: Any) -> bool:
         """Whether ``observation`` has leading dimensions before the shape of the observation space."""
-        ndim = observation.ndim if isinstance(observation, np.ndarray) else np.ndim(observation)
-        return ndim > self._observation_ndim
+        return np.ndim(observation) > len(self.observation_space.shape or ())
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """What :meth:`save` stores in addition to the constructor's arguments: copies of arrays of numbers."""
@@ -169,6 +162,18 @@ class Agent(ABC):
         saving.save(self, path)
 
 
+def checked_action(agent: Agent, method: str, action: Any) -> int:
+    """The action that ``act`` returned or ``update`` got, as an int; a TypeError or ValueError if it is none."""
+    if type(action) is int and 0 <= action - agent.first_action < agent.n_actions:
+        return action
+    is_integer = np.asarray(action).dtype.kind in "iu"
+    if not is_integer or action not in agent.action_space:
+        error = ValueError if is_integer else TypeError
+        name = f"the action of {type(agent).__name__}.{method}"
+        raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
+    return int(action)
+
+
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
     """What an agent learns on: arrays, without the mask of a dictionary of PettingZoo.
 
@@ -180,10 +185,33 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
         parts: Any = space.spaces
         space = spaces.MultiDiscrete([part.n for part in parts], start=[part.start for part in parts])
     if space.shape is None:
-        raise TypeError(
-            f"observation_space must hold arrays; got {space}; FlattenObservation of Gymnasium may help"
-        )
+        hint = "FlattenObservation of Gymnasium may help"
+        raise TypeError(f"observation_space must hold arrays; got {space}; {hint}")
     return space
+
+
+def check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> None:
+    """Raises a ValueError unless the agent was made for these spaces of an environment."""
+    made_for = agent.observation_space, agent.action_space
+    if made_for != (agent_observation_space(observation_space), action_space):
+        given = observation_space, action_space
+        raise ValueError(f"the agent was made for the spaces {made_for}, but the environment has {given}")
+
+
+def check_setting(agent: Agent, n_players: int) -> None:
+    """Raises a ValueError unless the agent can be trained while controlling this many players."""
+    name = type(agent).__name__
+    if n_players > 1 and not agent.supports_self_play:
+        raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
+    if n_players != 2 and agent.bootstraps_from == "opponent turn":
+        raise ValueError(f"{name} learns by self-play of two players; the environment has {n_players} to control")
+
+
+def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
+    """The agent's observation and its action mask, None where an environment gives none."""
+    if isinstance(observation, dict):
+        return observation["observation"], observation["action_mask"]
+    return observation, info.get("action_mask")
 
 
 def load(path: str | os.PathLike[str]) -> Agent:

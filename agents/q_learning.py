@@ -1,18 +1,20 @@
 """Tabular Q-learning."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import Schedule, checked_action, checked_actions, checked_schedule, current_value
-from agents._masks import LOWEST, Penalties, checked_masks, legal_indices, mask_penalties, row_max, uniform_choice
+from agents._masks import LOWEST, legal_actions, legal_indices, mask_penalties, row_max, uniform_choice
+from agents.agent import checked_action
 from agents.tables import TabularAgent
 
-Ties: TypeAlias = Literal["random", "first"]
+Schedule: TypeAlias = float | Callable[[float], float]
+"""A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
 
 
 class QLearningAgent(TabularAgent):
@@ -48,32 +50,25 @@ class QLearningAgent(TabularAgent):
         learning_rate: Schedule = 0.5,
         gamma: Schedule = 1.0,
         epsilon: Schedule = 0.1,
-        ties: Ties = "random",
+        ties: Literal["random", "first"] = "random",
         seed: int | None = None,
     ) -> None:
         super().__init__(observation_space, action_space, seed=seed)
         if ties not in ("random", "first"):
             raise ValueError(f'ties must be "random" or "first"; got {ties!r}')
-        self.learning_rate = checked_schedule("learning_rate", learning_rate)
-        self.gamma = checked_schedule("gamma", gamma)
-        self.epsilon = checked_schedule("epsilon", epsilon)
+        self.learning_rate = _checked_schedule("learning_rate", learning_rate)
+        self.gamma = _checked_schedule("gamma", gamma)
+        self.epsilon = _checked_schedule("epsilon", epsilon)
         self.ties = ties
 
-    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | NDArray[np.int64]:
+    def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:
         """The best legal action; while exploring, with probability ``epsilon`` a uniformly random one.
 
         Of several best actions it is the first, while exploring a random one (``ties="random"``).
         """
-        if self.is_batch(observation):
-            rows = self.table.rows(np.asarray(observation))
-            penalties = mask_penalties(checked_masks(action_mask, rows.shape, self.n_actions))
-            if explore:
-                return self.act_encoded(rows.reshape(-1), penalties).reshape(rows.shape)
-            best_indices = self._legal_values(rows.reshape(-1), penalties).argmax(axis=1)
-            return np.asarray(best_indices.reshape(rows.shape) + self.first_action)
         legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
-        epsilon = current_value("epsilon", self.epsilon, self.progress_remaining) if explore else 0.0
+        epsilon = self._current("epsilon") if explore else 0.0
         if uniform < epsilon:
             return legal[int(uniform / epsilon * len(legal))] + self.first_action
         values = self.table.get(observation)
@@ -84,23 +79,23 @@ class QLearningAgent(TabularAgent):
         return choices[int(self.generator.random() * len(choices))] + self.first_action
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        if type(self).act is not QLearningAgent.act:  # it may not take batches
+        if type(self).act is not QLearningAgent.act:
             return super().action_probabilities(observation, action_mask)
-        actions = np.asarray(self.act(observation, action_mask)) - self.first_action
-        return np.asarray(np.arange(self.n_actions) == actions[..., None], np.float64)
+        values = self.q_values(observation)
+        values += mask_penalties(legal_actions(action_mask, values.shape))
+        return np.asarray(np.arange(self.n_actions) == values.argmax(axis=-1)[..., None], np.float64)
 
-    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[NDArray[np.int64], Penalties]:
-        """The rows of the table, and the penalties of the actions."""
+    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The rows of the table, int64 ``(n,)``, and the penalties of the actions, float64 ``(n, n_actions)``."""
         return self.table.rows(observations, add=True, is_last=is_last), mask_penalties(action_masks)
 
-    def act_encoded(self, rows: NDArray[np.int64], penalties: Penalties) -> NDArray[np.int64]:
+    def act_encoded(self, rows: NDArray[np.int64], penalties: NDArray[np.float64]) -> NDArray[np.int64]:
         """While exploring, an action for each row of the table."""
         n = len(rows)
         random = self.generator.random
-        epsilon = current_value("epsilon", self.epsilon, self.progress_remaining)
+        epsilon = self._current("epsilon")
         if epsilon == 1.0:
-            legal = np.ones((n, self.n_actions), np.bool_) if penalties is None else penalties == 0.0
-            return uniform_choice(legal, random(n)) + self.first_action
+            return uniform_choice(penalties == 0.0, random(n)) + self.first_action
         is_random = random(n) < epsilon
         explorers = is_random.nonzero()[0]
         greedy = (~is_random).nonzero()[0]
@@ -122,28 +117,12 @@ class QLearningAgent(TabularAgent):
         terminated: Any,
         next_action_mask: Any = None,
     ) -> None:
-        """Learns from one transition or a batch.
+        """Learns from one transition.
 
         Q(s, a) ← Q(s, a) + α ((r + γ V(s′)) − Q(s, a)) with V(s′) = max Q(s′, ·) over the legal actions of the
         next observation, 0 if it is terminal (Sutton and Barto 2018, equation 6.8). After truncation V(s′) counts.
-
-        In a batch every V(s′) is computed before any update; then the updates are applied one after another, so
-        that a pair that occurs several times is updated each time.
         """
-        if self.is_batch(observation):
-            next_rows = self.table.rows(np.asarray(next_observation))
-            leading = next_rows.shape
-            actions = checked_actions("action", action, leading, self.action_space).reshape(-1)
-            rewards = np.broadcast_to(np.asarray(reward, np.float64), leading).reshape(-1)
-            if not np.isfinite(rewards).all():
-                raise ValueError(f"reward must be finite; got {reward!r}")
-            is_terminated = np.broadcast_to(np.asarray(terminated, np.bool_), leading).reshape(-1)
-            masks = checked_masks(next_action_mask, leading, self.n_actions, may_be_empty=True)
-            rows = self.table.rows(np.asarray(observation), add=True).reshape(-1)
-            next_turn = next_rows.reshape(-1), is_terminated, mask_penalties(masks)
-            self.update_encoded((rows, actions, rewards, *next_turn))
-            return
-        column = checked_action("action", action, self.action_space) - self.first_action
+        column = checked_action(self, "update", action) - self.first_action
         target = float(reward)
         if not math.isfinite(target):
             raise ValueError(f"reward must be finite; got {reward!r}")
@@ -151,33 +130,51 @@ class QLearningAgent(TabularAgent):
             values = self.table.get(next_observation)
             legal = legal_indices(next_action_mask, self.n_actions, may_be_empty=True)
             next_value = self.next_value_sign * max([values[index] for index in legal], default=0.0)
-            target += current_value("gamma", self.gamma, self.progress_remaining) * next_value
-        learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
+            target += self._current("gamma") * next_value
+        learning_rate = self._current("learning_rate")
         row = self.table.row(observation)
         old = self.table.values.item(row, column)
         self.table.values[row, column] = (1.0 - learning_rate) * old + learning_rate * target
 
-    def update_encoded(self, transitions: Sequence[Any], ids: Any = None) -> None:
-        """:meth:`update` for transitions from rows to next rows of the table, of which those at ``ids`` count."""
+    def update_encoded(self, transitions: Sequence[Any], ids: Any) -> None:
+        """:meth:`update` for transitions from rows to next rows of the table, of which those at ``ids`` count.
+
+        Every V(s′) is computed before any update; then the updates are applied one after another, so that a pair
+        that occurs several times is updated each time.
+        """
         rows, actions, rewards, next_rows, is_end, penalties = transitions
-        learning_rate = current_value("learning_rate", self.learning_rate, self.progress_remaining)
+        learning_rate = self._current("learning_rate")
         targets = row_max(self._legal_values(next_rows, penalties))
         targets[is_end | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
-        targets *= current_value("gamma", self.gamma, self.progress_remaining) * self.next_value_sign
+        targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
         pairs = rows * self.n_actions
         pairs += actions - self.first_action
-        if ids is not None:  # here, since this is faster than to select from all arguments
-            pairs = pairs.take(ids)
-            targets = targets.take(ids)
-        td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
+        # selected here, since this is faster than to select from all columns
+        td_update(self.table.values.reshape(-1), pairs.take(ids), targets.take(ids), learning_rate)
 
-    def _legal_values(self, rows: NDArray[np.int64], penalties: Penalties) -> NDArray[np.float64]:
+    def _current(self, name: str) -> float:
+        """The value of a schedule at this point of the training run."""
+        value = getattr(self, name)
+        return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
+
+    def _legal_values(self, rows: NDArray[np.int64], penalties: NDArray[np.float64]) -> NDArray[np.float64]:
         """The values of some rows, below :data:`LOWEST` for illegal actions."""
         values = self.table.values.take(rows, axis=0)
-        if penalties is not None:
-            values += penalties
+        values += penalties
         return values
+
+
+def _checked_schedule(name: str, value: Any) -> Any:
+    """``value`` if it is a function, else as a float; an error if it is not a number between 0 and 1."""
+    if callable(value):
+        return value
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number or a function; got {value!r}")
+    fraction = float(value)
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"{name} must lie between 0 and 1; got {value!r}")
+    return fraction
 
 
 def td_update(

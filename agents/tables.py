@@ -36,9 +36,8 @@ class Table:
         self._shape: tuple[int, ...] = space.shape or ()
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"
-        self._rows: dict[
-            bytes, int
-        ] = {}  # by the bytes of the observation, of a dense table those looked up before
+        # by the bytes of the observation, of a dense table those looked up before
+        self._rows: dict[bytes, int] = {}
         n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
         self.values = np.zeros((n_rows, n_actions))
 

@@ -4,16 +4,13 @@ There are two loops, since a vector environment of one environment trains about 
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agents._checks import checked_action
-from agents._environments import TO_PLAY, check_setting, check_spaces, split_observation
-from agents.agent import Agent
+from agents.agent import TO_PLAY, Agent, check_setting, check_spaces, checked_action, split_observation
 from agents.vector_training import vector_episodes
 
 
@@ -31,6 +28,8 @@ class History:
 
 
 Callback: TypeAlias = Callable[[Agent, History], Any]
+Ended: TypeAlias = Iterator[tuple[int, Any, Any]]
+"""After each step that ends episodes: their number, returns (in self-play of the first player) and lengths."""
 
 
 def train(
@@ -71,33 +70,33 @@ def train(
     Raises:
         TypeError: ``env`` is a parallel environment, or the agent's actions are not integers.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
-            trained in this setting (self-play, or as a single agent), or returns actions outside their space.
+            trained in this setting (self-play, or as a single agent), or returns actions outside their space; or the
+            players of a vector environment do not alternate.
     """
     if episodes < 0:
         raise ValueError(f"episodes must be 0 or more; got {episodes}")
     returns = np.zeros(episodes)
     lengths = np.zeros(episodes, np.int64)
     ended_episodes = _episodes(agent, env, episodes, seed)
+    if progress:
+        ended_episodes = _with_progress_bar(ended_episodes, episodes)
     n = 0
-    with _progress_bar(episodes, progress) as bar:
-        while n < episodes:
-            agent.progress_remaining = 1 - n / episodes
-            n_ended, ended_returns, ended_lengths = next(ended_episodes)
-            returns[n : n + n_ended] = ended_returns
-            lengths[n : n + n_ended] = ended_lengths
-            n += n_ended
-            if bar is not None:
-                bar.update(n_ended)
-            result = callback(agent, History(returns[:n], lengths[:n])) if callback is not None else None
-            if isinstance(result, bool | np.bool_) and not result:
-                break
-        else:
-            agent.progress_remaining = 0.0
+    while n < episodes:
+        agent.progress_remaining = 1 - n / episodes
+        n_ended, ended_returns, ended_lengths = next(ended_episodes)
+        returns[n : n + n_ended] = ended_returns
+        lengths[n : n + n_ended] = ended_lengths
+        n += n_ended
+        result = callback(agent, History(returns[:n], lengths[:n])) if callback is not None else None
+        if isinstance(result, bool | np.bool_) and not result:
+            break
+    else:
+        agent.progress_remaining = 0.0
     return History(returns[:n], lengths[:n])
 
 
-def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterator[tuple[int, Any, Any]]:
-    """The training loop for this kind of environment; yields the number, returns and lengths of ended episodes."""
+def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
+    """The training loop for this kind of environment."""
     if hasattr(env, "single_observation_space"):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
@@ -114,8 +113,8 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Iterat
 
 def _single_episodes(
     agent: Agent, env: Any, play: Callable[[Agent, Any, int | None], tuple[float, int]], seed: int | None
-) -> Iterator[tuple[int, float, int]]:
-    """Plays and learns; after each episode, yields ``(1, return of the first player, number of actions)``."""
+) -> Ended:
+    """Plays and learns in one episode after another by the function ``play``."""
     while True:
         try:
             episode_return, length = play(agent, env, seed)
@@ -132,14 +131,13 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     observation, mask = split_observation(observation, info)
     player = info.get(TO_PLAY, 0)
     own_turn = agent.bootstraps_from == "own turn"
-    result = f"the result of {type(agent).__name__}.act"
     pending: dict[Any, tuple[Any, int]] = {}  # observations and actions, by player
     rewards = [0.0, 0.0]  # of each player since its last action
     episode_return = 0.0
     length = 0
     is_over = False
     while not is_over:
-        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         observation, reward, terminated, truncated, info = env.step(action)
         length += 1
@@ -167,7 +165,6 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
     first_player = env.agent_selection
     is_alone = len(env.possible_agents) == 1
     own_turn = agent.bootstraps_from == "own turn"
-    result = f"the result of {type(agent).__name__}.act"
     pending: dict[Any, tuple[Any, int]] = {}  # as in a Gymnasium environment
     mover = None
     mover_reward = 0.0
@@ -186,7 +183,7 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
         if terminated or truncated:
             env.step(None)
             continue
-        action = checked_action(result, agent.act(observation, mask, explore=True), agent.action_space)
+        action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         env.step(action)
         length += 1
@@ -195,9 +192,10 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
     return episode_return, length
 
 
-def _progress_bar(episodes: int, progress: bool) -> Any:
-    if not progress:
-        return nullcontext()
+def _with_progress_bar(ended_episodes: Ended, episodes: int) -> Ended:
     from tqdm.auto import tqdm
 
-    return tqdm(total=episodes, unit=" episodes", unit_scale=True, mininterval=0.5)
+    with tqdm(total=episodes, unit=" episodes", unit_scale=True, mininterval=0.5) as bar:
+        for ended in ended_episodes:
+            bar.update(ended[0])
+            yield ended

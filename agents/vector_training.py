@@ -8,29 +8,27 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
-from agents._checks import checked_action
-from agents._environments import TO_PLAY, check_setting, split_observation
-from agents.agent import Agent
+from agents.agent import TO_PLAY, Agent, check_setting, checked_action, split_observation
 
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = Sequence[Any]
-"""Arrays with a row for each environment or transition; None for what is not given."""
+"""Arrays with a row for each environment or transition."""
 
 
 class EncodedLearner(Protocol):
     """What the loop calls. An observation is encoded once, although two transitions hold it."""
 
     def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:
-        """Observations and masks (or None), as new arrays of any form with a row for each observation.
+        """Observations and masks, as new arrays of any form with a row for each observation.
 
-        ``is_last``, bool ``(n,)``, says which observations end an episode; None: none does.
+        ``is_last``, bool ``(n,)``, says which observations end an episode.
         """
 
     def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
         """While exploring, a legal action for each encoded observation."""
 
     def update_encoded(self, transitions: Columns, ids: Any) -> None:
-        """Learns from the transitions at the indices ``ids``, from all if it is None.
+        """Learns from the transitions at the indices ``ids``.
 
         The columns are the arguments of :meth:`Agent.update`, with encoded observations and masks.
         """
@@ -39,17 +37,14 @@ class EncodedLearner(Protocol):
 def vector_episodes(
     agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, seed: int | None
 ) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
-    """Trains for ``episodes`` episodes; yields how many have ended in a step, their returns and their lengths.
-
-    The episodes that count are the first to begin. An environment with no such episode left continues to step, but
-    the agent does not learn from it. In self-play the returns are those of player 0, who moves first.
-    """
+    """Learns from the first ``episodes`` episodes to begin; yields how many end in a step, returns and lengths."""
     learner = encoded_learner(agent)
-    observed = observe(learner, *env.reset(seed=seed))
-    n_players = 1 if observed.to_play is None else 2
+    observations, infos = env.reset(seed=seed)
+    n_players = 2 if TO_PLAY in infos else 1
     check_setting(agent, n_players)
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-    counter = EpisodeCounter(env.num_envs, episodes, mode)
+    observed = encoded(learner, columns_of(agent, observations, infos), np.zeros(env.num_envs, np.bool_))
+    counter = EpisodeCounter(env.num_envs, episodes, n_players, mode)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
     own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
     for every_step in vector_steps(agent, learner, env, mode, observed):
@@ -57,44 +52,40 @@ def vector_episodes(
         if own_turns is None:
             learner.update_encoded(step.transitions(), step.ids)
         else:
-            learner.update_encoded(own_turns.complete(step), None)
+            learner.update_encoded(*own_turns.complete(step))
         if step.ended.size:
             yield counter.end(step.ended)
 
 
 def encoded_learner(agent: Agent) -> EncodedLearner:
-    """The agent itself if it is an :class:`EncodedLearner`, else what calls its ``act`` and ``update``."""
-    if type(agent).end_episode is not Agent.end_episode:
-        raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
+    """The agent itself if it is an :class:`EncodedLearner`, else what calls its ``act`` and ``update``.
+
+    The latter also where a subclass overrides ``act`` or ``update`` without its encoded form.
+    """
+    kind = type(agent)
+    if kind.end_episode is not Agent.end_episode:
+        raise ValueError(f"{kind.__name__} learns from whole episodes; train it on a single environment")
     learner: Any = agent
-    return learner if takes_encoded(agent, "act") and takes_encoded(agent, "update") else OneByOne(agent)
-
-
-def takes_encoded(agent: Agent, name: str) -> bool:
-    """Whether ``act`` or ``update`` has an encoded form, and no subclass has overridden the plain form alone."""
-    for parent in type(agent).__mro__:
-        if f"{name}_encoded" in vars(parent):
-            return True
-        if name in vars(parent):
-            return False
-    return False
+    for name in ("act", "update"):
+        definers = (parent for parent in kind.__mro__ if vars(parent).keys() & {name, f"{name}_encoded"})
+        if f"{name}_encoded" not in vars(next(definers)):
+            return OneByOne(agent)
+    return learner
 
 
 class Observed(NamedTuple):
-    """What is observed in all environments, and the players to move; a part that is not given is None."""
+    """What is observed in all environments, and the players to move."""
 
     observations: Any  # encoded
     masks: Any  # encoded
-    to_play: Any
+    to_play: NDArray[np.integer[Any]]
 
     def replaced(self, ids: Indices, rows: "Observed") -> "Observed":
-        """A copy with other rows at the indices ``ids``; a part that ``rows`` lacks keeps its values."""
-        parts = list(self)
-        for index, (part, new) in enumerate(zip(self, rows, strict=True)):
-            if part is not None and new is not None:
-                parts[index] = part.copy()
-                parts[index][ids] = new
-        return Observed(*parts)
+        """A copy with other rows at the indices ``ids``."""
+        copies = Observed(*(part.copy() for part in self))
+        for part, new in zip(copies, rows, strict=True):
+            part[ids] = new
+        return copies
 
 
 class VectorStep(NamedTuple):
@@ -115,16 +106,21 @@ class VectorStep(NamedTuple):
         return before.observations, self.actions, self.rewards, after.observations, self.terminated, after.masks
 
 
-def observe(
-    learner: EncodedLearner, observations: Any, infos: dict[str, Any], is_last: Any = None, rows: Any = None
-) -> Observed:
-    """Reads and encodes what an environment returned, of all environments or of some rows."""
+def columns_of(agent: Agent, observations: Any, infos: dict[str, Any]) -> Columns:
+    """The observations, masks and players to move in what environments returned; all legal and 0 if not given."""
     observations, masks = split_observation(observations, infos)
     if isinstance(observations, tuple):
         observations = np.stack(observations, axis=-1)
-    parts = [observations, masks, infos.get(TO_PLAY)]
-    observations, masks, to_play = parts if rows is None else selected(parts, rows)
-    return Observed(*learner.encode(observations, masks, is_last), None if to_play is None else to_play.copy())
+    n = len(observations)
+    if masks is None:
+        masks = np.ones((n, agent.n_actions), np.int8)
+    return observations, masks, infos.get(TO_PLAY, np.zeros(n, np.int64))
+
+
+def encoded(learner: EncodedLearner, columns: Columns, is_last: NDArray[np.bool_]) -> Observed:
+    """What :func:`columns_of` returned, encoded."""
+    observations, masks, to_play = columns
+    return Observed(*learner.encode(observations, masks, is_last), to_play.copy())
 
 
 def vector_steps(
@@ -132,23 +128,23 @@ def vector_steps(
 ) -> Iterator[VectorStep]:
     """Acts in all environments, in any autoreset mode; those that are only reset in a step do not count."""
     ids = everywhere = np.arange(env.num_envs)
-    any_actions = np.full(env.num_envs, agent.first_action)
     while True:
-        actions = any_actions.copy()
+        actions = np.full(env.num_envs, agent.first_action)
         if ids.size:
             actions[ids] = learner.act_encoded(*selected(observed[:2], ids))
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
-        is_last = None if mode is AutoresetMode.SAME_STEP else is_over
-        following = next_observed = observe(learner, observations, infos, is_last)
+        is_last = is_over & (mode is not AutoresetMode.SAME_STEP)
+        following = next_observed = encoded(learner, columns_of(agent, observations, infos), is_last)
         if ended.size and mode is AutoresetMode.SAME_STEP:
-            next_observed = following.replaced(ended, final_observed(learner, infos, ended))
+            final = encoded(learner, final_columns(agent, infos, ended), is_over[ended])
+            next_observed = following.replaced(ended, final)
         elif ended.size and mode is AutoresetMode.DISABLED:
-            after_reset = env.reset(options={"reset_mask": is_over})
-            following = following.replaced(ended, observe(learner, *after_reset, rows=ended))
+            after_reset = columns_of(agent, *env.reset(options={"reset_mask": is_over}))
+            following = following.replaced(ended, encoded(learner, selected(after_reset, ended), ~is_over[ended]))
         opponent_rewards = -rewards
-        if isinstance(learner, OneByOne) and observed.masks is not None:  # others act legally
+        if isinstance(learner, OneByOne):  # others act legally
             is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
             opponent_rewards[ended[is_illegal]] = 0.0
         yield VectorStep(ids, observed, actions, rewards, opponent_rewards, next_observed, terminated, ended)
@@ -156,21 +152,20 @@ def vector_steps(
         ids = (~is_over).nonzero()[0] if ended.size and mode is AutoresetMode.NEXT_STEP else everywhere
 
 
-def final_observed(learner: EncodedLearner, infos: dict[str, Any], ended: Indices) -> Observed:
-    """In same-step mode, the last observations of the ended episodes, before their environments were reset."""
+def final_columns(agent: Agent, infos: dict[str, Any], ended: Indices) -> Columns:
+    """In same-step mode, what the ended environments returned before they were reset."""
     final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
     observations, masks = zip(*final, strict=True)
     final_infos = infos.get("final_info", {})
-    mask, to_play = selected([final_infos.get("action_mask"), final_infos.get(TO_PLAY)], ended)
-    action_masks = mask if masks[0] is None else np.array(masks)
-    return Observed(*learner.encode(np.array(observations), action_masks, np.ones(ended.size, np.bool_)), to_play)
+    known = {key: final_infos[key][ended] for key in ("action_mask", TO_PLAY) if key in final_infos}
+    if masks[0] is not None:
+        known["action_mask"] = np.array(masks)
+    return columns_of(agent, np.array(observations), known)
 
 
-def selected(columns: Columns, ids: Indices | None) -> Columns:
-    """Copies of the rows ``ids`` of each column; of all rows if it is None."""
-    if ids is None:
-        return [None if column is None else column.copy() for column in columns]
-    return [None if column is None else column.take(ids, axis=0) for column in columns]
+def selected(columns: Columns, ids: Indices) -> Columns:
+    """Copies of the rows ``ids`` of each column."""
+    return [column.take(ids, axis=0) for column in columns]
 
 
 class OneByOne:
@@ -180,20 +175,16 @@ class OneByOne:
         self._agent = agent
 
     def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:  # noqa: ARG002
-        masks = None if action_masks is None else action_masks.copy()
-        return observations.copy(), masks  # since an environment may overwrite its own
+        return observations.copy(), action_masks.copy()  # since an environment may overwrite its own
 
     def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
         agent = self._agent
-        name = f"the result of {type(agent).__name__}.act"
-        masks = [None] * len(observations) if action_masks is None else action_masks
-        chosen = [agent.act(*each, explore=True) for each in zip(observations, masks, strict=True)]
-        return np.array([checked_action(name, action, agent.action_space) for action in chosen])
+        chosen = [agent.act(*each, explore=True) for each in zip(observations, action_masks, strict=True)]
+        return np.array([checked_action(agent, "act", action) for action in chosen])
 
     def update_encoded(self, transitions: Columns, ids: Any) -> None:
         observations, actions, rewards, next_observations, terminated, masks = selected(transitions, ids)
         plain = actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
-        masks = [None] * len(actions) if masks is None else masks
         for transition in zip(observations, *plain, masks, strict=True):
             self._agent.update(*transition)
 
@@ -201,11 +192,12 @@ class OneByOne:
 class EpisodeCounter:
     """Counts the episodes that are the first to begin, with their returns and lengths."""
 
-    def __init__(self, num_envs: int, episodes: int, mode: AutoresetMode) -> None:
+    def __init__(self, num_envs: int, episodes: int, n_players: int, mode: AutoresetMode) -> None:
         self._n_reset_steps = int(mode is AutoresetMode.NEXT_STEP)  # between two episodes
         self._episodes = episodes
-        self._n_begun = min(num_envs, episodes)
-        self._is_counted = np.arange(num_envs) < self._n_begun
+        self._n_players = n_players
+        self._numbers = np.arange(num_envs)  # of their episodes, in the order in which these began
+        self._n_begun = num_envs
         self._n_steps = 0
         self._returns = np.zeros(num_envs)
         self._began = np.zeros(num_envs, np.int64)  # after which step each episode began
@@ -217,19 +209,18 @@ class EpisodeCounter:
         if not math.isfinite(rewards.sum()):
             raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
         to_play = step.observed.to_play
-        if to_play is not None:
+        if self._n_players == 2:
             rewards = rewards + to_play * (step.opponent_rewards - rewards)  # of player 0; faster than np.where
         self._returns += rewards
-        if self._n_begun < self._episodes:
+        if self._n_begun <= self._episodes:
             return step
-        ids, ended = (indices[self._is_counted.take(indices)] for indices in (step.ids, step.ended))
+        ids, ended = (indices[self._numbers.take(indices) < self._episodes] for indices in (step.ids, step.ended))
         return step._replace(ids=ids, ended=ended)
 
     def end(self, ended: Indices) -> tuple[int, NDArray[np.float64], NDArray[np.int64]]:
         """The number, returns and lengths of the episodes that have ended; others begin in their environments."""
-        n_begun = min(self._n_begun + ended.size, self._episodes)
-        self._is_counted[ended[n_begun - self._n_begun :]] = False
-        self._n_begun = n_begun
+        self._numbers[ended] = np.arange(self._n_begun, self._n_begun + ended.size)
+        self._n_begun += ended.size
         returns = self._returns[ended]
         lengths = self._n_steps - self._began[ended]
         self._returns[ended] = 0.0
@@ -246,39 +237,30 @@ class OwnTurns:
         player 0    o, a ------------> o, a -----> o of the end
         player 1             o, a ---------------> o of the end
 
-    An action is pending until then. A player's slot is ``player * num_envs + environment``.
+    The players alternate, so an action is pending until the other player has acted.
     """
 
-    def __init__(self, num_envs: int, observations: NDArray[Any]) -> None:
-        n_slots = 2 * num_envs
-        self._num_envs = num_envs
-        self._is_pending = np.zeros(n_slots, np.bool_)
-        self._observations = np.empty((n_slots, *observations.shape[1:]), observations.dtype)
-        self._actions = np.zeros(n_slots, np.int64)
-        self._rewards = np.zeros(n_slots)  # since the pending action
+    def __init__(self, num_envs: int, observations: Any) -> None:
+        self._is_pending = np.zeros(num_envs, np.bool_)
+        self._before: Columns = observations, np.zeros(num_envs, np.int64), np.zeros(num_envs)
 
-    def complete(self, step: VectorStep) -> Columns:
-        """The transitions that a step completes."""
+    def complete(self, step: VectorStep) -> tuple[Columns, Indices]:
+        """The transitions that a step completes, and the indices of them all."""
         ids = step.ids
-        n = self._num_envs
-        to_play, next_to_play = (
-            observed.to_play.take(ids) * n for observed in (step.observed, step.next_observed)
-        )
-        mover = ids + to_play
-        opponent = ids + n - to_play
-        to_move = ids + next_to_play
-        not_to_move = ids + n - next_to_play
-        self._is_pending[mover] = True
-        self._observations[mover] = step.observed.observations.take(ids, axis=0)
-        self._actions[mover] = step.actions.take(ids)
-        self._rewards[mover] = step.rewards.take(ids)
-        self._rewards[opponent] += step.opponent_rewards.take(ids)
-        observes_next = self._is_pending.take(to_move).nonzero()[0]
-        # after truncation there is no observation for the player who is not to move
-        observes_end = (self._is_pending.take(not_to_move) & step.terminated.take(ids)).nonzero()[0]
-        slots = np.concatenate([to_move.take(observes_next), not_to_move.take(observes_end)])
+        observes_next = ids[self._is_pending.take(ids)]
+        # after truncation there is no observation for the player who has just moved
+        observes_end = ids[step.terminated.take(ids)]
+        self._is_pending[:] = False
+        self._is_pending[ids] = True
         self._is_pending[step.ended] = False
-        self._is_pending[step.ended + n] = False
-        before = self._observations, self._actions, self._rewards
+        moves_again = step.next_observed.to_play == step.observed.to_play
+        if moves_again[self._is_pending].any():
+            raise ValueError("in a vector environment the players must alternate; train on a single environment")
+        observations, actions, rewards = self._before
+        waiting = selected([observations, actions, rewards + step.opponent_rewards], observes_next)
+        self._before = step.observed.observations, step.actions, step.rewards.copy()
+        ended = selected(self._before, observes_end)
         after = step.next_observed.observations, step.terminated, step.next_observed.masks
-        return [*selected(before, slots), *selected(after, slots % n)]
+        before = [np.concatenate(pair) for pair in zip(waiting, ended, strict=True)]
+        observers = np.concatenate([observes_next, observes_end])
+        return [*before, *selected(after, observers)], np.arange(observers.size)

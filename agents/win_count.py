@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._checks import checked_action
-from agents._masks import checked_masks, legal_indices
+from agents._masks import legal_actions, legal_indices
+from agents.agent import checked_action
 from agents.tables import TabularAgent
 
 
@@ -51,7 +51,6 @@ class WinCountAgent(TabularAgent):
         self.cutoff = cutoff
         self._legal: dict[int, Sequence[int]] = {}  # by row, the indices of the actions that were legal in act
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
-        self._final_reward = 0.0  # 0 unless the episode has terminated
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
         """The counts of one observation or a batch, 1 more than the Q-values: float64 ``(..., n_actions)``."""
@@ -73,9 +72,7 @@ class WinCountAgent(TabularAgent):
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
-        masks = checked_masks(action_mask, counts.shape[:-1], self.n_actions)
-        if masks is not None:
-            counts *= masks.reshape(counts.shape) != 0
+        counts *= legal_actions(action_mask, counts.shape)
         return counts / counts.sum(axis=-1, keepdims=True)
 
     def update(
@@ -87,25 +84,22 @@ class WinCountAgent(TabularAgent):
         terminated: Any,
         next_action_mask: Any = None,  # noqa: ARG002
     ) -> None:
-        """Stores one action of the running episode, which :meth:`end_episode` counts.
+        """Stores one action of the running episode, and counts them all where it has terminated.
 
         The legal alternatives to an action are those of the last mask that :meth:`act` got at the observation;
         without a mask, all actions.
         """
-        index = checked_action("action", action, self.action_space) - self.first_action
+        index = checked_action(self, "update", action) - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
         self._episode.append((self.table.row(observation), index))
-        if terminated:
-            self._final_reward = reward
+        if terminated and reward:
+            for past_row, past_index in self._episode:
+                self._count(past_row, past_index, won=reward > 0)
 
     def end_episode(self) -> None:
-        """Counts the actions of the episode, unless it was truncated and so neither won nor lost."""
-        if self._final_reward:
-            for row, index in self._episode:
-                self._count(row, index, won=self._final_reward > 0)
+        """Forgets the actions of the episode."""
         self._episode.clear()
-        self._final_reward = 0.0
 
     def _count(self, row: int, index: int, won: bool) -> None:
         legal = self._legal.get(row, range(self.n_actions))

@@ -68,14 +68,31 @@ class InBatches:
     """Makes an agent one that trains in batches in a vector environment; observations encode themselves."""
 
     def encode(self, observations, action_masks, is_last):  # noqa: ARG002
-        masks = np.full(len(observations), None) if action_masks is None else action_masks.copy()
-        return observations.copy(), masks
+        return observations.copy(), action_masks.copy()
 
-    def act_encoded(self, observations, action_masks):
-        return self.act(observations, None if action_masks.ndim == 1 else action_masks, explore=True)
+    def act_encoded(self, *batch):
+        return np.array([self.act(*each, explore=True) for each in zip(*batch, strict=True)])
 
     def update_encoded(self, transitions, ids):
-        self.update(*(transitions if ids is None else [column[ids] for column in transitions]))
+        for transition in zip(*(column[ids] for column in transitions), strict=True):
+            self.update(*transition)
+
+
+def act_in_batch(agent, observations, action_masks=None):
+    """What an agent does while exploring in the environments of a vector environment."""
+    n = len(observations)
+    masks = np.ones((n, agent.n_actions)) if action_masks is None else np.asarray(action_masks)
+    return agent.act_encoded(*agent.encode(np.asarray(observations), masks, np.zeros(n, bool)))
+
+
+def update_in_batch(agent, observations, actions, rewards, next_observations, terminated, action_masks=None):
+    """Lets an agent learn as from the steps of a vector environment."""
+    n = len(observations)
+    masks = np.ones((n, agent.n_actions)) if action_masks is None else np.asarray(action_masks)
+    rows, _ = agent.encode(np.asarray(observations), masks, np.zeros(n, bool))
+    next_rows, penalties = agent.encode(np.asarray(next_observations), masks, np.ones(n, bool))
+    told = np.asarray(actions), np.asarray(rewards), next_rows, np.asarray(terminated), penalties
+    agent.update_encoded((rows, *told), np.arange(n))
 
 
 def recorder(env, actions, in_batches=False, **attributes):
@@ -84,20 +101,14 @@ def recorder(env, actions, in_batches=False, **attributes):
     class Recorder(Agent):
         def act(self, observation, action_mask=None, explore=False):
             assert explore
-            chosen = np.take(actions, observation)
-            assert chosen.size
-            assert action_mask is None or np.take_along_axis(action_mask, chosen[..., None] - 1, axis=-1).all()
-            return chosen
+            action = actions[observation]
+            assert action_mask is None or action_mask[action - 1]
+            return action
 
-        def update(self, *transition):
-            if np.ndim(transition[1]) == 0:
-                observation, action, reward, next_observation, terminated, mask = transition
-                known = None if mask is None or terminated else tuple(mask)
-                row = int(observation), int(action), float(reward), int(next_observation), bool(terminated), known
-                self.calls.append(row)
-                return
-            for row in zip(*transition, strict=True):
-                self.update(*row)
+        def update(self, observation, action, reward, next_observation, terminated, mask=None):
+            known = (1, 1) if mask is None or terminated else tuple(mask)
+            row = int(observation), int(action), float(reward), int(next_observation), bool(terminated), known
+            self.calls.append(row)
 
     def end_episode(agent):
         agent.calls.append("end")
@@ -110,15 +121,15 @@ def recorder(env, actions, in_batches=False, **attributes):
     return agent
 
 
-def random_batch(generator, shape, masked=True):
+def random_batch(generator, n, masked=True):
     """Transitions among the few observations of ``SMALL`` and three actions, so that pairs recur."""
     return (
-        generator.integers([3, 4], size=(*shape, 2)),
-        generator.integers(3, size=shape),
-        generator.normal(size=shape),
-        generator.integers([3, 4], size=(*shape, 2)),
-        generator.random(shape) < 0.3,
-        (generator.random((*shape, 3)) < 0.7).astype(np.int8) if masked else None,
+        generator.integers([3, 4], size=(n, 2)),
+        generator.integers(3, size=n),
+        generator.normal(size=n),
+        generator.integers([3, 4], size=(n, 2)),
+        generator.random(n) < 0.3,
+        (generator.random((n, 3)) < 0.7).astype(np.int8) if masked else None,
     )
 
 

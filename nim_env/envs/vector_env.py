@@ -165,8 +165,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
-        afterstates = self._agent_step(before, self._checked_actions(actions, before.is_over))
-        states = self._dynamics.opponent_step(afterstates, self.np_random)
+        actions = self._checked_actions(actions, before.is_over)
+        states = self._dynamics.opponent_step(self._agent_step(before, actions), self.np_random)
         status = self._dynamics.status(states)
         rewards = self._dynamics.rewards.take(status)
         terminated = status != Status.PLAYING

@@ -97,7 +97,9 @@ def updated():
     repeated, rewards = np.tile(position, (10, 1)), np.random.default_rng(0).uniform(-1, 1, 10)
     agent = agents.QLearningAgent(env.observation_space, env.action_space, learning_rate=lambda progress: progress)
     for agent.progress_remaining in np.random.default_rng(1).uniform(0, 1, 5000).tolist():
-        agent.update(repeated, np.zeros(10, dtype=int), rewards, repeated, np.ones(10, dtype=bool))
+        rows, penalties = agent.encode(repeated, np.ones((10, agent.n_actions)), np.zeros(10, dtype=bool))
+        transitions = rows, np.zeros(10, dtype=int), rewards, rows, np.ones(10, dtype=bool), penalties
+        agent.update_encoded(transitions, np.arange(10))
         values.append(agent.q_values(position)[0])
     return digest(values)
 

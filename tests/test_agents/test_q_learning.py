@@ -2,11 +2,12 @@
 
 import itertools
 import math
+from functools import partial
 
 import gymnasium as gym
 import numpy as np
 import pytest
-from agent_helpers import ConstantGenerator, agent_of, random_batch
+from agent_helpers import ConstantGenerator, act_in_batch, agent_of, random_batch, update_in_batch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +26,7 @@ def updated_one_by_one(agent, batch, learning_rate):
     observation, action, reward, next_observation, terminated, mask = batch
     before = {state: agent.q_values(np.array(state)) for state in np.ndindex(3, 4)}
     after = {state: values.copy() for state, values in before.items()}
-    for where in np.ndindex(reward.shape):
+    for where in range(len(reward)):
         future = 0.0
         if not terminated[where]:
             values = before[tuple(next_observation[where])]
@@ -43,12 +44,13 @@ def test_an_update_is_what_its_definition_says(kind, table, seed, learning_rate,
     """In a batch every occurrence of a pair counts, as if its updates were applied one after another."""
     generator = np.random.default_rng(seed)
     agent = agent_of(kind=kind, learning_rate=learning_rate, gamma=0.9, table=table)
-    for shape in ((4, 10), (), (30,), ()):
-        batch = tuple(
-            None if part is None else np.asarray(part) for part in random_batch(generator, shape, masked)
-        )
+    for n in (40, 1, 30, 1):
+        batch = random_batch(generator, n, masked)
         expected = updated_one_by_one(agent, batch, learning_rate)
-        agent.update(*batch)
+        if n == 1:
+            agent.update(*(None if part is None else part[0] for part in batch))
+        else:
+            update_in_batch(agent, *batch)
         for state, values in expected.items():
             np.testing.assert_allclose(agent.q_values(np.array(state)), values, rtol=0, atol=1e-14)
 
@@ -59,42 +61,32 @@ def test_illegal_values_never_count_however_large(kind):
     for action, value in enumerate([1e300, -1e300, -1e290]):
         agent.update([0, 0], action, value, [0, 0], True)
     observations, mask = np.zeros((2, 2), int), np.array([[0, 1, 0], [0, 1, 1]])
-    assert agent.act(observations, mask).tolist() == [1, 2]
-    assert agent.act(observations, mask, explore=True)[0] == 1
-    agent.update(np.ones((2, 2), int), np.array([0, 1]), np.zeros(2), observations, np.zeros(2, bool), mask)
-    sign = -1 if kind is MinimaxQAgent else 1
-    np.testing.assert_allclose(agent.q_values([1, 1])[:2], sign * 0.9 * np.array([-1e300, -1e290]))
+    assert agent.action_probabilities(observations, mask).argmax(axis=1).tolist() == [1, 2]
+    assert act_in_batch(agent, observations, mask)[0] == 1
+    expected = (-1 if kind is MinimaxQAgent else 1) * 0.9 * np.array([-1e300, -1e290])
+    update_in_batch(agent, np.ones((2, 2), int), [0, 1], np.zeros(2), observations, np.zeros(2, bool), mask)
+    np.testing.assert_allclose(agent.q_values([1, 1])[:2], expected)
+    for action in range(2):
+        agent.update([2, 2], action, 0.0, observations[action], False, mask[action])
+    np.testing.assert_allclose(agent.q_values([2, 2])[:2], expected)
 
 
 NAMES = {0: "observation", 1: "action", 2: "reward", 5: "action_mask"}
 TRANSITION = ([0, 1], 0, 1.0, [1, 1], False, [1, 1, 1])
-BATCH = ([[0, 1], [0, 2]], [0, 1], [1.0, 2.0], [[1, 1], [2, 1]], [False, False], [[1, 1, 1], [1, 1, 1]])
-
-
-WRONG = [(TRANSITION, 0, [9, 9]), (TRANSITION, 1, 3), (TRANSITION, 1, -1), (TRANSITION, 2, math.nan)]
-WRONG_BATCHES = [
-    (BATCH, 0, [[0, 1], [9, 2]]),
-    (BATCH, 1, [0, 7]),
-    (BATCH, 1, [0, -1]),
-    (BATCH, 2, [1.0, math.inf]),
-    (BATCH, 5, [[1, 1], [1, 1]]),
-]
+WRONG = [(0, [9, 9]), (0, [[0, 1], [0, 2]]), (1, 3), (1, -1), (2, math.nan), (5, [1, 1])]
 
 
 @pytest.mark.parametrize(
-    ("kind", "transition", "part", "value"),
-    [
-        *((QLearningAgent, *wrong) for wrong in (*WRONG, *WRONG_BATCHES)),
-        *((WinCountAgent, *wrong) for wrong in WRONG),
-    ],
+    ("kind", "part", "value"),
+    [*((QLearningAgent, *wrong) for wrong in WRONG), *((WinCountAgent, *wrong) for wrong in WRONG[:-1])],
 )
-def test_a_wrong_transition_changes_nothing(kind, transition, part, value):
+def test_a_wrong_transition_changes_nothing(kind, part, value):
     agent = agent_of(kind=kind, table="hash")
     agent.update([0, 1], 1, 1.0, [0, 0], True)
     agent.end_episode()
     before = agent.q_values(list(np.ndindex(3, 4)))
     with pytest.raises(ValueError, match=NAMES[part]):
-        agent.update(*transition[:part], value, *transition[part + 1 :])
+        agent.update(*TRANSITION[:part], value, *TRANSITION[part + 1 :])
     np.testing.assert_array_equal(agent.q_values(list(np.ndindex(3, 4))), before)
 
 
@@ -124,7 +116,7 @@ def test_exploration(values, arguments, mask, shares, batched):
     """Uniform over legal actions with probability ε, else one of the best legal actions."""
     agent = agent_with(values, **arguments)
     if batched:
-        actions = agent.act(np.ones(N, int), None if mask is None else np.tile(mask, (N, 1)), explore=True)
+        actions = act_in_batch(agent, np.ones(N, int), None if mask is None else np.tile(mask, (N, 1)))
     else:
         actions = [agent.act(1, mask, explore=True) for _ in range(N)]
     drawn = np.bincount(actions, minlength=len(values)) / N
@@ -138,7 +130,7 @@ def test_without_exploration_the_first_of_the_best_legal_actions():
     assert type(agent.act(1)) is int
     masks = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [1, 0, 1, 0]])
     assert [agent.act(1, mask) for mask in masks] == [3, 1, 2]
-    assert agent.act([1, 1, 0], [*masks[:2], [0, 0, 1, 1]]).tolist() == [3, 1, 2]
+    assert agent.action_probabilities([1] * 3, masks).argmax(axis=1).tolist() == [3, 1, 2]
     assert agent.action_probabilities(1).tolist() == [0, 0, 0, 1]
     probabilities = agent.action_probabilities([[1], [0]], [[[1, 1, 1, 0]], [[0, 0, 1, 1]]])
     assert probabilities.tolist() == [[[0, 1, 0, 0]], [[0, 0, 1, 0]]]
@@ -149,12 +141,14 @@ def test_without_exploration_the_first_of_the_best_legal_actions():
 def test_action_spaces_may_start_anywhere(kind):
     agent = kind(spaces.Discrete(2), spaces.Discrete(3, start=5), learning_rate=1, seed=0)
     agent.update(1, 6, 1.0, 0, True)
-    agent.update([0], [7], [1.0], [0], [True])
+    update_in_batch(agent, [0], [7], [1.0], [0], [True])
     assert agent.q_values([1, 0]).tolist() == [[0, 1, 0], [0, 0, 1]]
     assert agent.act(1) == 6
-    assert agent.act(np.array([1, 0])).tolist() == [6, 7]
     assert agent.action_probabilities(1).tolist() == [0, 1, 0]
+    agent.epsilon = 0.0
+    assert act_in_batch(agent, [1, 0]).tolist() == [6, 7]
     agent.epsilon = 1.0
+    assert set(act_in_batch(agent, [0] * 50)) == {5, 6, 7}
     assert {agent.act(0, explore=True) for _ in range(50)} == {5, 6, 7}
     with pytest.raises(ValueError, match="4"):
         agent.update(1, 4, 1.0, 0, True)
@@ -167,21 +161,22 @@ def test_no_rounding_draws_an_illegal_action(uniform):
         mask[0, :n] = mask[1, n:] = mask[2, ::2] = 1
         agent = agent_of(spaces.Discrete(3), 2 * n, epsilon=epsilon)
         agent.generator = ConstantGenerator(uniform)
-        batch = agent.act(np.arange(3), mask, explore=True)
+        batch = act_in_batch(agent, np.arange(3), mask)
         assert batch.tolist() == ([0, n, 0] if uniform == 0 else [n - 1, 2 * n - 1, 2 * n - 2])
         assert all(mask[index, agent.act(index, mask[index], explore=True)] for index in range(3))
 
 
-@pytest.mark.parametrize("explore", [False, True])
-def test_wrong_masks_are_refused(explore):
+@pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
+def test_wrong_masks_are_refused(kind):
     """Those without a legal action, and those of another shape."""
-    for kind in (QLearningAgent, WinCountAgent):
-        for mask in ([0, 0, 0], [1, 1]):
-            with pytest.raises(ValueError, match="action"):
-                agent_of(kind=kind).act([0, 0], mask, explore)
-    for mask in ([[1, 1, 1], [0, 0, 0]], [1, 1, 1]):
-        with pytest.raises(ValueError, match="action"):
-            agent_of().act([[0, 0], [0, 1]], mask, explore)
+    agent = agent_of(kind=kind)
+    for mask in ([0, 0, 0], [1, 1]):
+        for call in (agent.act, partial(agent.act, explore=True), agent.action_probabilities):
+            with pytest.raises(ValueError, match=r"action|shape"):
+                call([0, 0], mask)
+    for mask in ([[1, 1, 1], [0, 0, 0]], [[1, 1], [1, 1]], [[1, 1, 1]] * 3):
+        with pytest.raises(ValueError, match=r"action|shape"):
+            agent.action_probabilities([[0, 0], [0, 1]], mask)
 
 
 # --- Arguments -------------------------------------------------------------------------------------
@@ -192,7 +187,10 @@ def test_hyperparameters_may_follow_the_progress(batched):
     agent = agent_of(learning_rate=lambda left: left, gamma=lambda left: 2 * left, epsilon=lambda left: 1 - left)
 
     def update(*transition):
-        agent.update(*([part] for part in transition) if batched else transition)
+        if batched:
+            update_in_batch(agent, *([part] for part in transition))
+        else:
+            agent.update(*transition)
 
     for column, left in enumerate((0.5, 0.25)):
         agent.progress_remaining = left
@@ -200,7 +198,7 @@ def test_hyperparameters_may_follow_the_progress(batched):
         update([1, column], 0, 1.0, [0, column], False)
         assert agent.q_values([[0, column], [1, column]])[:, 0].tolist() == [left, left * (1 + 2 * left * left)]
         if batched:
-            actions = agent.act(np.full((N, 2), [0, column]), explore=True)
+            actions = act_in_batch(agent, np.full((N, 2), [0, column]))
         else:
             actions = np.array([agent.act([0, column], explore=True) for _ in range(N)])
         assert abs((actions != 0).mean() - (1 - left) * 2 / 3) < TOLERANCE
@@ -208,11 +206,13 @@ def test_hyperparameters_may_follow_the_progress(batched):
 
 def test_a_wrong_schedule_changes_nothing():
     agent = agent_of(table="hash", learning_rate=lambda _: 5.0, epsilon=lambda _: math.nan)
-    for update in (([0, 1], 0, 1.0, [0, 0], True), ([[0, 1]], [1], [1.0], [[0, 0]], [True])):
-        with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
-            agent.update(*update)
-    with pytest.raises(ValueError, match=r"epsilon .*nan"):
-        agent.act([0, 0], explore=True)
+    with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
+        agent.update([0, 1], 0, 1.0, [0, 0], True)
+    with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
+        update_in_batch(agent, [[0, 1]], [1], [1.0], [[0, 0]], [True])
+    for act in (partial(agent.act, explore=True), lambda observation: act_in_batch(agent, [observation])):
+        with pytest.raises(ValueError, match=r"epsilon .*nan"):
+            act([0, 0])
     assert not agent.table.values.any()
 
 

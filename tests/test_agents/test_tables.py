@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, agent_of, sample
+from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, agent_of, sample, update_in_batch
 from gymnasium import spaces
 
 from agents import QLearningAgent, TabularAgent
@@ -90,7 +90,7 @@ def test_observations_are_recognized_in_any_form(table):
     assert shifted.q_values(3).any()
     box = agent_of(BOX, table=table)
     box.update(np.full((2, 2), -0.0), 0, 1.0, np.zeros((2, 2)), True)
-    box.update(np.full((1, 2, 2), -0.0, np.float32), [1], [1.0], np.zeros((1, 2, 2)), [True])
+    update_in_batch(box, np.full((1, 2, 2), -0.0, np.float32), [1], [1.0], np.zeros((1, 2, 2)), [True])
     assert box.q_values(np.zeros((2, 2))).tolist() == [0.5, 0.5, 0]
     assert box.table.n_rows == 1
 
@@ -102,14 +102,14 @@ def test_a_hash_table_grows_with_updates_and_keeps_its_values(space):
     space.seed(0)
     observations = np.array([space.sample() for _ in range(5000)])
     agent = agent_of(space, n=2, learning_rate=1, table="hash")
-    agent.act(observations, explore=True)
+    agent.q_values(observations)
     agent.act(observations[0], explore=True)
     assert agent.table.n_rows == 0
     for number, observation in enumerate(observations[:50]):
         agent.update(observation, 0, number + 1.0, observation, True)
     rewards = np.arange(5000) + 1.0
     for some in np.array_split(np.arange(4999), 40):
-        agent.update(observations[some], 0 * some, rewards[some], observations[some], some >= 0)
+        update_in_batch(agent, observations[some], 0 * some, rewards[some], observations[some], some >= 0)
     assert agent.table.n_rows == 4999
     assert agent.q_values(observations)[:, 0].tolist() == [*rewards[:-1], 0]
     assert [agent.q_values(observation)[0] for observation in observations] == [*rewards[:-1], 0]
