@@ -138,7 +138,7 @@ class NimRules:
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The strides of an array of :attr:`shape`: a position has the index ``heaps @ strides``, in 64 bits."""
+        """The strides of an array of :attr:`shape`, up to 64 bits: a position has index ``heaps @ strides``."""
         if self.n_positions > _MAX_INT64:
             raise ValueError(f"the indices of {self} exceed 64 bits")
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
