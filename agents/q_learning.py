@@ -87,7 +87,7 @@ class QLearningAgent(TabularAgent):
 
     def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[NDArray[Any], NDArray[Any]]:
         """The rows of the table, int64 ``(n,)``, and the penalties of the actions, float64 ``(n, n_actions)``."""
-        return self.table.rows(observations, add=True, is_last=is_last), mask_penalties(action_masks)
+        return self.table.rows(observations, add=~is_last), mask_penalties(action_masks)
 
     def act_encoded(self, rows: NDArray[np.int64], penalties: NDArray[np.float64]) -> NDArray[np.int64]:
         """While exploring, an action for each row of the table."""

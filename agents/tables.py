@@ -74,12 +74,10 @@ class Table:
         self._rows[key] = row
         return row
 
-    def rows(
-        self, observations: NDArray[Any], add: bool = False, is_last: NDArray[np.bool_] | None = None
-    ) -> NDArray[np.int64]:
+    def rows(self, observations: NDArray[Any], add: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
         """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``.
 
-        Where ``is_last``, bool ``(...)``, says that an episode has ended, no row is added.
+        Rows of unknown observations are added where ``add``, bool ``(...)``; None: nowhere.
         """
         leading = observations.shape[: observations.ndim - len(self._shape)]
         if observations.shape != leading + self._shape:
@@ -93,10 +91,10 @@ class Table:
         keys = array.view(f"V{size * array.itemsize}").ravel().tolist()
         rows = np.array([self._rows.get(key, -1) for key in keys], np.int64)
         is_missing = rows < 0
-        if is_last is not None:
-            is_missing &= ~is_last.reshape(-1)
+        if add is not None:
+            is_missing &= add.reshape(-1)
         for index in is_missing.nonzero()[0]:
-            rows[index] = self.row(batch[index], add)
+            rows[index] = self.row(batch[index], add is not None)
         return rows.reshape(leading)
 
     def _indices(self, batch: NDArray[Any]) -> NDArray[np.int64]:

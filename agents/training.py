@@ -27,7 +27,6 @@ class History:
     lengths: NDArray[np.int64]
 
 
-Callback: TypeAlias = Callable[[Agent, History], Any]
 Ended: TypeAlias = Iterator[tuple[int, Any, Any]]
 """After each step that ends episodes: their number, returns (in self-play of the first player) and lengths."""
 
@@ -39,7 +38,7 @@ def train(
     *,
     seed: int | None = None,
     progress: bool = False,
-    callback: Callback | None = None,
+    callback: Callable[[Agent, History], Any] | None = None,
 ) -> History:
     """Trains ``agent`` on ``env``, exploring.
 
@@ -70,7 +69,7 @@ def train(
     Raises:
         TypeError: ``env`` is a parallel environment, or the agent's actions are not integers.
         ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
-            trained in this setting (self-play, or as a single agent), or returns actions outside their space; or the
+            trained in this setting (self-play, or as a single agent), or returns actions outside their space; the
             players of a vector environment do not alternate.
     """
     if episodes < 0:
