@@ -34,18 +34,17 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         self._player = checked_player(player, rules)
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:  # noqa: ARG002
-        """The probability of each legal action, by OpenSpiel's numbers."""
+        """The probability of each legal action, by its number there: ``(count - 1) * n_heaps + heap``."""
         heaps = np.array(str(state).split()[1:], dtype=np.int64)  # of "(0): 1 3 5 7"
         found = self._player.query(heaps, self._rules.action_mask(heaps)).probabilities
-        moves = {action: divmod(action, len(heaps)) for action in state.legal_actions()}  # (count - 1, heap)
-        return {action: float(found[self._rules.action(heap, n + 1)]) for action, (n, heap) in moves.items()}
+        moves = {number: divmod(number, len(heaps)) for number in state.legal_actions()}
+        return {number: found[self._rules.action(heap, rest + 1)] for number, (rest, heap) in moves.items()}
 
 
 def from_openspiel(rules: NimRules, player: Any) -> Policy:
     """A policy of OpenSpiel, which is tabulated, or a bot as a player of :mod:`nim_env.policies`.
 
-    The state of a position is that after one move from each smaller heap. So a player must play both sides and not
-    depend on the history. A bot that draws needs a :class:`nim_env.policies.SampledPolicy` for exact figures.
+    It must play both sides and not depend on the history. Exact figures of random bots need ``SampledPolicy``.
     """
     actions = ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
 

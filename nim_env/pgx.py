@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
-from numpy.typing import NDArray
 
 from nim_env._checks import checked_bool
 from nim_env.appearance import COLORS
@@ -27,9 +26,8 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('nim_env.pgx needs pgx and JAX; run pip install "nim-env[jax]"') from error
 
-_MAX_INT32 = 2**31 - 1
 
-
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State(core.State):  # type: ignore[misc]  # pgx has no types
     """A state of :class:`Nim`, one or a batch, with the attributes of ``pgx.State``."""
@@ -48,11 +46,7 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         return self._heaps
 
     def to_svg(self, *, color_theme: str | None = None, scale: float | None = None) -> str:  # noqa: ARG002
-        """A picture of the heaps as SVG, the games of a batch side by side.
-
-        The block that is taken last is the lowest. A block is ``20 * scale`` pixels high. ``color_theme`` is
-        ignored: the background is transparent.
-        """
+        """A picture of the heaps as SVG, the games of a batch side by side; ``color_theme`` is ignored."""
         columns = [size for heaps in np.atleast_2d(self.heaps).tolist() for size in (*heaps, 0)]
         width, height = len(columns), max(self._rules.heaps)
         pixels = 20 * (scale or 1.0)
@@ -68,26 +62,19 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         Path(filename).write_text(self.to_svg(**options), encoding="utf-8")
 
 
-jax.tree_util.register_dataclass(State)
-
-
 class Nim(core.Env):  # type: ignore[misc]
     """The game of Nim for two players, as the games of pgx.
 
     For example::
 
-        import jax
-        from nim_env.pgx import Nim
-
         env = Nim(heaps=(1, 3, 5))
         states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), 1024))
         states = jax.jit(jax.vmap(env.step))(states, states.legal_action_mask.argmax(axis=1))
 
-    The state has pgx's attributes. Actions are indices into ``env.rules.moves``. ``current_player`` is drawn at
-    the start. When the last object is taken, ``rewards`` holds +1 for the winner and −1 for the loser. An illegal
-    action ends the game: its player gets −1 and the other +1, and the heaps stay as they were. The mask of a
-    finished game is all True. Both players see the same observation: int32 heap sizes, or float32 in the other
-    named encodings.
+    Actions are indices into ``env.rules.moves``. ``current_player`` is drawn at the start. When the last object is
+    taken, ``rewards`` holds +1 for the winner and −1 for the loser. An illegal action ends the game: its player
+    gets −1 and the other +1, and the heaps stay as they were. The mask of a finished game is all True. Both
+    players see the same observation: int32 heap sizes, or float32 in the other named encodings.
 
     Args:
         heaps: Starting heap sizes.
@@ -98,8 +85,7 @@ class Nim(core.Env):  # type: ignore[misc]
             ``env.encoding`` encodes any positions.
 
     Raises:
-        ValueError: A wrong argument, or a game too large: a heap of 2^31 objects or more, or too many positions to
-            list for an Encoding.
+        ValueError: A wrong argument, or positions or heaps too large to list for an Encoding or to count in int32.
     """
 
     def __init__(
@@ -115,14 +101,13 @@ class Nim(core.Env):  # type: ignore[misc]
         self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
         self.encoding = checked_encoding(observation, self.rules)
         self.random_start = checked_bool("random_start", random_start)
-        if (self.rules.n_positions if random_start else max(self.rules.shape)) > _MAX_INT32:
+        if (self.rules.n_positions if random_start else max(self.rules.shape)) > 2**31 - 1:
             raise ValueError(f"heaps={self.rules.heaps} are too large to count in int32; use smaller heaps")
         is_heap = self.rules.move_heaps[:, None] == np.arange(self.rules.n_heaps)
-        # what each action takes from each heap
         self._takes = jnp.asarray(is_heap * self.rules.move_counts[:, None], dtype=jnp.int32)
-        self._table: jax.Array | None = None
-        if isinstance(observation, Encoding):
-            self._table = jnp.asarray(self.encoding.encode(self.rules.all_positions()))
+        self._last_rewards = jnp.float32(self.rules.terminal_reward) * (2 * jnp.eye(2, dtype=jnp.float32) - 1)
+        is_custom = isinstance(observation, Encoding)
+        self._table = jnp.asarray(self.encoding.encode(self.rules.all_positions())) if is_custom else None
 
     @property
     def id(self) -> str:
@@ -139,11 +124,8 @@ class Nim(core.Env):  # type: ignore[misc]
         """The number of players."""
         return 2
 
-    def init_at(self, key: jax.Array, heaps: jax.Array | NDArray[np.integer[Any]]) -> State:
-        """Starts a game at a position, as ``init`` does elsewhere: an array of heap sizes, not all 0.
-
-        It works under ``jit`` and ``vmap``, so sizes are not checked.
-        """
+    def init_at(self, key: jax.Array, heaps: jax.typing.ArrayLike) -> State:
+        """Starts a game at heap sizes, not all 0, which are not checked. It works under ``jit`` and ``vmap``."""
         return self._state(key, jnp.asarray(heaps, dtype=jnp.int32))
 
     def _init(self, key: jax.Array) -> State:
@@ -168,13 +150,11 @@ class Nim(core.Env):  # type: ignore[misc]
         )
 
     def _step(self, state: State, action: jax.Array, key: jax.Array | None) -> State:  # noqa: ARG002
-        """The game after an action; pgx's ``step`` adds what ends an illegal one."""
         heaps = state._heaps - jnp.where(state.legal_action_mask[action], self._takes[action], 0)
         is_over = ~heaps.any()
-        last = jnp.float32(self.rules.terminal_reward)
         return state.replace(
             current_player=1 - state.current_player,
-            rewards=jnp.where(is_over, jnp.where(jnp.arange(2) == state.current_player, last, -last), 0.0),
+            rewards=is_over * self._last_rewards[state.current_player],
             terminated=is_over,
             legal_action_mask=is_over | (heaps[:, None] >= self._takes.T).all(axis=0),
             _heaps=heaps,
@@ -186,5 +166,5 @@ class Nim(core.Env):  # type: ignore[misc]
     def _encode(self, heaps: jax.Array) -> jax.Array:
         if self._table is not None:
             return self._table[heaps @ jnp.asarray(self.rules.strides, dtype=jnp.int32)]
-        dtype = self.encoding.space.dtype
-        return self.encoding.function(heaps).astype(jnp.int32 if dtype == np.int64 else dtype)
+        function: Any = self.encoding.function  # the named ones take arrays of JAX too
+        return function(heaps).astype(jnp.int32 if self.encoding.space.dtype == np.int64 else jnp.float32)
