@@ -87,7 +87,14 @@ nb_execution_mode = (
 
 add_module_names = False  # the title of the page names the module
 autodoc_member_order = "bysource"
-autodoc_mock_imports = ["jax", "pgx", "stable_baselines3", "torch"]
+autodoc_mock_imports = [
+    "jax",
+    "open_spiel",
+    "pgx",
+    "pyspiel",
+    "stable_baselines3",
+    "torch",
+]
 autodoc_preserve_defaults = True
 autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True}

@@ -2,8 +2,8 @@
 
 Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and
 ``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, and :mod:`nim_env.pgx`, which
-needs pgx and JAX, are imported separately, and so are :mod:`nim_env.animation`, :mod:`nim_env.rllib` and
-:mod:`nim_env.text`.
+needs pgx and JAX, are imported separately, and so are :mod:`nim_env.openspiel`, :mod:`nim_env.animation`,
+:mod:`nim_env.rllib` and :mod:`nim_env.text`.
 """
 
 from typing import Any

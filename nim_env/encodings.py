@@ -130,7 +130,7 @@ _SpaceAndFunction = tuple[Space[Any], Callable[[NDArray[np.int64]], NDArray[Any]
 
 
 def _heaps(rules: NimRules) -> _SpaceAndFunction:
-    return MultiDiscrete(np.array(rules.shape)), np.asarray
+    return MultiDiscrete(np.array(rules.shape)), lambda heaps: heaps
 
 
 def _one_hot(rules: NimRules) -> _SpaceAndFunction:
@@ -145,9 +145,10 @@ def _bits(rules: NimRules) -> _SpaceAndFunction:
 
 def _unary(rules: NimRules) -> _SpaceAndFunction:
     heap, object_ = (column[:-1] for column in _columns(rules, lambda start: np.arange(start, -1, -1)))
-    return Box(-1.0, 1.0, heap.shape, np.float32), lambda heaps: np.where(
-        object_ == 0, -1, heaps.take(heap, axis=-1) >= object_
-    )  # 0 stands for the separator after a heap
+    # 0 stands for the separator after a heap
+    return Box(
+        -1.0, 1.0, heap.shape, np.float32
+    ), lambda heaps: (heaps.take(heap, axis=-1) >= object_) - 2 * (object_ == 0)
 
 
 def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:

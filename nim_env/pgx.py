@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
-from numpy.typing import NDArray
 
 from nim_env._checks import checked_bool
 from nim_env.appearance import COLORS
-from nim_env.encodings import ObservationLike, checked_encoding
+from nim_env.encodings import Encoding, ObservationLike, checked_encoding
 from nim_env.rules import NimRules
 
 try:
@@ -27,14 +26,13 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('nim_env.pgx needs pgx and JAX; run pip install "nim-env[jax]"') from error
 
-_MAX_ENTRIES = 100_000_000  # of both tables together: up to 400 MB
 
-
+@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State(core.State):  # type: ignore[misc]  # pgx has no types
     """A state of :class:`Nim`, one or a batch, with the attributes of ``pgx.State``."""
 
-    _index: jax.Array
+    _heaps: jax.Array
     _rules: NimRules = dataclasses.field(metadata={"static": True})
 
     @property
@@ -43,16 +41,12 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         return "nim"
 
     @property
-    def heaps(self) -> NDArray[np.int64]:
-        """The heap sizes as NumPy has them, int64 of shape ``(..., n_heaps)``. It does not work under ``jit``."""
-        return self._rules.from_index(np.asarray(self._index))
+    def heaps(self) -> jax.Array:
+        """The heap sizes, int32 of shape ``(..., n_heaps)``."""
+        return self._heaps
 
     def to_svg(self, *, color_theme: str | None = None, scale: float | None = None) -> str:  # noqa: ARG002
-        """A picture of the heaps as SVG, the games of a batch side by side.
-
-        The block that is taken last is the lowest. A block is ``20 * scale`` pixels high. ``color_theme`` is
-        ignored: the background is transparent.
-        """
+        """A picture of the heaps as SVG, the games of a batch side by side; ``color_theme`` is ignored."""
         columns = [size for heaps in np.atleast_2d(self.heaps).tolist() for size in (*heaps, 0)]
         width, height = len(columns), max(self._rules.heaps)
         pixels = 20 * (scale or 1.0)
@@ -68,28 +62,19 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         Path(filename).write_text(self.to_svg(**options), encoding="utf-8")
 
 
-jax.tree_util.register_dataclass(State)
-
-
 class Nim(core.Env):  # type: ignore[misc]
     """The game of Nim for two players, as the games of pgx.
 
     For example::
 
-        import jax
-        from nim_env.pgx import Nim
-
         env = Nim(heaps=(1, 3, 5))
         states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), 1024))
         states = jax.jit(jax.vmap(env.step))(states, states.legal_action_mask.argmax(axis=1))
 
-    The state has pgx's attributes. Actions are indices into ``env.rules.moves``. ``current_player`` is drawn at
-    the start. When the last object is taken, ``rewards`` holds +1 for the winner and −1 for the loser. An illegal
-    action ends the game: its player gets −1 and the other +1, and the heaps stay as they were. The mask of a
-    finished game is all True. Both players see the same observation: int32 heap sizes, or float32 in the other
-    named encodings.
-
-    Masks and observations are looked up in tables with a row for each position.
+    Actions are indices into ``env.rules.moves``. ``current_player`` is drawn at the start. When the last object is
+    taken, ``rewards`` holds +1 for the winner and −1 for the loser. An illegal action ends the game: its player
+    gets −1 and the other +1, and the heaps stay as they were. The mask of a finished game is all True. Both
+    players see the same observation: int32 heap sizes, or float32 in the other named encodings.
 
     Args:
         heaps: Starting heap sizes.
@@ -100,8 +85,7 @@ class Nim(core.Env):  # type: ignore[misc]
             ``env.encoding`` encodes any positions.
 
     Raises:
-        ValueError: A wrong argument, or a board too large for the tables: positions times the actions and the
-            entries of an observation exceed 100 million.
+        ValueError: A wrong argument, or positions or heaps too large to list for an Encoding or to count in int32.
     """
 
     def __init__(
@@ -117,21 +101,13 @@ class Nim(core.Env):  # type: ignore[misc]
         self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
         self.encoding = checked_encoding(observation, self.rules)
         self.random_start = checked_bool("random_start", random_start)
-        n_entries = self.rules.n_positions * (self.rules.n_actions + int(np.prod(self.encoding.space.shape or ())))
-        if n_entries > _MAX_ENTRIES:
-            raise ValueError(
-                f"heaps={self.rules.heaps} is too large: masks and observations of all positions have "
-                f"{n_entries:,} entries, and a table up to {_MAX_ENTRIES:,}; use smaller heaps or observations"
-            )
-        positions = self.rules.all_positions()
-        masks = np.ones((self.rules.n_positions, self.rules.n_actions), dtype=np.bool_)  # all True at the end
-        masks[1:] = self.rules.action_mask(positions[1:])
-        last = self.rules.terminal_reward
-        self._masks = jnp.asarray(masks)
-        self._observations = jnp.asarray(self.encoding.encode(positions))
-        self._strides = jnp.asarray(np.array(self.rules.strides, dtype=np.int32))
-        self._offsets = jnp.asarray(np.array(self.rules.offsets, dtype=np.int32))
-        self._last_rewards = jnp.asarray(np.array([[last, -last], [-last, last]], dtype=np.float32))
+        if (self.rules.n_positions if random_start else max(self.rules.shape)) > 2**31 - 1:
+            raise ValueError(f"heaps={self.rules.heaps} are too large to count in int32; use smaller heaps")
+        is_heap = self.rules.move_heaps[:, None] == np.arange(self.rules.n_heaps)
+        self._takes = jnp.asarray(is_heap * self.rules.move_counts[:, None], dtype=jnp.int32)
+        self._last_rewards = jnp.float32(self.rules.terminal_reward) * (2 * jnp.eye(2, dtype=jnp.float32) - 1)
+        is_custom = isinstance(observation, Encoding)
+        self._table = jnp.asarray(self.encoding.encode(self.rules.all_positions())) if is_custom else None
 
     @property
     def id(self) -> str:
@@ -148,44 +124,47 @@ class Nim(core.Env):  # type: ignore[misc]
         """The number of players."""
         return 2
 
-    def init_at(self, key: jax.Array, heaps: jax.Array | NDArray[np.integer[Any]]) -> State:
-        """Starts a game at a position, as ``init`` does elsewhere: an array of heap sizes, not all 0.
-
-        It works under ``jit`` and ``vmap``, so sizes are not checked.
-        """
-        return self._state(key, jnp.asarray(heaps, dtype=jnp.int32) @ self._strides)
+    def init_at(self, key: jax.Array, heaps: jax.typing.ArrayLike) -> State:
+        """Starts a game at heap sizes, not all 0, which are not checked. It works under ``jit`` and ``vmap``."""
+        return self._state(key, jnp.asarray(heaps, dtype=jnp.int32))
 
     def _init(self, key: jax.Array) -> State:
         player_key, position_key = jax.random.split(key)
-        index = jnp.int32(self.rules.n_positions - 1)
+        heaps = jnp.asarray(self.rules.heaps, dtype=jnp.int32)
         if self.random_start:
             index = jax.random.randint(position_key, (), 1, self.rules.n_positions, dtype=jnp.int32)
-        return self._state(player_key, index)
+            heaps = index // jnp.asarray(self.rules.strides, dtype=jnp.int32) % (heaps + 1)
+        return self._state(player_key, heaps)
 
-    def _state(self, key: jax.Array, index: jax.Array) -> State:
+    def _state(self, key: jax.Array, heaps: jax.Array) -> State:
         return State(
             current_player=jax.random.bernoulli(key).astype(jnp.int32),
-            observation=self._observations[index],
+            observation=self._encode(heaps),
             rewards=jnp.zeros(2, dtype=jnp.float32),
             terminated=jnp.bool_(False),
             truncated=jnp.bool_(False),
-            legal_action_mask=self._masks[index],
+            legal_action_mask=(heaps[:, None] >= self._takes.T).all(axis=0),
             _step_count=jnp.int32(0),
-            _index=index,
+            _heaps=heaps,
             _rules=self.rules,
         )
 
     def _step(self, state: State, action: jax.Array, key: jax.Array | None) -> State:  # noqa: ARG002
-        """The game after an action; pgx's ``step`` adds what ends an illegal one."""
-        index = state._index - jnp.where(state.legal_action_mask[action], self._offsets[action], 0)
-        is_over = index == 0
+        heaps = state._heaps - jnp.where(state.legal_action_mask[action], self._takes[action], 0)
+        is_over = ~heaps.any()
         return state.replace(
             current_player=1 - state.current_player,
-            rewards=jnp.where(is_over, self._last_rewards[state.current_player], 0.0),
+            rewards=is_over * self._last_rewards[state.current_player],
             terminated=is_over,
-            legal_action_mask=self._masks[index],
-            _index=index,
+            legal_action_mask=is_over | (heaps[:, None] >= self._takes.T).all(axis=0),
+            _heaps=heaps,
         )
 
     def _observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:  # noqa: ARG002
-        return self._observations[state._index]
+        return self._encode(state._heaps)
+
+    def _encode(self, heaps: jax.Array) -> jax.Array:
+        if self._table is not None:
+            return self._table[heaps @ jnp.asarray(self.rules.strides, dtype=jnp.int32)]
+        function: Any = self.encoding.function  # the named ones take arrays of JAX too
+        return function(heaps).astype(jnp.int32 if self.encoding.space.dtype == np.int64 else jnp.float32)

@@ -78,7 +78,10 @@ def test_no_private_names_of_other_modules(module):
 @pytest.mark.parametrize(
     ("modules", "unwanted"),
     [
-        ("nim_env", "agents nim_env.pgx nim_env.sb3 nim_env.rllib nim_env.text nim_env.animation"),
+        (
+            "nim_env",
+            "agents nim_env.openspiel nim_env.pgx nim_env.sb3 nim_env.rllib nim_env.text nim_env.animation",
+        ),
         ("agents", "nim_env"),
         ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3 jax"),
     ],
@@ -97,7 +100,12 @@ def test_everything_public_is_there_after_the_import():
 
 
 @pytest.mark.parametrize(
-    ("package", "module", "extra"), [("torch", "nim_env.sb3", "sb3"), ("jax", "nim_env.pgx", "jax")]
+    ("package", "module", "extra"),
+    [
+        ("torch", "nim_env.sb3", "sb3"),
+        ("jax", "nim_env.pgx", "jax"),
+        ("pyspiel", "nim_env.openspiel", "openspiel"),
+    ],
 )
 def test_a_missing_package_names_the_install_command(monkeypatch, package, module, extra):
     monkeypatch.setitem(sys.modules, package, None)

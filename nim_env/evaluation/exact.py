@@ -146,31 +146,42 @@ def win_probabilities(
 
 
 def payoff_matrix(
-    rules: NimRules, policies: Sequence[PolicyLike], illegal_action: IllegalAction = "raise"
+    rules: NimRules,
+    rows: Sequence[PolicyLike],
+    columns: Sequence[PolicyLike] | None = None,
+    illegal_action: IllegalAction = "raise",
 ) -> NDArray[np.float64]:
-    """The exact expected returns of all pairs of policies: the empirical game of a set of players.
+    """The exact expected returns of every policy of ``rows`` against every policy of ``columns``.
 
     It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
-    game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017). Nim is zero-sum, so the
-    payoffs of the second player are the negative. ``(matrix - matrix.T) / 2`` is the game in which either player
-    moves first with probability ½, and ``(1 + matrix) / 2`` are win probabilities. Each policy is queried on each
-    position once. The sweep takes 8 bytes for each ordered pair of policies and each position.
+    game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017). ``None`` makes the rows
+    play each other. Nim is zero-sum, so the payoffs of the second player are the negative. With ``None``,
+    ``(matrix - matrix.T) / 2`` is the game in which either player moves first with probability ½. ``(1 + matrix) /
+    2`` are win probabilities. Each policy is queried on each position once. The sweep takes 8 bytes for each
+    ordered pair of policies that meet and each position.
 
-    The result is float64 of shape ``(n, n)``, -1 to 1: the expected return of the row's policy, which moves first
-    from the full heaps, against the column's policy, with reward 1 for the winner and -1 for the loser.
+    The result is float64 of shape ``(len(rows), len(columns))``, -1 to 1: the expected return of the row's policy,
+    which moves first from the full heaps, against the column's policy, with reward 1 for the winner and -1 for the
+    loser.
     """
+    populations = {"rows": rows} if columns is None else {"rows": rows, "columns": columns}
     players = [
-        checked_player(policy, rules, illegal_action, f"policies[{i}]") for i, policy in enumerate(policies)
+        [checked_player(policy, rules, illegal_action, f"{name}[{i}]") for i, policy in enumerate(population)]
+        for name, population in populations.items()
     ]
     batches = iter_positions(rules)
-    # [i, j, index]: to policy i, which has just moved to the position, against policy j
-    payoffs = np.full((len(players), len(players), rules.n_positions), float(rules.terminal_reward))
+    # of each population [i, j, index]: to its policy i, which has just moved to the position, against policy j
+    payoffs = [
+        np.full((len(own), len(other), rules.n_positions), float(rules.terminal_reward))
+        for own, other in zip(players, reversed(players), strict=True)
+    ]
     for batch in batches:
-        moves = [player.query(batch.heaps, batch.action_mask) for player in players]
+        moves = [[player.query(batch.heaps, batch.action_mask) for player in own] for own in players]
         for layer in batch.layers:
-            for i in range(len(players)):
-                payoffs[:, i, batch.indices[layer]] = -batch.expected(layer, payoffs[i], moves[i], -1.0)
-    return -payoffs[:, :, -1].T
+            for own_moves, own, other in zip(moves, payoffs, reversed(payoffs), strict=True):
+                for i, moves_of_policy in enumerate(own_moves):
+                    other[:, i, batch.indices[layer]] = -batch.expected(layer, own[i], moves_of_policy, -1.0)
+    return -payoffs[-1][:, :, -1].T
 
 
 @dataclass(frozen=True)

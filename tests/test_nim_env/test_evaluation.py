@@ -71,7 +71,7 @@ def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves
 def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illegal_action):
     options = {"illegal": illegal_action == "lose"}
     policies = [random_table(rules, seed + i, deterministic=i == 1, **options) for i in range(3)]
-    matrix = evaluation.payoff_matrix(rules, policies, illegal_action)
+    matrix = evaluation.payoff_matrix(rules, policies, illegal_action=illegal_action)
     for i, j in np.ndindex(3, 3):
         players = as_player(rules, policies[i]), as_player(rules, policies[j])
         first, second = (brute_force.win_probability(rules, rules.heaps, players, to_move) for to_move in (0, 1))
@@ -81,6 +81,10 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illeg
                 rules, policies[i], policies[j], order, illegal_action=illegal_action
             )
             assert found == pytest.approx(expected, abs=1e-12)
+    part = evaluation.payoff_matrix(rules, policies[:1], policies[1:], illegal_action=illegal_action)
+    np.testing.assert_array_equal(part, matrix[:1, 1:])
+    part = evaluation.payoff_matrix(rules, policies[1:], policies[:1], illegal_action=illegal_action)
+    np.testing.assert_array_equal(part, matrix[1:, :1])
 
 
 @pytest.mark.parametrize("misere", [False, True])
@@ -351,5 +355,6 @@ def test_bad_numbers_and_players_are_named():
     for name, number in itertools.product(("episodes", "n_evals", "first"), (0, -3)):
         with pytest.raises(ValueError, match=name):
             evaluation.LearningCurve(NimRules(), **{"episodes": 10, name: number})
-    with pytest.raises(ValueError, match=r"policies\[1\]"):
-        evaluation.payoff_matrix(STANDARD, ["random", "best"])
+    for populations, place in (([["random", "best"]], r"rows\[1\]"), ([["random"], ["best"]], r"columns\[0\]")):
+        with pytest.raises(ValueError, match=place):
+            evaluation.payoff_matrix(STANDARD, *populations)

@@ -108,10 +108,10 @@ def test_starts_are_drawn_uniformly():
     env = Nim((2, 3), random_start=True)
     states = start(env)
     positions = {tuple(heaps): 1 for heaps in env.rules.all_positions()[1:].tolist()}
-    check_frequencies(states.heaps, positions)
+    check_frequencies(np.asarray(states.heaps), positions)
     check_frequencies(states.current_player[:, None], {(0,): 1, (1,): 1})
     full = start(Nim((2, 3)))
-    assert (full.heaps == (2, 3)).all()
+    assert (np.asarray(full.heaps) == (2, 3)).all()
     assert set(full.current_player.tolist()) == {0, 1}
 
 
@@ -123,6 +123,18 @@ def test_encodings(observation):
     np.testing.assert_array_equal(states.observation, expected)
     assert states.observation.dtype == expected.dtype == np.float32
     assert env.observation_shape == expected.shape[1:]
+
+
+def test_a_game_of_more_positions_than_any_table_holds():
+    heaps = (7,) * 40
+    rules = NimRules(heaps)
+    with jax.enable_x64(True):
+        env = Nim(heaps, observation="bits")
+        states = env.step(env.init(KEY), rules.action(39, 7))
+        assert Nim(heaps).init(KEY).observation.dtype == states.heaps.dtype == np.int32
+    np.testing.assert_array_equal(states.heaps, (*heaps[:-1], 0))
+    np.testing.assert_array_equal(states.legal_action_mask, rules.action_mask(states.heaps))
+    np.testing.assert_array_equal(states.observation, env.encoding(states.heaps))
 
 
 def test_auto_reset():
@@ -138,7 +150,7 @@ def test_auto_reset():
     _, plies = jax.lax.scan(ply, start(env), jax.random.split(jax.random.key(1), 30))
     is_over = np.asarray(plies.terminated)
     assert is_over.mean() > 0.3  # a game has one to three plies
-    assert (plies.heaps[is_over] == (1, 2)).all()
+    assert (np.asarray(plies.heaps)[is_over] == (1, 2)).all()
     assert (np.sort(plies.rewards[is_over]) == (-1, 1)).all()
     assert not plies.rewards[~is_over].any()
     np.testing.assert_array_equal(plies.legal_action_mask, env.rules.action_mask(plies.heaps))
@@ -171,8 +183,13 @@ def test_pictures(tmp_path):
 
 
 def test_wrong_arguments():
-    with pytest.raises(ValueError, match="heaps"):
-        Nim((100,) * 4)
+    for heaps, options in (
+        ((2**31,), {}),
+        ((7,) * 11, {"random_start": True}),
+        ((7,) * 11, {"observation": SUMS}),
+    ):
+        with pytest.raises(ValueError, match="heaps"):
+            Nim(heaps, max_take=7, **options)
     with pytest.raises(ValueError, match="observation"):
         Nim(observation="pixels")
     with pytest.raises(TypeError, match="random_start"):

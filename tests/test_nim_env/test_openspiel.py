@@ -1,0 +1,48 @@
+"""OpenSpiel's game and algorithms against ours."""
+
+import numpy as np
+import pytest
+from open_spiel.python.algorithms.exploitability import nash_conv
+from open_spiel.python.algorithms.mcts import MCTSBot, RandomRolloutEvaluator
+from open_spiel.python.policy import UniformRandomPolicy
+from table_policies import random_table
+
+from nim_env import ExpertPolicy, NimRules, evaluation
+from nim_env.openspiel import OpenSpielPolicy, from_openspiel, load_game
+from nim_env.policies import InvalidPolicyOutput, SampledPolicy
+
+GAMES = [NimRules((1, 2, 3), misere=misere) for misere in (False, True)] + [NimRules((2, 0, 3))]
+
+
+@pytest.mark.parametrize("rules", GAMES, ids=str)
+def test_nash_conv_is_twice_our_exploitability(rules):
+    players = ["random", "take-2", "expert", random_table(rules, 0), random_table(rules, 1, deterministic=True)]
+    for player in players:
+        found = nash_conv(load_game(rules), OpenSpielPolicy(rules, player))
+        assert found == pytest.approx(2 * evaluation.exploitability(rules, player), abs=1e-12)
+
+
+@pytest.mark.parametrize("rules", [*GAMES, NimRules()], ids=str)
+def test_a_policy_comes_back_as_it_went(rules):
+    heaps = rules.all_positions()[1:]
+    player = random_table(rules, 2)
+    back = from_openspiel(rules, OpenSpielPolicy(rules, player))
+    arguments = heaps, rules.action_mask(heaps)
+    np.testing.assert_array_equal(back.action_probabilities(*arguments), player.action_probabilities(*arguments))
+    uniform = from_openspiel(rules, UniformRandomPolicy(load_game(rules)))
+    assert evaluation.report(rules, uniform) == evaluation.report(rules, "random")
+
+
+def test_bots_play():
+    rules = NimRules((1, 2, 3))
+    game = load_game(rules)
+    bot = MCTSBot(game, 2, 1000, RandomRolloutEvaluator(1, np.random.RandomState(0)), solve=True)
+    assert evaluation.mastery(rules, SampledPolicy(from_openspiel(rules, bot), 1)).expert == 1
+    drawing = MCTSBot(game, 2, 2, RandomRolloutEvaluator(1, np.random.RandomState(0)))
+    with pytest.raises(InvalidPolicyOutput):
+        evaluation.mastery(rules, from_openspiel(rules, drawing))
+
+
+def test_a_limit_is_refused():
+    with pytest.raises(ValueError, match="max_take"):
+        OpenSpielPolicy(NimRules((3, 3), max_take=2), ExpertPolicy(NimRules((3, 3), max_take=2)))
