@@ -156,7 +156,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         A seed decides everything random. The class describes ``options``.
         """
         if not isinstance(seed, int | None):
-            raise TypeError(f"seed must be one integer, which decides all {self.num_envs} games; got {seed!r}")
+            raise TypeError(f"seed must be one int, which decides all {self.num_envs} games; got {seed!r}")
         chosen = checked_reset_options(options, ("heaps", "first_player", "reset_mask"))
         game = self._options.for_episode(chosen)
         reset_mask = self._checked_reset_mask(chosen.get("reset_mask"))
