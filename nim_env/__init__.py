@@ -1,9 +1,9 @@
 """Nim for reinforcement learning: Gymnasium and PettingZoo environments, and the exact solution of the game.
 
-Importing this package registers ``Nim-v0`` and ``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and
-``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, and :mod:`nim_env.pgx`, which
-needs pgx and JAX, are imported separately, and so are :mod:`nim_env.openspiel`, :mod:`nim_env.animation`,
-:mod:`nim_env.rllib` and :mod:`nim_env.text`.
+Importing this package registers ``Nim-v0``, ``NimOneHot-v0`` (the same with ``observation="one_hot"``) and
+``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and ``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which
+needs Stable-Baselines3, :mod:`nim_env.pgx`, which needs pgx and JAX, and :mod:`nim_env.openspiel` are imported
+separately, and so are :mod:`nim_env.animation`, :mod:`nim_env.rllib` and :mod:`nim_env.text`.
 """
 
 from typing import Any
@@ -43,8 +43,9 @@ __all__ = [
 __version__ = "0.1.0"
 
 _SIMPLE_NIM: dict[str, Any] = {"heaps": (21,), "max_take": 3, "misere": False}
+_ONE_HOT: dict[str, Any] = {"observation": "one_hot"}
 
-for _name, _arguments in (("Nim-v0", {}), ("SimpleNim-v0", _SIMPLE_NIM)):
+for _name, _arguments in (("Nim-v0", {}), ("NimOneHot-v0", _ONE_HOT), ("SimpleNim-v0", _SIMPLE_NIM)):
     gymnasium.register(
         _name,
         entry_point="nim_env.envs.gym_env:NimEnv",

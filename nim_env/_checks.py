@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
-    """``value``, an integer of Python or NumPy or a 0-d array, not a boolean, as an int of ``minimum`` or more."""
-    if isinstance(value, np.ndarray) and value.ndim == 0:
-        value = value[()]
+    """``value``, an integer, or a 0-d array or tensor of one, not a boolean, as an int of ``minimum`` or more."""
+    if not isinstance(value, np.generic) and getattr(value, "ndim", None) == 0:
+        value = np.asarray(value)[()]
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer; got {value!r}")
     if minimum is not None and value < minimum:

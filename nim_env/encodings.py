@@ -7,9 +7,11 @@
 ``"one_hot"``    1 at its size and 0 elsewhere                ``(sum(heaps) + n_heaps,)``        20
 ``"bits"``       its binary digits, the lowest first          the digits of the starting sizes   9
 ``"unary"``      0 for each object taken and 1 for each left  ``(sum(heaps) + n_heaps - 1,)``    19
+``"index"``      the position in one number, int64            ``()``                             1
 ===============  ===========================================  =================================  ========
 
-The last three are float32. The nim-sum, which decides the game, is the parity of each binary digit over the heaps
+``"one_hot"``, ``"bits"`` and ``"unary"`` are float32. ``"index"`` is ``rules.index(heaps)``, for tabular code that
+needs a ``Discrete`` space. The nim-sum, which decides the game, is the parity of each binary digit over the heaps
 (Bouton 1901). ``"unary"`` has −1 between heaps, as in Zhou and Riis (2022, arXiv:2205.12787, section 5). An
 :class:`Encoding` makes a custom observation::
 
@@ -27,12 +29,13 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium.spaces import Box, MultiDiscrete, Space
+from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env.rules import NimRules
 
 _MAX_OBJECTS = 10_000_000  # for the encodings with an entry for each object: 40 MB an observation
+_MAX_INDEX = 2**31  # for "index": no table has as many rows
 
 
 class Encoding:
@@ -86,6 +89,8 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
         raise ValueError(f"observation must be one of {tuple(_ENCODINGS)} or an Encoding; got {observation!r}")
     if observation in ("one_hot", "unary") and sum(rules.heaps) > _MAX_OBJECTS:
         raise ValueError(f'observation={observation!r} is too large for {sum(rules.heaps):,} objects; use "bits"')
+    if observation == "index" and rules.n_positions > _MAX_INDEX:
+        raise ValueError(f'observation="index" is too large for {rules.n_positions:,} positions; use "heaps"')
     return _NamedEncoding(observation, rules)
 
 
@@ -145,10 +150,14 @@ def _bits(rules: NimRules) -> _SpaceAndFunction:
 
 def _unary(rules: NimRules) -> _SpaceAndFunction:
     heap, object_ = (column[:-1] for column in _columns(rules, lambda start: np.arange(start, -1, -1)))
-    # 0 stands for the separator after a heap
-    return Box(
-        -1.0, 1.0, heap.shape, np.float32
-    ), lambda heaps: (heaps.take(heap, axis=-1) >= object_) - 2 * (object_ == 0)
+    separator = 2 * (object_ == 0)  # 0 stands for the separator after a heap
+    space = Box(-1.0, 1.0, heap.shape, np.float32)
+    return space, lambda heaps: (heaps.take(heap, axis=-1) >= object_) - separator
+
+
+def _index(rules: NimRules) -> _SpaceAndFunction:
+    strides = np.array(rules.strides)
+    return Discrete(rules.n_positions), lambda heaps: heaps @ strides
 
 
 def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
@@ -162,4 +171,5 @@ _ENCODINGS: dict[str, Callable[[NimRules], _SpaceAndFunction]] = {
     "one_hot": _one_hot,
     "bits": _bits,
     "unary": _unary,
+    "index": _index,
 }

@@ -49,7 +49,7 @@ def test_maskable_ppo_learns(run_block):
 
 
 def test_pytorch(run_block):
-    variables = run_block("PyTorch and CleanRL")
+    variables = run_block("PyTorch")
     assert not variables["infos"]["illegal_action"].any()
     probabilities, illegal = variables["policy"].probs, variables["illegal"]
     assert illegal.any()

@@ -39,7 +39,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     | from heap  | A      | B           | C           | D           |
 
     In a pair heap A is 0. ``rules.action(heap, count)`` is the inverse. Actions are Python or NumPy integers or
-    0-d integer arrays. 1.0 and True are not actions.
+    0-d arrays or tensors of integers. 1.0 and True are not actions.
 
     ## Observation space
     ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``. The argument ``observation`` changes
@@ -78,7 +78,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
       ``random_start``.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
       empty one ("exploring starts").
-    - ``observation`` = ``"heaps"``: or ``"one_hot"``, ``"bits"``, ``"unary"``, or an
+    - ``observation`` = ``"heaps"``: or ``"one_hot"``, ``"bits"``, ``"unary"``, ``"index"``, or an
       ``nim_env.Encoding``. The opponent always gets heap sizes.
     - ``illegal_action`` = ``"lose"``: or ``"raise"``, which raises an error and leaves the game unchanged.
     - ``render_mode`` = ``None``: or ``"ansi"`` (text), ``"rgb_array"`` (pixels), or ``"human"`` (a window that

@@ -142,6 +142,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
         A seed decides everything random. The class describes ``options``.
         """
+        if not isinstance(seed, int | None):
+            raise TypeError(f"seed must be one int, which decides all {self.num_envs} games; got {seed!r}")
         options = options or {}
         episode = self._options.for_episode(options, ("heaps", "first_player", "reset_mask"))
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))

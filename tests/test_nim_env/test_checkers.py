@@ -42,5 +42,9 @@ def test_pettingzoo_identifiers():
 
 def test_identifiers_name_their_games():
     assert gym.make("nim_env:Nim-v0").unwrapped.rules == pettingzoo.make("aec", "nim-v0").rules == NimRules()
+    one_hot = gym.make("Nim-v0", observation="one_hot").observation_space
+    for envs in (gym.make("NimOneHot-v0"), gym.make_vec("NimOneHot-v0", 3)):
+        assert envs.unwrapped.encoding.space == one_hot
+        assert envs.unwrapped.rules == NimRules()
     simple = NimRules(**SIMPLE)
     assert gym.make("SimpleNim-v0").unwrapped.rules == pettingzoo.make("aec", "simple_nim-v0").rules == simple

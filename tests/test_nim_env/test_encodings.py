@@ -1,5 +1,7 @@
 """Encodings of the observation, in every kind of environment, against plain Python and plain environments."""
 
+import itertools
+
 import gymnasium as gym
 import numpy as np
 import pettingzoo
@@ -30,7 +32,7 @@ def number(heaps):
 
 
 FULL = (1, 3, 5, 7)
-NAMES = ["one_hot", "bits", "unary"]
+NAMES = ["one_hot", "bits", "unary", "index"]
 TABLE = np.random.default_rng(0).uniform(size=(384, 2, 3)).astype(np.float32)
 OWN = {  # encodings of 1-3-5-7, and of no larger heaps
     "sorted": Encoding(MultiDiscrete([8] * 4), sorted_heaps),
@@ -59,6 +61,8 @@ def expected(observation, sizes, starts=FULL):
     if observation == "bits":
         digits = [(size, len(f"{start:b}")) for size, start in heaps if start]
         return [int(digit) for size, width in digits for digit in reversed(f"{size:0{width}b}")]
+    if observation == "index":  # the number of its line in a list of all positions
+        return list(itertools.product(*(range(start + 1) for start in starts))).index(tuple(sizes))
     return observation.function(np.array(sizes))
 
 
@@ -71,7 +75,7 @@ def test_named_encodings_equal_plain_python(rules, data):
     for name in NAMES:
         encoding = checked_encoding(name, rules)
         encoded = encoding(batch)
-        assert encoded.dtype == np.float32
+        assert encoded.dtype == (np.int64 if name == "index" else np.float32)
         plain = np.array([expected(name, sizes, rules.heaps) for sizes in batch])
         np.testing.assert_array_equal(encoded, plain.reshape(encoded.shape))
         np.testing.assert_array_equal(encoding(batch[0]), encoded[0])
@@ -156,7 +160,7 @@ def test_checkers(observation):
     api_test(pettingzoo.make("aec", "nim-v0", observation=observation), num_cycles=50)
 
 
-@pytest.mark.parametrize("observation", [*NAMES, OWN["sorted"], OWN["table"]], ids=str)
+@pytest.mark.parametrize("observation", [*NAMES[:3], OWN["sorted"], OWN["table"]], ids=str)
 def test_returned_arrays_are_copies(observation):
     env = gym.make("Nim-v0", opponent=None, observation=observation)
     envs = gym.make_vec("Nim-v0", num_envs=1, opponent=None, observation=observation)
@@ -261,6 +265,7 @@ BITS = checked_encoding("bits", NimRules())
         (lambda: gym.make("Nim-v0", opponent=agent_on(FRACTIONS)), ValueError, "EncodedPolicy"),
         (lambda: BITS((1, 3, 5, 8)), ValueError, "heaps"),
         (lambda: gym.make("Nim-v0", heaps=(10**9,), max_take=3, observation="one_hot"), ValueError, "bits"),
+        (lambda: NimEnv((2**16 - 1, 2**15), max_take=3, observation="index"), ValueError, "heaps"),
     ],
 )
 def test_bad_input(call, error, message):

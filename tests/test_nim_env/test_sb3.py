@@ -4,6 +4,7 @@ import pickle
 
 import gymnasium as gym
 import numpy as np
+import pettingzoo
 import pytest
 
 INSTALL = 'pip install "nim-env[sb3]"'
@@ -12,6 +13,7 @@ pytest.importorskip("stable_baselines3", reason=INSTALL)
 pytest.importorskip("sb3_contrib", reason=INSTALL)
 
 from configurations import GYM, SIMPLE, first_legal  # noqa: E402
+from gymnasium.error import InvalidAction  # noqa: E402
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation  # noqa: E402
 from sb3_contrib import MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
@@ -48,6 +50,19 @@ def last_legal(observation, action_mask):  # noqa: ARG001
 @pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
 def test_checker(name):  # it plays random actions, so not where illegal ones raise
     check_env(gym.make("Nim-v0", **GYM[name]))
+
+
+def test_tensors_are_actions():
+    env, board = gym.make("Nim-v0", opponent=None), pettingzoo.make("aec", "nim-v0")
+    env.reset()
+    board.reset()
+    for wrong in (torch.tensor(9.0), torch.tensor(True), torch.tensor([9]), torch.tensor(16)):
+        for each in (env, board):
+            with pytest.raises(InvalidAction, match="action"):
+                each.step(wrong)
+    assert env.step(torch.tensor(9))[0].tolist() == [1, 3, 5, 6]
+    board.step(torch.tensor(9, dtype=torch.int32))
+    assert board.state().tolist() == [1, 3, 5, 6, 1]
 
 
 def test_identifier_is_enough():

@@ -140,7 +140,7 @@ def test_equal_to_sync_vector_env(name, max_episode_steps, mode):
 
 
 def test_registered():
-    for name in ("Nim-v0", "SimpleNim-v0", "nim_env:Nim-v0"):
+    for name in ("Nim-v0", "NimOneHot-v0", "SimpleNim-v0", "nim_env:Nim-v0"):
         assert isinstance(gym.make_vec(name, num_envs=3).unwrapped, NimVectorEnv)
         assert isinstance(gym.make_vec(name, num_envs=3, vectorization_mode="sync"), SyncVectorEnv)
     for mode in AutoresetMode:
@@ -360,6 +360,13 @@ def test_wrong_options(options, message):
     env = make(3)
     env.reset(seed=0)
     check_unchanged(env, lambda: env.reset(seed=5, options=options), ValueError, message)
+
+
+@pytest.mark.parametrize("seed", [[1, 2, 3], np.arange(3)], ids=str)
+def test_one_seed_decides_all_games(seed):
+    env = make(3)
+    env.reset(seed=0)
+    check_unchanged(env, lambda: env.reset(seed=seed), TypeError, "seed.*one int")
 
 
 @pytest.mark.parametrize(
