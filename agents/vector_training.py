@@ -128,14 +128,15 @@ def vector_steps(
 ) -> Iterator[VectorStep]:
     """Acts in all environments, in any autoreset mode; those that are only reset in a step do not count."""
     ids = everywhere = np.arange(env.num_envs)
+    any_actions = np.full(env.num_envs, agent.first_action)
     while True:
-        actions = np.full(env.num_envs, agent.first_action)
+        actions = any_actions.copy()
         if ids.size:
             actions[ids] = learner.act_encoded(*selected(observed[:2], ids))
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
-        is_last = is_over & (mode is not AutoresetMode.SAME_STEP)
+        is_last = np.zeros_like(is_over) if mode is AutoresetMode.SAME_STEP else is_over
         following = next_observed = encoded(learner, columns_of(agent, observations, infos), is_last)
         if ended.size and mode is AutoresetMode.SAME_STEP:
             final = encoded(learner, final_columns(agent, infos, ended), is_over[ended])
