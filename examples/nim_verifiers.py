@@ -69,10 +69,10 @@ class NimEnv(vf.Env[NimEnvConfig]):
         async with agents.player.interaction(task) as interaction:
             segment = await interaction.turn()
             while outcome is None and not segment.terminated:
-                action = text.parse_move(rules, segment.last_reply)
-                if action is None:
+                move = text.parse_move(segment.last_reply)
+                if move not in rules.moves:
                     break
-                observation, reward, terminated, _, _ = env.step(action)
+                observation, reward, terminated, _, _ = env.step(rules.action(*move))
                 if terminated:
                     outcome = reward
                 else:

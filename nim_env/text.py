@@ -1,11 +1,6 @@
 """Nim in words, for language models: prompts, the moves of answers, and a model as a player.
 
-For example, with any function from a list of prompts to a list of answers::
-
-    player = LanguageModelPolicy(rules, complete)
-    evaluation.report(rules, player, illegal_action="lose")
-
-An answer that names no move, or an illegal one, loses the game at once.
+With ``illegal_action="lose"`` in :mod:`nim_env.evaluation` an answer without a legal move loses the game at once.
 """
 
 from __future__ import annotations
@@ -13,79 +8,77 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Sequence
-from os import PathLike
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
-from nim_env._checks import checked_integer
+from nim_env._checks import checked_choice, checked_integer
 from nim_env.appearance import heap_name
 from nim_env.rules import NimRules
 
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The words of a prompt. They name the game, state its rules alone, or tell another story of the same game."""
+Verdict: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
+"""The move of an answer: none, an illegal, a losing or a winning one, or any legal one in a lost position."""
 
 _PROMPTS = {
-    "nim": (
-        "We play Nim, {play} play{limit}. The heaps are {heaps}. It is your turn. End your answer with your move: "
-        "the letter of the heap and the number of objects that you take, separated by a space."
-    ),
-    "rules": (
-        "Objects lie in heaps. Two players take turns. In each turn the player takes one or more objects from a "
-        "single heap{limit}. The player who takes the last object of all {result}. The heaps are {heaps}. It is "
-        "your turn. End your answer with your move: the letter of the heap and the number of objects that you "
-        "take, separated by a space."
-    ),
-    "numbers": (
-        "There is a list of numbers with names: {heaps}. Two people change it in turns. In each turn a person "
-        "makes a single number smaller, by 1 or more{limit}, but not below 0. The person after whose turn all "
-        "numbers are 0 {result}. It is your turn. End your answer with your change: the name of the number and by "
-        "how much you make it smaller, separated by a space."
-    ),
+    "nim": "We play Nim, {play} play{limit}. The heaps are {heaps}.",
+    "rules": "Objects lie in heaps. Two players take turns. In each turn the player takes one or more objects "
+    "from a single heap{limit}. The player who takes the last object of all {result}. The heaps are {heaps}.",
+    "numbers": "There is a list of numbers with names: {heaps}. Two people change it in turns. In each turn a "
+    "person makes one number smaller, by 1 or more{limit}, but not below 0. Who makes all numbers 0 {result}.",
 }
-_NAME = r"(?<![A-Za-z0-9])([A-Z]{1,4})(?![A-Za-z])"
-_COUNT = r"(?<![0-9-])(?<![0-9][.,])([0-9]{1,18})(?![0-9]|[.,][0-9])"
-_MOVE = re.compile(  # "B 3", "heap B: take 3", "B smaller by 3"; "3 from B", "take 3 objects from heap B"
-    rf"{_NAME}(?:[:,] take |[\s:,]{{0,4}}(?:(?:smaller )?by )?){_COUNT}"
-    rf"|{_COUNT}(?: [a-z]{{1,20}})? from (?:the )?(?:heap |pile |number )?{_NAME}"
-)
-_MARKUP = re.compile(r"\\[a-z]+|[*`${}]")  # of Markdown and LaTeX
+_FORM = 'It is your turn. End your answer with a line such as "{noun}: B 3", which takes 3 from B.'
+_LATEX = re.compile(r"\\(?:boxed|fbox|(?:text|math)[a-z]*|[()\[\]])")
+_MARKUP = "*_`${}"  # of Markdown and LaTeX
 
 
 def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
     """The rules and a position, shape ``(n_heaps,)``, as a prompt that asks for a move."""
-    if style not in get_args(Style):
-        raise ValueError(f"style must be one of {', '.join(get_args(Style))}; got {style!r}")
+    checked_choice("style", style, list(_PROMPTS))
     sizes = rules.checked_positions(heaps).tolist()
-    limit = "" if rules.max_take is None else f", at most {rules.max_take} in a turn"
-    return _PROMPTS[style].format(
+    return f"{_PROMPTS[style]} {_FORM}".format(
         play="misère" if rules.misere else "normal",
         result="loses" if rules.misere else "wins",
-        limit=limit,
+        limit="" if rules.max_take is None else f", at most {rules.max_take} in a turn",
         heaps=", ".join(f"{heap_name(heap)}: {size}" for heap, size in enumerate(sizes)),
+        noun="Change" if style == "numbers" else "Move",
     )
 
 
-def parse_move(rules: NimRules, text: str) -> int | None:
-    """The action that an answer names last, or ``None``.
+def parse_move(text: str) -> tuple[int, int] | None:
+    """The pair ``(heap, count)`` of the last line "Move: ..." or "Change: ...", legal or not, or ``None``.
 
-    "B 3", "3 from B", "take 3 from heap B" and "make B smaller by 3" are read, in Markdown and LaTeX too. A move
-    that is not in ``rules.moves`` is ``None``. The move may be illegal in a position.
+    Only "B 3" is a move, in Markdown and LaTeX too, and "b 3". The answer begins after the last ``</think>``.
     """
-    named = _MOVE.findall(_MARKUP.sub("", text))
-    if not named:
+    answer = text.rpartition("</think>")[2]
+    move = ""
+    for line in _LATEX.sub("$", answer.replace("\\ ", " ")).splitlines():
+        noun, _, words = line.partition(":")
+        if noun.strip(_MARKUP + "#>+- \t") in ("Move", "Change"):
+            move = " ".join(filter(None, (word.strip(_MARKUP) for word in words.split())))
+    match = re.fullmatch("([A-Za-z]{1,3}) ([0-9]{1,18})", move)
+    if match is None or "<think>" in answer:
         return None
-    name, count, count_first, name_last = named[-1]
-    heap = 0
-    for letter in name or name_last:  # the inverse of heap_name
-        heap = 26 * heap + ord(letter) - ord("A") + 1
-    try:
-        return rules.action(heap - 1, int(count or count_first))
-    except ValueError:
-        return None
+    letters = enumerate(reversed(match[1].upper()))
+    return sum(26**place * (ord(letter) - 64) for place, letter in letters) - 1, int(match[2])  # as in heap_name
+
+
+def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Verdict:
+    """What the move of an answer is in one position, shape ``(n_heaps,)``."""
+    move = parse_move(answer)
+    if move is None:
+        return "no_move"
+    if move not in rules.legal_moves(heaps):
+        return "illegal"
+    winning = theory.winning_action_mask(rules, heaps)
+    if not winning.any():
+        return "lost"
+    return "winning" if winning[rules.action(*move)] else "mistake"
 
 
 def move_reward(rules: NimRules) -> Callable[..., list[float]]:
@@ -94,98 +87,84 @@ def move_reward(rules: NimRules) -> Callable[..., list[float]]:
     It maps ``completions``, texts or lists of chat messages, and the dataset's column ``heaps``, a position for
     each, to 1.0 for a winning move, 0.0 for another legal move and -1.0 for anything else.
     """
+    rewards = {"winning": 1.0, "mistake": 0.0, "lost": 0.0}
 
     def reward(completions: Sequence[Any], heaps: Sequence[Sequence[int]], **_: Any) -> list[float]:
-        texts = [text if isinstance(text, str) else text[-1]["content"] for text in completions]
-        legal = rules.action_mask(heaps)
-        winning = theory.winning_action_mask(rules, heaps)
-        actions = [parse_move(rules, text) for text in texts]
-        return [
-            -1.0 if action is None or not legal[row, action] else float(winning[row, action])
-            for row, action in enumerate(actions)
-        ]
+        contents = [chat[-1].get("content") if isinstance(chat, list) and chat else chat for chat in completions]
+        answers = [content if isinstance(content, str) else "" for content in contents]
+        return [rewards.get(judge(rules, *pair), -1.0) for pair in zip(heaps, answers, strict=True)]
 
     return reward
 
 
+@dataclass(eq=False)
 class LanguageModelPolicy:
-    """A language model as a player. It is queried once on each position, and its answers are kept.
+    """A language model as a player. It is queried once on each position; ``answers`` keeps those to each prompt.
 
     Args:
         rules: The game.
-        complete: Maps a list of prompts to the list of their answers, or to a generator of pairs of a prompt and
-            its answer in any order, which are kept as they come.
-        samples: The number of answers for each position. The probability of a move is its fraction of them. An
-            answer without a move counts too, so the probabilities may sum to less than 1.
+        complete: Maps a list of prompts to pairs of a prompt and its answer in any order. Those of a generator are
+            kept as they come. A prompt left out has no answer.
+        samples: The number of answers for each position. The probability of a move is its fraction of them. No
+            answer and an answer without a move count too, so the probabilities may sum to less than 1.
         style: The words of the prompts.
-        path: A file of JSON lines to which each answer is added. Answers that it holds are not asked for again,
-            so use one file for each model. ``None`` keeps the answers in memory only.
-
-    Attributes:
-        answers: The answers to each prompt so far.
+        path: A file of JSON lines to which each answer is added. Answers that it holds are not asked for again.
+        source: The first line of the file, which names the model and its server. Another one is a ValueError.
     """
 
-    def __init__(
-        self,
-        rules: NimRules,
-        complete: Callable[[list[str]], list[str] | Iterable[tuple[str, str]]],
-        samples: int = 1,
-        style: Style = "nim",
-        path: str | PathLike[str] | None = None,
-    ) -> None:
-        self.rules = rules
-        self.complete = complete
-        self.samples = checked_integer("samples", samples, 1)
-        describe(rules, rules.heaps, style)  # raises if there is no such style
-        self.style: Style = style
-        self.path = None if path is None else Path(path)
-        self.answers: dict[str, list[str]] = {}
-        if self.path is not None and self.path.exists():
-            for number, line in enumerate(self.path.read_text(encoding="utf-8").splitlines(), start=1):
-                try:
-                    row = json.loads(line)
-                except ValueError as error:
-                    raise ValueError(
-                        f"{path}, line {number}, is no JSON and has to be deleted: {error}"
-                    ) from error
+    rules: NimRules
+    complete: Callable[[list[str]], Iterable[tuple[str, str]]]
+    samples: int = 1
+    style: Style = "nim"
+    path: str | Path | None = None
+    source: dict[str, Any] = field(default_factory=dict)
+    answers: dict[str, list[str]] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        checked_integer("samples", self.samples, 1)
+        if self.path is None or not Path(self.path).exists():
+            return
+        for number, line in enumerate(Path(self.path).read_text(encoding="utf-8").splitlines(), start=1):
+            try:
+                row = json.loads(line)
+            except ValueError as error:
+                raise ValueError(f"{self.path}, line {number}, is no JSON and has to be deleted") from error
+            if number > 1:
                 self.answers.setdefault(row["prompt"], []).append(row["answer"])
+            elif row != self.source:
+                raise ValueError(f"{self.path} has the answers of {row}, not of {self.source}; use another file")
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
-        positions = self.rules.checked_positions(observation)
-        prompts = [describe(self.rules, heaps, self.style) for heaps in positions.reshape(-1, self.rules.n_heaps)]
+        positions = self.rules.checked_positions(observation).reshape(-1, self.rules.n_heaps)
+        prompts = [describe(self.rules, heaps, self.style) for heaps in positions]
         self._ask(prompts)
         counts = np.zeros((len(prompts), self.rules.n_actions))
         for row, prompt in enumerate(prompts):
-            for answer in self.answers[prompt][: self.samples]:
-                action = parse_move(self.rules, answer)
-                if action is not None:
-                    counts[row, action] += 1
+            for move in map(parse_move, self.answers[prompt][: self.samples]):
+                if move in self.rules.moves:
+                    counts[row, self.rules.action(*move)] += 1
         return (counts / self.samples).reshape(np.shape(action_mask))
 
-    def _ask(self, prompts: Sequence[str]) -> None:
+    def _ask(self, prompts: list[str]) -> None:
         """Asks for the answers that are missing, and adds each to the file when it comes."""
-        missing = [
-            prompt
-            for prompt in dict.fromkeys(prompts)
-            for _ in range(self.samples - len(self.answers.get(prompt, [])))
-        ]
-        if not missing:
-            return
-        answers = self.complete(missing)
-        if isinstance(answers, list):
-            if len(answers) != len(missing):
-                raise TypeError(
-                    f"{len(answers)} answers to {len(missing)} prompts, the first of which is: {missing[0]}"
-                )
-            answers = zip(missing, answers, strict=True)
-        for prompt, answer in answers:
+        missing = []
+        for prompt in dict.fromkeys(prompts):
+            missing += [prompt] * (self.samples - len(self.answers.setdefault(prompt, [])))
+        for prompt, answer in self.complete(missing) if missing else ():
             if not isinstance(answer, str):
                 raise TypeError(f"an answer must be a text; got {answer!r} to: {prompt}")
-            self.answers.setdefault(prompt, []).append(answer)
+            self.answers[prompt].append(answer)
             if self.path is not None:
                 with open(self.path, "a", encoding="utf-8") as file:
+                    if file.tell() == 0:
+                        file.write(json.dumps(self.source) + "\n")
                     file.write(json.dumps({"prompt": prompt, "answer": answer}) + "\n")
-        for prompt in missing:
-            if len(self.answers.get(prompt, [])) < self.samples:
-                raise TypeError(f"complete gave no answer to: {prompt}")
+
+    def judged_answers(self) -> list[tuple[tuple[int, ...], str, Verdict]]:
+        """The position, the text and the verdict of each answer so far, in the order of the positions' indices."""
+        return [
+            (tuple(heaps), answer, judge(self.rules, heaps, answer))
+            for heaps in self.rules.all_positions()[1:].tolist()
+            for answer in self.answers.get(describe(self.rules, heaps, self.style), [])[: self.samples]
+        ]

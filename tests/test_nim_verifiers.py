@@ -23,7 +23,7 @@ def expert(prompt):
     heaps = [int(size) for size in re.findall(r"[A-Z]: (\d)", prompt)]
     winning = theory.winning_action_mask(RULES, heaps)
     heap, count = RULES.moves[(winning if winning.any() else RULES.action_mask(heaps)).argmax()]
-    return f"I take: {heap_name(heap)} {count}"
+    return f"I take it.\nMove: {heap_name(heap)} {count}"
 
 
 def outcomes(answer, opponent, folder):

@@ -1,8 +1,11 @@
 """Nim in words: prompts and answers, rewards, and a language model as a player."""
 
+import json
+from collections import Counter
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from strategies import few_examples, seeds
 from strategies import rules as any_rules
@@ -14,13 +17,45 @@ from nim_env.appearance import heap_name
 RULES = NimRules((1, 2, 3))
 POSITIONS = RULES.all_positions()[1:]
 STYLES = ["nim", "rules", "numbers"]
-PHRASES = [
+MARKUPS = [
+    "{noun}: {name} {count}",
+    "**{noun}: {name} {count}**",
+    "**{noun}:** {name} {count}",
+    "{noun}: **{name}** `{count}`",
+    "> ### {noun}: _{name} {count}_\r\n",
+    "- `{noun}: {name} {count}`",
+    "```text\n{noun}: {name} {count}\n```",
+    "{noun}: ${name}\\ {count}$",
+    "$$\\boxed{{\\text{{{noun}: }} {name}\\ {count}}}$$",
+    "\\[ \\textbf{{{noun}: {name} {count}}} \\]",
+    "<think>\n{noun}: A 1\nNo.</think>{noun}: {name} {count}",
+    "{noun}: A 1\nNo, better:\n{noun}: {name} {count}\nThat leaves an XOR of 0. Move on.",
+]
+NEARLY = [  # the form, but for one thing
     "{name} {count}",
-    "**{name}: {count}**",
-    "{count} from {name}",
-    "I take **{count}** stones from pile `{name}`.",
-    "$\\boxed{{\\text{{{name} }} {count}}}$",
-    "First I thought of A 1, but then: make {name} smaller by {count}",
+    "I move: {name} {count}",
+    "Move {name} {count}",
+    "Move: {name}{count}",
+    "Move: {name}-{count}",
+    "Move: {name}: {count}",
+    "Move: {name} -{count}",
+    "Move: {name} {count}.5",
+    "Move: {name} {count},000",
+    "Move: {name} {count}**2",
+    "Move: {name}_{count}",
+    "Move: {name} \\times {count}",
+    "Move: {name} {count}.",
+    "Move: {name} {count} (so that XOR 0 is left)",
+    "Move: take {name} {count}",
+    "Move: {count} from {name}",
+    "Move: {count} {name}",
+    "Move: {name} {count} or A 1",
+    "Move: {name} {count}\nMove: I do not know",
+    '{{"heap": "{name}", "count": {count}}}',
+    "<think>Move: {name} {count}",
+    "<think>\nMove: {name} {count}",
+    "<think></think><think>\nMove: {name} {count}",
+    "Move: {name} {count}\n</think>",
 ]
 
 
@@ -41,41 +76,38 @@ def speaker(policy, samples=1):
                 yield prompt, "I do not know."
             else:
                 heap, count = policy.rules.moves[action]
-                yield prompt, f"{heap_name(heap)} {count}"
+                noun = "Change" if "numbers" in prompt else "Move"
+                yield prompt, f"{noun}: {heap_name(heap)} {count}"
 
     complete.asked = asked
     return complete
 
 
-@given(any_rules, st.sampled_from(PHRASES), st.data())
-def test_every_move_is_read_back(rules, phrase, data):
-    action = data.draw(st.integers(0, rules.n_actions - 1))
-    heap, count = rules.moves[action]
-    assert text.parse_move(rules, phrase.format(name=heap_name(heap), count=count)) == action
+@given(
+    st.integers(0, 10**4 - 1), st.integers(0, 10**18 - 1), st.sampled_from(MARKUPS), st.booleans(), st.booleans()
+)
+def test_the_form_is_read_in_any_markup(heap, count, markup, is_change, is_small):
+    name = heap_name(heap).lower() if is_small else heap_name(heap)
+    answer = markup.format(noun="Change" if is_change else "Move", name=name, count=count)
+    assert text.parse_move(f"I think:\n{answer}") == (heap, count)
+
+
+@given(st.integers(0, 99), st.integers(0, 99), st.sampled_from(NEARLY))
+def test_nothing_else_is_a_move(heap, count, nearly):
+    assert text.parse_move(nearly.format(name=heap_name(heap), count=count)) is None
+
+
+@given(st.text(st.sampled_from("ABMovechang 3:.*_`$\\{}()#>-\n\t")))
+def test_a_text_without_the_word_is_no_move(answer):
+    assume("Move" not in answer and "Change" not in answer)
+    assert text.parse_move(answer) is None
 
 
 @pytest.mark.parametrize(
-    "answer",
-    [
-        "",
-        "B",
-        "2",
-        "B two",
-        "b 2",
-        "B 0",
-        "B 4",
-        "E 1",
-        "AB 1",
-        "B -1",
-        "B 1.5",
-        "1.5 from B",
-        "B 1,000",
-        "\0",
-        "B" * 10**6,
-    ],
+    "answer", ["\0", "\n" * 10**6, "*" * 10**6, "Move: " + "B" * 10**6, "Move: B " + "9" * 10**6]
 )
-def test_anything_else_is_no_move(answer):
-    assert text.parse_move(RULES, answer) is None
+def test_long_nonsense_is_no_move(answer):
+    assert text.parse_move(answer) is None
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -97,15 +129,28 @@ def test_prompts_tell_positions_and_rules_apart(style, rules, seed):
     assert all(("heap" in prompt) == (style != "numbers") for prompt in prompts)
 
 
-@given(st.sampled_from(POSITIONS.tolist()), st.sampled_from([*range(RULES.n_actions), None]), st.booleans())
-def test_rewards(heaps, action, is_chat):
-    heap, count = (0, 9) if action is None else RULES.moves[action]
-    answer = f"{heap_name(heap)} {count}"
-    expected = -1.0
-    if action is not None and RULES.action_mask(heaps)[action]:
-        expected = float(not theory.is_winning(RULES, RULES.apply(heaps, action)))
-    completion = [{"role": "assistant", "content": answer}] if is_chat else answer
-    assert text.move_reward(RULES)([completion] * 2, heaps=[heaps] * 2, prompts=None) == [expected] * 2
+@given(st.sampled_from(POSITIONS.tolist()), st.integers(0, 3), st.integers(0, 4), st.booleans())
+def test_verdicts_and_rewards(heaps, heap, count, is_chat):
+    answer = f"Move: {heap_name(heap)} {count}"
+    if (heap, count) not in RULES.legal_moves(heaps):
+        verdict, reward = "illegal", -1.0
+    elif not theory.is_winning(RULES, heaps):
+        verdict, reward = "lost", 0.0
+    elif theory.is_winning(RULES, RULES.apply(heaps, RULES.action(heap, count))):
+        verdict, reward = "mistake", 0.0
+    else:
+        verdict, reward = "winning", 1.0
+    assert text.judge(RULES, heaps, answer) == verdict
+    completion = [{"role": "user", "content": "Hi"}, {"content": answer}] if is_chat else answer
+    assert text.move_reward(RULES)([completion] * 2, heaps=[heaps] * 2, prompts=None) == [reward] * 2
+
+
+@pytest.mark.parametrize(
+    "content", ["", "A 1", "<think>Move: A 1", None, [], [{"type": "text", "text": "Move: A 1"}]]
+)
+def test_the_reward_of_what_is_no_text_with_a_move(content):
+    completions = [content, [{"role": "assistant", "content": content}]]
+    assert text.move_reward(RULES)(completions, heaps=[(1, 0, 0)] * 2) == [-1.0, -1.0]
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -119,6 +164,13 @@ def test_a_model_has_the_exact_figures_of_the_player_whose_answers_it_gives(styl
     assert found == evaluation.report(RULES, policy, illegal_action="lose")
     assert (found.illegal_action > 0) == illegal
     assert len(set(complete.asked)) == len(complete.asked) == len(POSITIONS)
+    judged = model.judged_answers()
+    assert [heaps for heaps, _, _ in judged] == [tuple(heaps) for heaps in POSITIONS.tolist()]
+    verdicts = Counter(verdict for _, _, verdict in judged)
+    assert verdicts["winning"] == pytest.approx(found.expert * theory.is_winning(RULES, POSITIONS).sum())
+    assert verdicts["no_move"] + verdicts["illegal"] == pytest.approx(found.illegal_action * len(POSITIONS))
+    n_unknown = sum(answer == "I do not know." for _, answer, _ in judged)
+    assert verdicts["no_move"] == n_unknown
 
 
 def test_probabilities_are_frequencies():
@@ -136,8 +188,8 @@ def test_only_as_many_answers_as_samples_count(tmp_path):
     both = text.LanguageModelPolicy(RULES, speaker(random_table(RULES, 4), samples=10), samples=10, path=path)
     both.action_probabilities(POSITIONS, mask)
     first = text.LanguageModelPolicy(RULES, speaker(random_table(RULES, 5)), path=path)
-    chosen = [text.parse_move(RULES, answers[0]) for answers in both.answers.values()]
-    expected = [np.arange(RULES.n_actions) == action for action in chosen]  # none where it is None
+    chosen = [text.parse_move(answers[0]) for answers in both.answers.values()]
+    expected = [[move == action for action in RULES.moves] for move in chosen]  # none where it is None
     np.testing.assert_array_equal(first.action_probabilities(POSITIONS, mask), expected)
 
 
@@ -158,22 +210,49 @@ def test_an_interrupted_run_loses_nothing_and_asks_nothing_twice(tmp_path):
         assert len(complete.asked) == len(set(complete.asked)) == len(POSITIONS)
 
 
-@pytest.mark.parametrize("answers", [[], ["A 1"] * 3, [None] * len(POSITIONS), iter([])])
-def test_missing_answers_name_the_position(answers):
-    model = text.LanguageModelPolicy(RULES, lambda _: answers)
+def test_a_position_without_an_answer_loses_and_is_asked_again():
+    policy = random_table(RULES, 6, deterministic=True)
+    complete = speaker(policy)
+    model = text.LanguageModelPolicy(RULES, lambda prompts: complete(prompts[1:]))
+    report = evaluation.report(RULES, model, illegal_action="lose")
+    assert report.illegal_action == pytest.approx(1 / len(POSITIONS))
+    assert len(model.judged_answers()) == len(POSITIONS) - 1
+    model.complete = complete
+    assert evaluation.mastery(RULES, model).expert == evaluation.mastery(RULES, policy).expert
+
+
+@pytest.mark.parametrize("answer", [None, 3])
+def test_an_answer_that_is_no_text_names_the_position_and_is_not_kept(answer, tmp_path):
+    path = tmp_path / "answers.jsonl"
+    model = text.LanguageModelPolicy(RULES, lambda prompts: [(prompts[0], answer)], path=path)
     with pytest.raises(TypeError, match="A: "):
         evaluation.mastery(RULES, model, illegal_action="lose")
+    assert not path.exists()
+
+
+def test_a_file_of_another_source_is_refused(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    source = {"model": "a", "server": "b"}
+    model = text.LanguageModelPolicy(RULES, speaker(random_table(RULES, 7)), path=path, source=source)
+    evaluation.mastery(RULES, model, illegal_action="lose")
+    first, *rest = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    assert first == source
+    assert len(rest) == len(POSITIONS)
+    text.LanguageModelPolicy(RULES, list, path=path, source=dict(source))
+    for other in ({}, {"model": "a"}, {"model": "a", "server": "c"}):
+        with pytest.raises(ValueError, match=r"answers\.jsonl"):
+            text.LanguageModelPolicy(RULES, list, path=path, source=other)
 
 
 def test_a_broken_line_of_the_file_is_named(tmp_path):
     path = tmp_path / "answers.jsonl"
-    path.write_text('{"prompt": "", "answer": ""}\n{"prompt":', encoding="utf-8")
+    path.write_text('{}\n{"prompt":', encoding="utf-8")
     with pytest.raises(ValueError, match=r"answers\.jsonl, line 2"):
         text.LanguageModelPolicy(RULES, list, path=path)
 
 
 def test_bad_arguments_are_named():
     with pytest.raises(ValueError, match="style must be"):
-        text.LanguageModelPolicy(RULES, list, style="poem")
+        text.describe(RULES, (1, 2, 3), "poem")
     with pytest.raises(ValueError, match="samples must be 1"):
         text.LanguageModelPolicy(RULES, list, samples=0)
