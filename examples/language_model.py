@@ -1,15 +1,16 @@
 """A language model plays Nim in words: an exact evaluation, and reinforcement learning.
 
-The script queries a model on every position of the board, and the evaluation of its answers is exact. An answer
-without a legal move loses the game. The model is on a server of the OpenAI chat interface, in a folder or on the
-hub of Hugging Face, or the tiny one, which this script makes and trains in a minute or two.
+The script queries a model on every position of the board. It prints how often the form of an answer fails, the
+rules, and the move; the exact figures, where an answer without a legal move loses; and the worst answers. The
+model is on a server of the OpenAI chat interface, in a folder, on the hub of Hugging Face, or the tiny one, which
+this script makes and trains.
 
     python examples/language_model.py
     python examples/language_model.py --model FOLDER --heaps 1 3 5
     python examples/language_model.py --model NAME --server http://localhost:8000/v1 --heaps 1 3 5 7
 
 A server's key is read from the environment variable OPENAI_API_KEY. Its answers are kept in --folder, so the same
-command continues after an interruption. Delete their file after a change of the server or its model.
+command continues after an interruption, and asks again where no answer came.
 
 The tiny model learns the form of an answer from random legal moves, and then to win by GRPO (Shao et al. 2024,
 arXiv:2402.03300, section 4.1) with the exact reward of each move (nim_env.text.move_reward).
@@ -19,18 +20,28 @@ Install: pip install -e ".[examples,llm]"
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import openai
 from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, text
 
-from common import run, show_report
+from common import percent, run, show_report
+
+JudgedAnswer: TypeAlias = tuple[tuple[int, ...], str, text.Verdict]
+
+CUT_OFF = "[cut off]"  # the end of such an answer, so that half a number is no move
+PROPERTIES = {"heap": {"type": "string"}, "count": {"type": "integer"}}
+SCHEMA = {"type": "object", "properties": PROPERTIES, "required": ["heap", "count"], "additionalProperties": False}
 
 
 @dataclass
@@ -50,7 +61,11 @@ class Args:
     style: text.Style = "nim"
     """The words of the prompts: the game's name, its rules without the name, or a story about numbers."""
     samples: int = 1
-    """The number of answers for each position. Models that run here are greedy with 1, and else sample."""
+    """The number of answers for each position."""
+    temperature: float | None = None
+    """The temperature of the answers; None for 0 with one answer for each position and else 1."""
+    json: bool = False
+    """Whether the server is asked for JSON with a heap and a count instead of a line of text."""
     max_tokens: int = 1024
     """The maximum number of tokens of an answer."""
     concurrency: int = 8
@@ -66,65 +81,139 @@ class Args:
 def main(args: Args) -> evaluation.Report:
     """Queries the model on every position, prints and draws the figures, and returns them."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
+    temperature = float(args.samples > 1) if args.temperature is None else args.temperature
     args.folder.mkdir(parents=True, exist_ok=True)
     path = None
     if args.server is not None:
-        complete = ask_server(args)
-        path = args.folder / f"{args.model.replace('/', '_')}-{args.max_tokens}.jsonl"
+        complete = ask_server(args, temperature)
+        name = f"{args.model.replace('/', '_')}-{args.max_tokens}-{temperature:g}{'-json' if args.json else ''}"
+        path = args.folder / f"{name}.jsonl"
     else:
-        import local_models  # here, since a server needs neither PyTorch nor the seconds of its import
+        import transformers  # here, since a server needs neither PyTorch nor the seconds of its import
 
-        folder, max_tokens = args.model, args.max_tokens
-        if args.model == "tiny":
-            folder, max_tokens = str(args.folder / "tiny"), local_models.TINY_TOKENS
-            local_models.train_tiny(rules, args.style, args.max_steps, args.seed, folder)
-        complete = local_models.ask(folder, max_tokens, args.samples > 1, args.seed)
-    player = text.LanguageModelPolicy(rules, complete, args.samples, args.style, path)
-    kept = "" if path is None else f", {sum(map(len, player.answers.values()))} answers in {path}"
-    print(f"{rules}: {(rules.n_positions - 1) * args.samples} prompts{kept}", flush=True)
+        import local_models
+
+        model, max_tokens = args.model, args.max_tokens
+        if model == "tiny":
+            model, max_tokens = str(args.folder / "tiny"), local_models.TINY_TOKENS
+            local_models.train_tiny(rules, args.style, args.max_steps, args.seed, model)
+        transformers.set_seed(args.seed)
+        complete = local_models.ask(model, max_tokens, temperature)
+    source = {"model": args.model, "server": args.server}
+    player = text.LanguageModelPolicy(rules, complete, args.samples, args.style, path, source)
+    print(f"{rules}: {(rules.n_positions - 1) * args.samples} answers, kept in {path}", flush=True)
     report = evaluation.report(rules, player, illegal_action="lose")
+    answers = player.judged_answers()
+    show_answers(answers)
     show_report(report, f"{args.model}, {rules}", args.folder / "language_model.svg")
+    n_won = args.samples * sum(group.won for group in report.groups)
+    print(f"expert   {share(round(report.expert * n_won), n_won)} answers in won positions")
+    print("The exploitability is that of these answers. Where they are drawn, it is above the model's by chance.")
+    show_worst(answers)
+    n_answers = Counter(heaps for heaps, _, _ in answers)
+    positions = map(tuple, rules.all_positions()[1:].tolist())
+    if missing := [heaps for heaps in positions if n_answers[heaps] < args.samples]:
+        raise OSError(f"no answer, which counts as lost, at {len(missing)} positions: {missing}")
     return report
 
 
-def ask_server(args: Args) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
-    """A function from prompts to pairs of a prompt and its answer, by a server; it prints the number of tokens."""
-    key = os.environ.get("OPENAI_API_KEY") or "none"  # a local server needs none
-    client = openai.OpenAI(base_url=args.server, api_key=key, max_retries=4)
+def show_answers(answers: list[JudgedAnswer]) -> None:
+    """Prints three shares: answers that lack the form, break the rules, and win where a legal move can win."""
+    counts = Counter(verdict for _, _, verdict in answers)
+    n_legal = counts["winning"] + counts["mistake"]
+    n_cut = sum(answer.endswith(CUT_OFF) for _, answer, _ in answers)
+    n_thoughts = sum("<think>" in answer.rpartition("</think>")[2] for _, answer, _ in answers)
+    print(f"no_move  {share(counts['no_move'], len(answers))}; {n_cut} cut off, {n_thoughts} thoughts alone")
+    print(f"illegal  {share(counts['illegal'], len(answers))}")
+    print(f"winning  {share(counts['winning'], n_legal)} legal moves in won positions")
 
-    def ask(prompt: str) -> tuple[str, int, bool]:
-        """The answer, the number of tokens, and whether the answer was cut off."""
+
+def show_worst(answers: list[JudgedAnswer]) -> None:
+    """Prints an answer at each of the three worst positions."""
+    worst: dict[tuple[int, ...], str] = {}
+    for fault in ("no_move", "illegal", "mistake"):
+        for heaps, answer, verdict in answers:
+            if verdict == fault:
+                worst.setdefault(heaps, f"{fault}: {answer[-200:]!r}")
+    for heaps, fault in list(worst.items())[:3]:
+        print(f"{heaps} {fault}")
+
+
+def share(n: int, total: int) -> str:
+    """A share in percent, with the 95 % Wilson interval of a random sample."""
+    if total == 0:
+        return "none of 0"
+    low, high = evaluation.MatchResult(n, total).interval()
+    return f"{percent(n / total)} % ({percent(low)} to {percent(high)} %), {n} of {total}"
+
+
+def ask_server(args: Args, temperature: float) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
+    """A function from prompts to pairs of a prompt and its answer, by a server."""
+    key = os.environ.get("OPENAI_API_KEY") or "none"  # a local server needs none
+    # a request waits as the header Retry-After says, or 12 to 16 seconds in all
+    client = openai.OpenAI(base_url=args.server, api_key=key, max_retries=5)
+    parameters: dict[str, Any] = {"max_completion_tokens": args.max_tokens, "temperature": temperature}
+    if args.json:
+        schema = {"name": "move", "strict": True, "schema": SCHEMA}
+        parameters["response_format"] = {"type": "json_schema", "json_schema": schema}
+
+    def request(prompt: str, sent: dict[str, Any]) -> openai.types.chat.ChatCompletion:
+        """The reply, at a second try without the parameters that the server refuses."""
         message = {"role": "user", "content": prompt}
-        options = {"model": args.model, "messages": [message], "max_completion_tokens": args.max_tokens}
         try:
-            reply = client.chat.completions.create(**options)
-        except openai.OpenAIError as error:
-            raise OSError(f"{args.server}: {error}") from error
-        if not getattr(reply, "choices", None):  # a page of another server is a text
-            raise OSError(f"{args.server} sent no answer to: {prompt}")
-        choice = reply.choices[0]
-        tokens = reply.usage.total_tokens if reply.usage else 0
-        return choice.message.content or "", tokens, choice.finish_reason == "length"
+            return client.chat.completions.create(model=args.model, messages=[message], **sent)
+        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
+            if not sent:
+                raise
+            refused = [name for name in sent if name in error.response.text] or list(sent)
+        reply = request(prompt, {name: value for name, value in sent.items() if name not in refused})
+        for name in refused:
+            if parameters.pop(name, None) is not None:  # another thread may have said it
+                print(f"warning: {args.server} refuses {name}, which is left out")
+        return reply
+
+    def ask(prompt: str) -> str:
+        reply = request(prompt, dict(parameters))
+        if not getattr(reply, "choices", None) or reply.choices[0].finish_reason == "error":
+            raise ValueError(f"no answer but {reply!s:.200}")  # a page of another server is a text
+        message = reply.choices[0].message
+        answer = message.content or ""
+        if isinstance(answer, list):
+            answer = "".join(part.get("text") or "" for part in answer)
+        if not answer and getattr(message, "reasoning_content", None):
+            answer = f"<think>{message.reasoning_content}"
+        if args.json:
+            with contextlib.suppress(ValueError, KeyError, TypeError):  # the server may send a text
+                move = json.loads(answer)
+                answer += f"\nMove: {move['heap']} {move['count']}"
+        return answer + (CUT_OFF if reply.choices[0].finish_reason == "length" else "")
+
+    answers: list[tuple[str, str]] = []
+
+    def failure(prompt: str) -> tuple[str, Exception] | None:
+        """Asks, and keeps the answer; where there is none, the result says why."""
+        try:
+            answers.append((prompt, ask(prompt)))
+        except (openai.APIStatusError, openai.APITimeoutError, ValueError) as error:
+            return prompt, error
+        return None
 
     def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
-        n_tokens = n_cut = 0
-        pool = ThreadPoolExecutor(args.concurrency)
-        futures = {pool.submit(ask, prompt): prompt for prompt in prompts}
         try:
-            for future in tqdm(as_completed(futures), total=len(prompts), desc="answers", disable=None):
-                prompt, (answer, tokens, is_cut) = futures.pop(future), future.result()
-                n_tokens += tokens
-                n_cut += is_cut
-                yield prompt, answer
-        except (OSError, KeyboardInterrupt):
-            pool.shutdown(cancel_futures=True)  # waits for the requests under way, whose answers are kept
-            for future, prompt in futures.items():
-                if not future.cancelled() and future.exception() is None:
-                    yield prompt, future.result()[0]
-            raise
+            for n_threads in (args.concurrency, 1):  # what failed once more, one request after another
+                failures = []
+                with ThreadPoolExecutor(n_threads) as pool:
+                    for failed in tqdm(pool.map(failure, prompts), "answers", len(prompts), False, disable=None):
+                        failures += [failed] if failed else []
+                        while answers:
+                            yield answers.pop()
+                prompts = [prompt for prompt, _ in failures]
+        except openai.OpenAIError as error:
+            raise OSError(f"{args.server}: {error}") from error
         finally:
-            pool.shutdown(cancel_futures=True)
-        print(f"{n_tokens:,} tokens of prompts and answers; {n_cut} answers were cut off at --max-tokens")
+            yield from answers  # of requests that were under way
+        for prompt, error in failures[:3]:
+            print(f"no answer: {error} to: {prompt}")
 
     return complete
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, TypeAlias
+from typing import Any
 
 import datasets
 import numpy as np
@@ -21,48 +21,34 @@ from nim_env.appearance import heap_name
 
 from common import percent
 
-Complete: TypeAlias = Callable[[list[str]], Iterator[tuple[str, str]]]
-
-BATCH_SIZE = 64  # of prompts
-TINY_TOKENS = 3  # the heap, the number and the end of an answer
+TINY_TOKENS = 4  # the word, the heap, the number and the end of an answer
 
 warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")  # trl calls what it will drop
 transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
-def ask(name: str, max_tokens: int, sample: bool = False, seed: int = 0) -> Complete:
-    """A function from prompts to pairs of a prompt and its answer, by a model of a folder or of the hub.
+def ask(
+    model: str | PreTrainedModel,
+    max_tokens: int,
+    temperature: float = 0.0,
+    tokenizer: PreTrainedTokenizerBase | None = None,
+) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
+    """A function from prompts to pairs of a prompt and its answer, by a model of a folder, the hub or memory."""
+    device = model.device if isinstance(model, PreTrainedModel) else None
+    pipeline = transformers.pipeline("text-generation", model, tokenizer=tokenizer, device=device, batch_size=64)
+    pipeline.tokenizer.padding_side = "left"
+    pipeline.tokenizer.pad_token = pipeline.tokenizer.pad_token or pipeline.tokenizer.eos_token
+    options = {"max_new_tokens": max_tokens, "return_full_text": False, "do_sample": temperature > 0}
+    if temperature > 0:
+        options["temperature"] = temperature
 
-    The answers are greedy, or samples from the model.
-    """
-    transformers.set_seed(seed)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(name)
-    model = transformers.AutoModelForCausalLM.from_pretrained(name, device_map="auto")
-    return answers_of(model, tokenizer, max_tokens, sample)
-
-
-def answers_of(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, sample: bool = False
-) -> Complete:
-    """The same for a model in memory."""
-    tokenizer.padding_side = "left"
-    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
-
-    @torch.no_grad()
     def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
-        model.eval()
-        options = {"max_new_tokens": max_tokens, "do_sample": sample, "pad_token_id": tokenizer.pad_token_id}
-        for first in tqdm(
-            range(0, len(prompts), BATCH_SIZE), desc="batches of answers", disable=None, leave=False
-        ):
-            asked = texts = prompts[first : first + BATCH_SIZE]
-            if tokenizer.chat_template is not None:
-                chats = [[{"role": "user", "content": prompt}] for prompt in asked]
-                texts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
-            batch = tokenizer(texts, return_tensors="pt", padding=True).to(model.device)
-            tokens = model.generate(**batch, **options)[:, batch["input_ids"].shape[1] :]
-            yield from zip(asked, tokenizer.batch_decode(tokens, skip_special_tokens=True), strict=True)
+        is_chat = pipeline.tokenizer.chat_template is not None
+        inputs = ([{"role": "user", "content": prompt}] if is_chat else prompt for prompt in prompts)
+        outputs = tqdm(pipeline(inputs, **options), total=len(prompts), desc="answers", disable=None, leave=False)
+        for prompt, [output] in zip(prompts, outputs, strict=True):
+            yield prompt, output["generated_text"]
 
     return complete
 
@@ -72,12 +58,21 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
     torch.set_num_threads(1)  # so small a model is not faster with more
     transformers.set_seed(seed)
     model, tokenizer = make_tiny(rules)
-    positions = rules.all_positions()[1:]
-    prompts = [text.describe(rules, heaps, style) for heaps in positions]
-    imitate_random_play(rules, positions, prompts, model, tokenizer, seed)
+    imitate_random_play(rules, style, model, tokenizer, seed)
     model.save_pretrained(folder)  # trl loads it twice: the model, and the reference that it must stay near
     tokenizer.save_pretrained(folder)
-    rows = [{"prompt": prompt, "heaps": heaps.tolist()} for prompt, heaps in zip(prompts, positions, strict=True)]
+    positions = rules.all_positions()[1:].tolist()
+    rows = [{"prompt": text.describe(rules, heaps, style), "heaps": heaps} for heaps in positions]
+
+    class PrintMastery(TrainerCallback):
+        def on_step_end(self, _args: object, state: TrainerState, _control: object, **kwargs: Any) -> None:
+            if state.global_step % max(1, max_steps // 10) == 0:
+                complete = ask(kwargs["model"], TINY_TOKENS, tokenizer=tokenizer)
+                player = text.LanguageModelPolicy(rules, complete, style=style)
+                mastery = evaluation.mastery(rules, player, illegal_action="lose")
+                print(f"{state.global_step} updates: expert mastery {percent(mastery.expert)} %", flush=True)
+                kwargs["model"].train()
+
     trainer = GRPOTrainer(
         folder,
         reward_funcs=text.move_reward(rules),
@@ -99,70 +94,43 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
         ),
         train_dataset=datasets.Dataset.from_list(32 * rows),  # a batch needs 32 rows, on the smallest board too
         processing_class=tokenizer,
-        callbacks=[MasteryCallback(rules, style, tokenizer, max(1, max_steps // 10))],
+        callbacks=[PrintMastery()],
     )
     trainer.remove_callback(PrinterCallback)
     trainer.train()
     trainer.save_model(folder)
 
 
-class MasteryCallback(TrainerCallback):
-    """Prints the exact expert mastery at an interval of updates."""
-
-    def __init__(
-        self, rules: NimRules, style: text.Style, tokenizer: PreTrainedTokenizerBase, interval: int
-    ) -> None:
-        self.rules, self.style, self.tokenizer, self.interval = rules, style, tokenizer, interval
-
-    def on_step_end(self, _args: object, state: TrainerState, _control: object, **kwargs: Any) -> None:
-        if state.global_step % self.interval == 0:
-            complete = answers_of(kwargs["model"], self.tokenizer, TINY_TOKENS)
-            player = text.LanguageModelPolicy(self.rules, complete, style=self.style)
-            mastery = evaluation.mastery(self.rules, player, illegal_action="lose")
-            print(f"{state.global_step} updates: expert mastery {percent(mastery.expert)} %", flush=True)
-            kwargs["model"].train()
-
-
 def make_tiny(rules: NimRules) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """An untrained GPT-2 of 600,000 weights, and a tokenizer that reads only numbers and moves, such as "B 2"."""
+    """An untrained GPT-2 of 600,000 weights, and a tokenizer that reads only numbers and moves: "Move: B 2"."""
     numbers = [str(number) for number in range(max(rules.heaps) + 1)]
     names = [heap_name(heap) for heap in range(rules.n_heaps)]
-    words = {word: index for index, word in enumerate(["<pad>", "<eos>", "<unk>", *numbers, *names])}
-    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="<unk>"))
-    read = tokenizers.Regex(r"[0-9]+|[A-Z]+(?= [0-9])")
+    words = ["<pad>", "<eos>", "<unk>", "Move:", "Change:", *numbers, *names]
+    indices = {word: index for index, word in enumerate(words)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(indices, unk_token="<unk>"))
+    read = tokenizers.Regex(r"[0-9]+|[A-Z]+(?= [0-9])|(Move|Change):")
     tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Split(read, behavior="removed", invert=True)
-    config = GPT2Config(
-        vocab_size=len(words),
-        n_positions=64,
-        n_embd=128,
-        n_layer=3,
-        n_head=4,
-        bos_token_id=1,
-        eos_token_id=1,
-        pad_token_id=0,
-    )
+    special_ids = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
+    config = GPT2Config(vocab_size=len(words), n_positions=64, n_embd=128, n_layer=3, n_head=4, **special_ids)
     special = {"pad_token": "<pad>", "eos_token": "<eos>", "unk_token": "<unk>"}
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, padding_side="left", **special)
     return GPT2LMHeadModel(config), fast
 
 
 def imitate_random_play(
-    rules: NimRules,
-    positions: np.ndarray,
-    prompts: list[str],
-    model: PreTrainedModel,
-    tokenizer: PreTrainedTokenizerBase,
-    seed: int,
+    rules: NimRules, style: text.Style, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, seed: int
 ) -> None:
     """Teaches the form of an answer, by random legal moves."""
     generator = np.random.default_rng(seed)
-    masks = rules.action_mask(positions)
+    positions = rules.all_positions()[1:]
+    noun = "Change" if style == "numbers" else "Move"
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
     for _ in tqdm(range(300), desc="random legal moves", disable=None, leave=False):
         answers = []
-        for row in generator.integers(len(positions), size=64):
-            heap, count = rules.moves[generator.choice(np.flatnonzero(masks[row]))]
-            answers.append(f"{prompts[row]} {heap_name(heap)} {count} <eos>")
+        for heaps in generator.choice(positions, size=64):
+            moves = rules.legal_moves(heaps)
+            heap, count = moves[generator.integers(len(moves))]
+            answers.append(f"{text.describe(rules, heaps, style)} {noun}: {heap_name(heap)} {count} <eos>")
         batch = tokenizer(answers, return_tensors="pt", padding=True)
         labels = batch["input_ids"].clone()
         labels[:, :-TINY_TOKENS] = -100  # the loss of the answer alone

@@ -161,10 +161,10 @@ class LanguageModelPolicy:
                         file.write(json.dumps(self.source) + "\n")
                     file.write(json.dumps({"prompt": prompt, "answer": answer}) + "\n")
 
-    def judged_answers(self) -> list[tuple[list[int], str, Verdict]]:
+    def judged_answers(self) -> list[tuple[tuple[int, ...], str, Verdict]]:
         """The position, the text and the verdict of each answer so far, in the order of the positions' indices."""
         return [
-            (heaps, answer, judge(self.rules, heaps, answer))
+            (tuple(heaps), answer, judge(self.rules, heaps, answer))
             for heaps in self.rules.all_positions()[1:].tolist()
             for answer in self.answers.get(describe(self.rules, heaps, self.style), [])[: self.samples]
         ]

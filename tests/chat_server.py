@@ -7,37 +7,43 @@ from threading import Thread
 
 
 @contextmanager
-def serve(answer, whole=False):
-    """Serves ``answer(prompt)``, a text or an HTTP status, or the ``whole`` body; the result is the base URL."""
+def serve(answer, refuses=(), requests=None):
+    """Serves ``answer(prompt)``; the result is the base URL.
+
+    The answer is a text, the fields of a choice as a dictionary, or an HTTP status, a body and its headers. A
+    parameter of ``refuses``, which says whether the error names it, is status 422. ``requests`` collects all.
+    """
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            text = answer(request["messages"][-1]["content"])
-            if isinstance(text, int):
-                self.send_response(text)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-                return
-            if whole:
-                is_page = isinstance(text, str)
-                self.reply(text if is_page else json.dumps(text), "text/html" if is_page else "application/json")
+            if requests is not None:
+                requests.append(request)
+            for name, is_named in dict(refuses).items():
+                if name in request:
+                    self.reply(422, f"extra input: {name}" if is_named else "bad request")
+                    return
+            given = answer(request["messages"][-1]["content"])
+            if isinstance(given, tuple):
+                self.reply(*given)
                 return
             choice = {"index": 0, "finish_reason": "stop"}
             reply = {"id": "0", "created": 0, "model": request["model"]}
-            message = {"role": "assistant", "content": text}
+            message = {"role": "assistant", "content": given}
             if request.get("stream"):
                 reply |= {"object": "chat.completion.chunk", "choices": [{**choice, "delta": message}]}
-                body, kind = f"data: {json.dumps(reply)}\n\ndata: [DONE]\n\n", "text/event-stream"
-            else:
-                usage = {"prompt_tokens": 2, "completion_tokens": 1, "total_tokens": 3}
-                reply |= {"object": "chat.completion", "choices": [{**choice, "message": message}], "usage": usage}
-                body, kind = json.dumps(reply), "application/json"
-            self.reply(body, kind)
+                body = f"data: {json.dumps(reply)}\n\ndata: [DONE]\n\n"
+                self.reply(200, body, {"Content-Type": "text/event-stream"})
+                return
+            choice |= given if isinstance(given, dict) else {"message": message}
+            usage = {"prompt_tokens": 2, "completion_tokens": None, "total_tokens": None}
+            reply |= {"object": "chat.completion", "choices": [choice], "usage": usage}
+            self.reply(200, json.dumps(reply), {"Content-Type": "application/json"})
 
-        def reply(self, body, kind):
-            self.send_response(200)
-            self.send_header("Content-Type", kind)
+        def reply(self, status, body="", headers=None):
+            self.send_response(status)
+            for name, value in (headers or {"Content-Type": "text/html"}).items():
+                self.send_header(name, value)
             self.send_header("Content-Length", str(len(body.encode())))
             self.end_headers()
             self.wfile.write(body.encode())

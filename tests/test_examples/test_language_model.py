@@ -1,6 +1,7 @@
 """language_model.py: servers of known players, a model of a folder, and the tiny model."""
 
 import itertools
+import json
 import re
 import signal
 import time
@@ -12,14 +13,14 @@ import pytest
 
 pytest.importorskip("trl", reason='needs pip install -e ".[llm]"')
 
-import numpy as np
+import language_model
 import torch
 from chat_server import serve
 from language_model import Args, main
+from table_policies import random_table
 
 from nim_env import NimRules, evaluation, text
 from nim_env.appearance import heap_name
-from nim_env.policies import checked_policy
 
 import local_models
 
@@ -27,90 +28,233 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 
 RULES = NimRules((1, 2, 3))
 POSITIONS = RULES.all_positions()[1:]
+PLAYER = random_table(RULES, 1, deterministic=True)
+MOVES = {
+    text.describe(RULES, heaps): RULES.moves[row.argmax()]
+    for heaps, row in zip(POSITIONS, PLAYER.probabilities[1:], strict=True)
+}
+EXPECTED = evaluation.report(RULES, PLAYER)
+SOON = {"retry-after-ms": "1"}
+PAGE = (200, "<html>Busy</html>")
+
+
+def line(prompt):
+    """The move of the known player, in the form that the prompt asks for."""
+    heap, count = MOVES[prompt]
+    return f"Move: {heap_name(heap)} {count}"
+
+
+def as_json(prompt):
+    heap, count = MOVES[prompt]
+    return json.dumps({"heap": heap_name(heap), "count": count})
+
+
+def message(content, finish_reason="stop", **fields):
+    return {"message": {"role": "assistant", "content": content, **fields}, "finish_reason": finish_reason}
+
+
+READ = {  # ways of answering with the player's move
+    "plain": line,
+    "closed thought": lambda prompt: f"<think>Move: A 1\nOr B?</think>\n{line(prompt)}",
+    "thought apart": lambda prompt: message(line(prompt), reasoning_content="Move: A 1"),
+    "bold": lambda prompt: f"I think that this is good:\n\n**{line(prompt)}**",
+    "boxed": lambda prompt: "$\\boxed{\\text{" + line(prompt).replace("B ", "B\\ ") + "}}$",
+    "fence": lambda prompt: f"```\n{line(prompt)}\n```",
+    "twice": lambda prompt: f"Move: A 1\nNo, better:\n{line(prompt)}",
+    "reasons after it": lambda prompt: f"{line(prompt)}\nThis leaves an XOR of 0, so that A 1 loses.",
+    "parts": lambda prompt: message([{"type": "text", "text": part} for part in line(prompt).partition(": ")]),
+    "JSON": as_json,
+}
+NOT_READ = {
+    "cut thought": lambda prompt: f"<think>{line(prompt)}",
+    "empty thought": lambda _: "<think></think>",
+    "thought alone": lambda prompt: message("", reasoning_content=line(prompt)),
+    "null": lambda _: message(None),
+    "cut number": lambda prompt: message(line(prompt), "length"),
+    "nonsense": lambda _: "\0\x1b[2J\n\x7f" + "A" * 10**6,
+}
 
 
 @pytest.fixture
-def args(tmp_path):
+def args(tmp_path, monkeypatch):
+    monkeypatch.setattr(language_model, "show_report", lambda *_: None)  # a test of its own draws
     return Args(model="player", folder=tmp_path)
 
 
-def speaker(name):
-    """The answers of a policy, in which each action of a position has its turn; and the policy that it plays."""
-    table = checked_policy(name, RULES).action_probabilities(POSITIONS, RULES.action_mask(POSITIONS))
-    first = np.eye(RULES.n_actions)[table.argmax(axis=1)]
-    rows = {text.describe(RULES, heaps): row for heaps, row in zip(POSITIONS, first, strict=True)}
-
-    def answer(prompt):
-        heap, count = RULES.moves[rows[prompt].argmax()]
-        return f"I think that **{heap_name(heap)}: {count}** is good."
-
-    def play(heaps, _):
-        return rows[text.describe(RULES, heaps)].argmax()
-
-    return answer, play
+def share_of(name, output):
+    return float(re.search(rf"^{name} +([0-9.]+) %", output, re.MULTILINE)[1])
 
 
-@pytest.mark.parametrize("name", ["expert", "random", "take-3"])
-def test_the_figures_of_a_player_are_the_same_through_a_server(name, args):
-    answer, play = speaker(name)
-    with serve(answer) as url:
+@pytest.mark.parametrize("way", READ)
+def test_the_figures_are_those_of_the_player_in_every_way_of_answering(way, args, capsys):
+    with serve(READ[way]) as url:
+        report = main(replace(args, server=url, json=way == "JSON"))
+    assert report == EXPECTED
+    output = capsys.readouterr().out
+    assert share_of("no_move", output) == share_of("illegal", output) == 0
+    assert share_of("winning", output) == share_of("expert", output) == pytest.approx(100 * report.expert, abs=0.1)
+
+
+@pytest.mark.parametrize("way", NOT_READ)
+def test_an_answer_without_the_form_is_no_move(way, args, capsys):
+    with serve(NOT_READ[way]) as url:
         report = main(replace(args, server=url))
-    assert report.to_dict() == pytest.approx(evaluation.report(RULES, play).to_dict())
-
-
-def test_slow_servers_that_fail_and_recover_change_nothing(args):
-    answer, play = speaker("random")
-    requests = itertools.count()
-
-    def unreliable(prompt):
-        time.sleep(0.01)
-        return 503 if next(requests) % 3 == 2 else answer(prompt)
-
-    with serve(unreliable) as url:
-        report = main(replace(args, server=url))
-    assert report.to_dict() == pytest.approx(evaluation.report(RULES, play).to_dict())
-
-
-@pytest.mark.parametrize("nonsense", ["", "I do not know.", "A" * 10**6, "\0\x1b[2J\n\x7f"])
-def test_nonsense_loses_every_game(nonsense, args):
-    with serve(lambda _: nonsense) as url:
-        report = main(replace(args, server=url))
+    output = capsys.readouterr().out
+    assert share_of("no_move", output) == 100
+    assert ("23 thoughts" in output) == (way in ("cut thought", "thought alone"))
+    assert ("23 cut off" in output) == (way == "cut number")
     assert report.expert == report.win_probability_random == 0
     assert report.illegal_action == report.exploitability == 1
 
 
+def test_the_three_shares_and_the_worst_answers_tell_apart_what_fails(args, capsys):
+    def answer(prompt):
+        number = list(MOVES).index(prompt)
+        return {3: "I do not know.", 5: "Move: Z 99", 7: "Move: C 0"}.get(number, line(prompt))
+
+    with serve(answer) as url:
+        main(replace(args, server=url))
+    output = capsys.readouterr().out
+    assert share_of("no_move", output) == pytest.approx(100 / 23, abs=0.1)
+    assert share_of("illegal", output) == pytest.approx(200 / 23, abs=0.1)
+    worst = [row for row in output.splitlines() if row.startswith("(")]
+    assert [str(tuple(POSITIONS[number].tolist())) in row for number, row in zip((3, 5, 7), worst, strict=True)]
+    assert "I do not know." in worst[0]
+    assert "Z 99" in worst[1]
+
+
+@pytest.mark.parametrize(
+    ("every", "fault"),
+    [
+        (3, (503, "", SOON)),
+        (3, (429, "", SOON)),
+        (12, PAGE),
+        (5, message(None, "error")),
+        (5, (200, '{"choices": []}', {"Content-Type": "application/json"})),
+        (5, (200, '{"choices": ', {"Content-Type": "application/json"})),
+    ],
+)
+def test_a_server_that_fails_now_and_then_changes_nothing(every, fault, args):
+    requests = itertools.count()
+    with serve(lambda prompt: fault if next(requests) in range(2, 23, every) else line(prompt)) as url:
+        assert main(replace(args, server=url)) == EXPECTED
+
+
+def test_a_limit_of_requests_changes_nothing(args, monkeypatch):
+    """Of one request after another, each waits more than ten seconds in all, so ten in ten seconds are enough."""
+    times, clock = [], []
+    monkeypatch.setattr("time.sleep", clock.append)
+
+    def answer(prompt):
+        now = sum(clock)
+        if sum(now - then < 10 for then in times) == 10:
+            return 429, ""
+        times.append(now)
+        return line(prompt)
+
+    with serve(answer) as url:
+        assert main(replace(args, server=url, concurrency=1)) == EXPECTED
+
+
+@pytest.mark.parametrize(("status", "headers"), [(400, {}), (500, {}), (500, {"Retry-After": "7"})])
+def test_a_position_without_an_answer_is_named_and_the_rest_evaluated(status, headers, args, capsys, monkeypatch):
+    waits = []
+    monkeypatch.setattr("time.sleep", waits.append)
+    refused = text.describe(RULES, (1, 0, 2))
+    with (
+        serve(lambda prompt: (status, "", headers) if prompt == refused else line(prompt)) as url,
+        pytest.raises(OSError, match=r"1 positions: \[\(1, 0, 2\)\]"),
+    ):
+        main(replace(args, server=url))
+    assert share_of("expert", capsys.readouterr().out) > 0
+    if status == 500:
+        assert set(waits) == {7} if headers else sum(waits) > 2 * 10  # in both passes
+    asked = []
+    with serve(lambda prompt: asked.append(prompt) or line(prompt)) as other:
+        with pytest.raises(ValueError, match="answers of"):
+            main(replace(args, server=other))
+        [path] = args.folder.glob("*.jsonl")
+        path.write_text(path.read_text(encoding="utf-8").replace(url, other), encoding="utf-8")
+        assert main(replace(args, server=other)) == EXPECTED
+    assert asked == [refused]
+
+
+PARAMETERS = {"max_completion_tokens", "temperature", "response_format"}
+
+
+@pytest.mark.parametrize(
+    "refuses",
+    [{"max_completion_tokens": True}, {"response_format": True, "temperature": True}, {"temperature": False}],
+)
+def test_parameters_that_the_server_refuses_are_left_out_with_one_warning(refuses, args, capsys):
+    requests = []
+    with serve(line, refuses=refuses, requests=requests) as url:
+        assert main(replace(args, server=url, json=True)) == EXPECTED
+    warnings = re.findall(r"refuses (\w+)", capsys.readouterr().out)
+    left_out = set(refuses) if all(refuses.values()) else PARAMETERS
+    assert sorted(warnings) == sorted(left_out)
+    assert len(requests) <= len(POSITIONS) + args.concurrency * len(refuses)
+    assert PARAMETERS - requests[-1].keys() == left_out
+
+
+def test_a_refused_prompt_leaves_the_parameters_as_they_are(args):
+    requests = []
+    refused = text.describe(RULES, (1, 0, 2))
+    with (
+        serve(lambda prompt: (400, "") if prompt == refused else line(prompt), requests=requests) as url,
+        pytest.raises(OSError, match="1 positions"),
+    ):
+        main(replace(args, server=url))
+    others = [request for request in requests if request["messages"][0]["content"] != refused]
+    assert all({"max_completion_tokens", "temperature"} <= request.keys() for request in others)
+
+
+@pytest.mark.parametrize(("samples", "temperature"), [(1, 0), (3, 1)])
+def test_one_answer_is_asked_for_at_temperature_0(samples, temperature, args):
+    requests = []
+    with serve(line, requests=requests) as url:
+        main(replace(args, server=url, samples=samples))
+        assert {request["temperature"] for request in requests} == {temperature}
+        assert len(requests) == samples * len(POSITIONS)
+        main(replace(args, server=url, samples=samples, temperature=0.5))
+        assert requests[-1]["temperature"] == 0.5
+
+
+def test_a_server_that_is_not_there_is_an_error(args, monkeypatch):
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    with serve(line) as url:
+        pass
+    with pytest.raises(OSError, match=url):
+        main(replace(args, server=url))
+
+
 @pytest.mark.parametrize("interrupt", ["error", "Ctrl-C"])
 def test_an_interrupted_run_loses_no_answer_and_asks_only_for_the_rest(interrupt, args):
-    answer, play = speaker("expert")
-    asked, requests = Counter(), itertools.count()
+    answered, requests = Counter(), itertools.count()
 
     def interrupted(prompt):
         number = next(requests)
-        asked[prompt] += 1
-        if number < 10:
-            return answer(prompt)
-        time.sleep(0.1)  # the script waits for answers
-        if number > 10:
-            return answer(prompt)
-        if interrupt == "Ctrl-C":
+        if number >= 10 and interrupt == "error":
+            return 401, ""
+        if number >= 10:
+            time.sleep(0.1)  # the script waits for answers
+        if number == 10:
             signal.raise_signal(signal.SIGINT)
-            return answer(prompt)
-        asked[prompt] -= 1
-        return 400
+        answered[prompt] += 1
+        return line(prompt)
 
-    with serve(interrupted) as url:
+    def repaired(prompt):
+        answered[prompt] += 1
+        return line(prompt)
+
+    answer = interrupted
+    with serve(lambda prompt: answer(prompt)) as url:
         with pytest.raises(KeyboardInterrupt if interrupt == "Ctrl-C" else OSError):
             main(replace(args, server=url))
-        report = main(replace(args, server=url))
-    assert report.to_dict() == pytest.approx(evaluation.report(RULES, play).to_dict())
-    assert set(asked.values()) == {1}
-    assert len(asked) == len(POSITIONS)
-
-
-@pytest.mark.parametrize("page", ["<html></html>", {"choices": []}])
-def test_a_server_without_answers_is_an_error_that_names_the_position(page, args):
-    with serve(lambda _: page, whole=True) as url, pytest.raises(OSError, match="A: "):
-        main(replace(args, server=url))
+        answer = repaired
+        assert main(replace(args, server=url)) == EXPECTED
+    assert set(answered.values()) == {1}
+    assert len(answered) == len(POSITIONS)
 
 
 def test_the_tiny_model_learns_by_exact_rewards(args, capsys):
@@ -126,18 +270,18 @@ def test_a_model_of_a_folder_plays_as_in_memory(args):
     torch.manual_seed(0)
     model, tokenizer = local_models.make_tiny(RULES)
     prompts = [text.describe(RULES, heaps) for heaps in POSITIONS]
-    local_models.imitate_random_play(RULES, POSITIONS, prompts, model, tokenizer, seed=0)
+    local_models.imitate_random_play(RULES, "nim", model, tokenizer, seed=0)
     model.save_pretrained(args.folder / "model")
     tokenizer.save_pretrained(args.folder / "model")
     tokenizer.padding_side = "right"  # as most models of the hub have it
-    complete = local_models.answers_of(model, tokenizer, max_tokens=3)
+    complete = local_models.ask(model, local_models.TINY_TOKENS, tokenizer=tokenizer)
     pair = [text.describe(NimRules((3,)), (3,)), prompts[-1]]
     assert list(complete(pair)) == [*complete(pair[:1]), *complete(pair[1:])]
     player = text.LanguageModelPolicy(RULES, complete)
-    report = main(replace(args, model=str(args.folder / "model"), max_tokens=3))
+    report = main(replace(args, model=str(args.folder / "model"), max_tokens=local_models.TINY_TOKENS))
     assert report == evaluation.report(RULES, player, illegal_action="lose")
     assert 0 < report.expert < 1
-    assert all(re.fullmatch("[A-C] [1-3]", answer) for [answer] in player.answers.values())
+    assert all(re.fullmatch("Move: [A-C] [1-3]", answer) for [answer] in player.answers.values())
 
 
 def test_the_code_of_the_page_trains_a_model(tmp_path):
@@ -149,7 +293,7 @@ def test_the_code_of_the_page_trains_a_model(tmp_path):
     code = "".join(re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE))
     for old, new in (
         ("Qwen/Qwen3-0.6B", str(tmp_path / "model")),
-        ("=512", "=3"),
+        ("=512", "=4"),
         ("=100", "=1, use_cpu=True, bf16=False"),
     ):
         assert code.count(old) == 1

@@ -165,7 +165,7 @@ def test_a_model_has_the_exact_figures_of_the_player_whose_answers_it_gives(styl
     assert (found.illegal_action > 0) == illegal
     assert len(set(complete.asked)) == len(complete.asked) == len(POSITIONS)
     judged = model.judged_answers()
-    assert [heaps for heaps, _, _ in judged] == POSITIONS.tolist()
+    assert [heaps for heaps, _, _ in judged] == [tuple(heaps) for heaps in POSITIONS.tolist()]
     verdicts = Counter(verdict for _, _, verdict in judged)
     assert verdicts["winning"] == pytest.approx(found.expert * theory.is_winning(RULES, POSITIONS).sum())
     assert verdicts["no_move"] + verdicts["illegal"] == pytest.approx(found.illegal_action * len(POSITIONS))
