@@ -8,6 +8,7 @@ this script makes and trains.
     python examples/language_model.py
     python examples/language_model.py --model FOLDER --heaps 1 3 5
     python examples/language_model.py --model NAME --server http://localhost:8000/v1 --heaps 1 3 5 7
+    python examples/language_model.py --model NAME --server http://localhost:8000/v1 --style all --games 100
 
 A server's key is read from the environment variable OPENAI_API_KEY. Its answers are kept in --folder, so the same
 command continues after an interruption, and asks again where no answer came.
@@ -26,16 +27,17 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
-import openai
+import numpy as np
 from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, text
+from nim_env.appearance import COLORS
 
-from common import percent, run, show_report
+from common import percent, run, save_figure, show_report
 
 JudgedAnswer: TypeAlias = tuple[tuple[int, ...], str, text.Verdict]
 
@@ -50,6 +52,8 @@ class Args:
 
     heaps: tuple[int, ...] = (1, 2, 3)
     """Starting heap sizes; the model is queried on every position of the board."""
+    board_seed: int | None = None
+    """Draws each heap between 1 and its size in --heaps, for a board that no model remembers."""
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
@@ -58,8 +62,10 @@ class Args:
     """The model: its name on the server or the hub, its folder, or tiny."""
     server: str | None = None
     """The base URL of a server of the OpenAI chat interface; None for a model that runs here."""
-    style: text.Style = "nim"
+    style: text.Style | Literal["all"] = "nim"
     """The words of the prompts: the game's name, its rules without the name, or a story about numbers."""
+    games: int = 0
+    """The number of whole games against each opponent, in which a server's model sees its earlier turns."""
     samples: int = 1
     """The number of answers for each position."""
     temperature: float | None = None
@@ -78,7 +84,21 @@ class Args:
     """Where the answers of a server, the tiny model and the figure are saved."""
 
 
-def main(args: Args) -> evaluation.Report:
+def main(args: Args) -> dict[str, evaluation.Report]:
+    """Evaluates the model in one style or all, and returns the figures of each."""
+    if args.games and args.server is None:
+        raise ValueError(f"games={args.games} needs a server")
+    if args.board_seed is not None:
+        heaps = np.random.default_rng(args.board_seed).integers(1, args.heaps, endpoint=True)
+        args = replace(args, heaps=tuple(heaps.tolist()))
+    styles = get_args(text.Style) if args.style == "all" else [args.style]
+    reports = {style: evaluate(replace(args, style=style)) for style in styles}
+    if args.style == "all":
+        show_styles(args, reports)
+    return reports
+
+
+def evaluate(args: Args) -> evaluation.Report:
     """Queries the model on every position, prints and draws the figures, and returns them."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
     temperature = float(args.samples > 1) if args.temperature is None else args.temperature
@@ -105,7 +125,7 @@ def main(args: Args) -> evaluation.Report:
     report = evaluation.report(rules, player, illegal_action="lose")
     answers = player.judged_answers()
     show_answers(answers)
-    show_report(report, f"{args.model}, {rules}", args.folder / "language_model.svg")
+    show_report(report, f"{args.model}, {rules}", args.folder / f"{args.style}.svg")
     n_won = args.samples * sum(group.won for group in report.groups)
     print(f"expert   {share(round(report.expert * n_won), n_won)} answers in won positions")
     print("The exploitability is that of these answers. Where they are drawn, it is above the model's by chance.")
@@ -114,7 +134,47 @@ def main(args: Args) -> evaluation.Report:
     positions = map(tuple, rules.all_positions()[1:].tolist())
     if missing := [heaps for heaps in positions if n_answers[heaps] < args.samples]:
         raise OSError(f"no answer, which counts as lost, at {len(missing)} positions: {missing}")
+    for opponent in ("random", "take-3", "expert") if args.games else ():
+        n_won = play_games(args, rules, complete, opponent)
+        exact = percent(getattr(report, f"win_probability_{opponent.replace('-', '_')}"))
+        print(f"whole games against {opponent}: {share(n_won, args.games)}; the answers above win {exact} %")
     return report
+
+
+def play_games(args: Args, rules: NimRules, complete: Callable[..., Any], opponent: str) -> int:
+    """The number of games that the model wins when it sees its earlier turns. It starts every other one."""
+
+    def play(seed: int) -> int:
+        turns: list[dict[str, str]] = []
+
+        def reply(prompts: list[str]) -> Iterator[tuple[str, str]]:
+            turns.append({"role": "user", "content": prompts[0]})
+            for _, answer in complete([turns]):
+                turns.append({"role": "assistant", "content": answer})
+                yield prompts[0], answer
+
+        player = text.LanguageModelPolicy(rules, reply, style=args.style)
+        return evaluation.play_match(rules, player, opponent, 1, seed, seed % 2 == 0, "lose").wins
+
+    with ThreadPoolExecutor(args.concurrency) as pool:
+        return sum(pool.map(play, range(args.games)))
+
+
+def show_styles(args: Args, reports: dict[str, evaluation.Report]) -> None:
+    """Draws the expert mastery in each style with its 95 % interval, and that of random play."""
+    import matplotlib.pyplot as plt
+
+    rules = NimRules(args.heaps, args.max_take, args.misere)
+    figure, axis = plt.subplots(figsize=(7.4, 3), layout="constrained")
+    for style, report in reports.items():
+        n_won = args.samples * sum(group.won for group in report.groups)
+        interval = evaluation.MatchResult(round(report.expert * n_won), n_won).interval()
+        axis.bar(style, report.expert, width=0.5, color=COLORS["player_1"])
+        axis.vlines(style, *interval, color=COLORS["ink"])
+    axis.axhline(evaluation.mastery(rules, "random").expert, color=COLORS["flag"], label="random play")
+    axis.set(title=f"{args.model}, {rules}", ylabel="expert mastery", ylim=(0, 1))
+    axis.legend()
+    save_figure(figure, args.folder / "styles.svg")
 
 
 def show_answers(answers: list[JudgedAnswer]) -> None:
@@ -148,7 +208,9 @@ def share(n: int, total: int) -> str:
 
 
 def ask_server(args: Args, temperature: float) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
-    """A function from prompts to pairs of a prompt and its answer, by a server."""
+    """A function from prompts, texts or chats, to pairs of a prompt and its answer, by a server."""
+    import openai  # here, since models that run here do not need it
+
     key = os.environ.get("OPENAI_API_KEY") or "none"  # a local server needs none
     # a request waits as the header Retry-After says, or 12 to 16 seconds in all
     client = openai.OpenAI(base_url=args.server, api_key=key, max_retries=5)
@@ -157,11 +219,11 @@ def ask_server(args: Args, temperature: float) -> Callable[[list[str]], Iterator
         schema = {"name": "move", "strict": True, "schema": SCHEMA}
         parameters["response_format"] = {"type": "json_schema", "json_schema": schema}
 
-    def request(prompt: str, sent: dict[str, Any]) -> openai.types.chat.ChatCompletion:
+    def request(prompt: str | list[dict[str, str]], sent: dict[str, Any]) -> openai.types.chat.ChatCompletion:
         """The reply, at a second try without the parameters that the server refuses."""
-        message = {"role": "user", "content": prompt}
+        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
         try:
-            return client.chat.completions.create(model=args.model, messages=[message], **sent)
+            return client.chat.completions.create(model=args.model, messages=messages, **sent)
         except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
             if not sent:
                 raise
@@ -188,22 +250,24 @@ def ask_server(args: Args, temperature: float) -> Callable[[list[str]], Iterator
                 answer += f"\nMove: {move['heap']} {move['count']}"
         return answer + (CUT_OFF if reply.choices[0].finish_reason == "length" else "")
 
-    answers: list[tuple[str, str]] = []
-
-    def failure(prompt: str) -> tuple[str, Exception] | None:
-        """Asks, and keeps the answer; where there is none, the result says why."""
-        try:
-            answers.append((prompt, ask(prompt)))
-        except (openai.APIStatusError, openai.APITimeoutError, ValueError) as error:
-            return prompt, error
-        return None
-
     def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
+        answers: list[tuple[str, str]] = []
+
+        def failure(prompt: str) -> tuple[str, Exception] | None:
+            """Asks, and keeps the answer; where there is none, the result says why."""
+            try:
+                answers.append((prompt, ask(prompt)))
+            except (openai.APIStatusError, openai.APITimeoutError, ValueError) as error:
+                return prompt, error
+            return None
+
         try:
             for n_threads in (args.concurrency, 1):  # what failed once more, one request after another
                 failures = []
                 with ThreadPoolExecutor(n_threads) as pool:
-                    for failed in tqdm(pool.map(failure, prompts), "answers", len(prompts), False, disable=None):
+                    failed_or_none = pool.map(failure, prompts)
+                    is_hidden = len(prompts) == 1 or None  # None hides it where there is no terminal
+                    for failed in tqdm(failed_or_none, "answers", len(prompts), False, disable=is_hidden):
                         failures += [failed] if failed else []
                         while answers:
                             yield answers.pop()

@@ -1,9 +1,9 @@
-r"""Games of Nim in words as an environment of verifiers 0.4, to evaluate and train language models.
+r"""Games of Nim in words as an environment of verifiers, to evaluate and train language models.
 
 The model plays whole games against an opponent. Its reward is 1 for a won game and -1 for a lost one. An answer
 without a legal move loses.
 
-    pip install -e . verifiers==0.4.0
+    pip install -e . "verifiers>=0.4,<0.5"
     export PYTHONPATH=examples OPENAI_API_KEY=none
     vf-eval nim_verifiers --no-push -n 100 --model NAME --client.base-url http://localhost:8000/v1 \
         --client.api-key-var OPENAI_API_KEY

@@ -16,10 +16,10 @@ pytest.importorskip("trl", reason='needs pip install -e ".[llm]"')
 import language_model
 import torch
 from chat_server import serve
-from language_model import Args, main
+from language_model import Args, evaluate, main
 from table_policies import random_table
 
-from nim_env import NimRules, evaluation, text
+from nim_env import NimRules, evaluation, text, theory
 from nim_env.appearance import heap_name
 
 import local_models
@@ -88,7 +88,7 @@ def share_of(name, output):
 @pytest.mark.parametrize("way", READ)
 def test_the_figures_are_those_of_the_player_in_every_way_of_answering(way, args, capsys):
     with serve(READ[way]) as url:
-        report = main(replace(args, server=url, json=way == "JSON"))
+        report = evaluate(replace(args, server=url, json=way == "JSON"))
     assert report == EXPECTED
     output = capsys.readouterr().out
     assert share_of("no_move", output) == share_of("illegal", output) == 0
@@ -98,7 +98,7 @@ def test_the_figures_are_those_of_the_player_in_every_way_of_answering(way, args
 @pytest.mark.parametrize("way", NOT_READ)
 def test_an_answer_without_the_form_is_no_move(way, args, capsys):
     with serve(NOT_READ[way]) as url:
-        report = main(replace(args, server=url))
+        report = evaluate(replace(args, server=url))
     output = capsys.readouterr().out
     assert share_of("no_move", output) == 100
     assert ("23 thoughts" in output) == (way in ("cut thought", "thought alone"))
@@ -113,7 +113,7 @@ def test_the_three_shares_and_the_worst_answers_tell_apart_what_fails(args, caps
         return {3: "I do not know.", 5: "Move: Z 99", 7: "Move: C 0"}.get(number, line(prompt))
 
     with serve(answer) as url:
-        main(replace(args, server=url))
+        evaluate(replace(args, server=url))
     output = capsys.readouterr().out
     assert share_of("no_move", output) == pytest.approx(100 / 23, abs=0.1)
     assert share_of("illegal", output) == pytest.approx(200 / 23, abs=0.1)
@@ -137,7 +137,7 @@ def test_the_three_shares_and_the_worst_answers_tell_apart_what_fails(args, caps
 def test_a_server_that_fails_now_and_then_changes_nothing(every, fault, args):
     requests = itertools.count()
     with serve(lambda prompt: fault if next(requests) in range(2, 23, every) else line(prompt)) as url:
-        assert main(replace(args, server=url)) == EXPECTED
+        assert evaluate(replace(args, server=url)) == EXPECTED
 
 
 def test_a_limit_of_requests_changes_nothing(args, monkeypatch):
@@ -153,7 +153,7 @@ def test_a_limit_of_requests_changes_nothing(args, monkeypatch):
         return line(prompt)
 
     with serve(answer) as url:
-        assert main(replace(args, server=url, concurrency=1)) == EXPECTED
+        assert evaluate(replace(args, server=url, concurrency=1)) == EXPECTED
 
 
 @pytest.mark.parametrize(("status", "headers"), [(400, {}), (500, {}), (500, {"Retry-After": "7"})])
@@ -165,17 +165,17 @@ def test_a_position_without_an_answer_is_named_and_the_rest_evaluated(status, he
         serve(lambda prompt: (status, "", headers) if prompt == refused else line(prompt)) as url,
         pytest.raises(OSError, match=r"1 positions: \[\(1, 0, 2\)\]"),
     ):
-        main(replace(args, server=url))
+        evaluate(replace(args, server=url))
     assert share_of("expert", capsys.readouterr().out) > 0
     if status == 500:
         assert set(waits) == {7} if headers else sum(waits) > 2 * 10  # in both passes
     asked = []
     with serve(lambda prompt: asked.append(prompt) or line(prompt)) as other:
         with pytest.raises(ValueError, match="answers of"):
-            main(replace(args, server=other))
+            evaluate(replace(args, server=other))
         [path] = args.folder.glob("*.jsonl")
         path.write_text(path.read_text(encoding="utf-8").replace(url, other), encoding="utf-8")
-        assert main(replace(args, server=other)) == EXPECTED
+        assert evaluate(replace(args, server=other)) == EXPECTED
     assert asked == [refused]
 
 
@@ -189,7 +189,7 @@ PARAMETERS = {"max_completion_tokens", "temperature", "response_format"}
 def test_parameters_that_the_server_refuses_are_left_out_with_one_warning(refuses, args, capsys):
     requests = []
     with serve(line, refuses=refuses, requests=requests) as url:
-        assert main(replace(args, server=url, json=True)) == EXPECTED
+        assert evaluate(replace(args, server=url, json=True)) == EXPECTED
     warnings = re.findall(r"refuses (\w+)", capsys.readouterr().out)
     left_out = set(refuses) if all(refuses.values()) else PARAMETERS
     assert sorted(warnings) == sorted(left_out)
@@ -204,7 +204,7 @@ def test_a_refused_prompt_leaves_the_parameters_as_they_are(args):
         serve(lambda prompt: (400, "") if prompt == refused else line(prompt), requests=requests) as url,
         pytest.raises(OSError, match="1 positions"),
     ):
-        main(replace(args, server=url))
+        evaluate(replace(args, server=url))
     others = [request for request in requests if request["messages"][0]["content"] != refused]
     assert all({"max_completion_tokens", "temperature"} <= request.keys() for request in others)
 
@@ -213,10 +213,10 @@ def test_a_refused_prompt_leaves_the_parameters_as_they_are(args):
 def test_one_answer_is_asked_for_at_temperature_0(samples, temperature, args):
     requests = []
     with serve(line, requests=requests) as url:
-        main(replace(args, server=url, samples=samples))
+        evaluate(replace(args, server=url, samples=samples))
         assert {request["temperature"] for request in requests} == {temperature}
         assert len(requests) == samples * len(POSITIONS)
-        main(replace(args, server=url, samples=samples, temperature=0.5))
+        evaluate(replace(args, server=url, samples=samples, temperature=0.5))
         assert requests[-1]["temperature"] == 0.5
 
 
@@ -225,7 +225,7 @@ def test_a_server_that_is_not_there_is_an_error(args, monkeypatch):
     with serve(line) as url:
         pass
     with pytest.raises(OSError, match=url):
-        main(replace(args, server=url))
+        evaluate(replace(args, server=url))
 
 
 @pytest.mark.parametrize("interrupt", ["error", "Ctrl-C"])
@@ -250,15 +250,15 @@ def test_an_interrupted_run_loses_no_answer_and_asks_only_for_the_rest(interrupt
     answer = interrupted
     with serve(lambda prompt: answer(prompt)) as url:
         with pytest.raises(KeyboardInterrupt if interrupt == "Ctrl-C" else OSError):
-            main(replace(args, server=url))
+            evaluate(replace(args, server=url))
         answer = repaired
-        assert main(replace(args, server=url)) == EXPECTED
+        assert evaluate(replace(args, server=url)) == EXPECTED
     assert set(answered.values()) == {1}
     assert len(answered) == len(POSITIONS)
 
 
 def test_the_tiny_model_learns_by_exact_rewards(args, capsys):
-    report = main(replace(args, model="tiny", max_steps=10))
+    report = evaluate(replace(args, model="tiny", max_steps=10))
     curve = [float(value) for value in re.findall(r"expert mastery ([0-9.]+) %", capsys.readouterr().out)]
     assert len(curve) == 10
     assert curve[-1] == pytest.approx(100 * report.expert, abs=0.06)
@@ -278,7 +278,7 @@ def test_a_model_of_a_folder_plays_as_in_memory(args):
     pair = [text.describe(NimRules((3,)), (3,)), prompts[-1]]
     assert list(complete(pair)) == [*complete(pair[:1]), *complete(pair[1:])]
     player = text.LanguageModelPolicy(RULES, complete)
-    report = main(replace(args, model=str(args.folder / "model"), max_tokens=local_models.TINY_TOKENS))
+    report = evaluate(replace(args, model=str(args.folder / "model"), max_tokens=local_models.TINY_TOKENS))
     assert report == evaluation.report(RULES, player, illegal_action="lose")
     assert 0 < report.expert < 1
     assert all(re.fullmatch("Move: [A-C] [1-3]", answer) for [answer] in player.answers.values())
@@ -300,3 +300,63 @@ def test_the_code_of_the_page_trains_a_model(tmp_path):
         code = code.replace(old, new)
     exec(compile(code, "language_models.md", "exec"), {"__name__": "__main__"})
     assert (tmp_path / "trained" / "model.safetensors").exists()
+
+
+# --- the comparison of the styles, boards of a seed, and whole games
+
+
+def test_the_styles_are_compared_on_the_same_positions(args):
+    def recalls(prompt):
+        heaps = [int(size) for size in re.findall(r"[A-C]: (\d)", prompt)]
+        legal, winning = RULES.action_mask(heaps), theory.winning_action_mask(RULES, heaps)
+        is_known = "Nim" in prompt
+        heap, count = RULES.moves[(winning if is_known and winning.any() else legal).argmax()]
+        return f"{'Change' if 'Change' in prompt else 'Move'}: {heap_name(heap)} {count}"
+
+    with serve(recalls) as url:
+        reports = main(replace(args, server=url, style="all"))
+    first = evaluation.report(RULES, lambda _, mask: mask.argmax())
+    assert [report.expert for report in reports.values()] == [1, first.expert, first.expert]
+    assert reports["rules"] == reports["numbers"] == first
+    picture = (args.folder / "styles.svg").read_text(encoding="utf-8")
+    assert all(f">{style}<" in picture for style in reports)
+
+
+def test_a_board_is_that_of_its_seed(args, capsys):
+    boards = []
+    with serve(lambda _: "Move: A 1") as url:
+        for seed in (0, 1, 2, 2):
+            main(replace(args, server=url, heaps=(2, 1, 5), board_seed=seed))
+            boards.append(re.search(r"Nim (\d)-1-(\d)", capsys.readouterr().out).groups())
+    assert boards[2] == boards[3]
+    assert len(set(boards)) > 1
+    assert all("1" <= first <= "2" and "1" <= last <= "5" for first, last in boards)
+
+
+def test_whole_games_of_a_player_without_memory_are_won_as_often_as_expected(args, capsys):
+    with serve(line) as url:
+        main(replace(args, server=url, games=200))
+    output = capsys.readouterr().out
+    for opponent in ("random", "take-3", "expert"):
+        n_won = int(re.search(rf"against {opponent}: .*?(\d+) of 200", output)[1])
+        low, high = evaluation.MatchResult(n_won, 200).interval(0.999)
+        assert low <= evaluation.win_probability(RULES, PLAYER, opponent) <= high
+
+
+def test_in_a_whole_game_the_model_sees_its_earlier_turns(args):
+    requests = []
+    with serve(line, requests=requests) as url:
+        main(replace(args, server=url, games=10))
+    chats = [request["messages"] for request in requests]
+    assert max(map(len, chats)) >= 3
+    for chat in chats:
+        assert [turn["role"] for turn in chat] == (["user", "assistant"] * len(chat))[: len(chat)]
+        contents = [turn["content"] for turn in chat]
+        assert contents[1::2] == [line(prompt) for prompt in contents[:-1:2]]
+        sizes = [sum(map(int, re.findall(r"[A-C]: (\d)", prompt))) for prompt in contents[::2]]
+        assert sizes == sorted(set(sizes), reverse=True)
+
+
+def test_whole_games_without_a_server_are_refused(args):
+    with pytest.raises(ValueError, match="games"):
+        main(replace(args, games=1))
