@@ -40,6 +40,7 @@ from nim_env.appearance import COLORS
 from common import percent, run, save_figure, show_report
 
 JudgedAnswer: TypeAlias = tuple[tuple[int, ...], str, text.Verdict]
+Message: TypeAlias = dict[str, str]
 
 CUT_OFF = "[cut off]"  # the end of such an answer, so that half a number is no move
 PROPERTIES = {"heap": {"type": "string"}, "count": {"type": "integer"}}
@@ -105,7 +106,8 @@ def evaluate(args: Args) -> evaluation.Report:
     args.folder.mkdir(parents=True, exist_ok=True)
     path = None
     if args.server is not None:
-        complete = ask_server(args, temperature)
+        ask = ask_server(args, temperature)
+        complete = at_the_same_time(ask, args.concurrency)
         name = f"{args.model.replace('/', '_')}-{args.max_tokens}-{temperature:g}{'-json' if args.json else ''}"
         path = args.folder / f"{name}.jsonl"
     else:
@@ -135,25 +137,25 @@ def evaluate(args: Args) -> evaluation.Report:
     if missing := [heaps for heaps in positions if n_answers[heaps] < args.samples]:
         raise OSError(f"no answer, which counts as lost, at {len(missing)} positions: {missing}")
     for opponent in ("random", "take-3", "expert") if args.games else ():
-        n_won = play_games(args, rules, complete, opponent)
+        n_won = play_games(args, rules, ask, opponent)
         exact = percent(getattr(report, f"win_probability_{opponent.replace('-', '_')}"))
         print(f"whole games against {opponent}: {share(n_won, args.games)}; the answers above win {exact} %")
     return report
 
 
-def play_games(args: Args, rules: NimRules, complete: Callable[..., Any], opponent: str) -> int:
+def play_games(args: Args, rules: NimRules, ask: Callable[[list[Message]], str], opponent: str) -> int:
     """The number of games that the model wins when it sees its earlier turns. It starts every other one."""
 
     def play(seed: int) -> int:
-        turns: list[dict[str, str]] = []
+        turns: list[Message] = []
 
-        def reply(prompts: list[str]) -> Iterator[tuple[str, str]]:
+        def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
             turns.append({"role": "user", "content": prompts[0]})
-            for _, answer in complete([turns]):
-                turns.append({"role": "assistant", "content": answer})
-                yield prompts[0], answer
+            answer = ask(turns)
+            turns.append({"role": "assistant", "content": answer})
+            yield prompts[0], answer
 
-        player = text.LanguageModelPolicy(rules, reply, style=args.style)
+        player = text.LanguageModelPolicy(rules, complete, style=args.style)
         return evaluation.play_match(rules, player, opponent, 1, seed, seed % 2 == 0, "lose").wins
 
     with ThreadPoolExecutor(args.concurrency) as pool:
@@ -207,8 +209,8 @@ def share(n: int, total: int) -> str:
     return f"{percent(n / total)} % ({percent(low)} to {percent(high)} %), {n} of {total}"
 
 
-def ask_server(args: Args, temperature: float) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
-    """A function from prompts, texts or chats, to pairs of a prompt and its answer, by a server."""
+def ask_server(args: Args, temperature: float) -> Callable[[list[Message]], str]:
+    """A function from the messages of a chat to the answer of a server; a ValueError if it gives none."""
     import openai  # here, since models that run here do not need it
 
     key = os.environ.get("OPENAI_API_KEY") or "none"  # a local server needs none
@@ -219,23 +221,22 @@ def ask_server(args: Args, temperature: float) -> Callable[[list[str]], Iterator
         schema = {"name": "move", "strict": True, "schema": SCHEMA}
         parameters["response_format"] = {"type": "json_schema", "json_schema": schema}
 
-    def request(prompt: str | list[dict[str, str]], sent: dict[str, Any]) -> openai.types.chat.ChatCompletion:
-        """The reply, at a second try without the parameters that the server refuses."""
-        messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    def ask(messages: list[Message]) -> str:
+        sent = dict(parameters)
         try:
-            return client.chat.completions.create(model=args.model, messages=messages, **sent)
-        except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
-            if not sent:
-                raise
-            refused = [name for name in sent if name in error.response.text] or list(sent)
-        reply = request(prompt, {name: value for name, value in sent.items() if name not in refused})
-        for name in refused:
-            if parameters.pop(name, None) is not None:  # another thread may have said it
-                print(f"warning: {args.server} refuses {name}, which is left out")
-        return reply
-
-    def ask(prompt: str) -> str:
-        reply = request(prompt, dict(parameters))
+            reply = client.chat.completions.create(model=args.model, messages=messages, **sent)
+        except openai.APITimeoutError as error:
+            raise ValueError(error) from error
+        except openai.APIStatusError as error:
+            refused = [name for name in sent if name in error.response.text]
+            if not refused:
+                raise ValueError(error) from error
+            for name in refused:
+                if parameters.pop(name, None) is not None:  # another thread may have said it
+                    print(f"warning: {args.server} refuses {name}, which is left out")
+            return ask(messages)
+        except openai.OpenAIError as error:
+            raise OSError(f"{args.server}: {error}") from error
         if not getattr(reply, "choices", None) or reply.choices[0].finish_reason == "error":
             raise ValueError(f"no answer but {reply!s:.200}")  # a page of another server is a text
         message = reply.choices[0].message
@@ -250,30 +251,32 @@ def ask_server(args: Args, temperature: float) -> Callable[[list[str]], Iterator
                 answer += f"\nMove: {move['heap']} {move['count']}"
         return answer + (CUT_OFF if reply.choices[0].finish_reason == "length" else "")
 
+    return ask
+
+
+def at_the_same_time(
+    ask: Callable[[list[Message]], str], concurrency: int
+) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
+    """A function from prompts to pairs of a prompt and its answer, in several threads."""
+
     def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
         answers: list[tuple[str, str]] = []
+        failures: list[tuple[str, ValueError]] = []
 
-        def failure(prompt: str) -> tuple[str, Exception] | None:
-            """Asks, and keeps the answer; where there is none, the result says why."""
+        def keep(prompt: str) -> None:
             try:
-                answers.append((prompt, ask(prompt)))
-            except (openai.APIStatusError, openai.APITimeoutError, ValueError) as error:
-                return prompt, error
-            return None
+                answers.append((prompt, ask([{"role": "user", "content": prompt}])))
+            except ValueError as error:
+                failures.append((prompt, error))
 
         try:
-            for n_threads in (args.concurrency, 1):  # what failed once more, one request after another
-                failures = []
+            for n_threads in (concurrency, 1):  # what failed once more, one request after another
+                failures.clear()
                 with ThreadPoolExecutor(n_threads) as pool:
-                    failed_or_none = pool.map(failure, prompts)
-                    is_hidden = len(prompts) == 1 or None  # None hides it where there is no terminal
-                    for failed in tqdm(failed_or_none, "answers", len(prompts), False, disable=is_hidden):
-                        failures += [failed] if failed else []
+                    for _ in tqdm(pool.map(keep, prompts), "answers", len(prompts), leave=False, disable=None):
                         while answers:
                             yield answers.pop()
                 prompts = [prompt for prompt, _ in failures]
-        except openai.OpenAIError as error:
-            raise OSError(f"{args.server}: {error}") from error
         finally:
             yield from answers  # of requests that were under way
         for prompt, error in failures[:3]:
