@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 import datasets
 import numpy as np
@@ -21,6 +21,9 @@ from nim_env.appearance import heap_name
 
 from common import percent
 
+Complete: TypeAlias = Callable[[list[str]], Iterator[tuple[str, str]]]
+
+BATCH_SIZE = 64  # of prompts
 TINY_TOKENS = 4  # the word, the heap, the number and the end of an answer
 
 warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")  # trl calls what it will drop
@@ -28,27 +31,34 @@ transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
-def ask(
-    model: str | PreTrainedModel,
-    max_tokens: int,
-    temperature: float = 0.0,
-    tokenizer: PreTrainedTokenizerBase | None = None,
-) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
-    """A function from prompts to pairs of a prompt and its answer, by a model of a folder, the hub or memory."""
-    device = model.device if isinstance(model, PreTrainedModel) else None
-    pipeline = transformers.pipeline("text-generation", model, tokenizer=tokenizer, device=device, batch_size=64)
-    pipeline.tokenizer.padding_side = "left"
-    pipeline.tokenizer.pad_token = pipeline.tokenizer.pad_token or pipeline.tokenizer.eos_token
-    options = {"max_new_tokens": max_tokens, "return_full_text": False, "do_sample": temperature > 0}
-    if temperature > 0:
-        options["temperature"] = temperature
+def ask(name: str, max_tokens: int, temperature: float = 0.0) -> Complete:
+    """A function from prompts to pairs of a prompt and its answer, by a model of a folder or of the hub."""
+    tokenizer = transformers.AutoTokenizer.from_pretrained(name)
+    model = transformers.AutoModelForCausalLM.from_pretrained(name, device_map="auto")
+    return answers_of(model, tokenizer, max_tokens, temperature)
 
+
+def answers_of(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, temperature: float = 0.0
+) -> Complete:
+    """The same for a model in memory."""
+    tokenizer.padding_side = "left"
+    tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+    options = {"max_new_tokens": max_tokens, "pad_token_id": tokenizer.pad_token_id}
+    if temperature > 0:
+        options |= {"do_sample": True, "temperature": temperature}
+
+    @torch.no_grad()
     def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
-        is_chat = pipeline.tokenizer.chat_template is not None
-        inputs = ([{"role": "user", "content": prompt}] if is_chat else prompt for prompt in prompts)
-        outputs = tqdm(pipeline(inputs, **options), total=len(prompts), desc="answers", disable=None, leave=False)
-        for prompt, [output] in zip(prompts, outputs, strict=True):
-            yield prompt, output["generated_text"]
+        model.eval()
+        for first in tqdm(range(0, len(prompts), BATCH_SIZE), desc="answers", disable=None, leave=False):
+            asked = texts = prompts[first : first + BATCH_SIZE]
+            if tokenizer.chat_template is not None:
+                chats = [[{"role": "user", "content": prompt}] for prompt in asked]
+                texts = tokenizer.apply_chat_template(chats, tokenize=False, add_generation_prompt=True)
+            batch = tokenizer(texts, return_tensors="pt", padding=True).to(model.device)
+            tokens = model.generate(**batch, **options)[:, batch["input_ids"].shape[1] :]
+            yield from zip(asked, tokenizer.batch_decode(tokens, skip_special_tokens=True), strict=True)
 
     return complete
 
@@ -67,7 +77,7 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
     class PrintMastery(TrainerCallback):
         def on_step_end(self, _args: object, state: TrainerState, _control: object, **kwargs: Any) -> None:
             if state.global_step % max(1, max_steps // 10) == 0:
-                complete = ask(kwargs["model"], TINY_TOKENS, tokenizer=tokenizer)
+                complete = answers_of(kwargs["model"], tokenizer, TINY_TOKENS)
                 player = text.LanguageModelPolicy(rules, complete, style=style)
                 mastery = evaluation.mastery(rules, player, illegal_action="lose")
                 print(f"{state.global_step} updates: expert mastery {percent(mastery.expert)} %", flush=True)

@@ -264,13 +264,14 @@ def test_the_tiny_model_learns_by_exact_rewards(args, capsys):
 
 def test_a_model_of_a_folder_plays_as_in_memory(args):
     torch.manual_seed(0)
+    torch.set_num_threads(1)
     model, tokenizer = local_models.make_tiny(RULES)
     prompts = [text.describe(RULES, heaps) for heaps in POSITIONS]
     local_models.imitate_random_play(RULES, "nim", model, tokenizer, seed=0)
     model.save_pretrained(args.folder / "model")
     tokenizer.save_pretrained(args.folder / "model")
     tokenizer.padding_side = "right"  # as most models of the hub have it
-    complete = local_models.ask(model, local_models.TINY_TOKENS, tokenizer=tokenizer)
+    complete = local_models.answers_of(model, tokenizer, local_models.TINY_TOKENS)
     pair = [text.describe(NimRules((3,)), (3,)), prompts[-1]]
     assert list(complete(pair)) == [*complete(pair[:1]), *complete(pair[1:])]
     player = text.LanguageModelPolicy(RULES, complete)
