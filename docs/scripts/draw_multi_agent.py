@@ -1,6 +1,6 @@
 """Runs the code of multi_agent.md and draws its figures: python docs/scripts/draw_multi_agent.py.
 
-Install: pip install -e ".[examples]"
+Install: pip install -e ".[examples,openspiel]"
 """
 
 import re
