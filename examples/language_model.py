@@ -123,7 +123,8 @@ def evaluate(args: Args) -> evaluation.Report:
         complete = local_models.ask(model, max_tokens, temperature)
     source = {"model": args.model, "server": args.server}
     player = text.LanguageModelPolicy(rules, complete, args.samples, args.style, path, source)
-    print(f"{rules}: {(rules.n_positions - 1) * args.samples} answers, kept in {path}", flush=True)
+    n_prompts = (rules.n_positions - 1) * args.samples
+    print(f"{rules}, style {args.style}: {n_prompts} answers, kept in {path}", flush=True)
     report = evaluation.report(rules, player, illegal_action="lose")
     answers = player.judged_answers()
     show_answers(answers)
