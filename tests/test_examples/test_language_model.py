@@ -224,6 +224,7 @@ def test_a_server_that_is_not_there_is_an_error(args, monkeypatch):
         evaluate(replace(args, server=url))
 
 
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("interrupt", ["error", "Ctrl-C"])
 def test_an_interrupted_run_loses_no_answer_and_asks_only_for_the_rest(interrupt, args):
     answered, requests = Counter(), itertools.count()

@@ -40,6 +40,7 @@ def test_the_table_has_a_row_for_each_trial(sweep):
     assert (folder / "tune_sweep.svg").read_bytes().startswith(b"<?xml")
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupted_sweep_is_continued(sweep, tmp_path, monkeypatch):
     completed = []
 
