@@ -12,6 +12,7 @@ from nim_inspect import RULES, nim
 from nim_env import theory
 
 
+@pytest.mark.filterwarnings("ignore")  # those of Inspect's own streams
 def test_the_score_is_the_mean_of_the_exact_rewards(tmp_path):
     def answer(*_):
         output = ModelOutput.from_content("player", "Move: C 2")
