@@ -27,7 +27,6 @@ except ImportError as error:
     raise DependencyNotInstalled('nim_env.pgx needs pgx and JAX; run pip install "nim-env[jax]"') from error
 
 
-@jax.tree_util.register_dataclass
 @dataclasses.dataclass(frozen=True)
 class State(core.State):  # type: ignore[misc]  # pgx has no types
     """A state of :class:`Nim`, one or a batch, with the attributes of ``pgx.State``."""
@@ -46,7 +45,10 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         return self._heaps
 
     def to_svg(self, *, color_theme: str | None = None, scale: float | None = None) -> str:  # noqa: ARG002
-        """A picture of the heaps as SVG, the games of a batch side by side; ``color_theme`` is ignored."""
+        """A picture of the heaps as SVG, the games of a batch side by side.
+
+        A block is ``20 * scale`` pixels high. ``color_theme`` is ignored: the background is transparent.
+        """
         columns = [size for heaps in np.atleast_2d(self.heaps).tolist() for size in (*heaps, 0)]
         width, height = len(columns), max(self._rules.heaps)
         pixels = 20 * (scale or 1.0)
@@ -60,6 +62,9 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
     def save_svg(self, filename: str | PathLike[str], **options: Any) -> None:
         """Saves :meth:`to_svg`, which takes the options."""
         Path(filename).write_text(self.to_svg(**options), encoding="utf-8")
+
+
+jax.tree_util.register_dataclass(State)
 
 
 class Nim(core.Env):  # type: ignore[misc]

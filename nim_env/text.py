@@ -23,7 +23,7 @@ from nim_env.rules import NimRules
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The words of a prompt. They name the game, state its rules alone, or tell another story of the same game."""
 Verdict: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
-"""The move of an answer: none, an illegal, a losing or a winning one, or any legal one in a lost position."""
+"""An answer has no move, an illegal, a losing or a winning one, or any legal one in a lost position."""
 
 _PROMPTS = {
     "nim": "We play Nim, {play} play{limit}. The heaps are {heaps}.",

@@ -36,6 +36,7 @@ from nim_env.policies.player import (
     MoveProbabilities,
     Player,
     Policy,
+    TabulatedPlayer,
     sample,
 )
 
@@ -54,6 +55,7 @@ __all__ = [
     "RandomPolicy",
     "SampledPolicy",
     "TabularPolicy",
+    "TabulatedPlayer",
     "TakePolicy",
     "batched",
     "checked_player",
