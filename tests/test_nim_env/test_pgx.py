@@ -125,13 +125,20 @@ def test_encodings(observation):
     assert env.observation_shape == expected.shape[1:]
 
 
+@pytest.fixture
+def x64():
+    jax.config.update("jax_enable_x64", True)
+    yield
+    jax.config.update("jax_enable_x64", False)
+
+
+@pytest.mark.usefixtures("x64")
 def test_a_game_of_more_positions_than_any_table_holds():
     heaps = (7,) * 40
     rules = NimRules(heaps)
-    with jax.enable_x64(True):
-        env = Nim(heaps, observation="bits")
-        states = env.step(env.init(KEY), rules.action(39, 7))
-        assert Nim(heaps).init(KEY).observation.dtype == states.heaps.dtype == np.int32
+    env = Nim(heaps, observation="bits")
+    states = env.step(env.init(KEY), rules.action(39, 7))
+    assert Nim(heaps).init(KEY).observation.dtype == states.heaps.dtype == np.int32
     np.testing.assert_array_equal(states.heaps, (*heaps[:-1], 0))
     np.testing.assert_array_equal(states.legal_action_mask, rules.action_mask(states.heaps))
     np.testing.assert_array_equal(states.observation, env.encoding(states.heaps))
