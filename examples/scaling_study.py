@@ -235,7 +235,7 @@ def train_network(options: dict[str, Any]) -> pd.DataFrame:
         illegal.append(np.mean([info["illegal_action"] for info in step["infos"]]))
         return True
 
-    model = sb3_self_play.make_model(args, sb3_self_play.make_env(args))
+    model = sb3_self_play.make_model(args)
     table = sb3_self_play.train(args, model, [ConvertCallback(count)])
     next_evaluation = table["timesteps"].searchsorted(args.num_envs * np.arange(1, len(illegal) + 1))
     return table.assign(illegal=pd.Series(illegal).groupby(next_evaluation).mean())
