@@ -37,7 +37,8 @@ from tqdm import tqdm
 from nim_env import NimRules, evaluation, text
 from nim_env.appearance import COLORS
 
-from common import percent, run, save_figure, show_report
+from check_player import show_report
+from common import percent, run, save_figure
 
 JudgedAnswer: TypeAlias = tuple[tuple[int, ...], str, text.Verdict]
 Message: TypeAlias = dict[str, str]
