@@ -146,7 +146,8 @@ def draw(args: Args, table: pd.DataFrame) -> Figure:
     """The evaluations against timesteps."""
     last = table.iloc[-1]
     figure, axis = plt.subplots(layout="constrained")
-    table.plot("timesteps", list(LABELS), label=list(LABELS.values()), marker=".", ax=axis, legend=False)
+    lines = table.set_index("timesteps")[list(LABELS)].rename(columns=LABELS)
+    lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
     axis.set(
         title=f"{percent(last['expert'])} % expert mastery, "
         f"{percent(last['win_probability_random'])} % of games won against random play",
@@ -154,6 +155,7 @@ def draw(args: Args, table: pd.DataFrame) -> Figure:
         ylabel="fraction",
     )
     axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.locator_params(axis="x", nbins=5)
     figure.legend(loc="outside right center", labelspacing=1.5)
     return figure
 

@@ -1,14 +1,11 @@
 """MaskablePPO learns Nim by self-play, against a pool of its own snapshots (Bansal et al. 2018, arXiv:1710.03748).
 
---algorithm PPO and DQN ignore the action masks, so an illegal action loses the game. During training the model is
-evaluated exactly, over all positions; TensorBoard shows the metrics.
+--algorithm PPO and DQN ignore the action masks: an illegal action loses. TensorBoard shows the exact evaluations.
 
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -24,6 +21,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecMonitor
 
+from nim_env import NimRules
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
 
 from common import percent, run, save_figure
@@ -36,7 +34,6 @@ LINES = {
     "value_accuracy_overall": "value accuracy",
     "exploitability_sampled": "exploitability\n(sampled moves; 0 is perfect)",
 }
-
 torch.distributions.Distribution.set_default_validate_args(False)  # validation takes a fifth of a rollout
 
 
@@ -89,10 +86,10 @@ def make_model(args: Args) -> BaseAlgorithm:
     """An untrained model, in an environment whose episodes start from random positions."""
     if (args.algorithm, args.opponent) == ("DQN", "self-play"):
         raise ValueError("DQN needs --opponent random, take-N or expert, since its rollouts are single steps")
-    board = {"heaps": args.heaps, "max_take": args.max_take, "misere": args.misere}
+    rules = NimRules(args.heaps, args.max_take, args.misere)
     opponent = "random" if args.opponent == "self-play" else args.opponent  # SelfPlayCallback replaces it
     options = {"random_start": True, "observation": args.observation, "autoreset_mode": "SameStep"}
-    env = gym.make_vec("nim_env:Nim-v0", num_envs=args.num_envs, opponent=opponent, **options, **board)
+    env = gym.make_vec("nim_env:Nim-v0", num_envs=args.num_envs, opponent=opponent, **options, **asdict(rules))
     ppo_options = {"n_steps": args.n_steps, "batch_size": args.batch_size, "n_epochs": 4, "gae_lambda": 0.5}
     return ALGORITHMS[args.algorithm](
         "MlpPolicy",
@@ -136,12 +133,15 @@ class EntropySchedule(BaseCallback):
 def draw(args: Args, table: pd.DataFrame) -> Figure:
     """Mastery, value accuracy and exploitability over the timesteps."""
     best = table.loc[table["expert"].idxmax()]
+    rules = NimRules(args.heaps, args.max_take, args.misere)
     figure, axis = plt.subplots(layout="constrained")
-    table.plot("timesteps", list(LINES), label=list(LINES.values()), marker=".", ax=axis, legend=False)
+    lines = table.set_index("timesteps")[list(LINES)].rename(columns=LINES)
+    lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
     finding = f"{percent(best['expert'])} % expert mastery after {best['timesteps']:,.0f} timesteps"
     axis.set(title=f"{args.algorithm} reaches {finding}", ylabel="fraction")
-    axis.set_xlabel(f"timesteps (heaps {args.heaps}, opponent {args.opponent}, seed {args.seed})")
+    axis.set_xlabel(f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})")
     axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.locator_params(axis="x", nbins=5)
     figure.legend(loc="outside right center", labelspacing=1.5)
     return figure
 

@@ -1,4 +1,4 @@
-"""Scripts name a wrong value; `common.run` prints it as one line."""
+"""Scripts name a wrong value or type; `common.run` prints it as one line."""
 
 import importlib
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
         ("minimax_q", {"heaps": (1, 2, 10)}, ["heaps", "10"]),
         ("minimax_q", {"heaps": (1, 2, 3), "episodes": -1}, ["episodes", "-1"]),
         ("play", {"opponent": "grandmaster"}, ["grandmaster"]),
+        ("play", {"opponent": "illegal.py:number"}, ["action_probabilities", "3"]),
         ("play_in_browser", {"port": 70000}, ["port", "70000"]),
         ("play_in_browser", {"heaps": (1,) * 16}, ["heaps", "15"]),
         ("play_in_browser", {"agents": ("nowhere.agent",)}, ["nowhere.agent"]),
@@ -35,7 +36,7 @@ import pytest
 def test_a_wrong_value_is_named(script, options, words, refused):
     if script == "sb3_self_play" or "DQN" in options.get("learners", ()):
         pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
-    Path("illegal.py").write_text("def zero(observation, action_mask): return 0")
+    Path("illegal.py").write_text("number = 3\ndef zero(observation, action_mask): return 0")
     module = importlib.import_module(script)
     with refused(*words):
         module.main(module.Args(**options))
