@@ -36,7 +36,9 @@ def test_the_recorded_table(capsys):
 
 
 def test_custom_players_take_part_on_another_game(monkeypatch):
-    monkeypatch.setattr(compare_opponents, "OPPONENTS", {"q-learning": ("take-3", "self-play")})
+    monkeypatch.setattr(
+        compare_opponents, "OPPONENTS", {"q-learning": ("take-3", "self-play"), "minimax-q": ("self-play",)}
+    )
     Path("mine.py").write_text("def last(observation, mask): return mask.nonzero()[0][-1]")
     rules = NimRules((2, 3), 2)
     env = NimEnv(rules.heaps, max_take=2, opponent=None)
@@ -53,7 +55,7 @@ def test_custom_players_take_part_on_another_game(monkeypatch):
         folder=Path("elsewhere"),
     )
     curves, wins = compare_opponents.main(args)
-    assert len(wins) == 2 + 3 + 3
+    assert len(wins) == 3 + 3 + 3
     for first, second in itertools.product(("expert", "take-1", "random"), repeat=2):
         assert wins.loc[first, second] == evaluation.win_probability(rules, first, second, moves_first=True)
     assert wins.loc["my.agent", "random"] == evaluation.win_probability(rules, agent, "random", moves_first=True)
