@@ -70,16 +70,15 @@ def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     env = LoserStarts(gym.make("nim_env:SimpleNim-v0", opponent=opponent))
     agent = agents.WinCountAgent(env.observation_space, env.action_space, cutoff=1000, seed=args.seed)
     proportions: dict[int, float] = {}
-    won = 0
-    played = 0
-    while played < args.episodes:
-        n = min(LOG_INTERVAL, args.episodes - played)
-        history = agents.train(agent, env, n, seed=args.seed if played == 0 else None)
-        played += n
-        won += int((history.returns > 0).sum())
-        proportions[played] = float((history.returns > 0).mean())
-        print(f"{played} games, W/L ratio {proportions[played]:.4f}")
-    print(f"Won {won} of {played} games against {args.opponent}.")
+
+    def after_game(_: agents.Agent, history: agents.History) -> None:
+        played = len(history.returns)
+        if played % LOG_INTERVAL == 0:
+            proportions[played] = float((history.returns[-LOG_INTERVAL:] > 0).mean())
+            print(f"{played} games, W/L ratio {proportions[played]:.4f}")
+
+    history = agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
+    print(f"Won {(history.returns > 0).sum()} of {args.episodes} games against {args.opponent}.")
     save_figure(plot(agent, args), args.picture)
     return agent, proportions
 
