@@ -27,7 +27,6 @@ import pytest
         ("scaling_study", {"heaps": (9,) * 12, "n_heaps": (12,), "n_jobs": 1}, ["positions"]),
         ("sb3_self_play", {"algorithm": "DQN"}, ["DQN", "--opponent"]),
         ("sb3_self_play", {"heaps": (200,) * 5}, ["200-200-200-200-200"]),
-        ("sb3_self_play", {"resume": True}, ["checkpoints"]),
         ("sticks", {"learning_rate": 2.0}, ["2.0"]),
         ("sticks", {"opponent": "take-0"}, ["take-0"]),
         ("win_counting", {"opponent": "grandmaster"}, ["grandmaster"]),
