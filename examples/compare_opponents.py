@@ -96,7 +96,7 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
         agent = agents.ALGORITHMS[learner](*spaces, learning_rate=0.2, gamma=1.0, epsilon=0.2, seed=args.seed)
     curve = evaluation.LearningCurve(rules, args.episodes, n_evals=60, first=20)
     agents.train(agent, env, args.episodes, seed=args.seed, callback=curve)
-    return agent, pd.DataFrame(curve.rows).assign(learner=learner, opponent=opponent)
+    return agent, pd.DataFrame(curve.rows).assign(**{"learner": learner, "trained against": opponent})
 
 
 def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) -> None:
@@ -121,24 +121,20 @@ def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) ->
 
 def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
     """Expert mastery by training games: a panel for each learner, a line for each opponent."""
-    last = curves.groupby(["learner", "opponent"])["expert"].last()
-    opponents = dict.fromkeys(curves["opponent"])
-    colors = dict(zip(opponents, LINE_COLORS, strict=False))
-    figure, axes = plt.subplots(1, len(OPPONENTS), figsize=(7.4, 3), sharey=True, layout="constrained")
-    for axis, learner in zip(axes, OPPONENTS, strict=True):
-        rows = curves[curves["learner"] == learner]
-        sns.lineplot(rows, x="episodes", y="expert", hue="opponent", palette=colors, legend=False, ax=axis)
-        axis.set(title=learner, xlabel="training games", ylabel="expert mastery", xscale="log", ylim=(0, 1.02))
-    axes[0].yaxis.set_major_formatter("{x:.0%}")
-    figure.legend(axes[0].lines, opponents, loc="outside right center", title="trained against")
-    figure.suptitle(
+    curves = curves.rename(columns={"episodes": "training games", "expert": "expert mastery"})
+    lines = {"hue": "trained against", "palette": LINE_COLORS[:4], "col": "learner"}
+    grid = sns.relplot(curves, x="training games", y="expert mastery", kind="line", height=3, aspect=0.7, **lines)
+    grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
+    last = curves.groupby(["learner", "trained against"])["expert mastery"].last()
+    grid.figure.suptitle(
         f"Q-learning ends at {percent(last['q-learning', 'self-play'])} % expert mastery by self-play, "
         f"at {percent(last['q-learning', 'take-3'])} % against take-3",
         size="medium",
         x=0.01,
+        y=1.03,
         ha="left",
     )
-    return figure
+    return grid.figure
 
 
 def plot_tournament(wins: pd.DataFrame) -> plt.Figure:

@@ -16,9 +16,7 @@ from pathlib import Path
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pettingzoo
-import seaborn as sns
 
 import agents
 from nim_env import NimRules
@@ -59,7 +57,7 @@ def main(args: Args) -> agents.MinimaxQAgent | None:
         for (heap, count), value in zip(rules.moves, values, strict=True):
             print(f"Q[A{''.join(map(str, heaps))}, {heap}{count}] = {value:.1f}")
         if args.picture is not None:
-            save_figure(plot(values, rules, episodes), args.picture)
+            save_figure(plot(values, rules), args.picture)
         play(agent, rules, args.seed)
     except Leave:
         print("\nGoodbye.")
@@ -82,31 +80,17 @@ def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
     return agent
 
 
-def plot(values: np.ndarray, rules: NimRules, episodes: int) -> plt.Figure:
-    """The values of all moves from the start, by heap and count."""
-    table = pd.DataFrame(rules.moves, columns=["heap", "count"]).assign(value=values)
-    table["heap"] = table["heap"].map(heap_name)
-    winning = [f"{move.count} from {move.heap}" for move in table[values > 0].itertuples()]
-    figure, axes = plt.subplots(figsize=(7.4, 2.6), layout="constrained")
-    sns.heatmap(
-        table.pivot(index="heap", columns="count", values="value"),
-        vmin=-REWARD,
-        vmax=REWARD,
-        cmap=sns.diverging_palette(340, 255, l=70, as_cmap=True),  # light enough for black figures
-        annot=True,
-        annot_kws={"color": "black"},
-        fmt=".1f",
-        rasterized=True,  # in an SVG the colors are then the same in both color schemes
-        cbar=False,
-        ax=axes,
-    )
+def plot(values: np.ndarray, rules: NimRules) -> plt.Figure:
+    """The values of all moves from the start."""
+    names = [f"{heap_name(heap)} {count}" for heap, count in rules.moves]
+    winning = ", ".join(name for name, value in zip(names, values, strict=True) if value > 0) or "none"
+    figure, axes = plt.subplots(layout="constrained")
+    axes.bar_label(axes.bar(names, values), fmt="{:.1f}", padding=3)
     axes.set(
-        title=f"First moves with a winning value from {'-'.join(map(str, rules.heaps))}: "
-        f"{', '.join(winning) or 'none'}",
-        xlabel=f"objects taken (values after {episodes:,} games; positive: player A, who moves first, wins)",
+        title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère, that win: {winning}",
+        xlabel="heap and objects taken",
+        ylabel="value for player A, who moves first",
     )
-    axes.grid(visible=False)
-    axes.tick_params(axis="y", rotation=0)
     return figure
 
 

@@ -22,7 +22,7 @@ import pandas as pd
 import seaborn as sns
 
 import agents
-from nim_env import NimRules, evaluation, theory
+from nim_env import NimRules, evaluation
 
 from common import COLORS, load_player, percent, run, save_figure
 
@@ -85,26 +85,24 @@ def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
 
 def plot(agent: agents.WinCountAgent, args: Args) -> plt.Figure:
     """The probability of each move, one stacked bar for each heap size."""
-    heaps = np.arange(1, RULES.heaps[0] + 1)[:, None]
-    marks = np.where(theory.is_winning(RULES, heaps), "", "*")
+    heaps = np.arange(1, RULES.heaps[0] + 1)
     probabilities = pd.DataFrame(
-        agent.action_probabilities(heaps, RULES.action_mask(heaps)),
-        index=[f"{size}{mark}" for (size,), mark in zip(heaps, marks, strict=True)],
+        agent.action_probabilities(heaps[:, None], RULES.action_mask(heaps[:, None])),
+        index=heaps,
+        columns=[f"take {count}" for _, count in RULES.moves],
     )
     expert = evaluation.mastery(RULES, agent).expert
     figure, axes = plt.subplots(layout="constrained")
     shades = sns.blend_palette(["white", COLORS["block"], COLORS["muted"]], RULES.n_actions + 2)[1:-1]
-    probabilities.plot.bar(stacked=True, color=shades, width=0.85, rot=0, legend=False, ax=axes)
-    for (_, count), bars in zip(RULES.moves, axes.containers, strict=True):
-        texts = [str(count) if bar.get_height() > 0.1 else "" for bar in bars]
-        axes.bar_label(bars, texts, label_type="center", color="black", fontsize=8)
+    probabilities.plot.bar(stacked=True, color=shades, width=0.85, rot=0, ax=axes)
     axes.set(
         title=f"After {args.episodes:,} games against {args.opponent}, win counting plays a winning move "
         f"with a probability of {percent(expert)} %",
-        xlabel="heap size (* lost: no move wins against perfect play)",
-        ylabel="probability of taking 1, 2 and 3",
+        xlabel="heap size (of 4, 8, 12, 16 and 20 no move wins against perfect play)",
+        ylabel="probability",
         ylim=(0, 1),
     )
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     axes.grid(visible=False)
     return figure
 

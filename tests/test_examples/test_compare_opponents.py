@@ -59,7 +59,7 @@ def test_custom_players_take_part_on_another_game(monkeypatch):
     for first, second in itertools.product(("expert", "take-1", "random"), repeat=2):
         assert wins.loc[first, second] == evaluation.win_probability(rules, first, second, moves_first=True)
     assert wins.loc["my.agent", "random"] == evaluation.win_probability(rules, agent, "random", moves_first=True)
-    assert set(curves.groupby(["learner", "opponent"])["episodes"].max()) == {300}
+    assert set(curves.groupby(["learner", "trained against"])["episodes"].max()) == {300}
     assert curves["expert"].between(0, 1).all()
     for name in ("compare_opponents", "tournament"):
         assert Path(f"elsewhere/{name}.svg").read_bytes().startswith(b"<?xml")
