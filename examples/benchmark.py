@@ -110,6 +110,8 @@ def plot(rates: pd.DataFrame) -> plt.Figure:
         xlabel="number of environments",
         ylabel="steps per second",
     )
+    axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
+    axes.minorticks_off()
     figure.legend(loc="outside right center")
     return figure
 

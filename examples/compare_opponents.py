@@ -28,7 +28,7 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
-from common import COLORS, LINE_COLORS, load_player, percent, run, save_figure
+from common import COLORS, load_player, percent, run, save_figure
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = {"q-learning": (*BASELINES, "self-play"), "minimax-q": ("self-play",), "win-counting": BASELINES}
@@ -122,8 +122,8 @@ def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) ->
 def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
     """Expert mastery by training games: a panel for each learner, a line for each opponent."""
     curves = curves.rename(columns={"episodes": "training games", "expert": "expert mastery"})
-    lines = {"hue": "trained against", "palette": LINE_COLORS[:4], "col": "learner"}
-    grid = sns.relplot(curves, x="training games", y="expert mastery", kind="line", height=3, aspect=0.7, **lines)
+    lines = {"hue": "trained against", "kind": "line", "height": 3, "aspect": 0.7}
+    grid = sns.relplot(curves, x="training games", y="expert mastery", col="learner", **lines)
     grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
     last = curves.groupby(["learner", "trained against"])["expert mastery"].last()
     grid.figure.suptitle(

@@ -24,6 +24,7 @@ from common import percent
 Complete: TypeAlias = Callable[[list[str]], Iterator[tuple[str, str]]]
 
 BATCH_SIZE = 64  # of prompts
+IMITATION_STEPS = 300  # batches of random legal moves
 TINY_TOKENS = 4  # the word, the heap, the number and the end of an answer
 
 warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")  # trl calls what it will drop
@@ -134,7 +135,7 @@ def imitate_random_play(
     positions = rules.all_positions()[1:]
     noun = "Change" if style == "numbers" else "Move"
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    for _ in tqdm(range(300), desc="random legal moves", disable=None, leave=False):
+    for _ in tqdm(range(IMITATION_STEPS), desc="random legal moves", disable=None, leave=False):
         answers = []
         for heaps in generator.choice(positions, size=64):
             moves = rules.legal_moves(heaps)

@@ -159,22 +159,15 @@ def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
 
 def draw_curves(table: pd.DataFrame, last: pd.DataFrame) -> Figure:
     """Expert mastery during training: a panel for each learner, a line for each run."""
-    learners = table["learner"].unique()
-    figure, axes = plt.subplots(1, len(learners), figsize=(7.4, 3.2), squeeze=False, layout="constrained")
-    for axis, learner in zip(axes.flat, learners, strict=True):
-        rows = table[table["learner"] == learner]
-        sns.lineplot(rows, x="timesteps", y="expert", hue="heaps", units="seed", estimator=None, ax=axis)
-        axis.set(title=learner, ylabel="expert mastery", xscale="log", ylim=(0, 1.02))
-        axis.yaxis.set_major_formatter("{x:.0%}")
-        handles = axis.get_legend_handles_labels()
-        axis.get_legend().remove()
-    figure.legend(*handles, loc="outside lower center", ncols=3)
-    ends = last.groupby(["learner", "heaps"])[["expert", "timesteps"]].mean()
-    ends = ends.sort_values(["expert", "timesteps"], ascending=[True, False])
-    (learner, heaps), (expert, timesteps) = ends.index[0], ends.iloc[0]
-    title = f"{learner} on {heaps} ends at {percent(expert)} % expert mastery after {timesteps:,.0f} timesteps"
-    figure.suptitle(title, size="medium", x=0.01, ha="left")
-    return figure
+    table = table.rename(columns={"expert": "expert mastery"})
+    lines = {"hue": "heaps", "units": "seed", "estimator": None, "kind": "line", "height": 3.2}
+    aspect = 1.9 / table["learner"].nunique()
+    grid = sns.relplot(table, x="timesteps", y="expert mastery", col="learner", aspect=aspect, **lines)
+    grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
+    run = last.iloc[0]
+    title = f"{run.learner} on {run.heaps} ends at {percent(run.expert)} % expert mastery"
+    grid.figure.suptitle(f"{title} after {run.timesteps:,} timesteps", size="medium", x=0.01, y=1.03, ha="left")
+    return grid.figure
 
 
 if __name__ == "__main__":

@@ -43,8 +43,6 @@ class Args:
     """Whether to print every game move by move."""
     window: int = 5
     """The number of games in the rolling window of the graph."""
-    table: bool = False
-    """Whether to print the Q-table."""
     seed: int = 0
     """Random seed."""
     picture: Path = Path("results/sticks.svg")
@@ -81,9 +79,8 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
         agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
     except Leave:
         print("\nGoodbye.")
-    if args.table:
-        print("Q-table (- where a move is impossible):")
-        print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
+    print("Q-table (- where a move is impossible):")
+    print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
     print(f"AI won {sum(won)} of {len(won)} games.")
     save_figure(plot(won, args), args.picture)
     return agent, won

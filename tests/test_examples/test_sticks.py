@@ -21,7 +21,7 @@ def test_every_game_from_300_to_2000_is_won(seed):
 
 
 def test_the_table_and_the_seed(capsys, tmp_path):
-    args = sticks.Args(episodes=300, table=True)
+    args = sticks.Args(episodes=300)
     agent, won = sticks.main(args)
     table = sticks.q_table(agent, RULES)
     assert table.index.tolist() == list(range(10, 0, -1))

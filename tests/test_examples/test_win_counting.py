@@ -24,7 +24,7 @@ def test_the_published_results(opponent, games, published, tolerance, capsys):
     assert f"Won {won} of {games} games against {opponent}." in lines
     assert Path("results/win_counting.svg").read_bytes().startswith(b"<?xml")
     if games > 10_000:  # it changes little in the last half
-        # The loser starts: the agent starts a fraction f of the games with f = f (1 - first) + (1 - f) (1 - second).
+        # The loser starts: the agent starts a fraction f of them, with f = f (1 - first) + (1 - f) (1 - second).
         first, second = (evaluation.win_probability(RULES, agent, opponent, starts) for starts in (True, False))
         starts = (1 - second) / (1 - second + first)
         assert proportions[games] == pytest.approx(starts * first + (1 - starts) * second, abs=0.02)
