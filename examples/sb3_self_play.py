@@ -76,7 +76,7 @@ class Args:
 def main(args: Args) -> pd.DataFrame:
     """Trains, saves the model and the figure, and returns the evaluations."""
     model = make_model(args)
-    table = train(args, model, [], verbose=1)
+    table = train(args, model)
     model.save(args.folder / "model.zip", exclude=["opponent_pool"])
     save_figure(draw(args, table), args.folder / "sb3_self_play.svg")
     return table
@@ -104,13 +104,13 @@ def make_model(args: Args) -> BaseAlgorithm:
     )
 
 
-def train(args: Args, model: BaseAlgorithm, callbacks: list[BaseCallback], verbose: int = 0) -> pd.DataFrame:
+def train(args: Args, model: BaseAlgorithm) -> pd.DataFrame:
     """Trains the model; returns the evaluations of greedy moves, and the exploitability of sampled ones."""
-    greedy = EvaluationCallback(args.eval_interval, verbose=verbose)
+    greedy = EvaluationCallback(args.eval_interval, verbose=1)
     sampled = EvaluationCallback(args.eval_interval, deterministic=False, name="nim_sampled")
     schedule = [] if args.algorithm == "DQN" else [EntropySchedule(args.ent_coef, args.total_timesteps)]
     pool = [SelfPlayCallback(snapshot_interval=3, pool_size=20)] if args.opponent == "self-play" else []
-    model.learn(args.total_timesteps, [greedy, sampled, *schedule, *pool, *callbacks], tb_log_name=args.algorithm)
+    model.learn(args.total_timesteps, [greedy, sampled, *schedule, *pool], tb_log_name=args.algorithm)
     table = pd.DataFrame(greedy.evaluations)
     return table.assign(exploitability_sampled=[row["exploitability"] for row in sampled.evaluations])
 

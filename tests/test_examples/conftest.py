@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -19,14 +18,6 @@ def close_figures():
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
-
-
-@pytest.fixture
-def ctrl_c():
-    """Ctrl-C interrupts, also where the tests run in the background, which ignores it."""
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, former)
 
 
 @pytest.fixture
