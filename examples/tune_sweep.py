@@ -16,8 +16,6 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from ray import tune
-from ray.tune.schedulers import ASHAScheduler
-from ray.tune.search import BasicVariantGenerator
 
 import agents
 from nim_env import NimRules, evaluation
@@ -57,7 +55,8 @@ def main(args: Args) -> pd.DataFrame:
     table.to_csv(args.folder / "tune_sweep.csv", index=False)
     figure, axis = plt.subplots(layout="constrained")
     sns.scatterplot(table, x="learning_rate", y="expert", hue="learner", size="episodes", ax=axis)
-    axis.set(title=f"Expert mastery when each trial ended: up to {percent(table['expert'].max())} %", xscale="log")
+    axis.set(title=f"Expert mastery when each trial ended: up to {percent(table['expert'].max())} %")
+    axis.set(xlabel="learning rate", xscale="log", ylabel="expert mastery")
     sns.move_legend(axis, "upper left", bbox_to_anchor=(1, 1))
     save_figure(figure, args.folder / "tune_sweep.svg")
     return table
@@ -72,8 +71,8 @@ def sweep(args: Args, learner: str) -> pd.DataFrame:
             metric="expert",
             mode="max",
             num_samples=args.trials,
-            search_alg=BasicVariantGenerator(random_state=args.seed),
-            scheduler=ASHAScheduler(max_t=N_REPORTS, reduction_factor=3),
+            search_alg=tune.search.BasicVariantGenerator(random_state=args.seed),
+            scheduler=tune.schedulers.ASHAScheduler(max_t=N_REPORTS, reduction_factor=3),
             reuse_actors=True,
         ),
         run_config=tune.RunConfig(name=learner, storage_path=str(args.folder.absolute()), verbose=1),
