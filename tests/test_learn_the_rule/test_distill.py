@@ -9,6 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nim_env import NimRules, evaluation, theory
+
 from learn_the_rule import distill
 from learn_the_rule.network import (
     PolicyValueNetwork,
@@ -18,7 +20,6 @@ from learn_the_rule.network import (
     pool_moves,
     save_network,
 )
-from nim_env import NimRules, evaluation, theory
 
 torch.set_num_threads(1)  # the tensors are small
 

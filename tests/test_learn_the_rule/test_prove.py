@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from nim_env import NimRules, theory
+
 from learn_the_rule import check, prove
 from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, predict, save_network
-from nim_env import NimRules, theory
 
 CERTIFICATES = Path(check.__file__).parent / "certificates"
 
