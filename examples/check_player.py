@@ -108,7 +108,7 @@ def load(args: Args, rules: NimRules) -> Any:
 @contextlib.contextmanager
 def foreign_code(player: str, where: str) -> Iterator[None]:
     """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
-    file = Path(player.partition(".py:")[0]).with_suffix(".py")
+    file = Path(player if player.endswith(".py") else player.rpartition(":")[0])
     try:
         with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", None):
             yield

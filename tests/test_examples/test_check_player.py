@@ -51,10 +51,6 @@ def same_moves(report, expected):
     return figures == pytest.approx(expected.to_dict())
 
 
-def first_of(chosen):
-    return np.arange(RULES.n_actions) == chosen.argmax(axis=1)[:, None]
-
-
 @pytest.mark.parametrize("name", ["q_dictionary", "maximum_from_zero"])
 def test_a_class_with_a_dictionary_plays_without_exploration(name):
     table = trained(name).q
@@ -66,7 +62,8 @@ def test_a_class_with_a_dictionary_plays_without_exploration(name):
         ]
 
     report = check(PLAYERS / f"{name}.py")
-    assert same_moves(report, report_of(first_of(is_best(table))))
+    first_best = np.arange(RULES.n_actions) == is_best(table).argmax(axis=1)[:, None]
+    assert same_moves(report, report_of(first_best))
     assert report.value_accuracy.won == evaluation.value_accuracy(RULES, values).won
     assert report.value_accuracy.error_lost == pytest.approx(evaluation.value_accuracy(RULES, values).error_lost)
 
