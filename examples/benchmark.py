@@ -10,7 +10,7 @@ Install: pip install -e ".[examples,jax]"; pip install open_spiel shimmy adds Op
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,7 +26,7 @@ from tqdm import tqdm
 
 from common import COLORS, LINE_COLORS, run, save_figure
 
-Run = Callable[[float], tuple[int, float]]  # takes how many seconds to run; returns steps and seconds
+Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
 
 ROUNDS = 5  # how often each benchmark runs; the median counts
 SECONDS = 0.3  # how long it runs in a round
@@ -64,21 +64,26 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def measure() -> pd.DataFrame:
     """The median rate of every benchmark over rounds in which all take turns."""
-    runs: dict[tuple[str, int], Run] = {}
-    for name, num_envs, make in benchmarks():
+    running: dict[tuple[str, int], Steps] = {}
+    for name, num_envs, steps in benchmarks():
         try:
-            runs[name, num_envs] = make()
+            next(steps)  # it imports, makes and warms up
         except (ImportError, gym.error.DependencyNotInstalled) as error:
             print(f"skipped {name}: {error}")
-    measured = []
+        else:
+            running[name, num_envs] = steps
     gc.collect()
     gc.freeze()  # the collector then passes over the objects of all benchmarks
-    for round_number in tqdm(range(ROUNDS + 1), unit=" rounds", leave=False, disable=None):
-        for cell, run_for in runs.items():
-            steps, spent = run_for(SECONDS if round_number else SECONDS / 10)
-            if round_number > 0:  # the first round warms up
-                measured.append((*cell, steps / spent))
-    gc.unfreeze()
+    measured = []
+    for _ in tqdm(range(ROUNDS), unit=" rounds", leave=False, disable=None):
+        for cell, steps in running.items():
+            n_steps = 0
+            seconds = 0.0
+            while seconds < SECONDS:
+                n, spent = next(steps)
+                n_steps += n
+                seconds += spent
+            measured.append((*cell, n_steps / seconds))
     rates = pd.DataFrame(measured, columns=["name", "num_envs", "rate"])
     return rates.pivot_table("rate", "name", "num_envs", "median", sort=False).rename_axis(None)
 
@@ -91,12 +96,12 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
 
 def plot(rates: pd.DataFrame) -> plt.Figure:
     """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
-    figure, axes = plt.subplots(layout="constrained")
     own = dict.fromkeys(name for name, _ in COMPARISONS)  # in their order
     colors = dict(zip(own, (*LINE_COLORS[:5], COLORS["ink"]), strict=True))
+    figure, axes = plt.subplots(layout="constrained")
     for marker, (name, row) in zip("os^vDosX^Pds", rates.iterrows(), strict=False):
         style = {"color": colors.get(name, COLORS["muted"]), "linestyle": "-" if name in colors else "--"}
-        axes.plot(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
+        axes.loglog(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
     last = rates[NUM_ENVS[-1]]
     rate = last["vector, Nim-v0, self-play"]
     axes.set(
@@ -104,8 +109,6 @@ def plot(rates: pd.DataFrame) -> plt.Figure:
         f"{rate / last['vector, CartPole-v1']:.1f} times CartPole's",
         xlabel="number of environments",
         ylabel="steps per second",
-        xscale="log",
-        yscale="log",
     )
     axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
     axes.minorticks_off()
@@ -113,21 +116,21 @@ def plot(rates: pd.DataFrame) -> plt.Figure:
     return figure
 
 
-def benchmarks() -> Iterator[tuple[str, int, Callable[[], Run]]]:
-    """The name and the number of environments of each benchmark, and what makes it."""
-    yield "Gymnasium, Nim-v0", 1, partial(gym_steps, "nim_env:Nim-v0")
-    yield "PettingZoo, nim-v0", 1, lambda: aec_steps(pettingzoo.make("aec", "nim-v0"))
+def benchmarks() -> Iterator[tuple[str, int, Steps]]:
+    """The name, the number of environments and the endless steps of each benchmark."""
+    yield "Gymnasium, Nim-v0", 1, gym_steps("nim_env:Nim-v0")
+    yield "PettingZoo, nim-v0", 1, aec_steps("nim-v0")
     for name, opponent in (("self-play", None), ("random", "random"), ("expert", "expert")):
         for n in NUM_ENVS:
-            yield f"vector, Nim-v0, {name}", n, partial(vector_steps, "nim_env:Nim-v0", n, opponent=opponent)
-    yield "Gymnasium, FrozenLake-v1", 1, partial(gym_steps, "FrozenLake-v1")
-    yield "PettingZoo, tictactoe-v3", 1, lambda: aec_steps(pettingzoo.make("aec", "classic/tictactoe-v3"))
-    yield "PettingZoo, OpenSpiel's nim", 1, openspiel_steps
+            yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=opponent)
+    yield "Gymnasium, FrozenLake-v1", 1, gym_steps("FrozenLake-v1")
+    yield "PettingZoo, tictactoe-v3", 1, aec_steps("classic/tictactoe-v3")
+    yield "PettingZoo, OpenSpiel's nim", 1, aec_steps("OpenSpiel")
     for n in NUM_ENVS:
-        yield "vector, CartPole-v1", n, partial(vector_steps, "CartPole-v1", n)
+        yield "vector, CartPole-v1", n, vector_steps("CartPole-v1", n)
     for name in ("Nim", "tic_tac_toe", "connect_four"):
         for n in NUM_ENVS:
-            yield f"pgx, {name}", n, partial(pgx_steps, name, n)
+            yield f"pgx, {name}", n, pgx_steps(name, n)
 
 
 def random_action(mask: Any, generator: np.random.Generator) -> int:
@@ -135,84 +138,69 @@ def random_action(mask: Any, generator: np.random.Generator) -> int:
     return int(legal[int(generator.random() * len(legal))])
 
 
-def gym_steps(env_id: str) -> Run:
+def gym_steps(env_id: str) -> Steps:
+    """Episodes of a single environment."""
     env = gym.make(env_id)
     generator = np.random.default_rng(0)
     all_actions = np.ones(env.action_space.n, np.int8)
-
-    def run_for(seconds: float) -> tuple[int, float]:
+    while True:
+        start = clock()
+        _, info = env.reset()
+        spent = clock() - start
         steps = 0
-        spent = 0.0
-        while spent < seconds:
+        terminated = truncated = False
+        while not (terminated or truncated):
+            action = random_action(info.get("action_mask", all_actions), generator)
             start = clock()
-            _, info = env.reset()
+            _, _, terminated, truncated, info = env.step(action)
             spent += clock() - start
-            terminated = truncated = False
-            while not (terminated or truncated):
-                action = random_action(info.get("action_mask", all_actions), generator)
-                start = clock()
-                _, _, terminated, truncated, info = env.step(action)
-                spent += clock() - start
-                steps += 1
-        return steps, spent
-
-    return run_for
+            steps += 1
+        yield steps, spent
 
 
-def aec_steps(env: pettingzoo.AECEnv) -> Run:
+def aec_steps(env_id: str) -> Steps:
+    """Games of a PettingZoo environment, or of OpenSpiel's Nim on 1-3-5-7."""
+    if env_id == "OpenSpiel":
+        from shimmy import OpenSpielCompatibilityV0
+
+        env = OpenSpielCompatibilityV0(game_name="nim")
+    else:
+        env = pettingzoo.make("aec", env_id)
     generator = np.random.default_rng(0)
-
-    def run_for(seconds: float) -> tuple[int, float]:
+    while True:
         plies = 0
         spent = 0.0
-        while spent < seconds:
-            start = clock()
-            env.reset()
-            for _ in env.agent_iter():
-                observation, _, terminated, truncated, info = env.last()
-                spent += clock() - start
-                action = None
-                if not (terminated or truncated):
-                    mask = info["action_mask"] if "action_mask" in info else observation["action_mask"]
-                    action = random_action(mask, generator)
-                    plies += 1
-                start = clock()
-                env.step(action)
+        start = clock()
+        env.reset()
+        for _ in env.agent_iter():
+            observation, _, terminated, truncated, info = env.last()
             spent += clock() - start
-        return plies, spent
+            action = None
+            if not (terminated or truncated):
+                mask = info["action_mask"] if "action_mask" in info else observation["action_mask"]
+                action = random_action(mask, generator)
+                plies += 1
+            start = clock()
+            env.step(action)
+        yield plies, spent + clock() - start
 
-    return run_for
 
-
-def openspiel_steps() -> Run:
-    from shimmy import OpenSpielCompatibilityV0
-
-    return aec_steps(OpenSpielCompatibilityV0(game_name="nim"))  # 1-3-5-7 too
-
-
-def vector_steps(env_id: str, num_envs: int, **kwargs: Any) -> Run:
+def vector_steps(env_id: str, num_envs: int, **kwargs: Any) -> Steps:
+    """Steps of a vector environment."""
     env = gym.make_vec(env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **kwargs)
     generator = np.random.default_rng(0)
-
-    def run_for(seconds: float) -> tuple[int, float]:
-        steps = 0
-        spent = 0.0
-        _, info = env.reset(seed=0)
-        while spent < seconds:
-            actions = env.action_space.sample()
-            if "action_mask" in info:
-                weights = generator.random(info["action_mask"].shape, dtype=np.float32) + 0.5
-                actions = (weights * info["action_mask"]).argmax(axis=1)
-            start = clock()
-            *_, info = env.step(actions)
-            spent += clock() - start
-            steps += num_envs
-        return steps, spent
-
-    return run_for
+    _, info = env.reset(seed=0)
+    while True:
+        actions = env.action_space.sample()
+        if "action_mask" in info:
+            weights = generator.random(info["action_mask"].shape, dtype=np.float32) + 0.5
+            actions = (weights * info["action_mask"]).argmax(axis=1)
+        start = clock()
+        *_, info = env.step(actions)
+        yield num_envs, clock() - start
 
 
-def pgx_steps(name: str, num_envs: int) -> Run:
+def pgx_steps(name: str, num_envs: int) -> Steps:
     """Plies of Nim on 1-3-5-7, or of a game of pgx; a game that ends starts again."""
     import jax
     import pgx
@@ -226,23 +214,14 @@ def pgx_steps(name: str, num_envs: int) -> Run:
     split = jax.jit(partial(jax.random.split, num=num_envs + 2))
     key = jax.random.key(0)
     states = jax.jit(jax.vmap(env.init))(split(key)[2:])
-
-    def run_for(seconds: float) -> tuple[int, float]:
-        nonlocal key, states
-        plies = 0
-        spent = 0.0
-        while spent < seconds:
-            keys = split(key)
-            key = keys[0]
-            actions = draw(keys[1], states.legal_action_mask)
-            jax.block_until_ready((keys, actions))
-            start = clock()
-            states = jax.block_until_ready(step(states, actions, keys[2:]))
-            spent += clock() - start
-            plies += num_envs
-        return plies, spent
-
-    return run_for
+    while True:
+        keys = split(key)
+        key = keys[0]
+        actions = draw(keys[1], states.legal_action_mask)
+        jax.block_until_ready((keys, actions))
+        start = clock()
+        states = jax.block_until_ready(step(states, actions, keys[2:]))
+        yield num_envs, clock() - start
 
 
 if __name__ == "__main__":

@@ -11,22 +11,36 @@ Install: pip install -e ".[examples]"
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
+import io
 import random
 import textwrap
+import traceback
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
+from unittest import mock
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
+import seaborn as sns
 import tyro
 
 import agents
 from nim_env import NimRules, evaluation, policies, theory
-from nim_env.appearance import heap_name
+from nim_env.appearance import COLORS, heap_name
 
-from common import foreign_code, load_module, load_player, run, show_report
+from common import load_file, load_player, run, save_figure
+
+GROUP_FIGURES = {
+    "expert": "expert mastery",
+    "value_accuracy_won": "value accuracy, won positions",
+    "value_accuracy_lost": "value accuracy, lost positions",
+}
 
 
 @dataclass
@@ -79,7 +93,7 @@ def load(args: Args, rules: NimRules) -> Any:
     """The player that the command line names: a function, a policy, or an object with ``choose_action``."""
     if not args.player.endswith(".py"):
         return load_player(args.player, rules)
-    things = vars(load_module(Path(args.player)))
+    things = load_file(Path(args.player))
     names = [name for name, thing in things.items() if inspect.ismethod(getattr(thing, "choose_action", None))]
     if len(names) > 1:
         raise ValueError(f"{args.player} holds the players {', '.join(names)}: name one, as FILE.py:{names[0]}")
@@ -89,6 +103,20 @@ def load(args: Args, rules: NimRules) -> Any:
         raise ValueError(f"{args.player} has no train(n) and no choose_action: name a function, as FILE.py:NAME")
     with foreign_code(args.player, f"in train({args.episodes})"):
         return things["train"](args.episodes)
+
+
+@contextlib.contextmanager
+def foreign_code(player: str, where: str) -> Iterator[None]:
+    """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
+    file = Path(player if player.endswith(".py") else player.rpartition(":")[0])
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", None):
+            yield
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+        place = f"{player}, line {lines[-1]}," if lines else player
+        raise ValueError(f"{place} raises {type(error).__name__} {where}: {error}") from error
 
 
 def as_policy(player: Any, rules: NimRules, name: str) -> policies.PolicyLike:
@@ -131,6 +159,26 @@ def values_of(player: Any, rules: NimRules, name: str) -> np.ndarray | None:
                 raise ValueError(f"no value at the start of {rules}; --heaps must be the board that it learns")
             return policies.q_values_of(rules, player.q)
     return player.values(rules.all_positions()) if callable(getattr(player, "values", None)) else None
+
+
+def show_report(report: evaluation.Report, player: str, path: Path) -> None:
+    """Prints all figures of a player and draws them by number of heaps."""
+    for name, figure in report.to_dict().items():
+        print(f"{name:24} {figure:.4f}")
+    groups = pd.DataFrame(report.groups).dropna(axis="columns")
+    print(groups.to_string(index=False))
+    heaps = groups["n_heaps"].map(lambda n: f"{n} heap" if n == 1 else f"{n} heaps")
+    names = heaps + groups["endgame"].map({True: ", endgames", False: ""})
+    shown = groups[[name for name in GROUP_FIGURES if name in groups]].set_index(names)
+    is_empty = groups[["lost" if name.endswith("lost") else "won" for name in shown]].to_numpy() == 0
+    worst = shown["expert"].mask(is_empty[:, 0]).idxmin()
+    drawing, axis = plt.subplots(figsize=(7.4, 3), layout="constrained")
+    colors = sns.light_palette(COLORS["flag"], reverse=True, as_cmap=True)
+    style = {"vmin": 0, "vmax": 1, "cmap": colors, "cbar": False, "rasterized": True}
+    sns.heatmap(shown.rename(columns=GROUP_FIGURES), mask=is_empty, annot=True, fmt=".1%", ax=axis, **style)
+    axis.set(title=f"{player}: worst with {worst} ({shown.loc[worst, 'expert']:.1%} expert mastery)", ylabel="")
+    axis.grid(visible=False)
+    save_figure(drawing, path)
 
 
 def print_mistakes(rules: NimRules, policy: policies.TabularPolicy) -> None:

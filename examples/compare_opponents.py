@@ -20,22 +20,22 @@ from pathlib import Path
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
-from rich import box
-from rich.console import Console
-from rich.table import Table
 from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
-from common import COLORS, LINE_COLORS, load_player, percent, run, save_figure
+from common import COLORS, load_player, percent, run, save_figure
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = {"q-learning": (*BASELINES, "self-play"), "minimax-q": ("self-play",), "win-counting": BASELINES}
+LEGEND = """\
+vs: win probability, moving first/moving second. mastery: the winning positions in which a winning move is
+played. champion: wins every game that can be won. All in %, exact; only certain results are 0.0 or 100.0.
+"""
 
 
 @dataclass
@@ -78,9 +78,9 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     for first, second in itertools.product(players, players):
         wins.loc[first, second] = evaluation.win_probability(rules, players[first], players[second], True)
     masteries = {name: evaluation.mastery(rules, player) for name, player in players.items()}
-    Console().print(make_table(args, rules, wins, masteries))
+    show_table(args, wins, masteries)
     save_figure(plot_learning_curves(learning_curves), args.folder / "compare_opponents.svg")
-    save_figure(plot_tournament(wins, masteries), args.folder / "tournament.svg")
+    save_figure(plot_tournament(wins), args.folder / "tournament.svg")
     return learning_curves, wins
 
 
@@ -96,84 +96,71 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
         agent = agents.ALGORITHMS[learner](*spaces, learning_rate=0.2, gamma=1.0, epsilon=0.2, seed=args.seed)
     curve = evaluation.LearningCurve(rules, args.episodes, n_evals=60, first=20)
     agents.train(agent, env, args.episodes, seed=args.seed, callback=curve)
-    return agent, pd.DataFrame(curve.rows).assign(learner=learner, opponent=opponent)
+    return agent, pd.DataFrame(curve.rows).assign(**{"learner": learner, "trained against": opponent})
 
 
-def make_table(args: Args, rules: NimRules, wins: pd.DataFrame, masteries: dict[str, Mastery]) -> Table:
-    """Every player against the baselines."""
-    table = Table(
-        title=str(rules),
-        caption="win probability, moving first/moving second, and expert mastery:\n"
-        "the winning positions in which a winning move is played; * marks champion\n"
-        "mastery: every game that can be won is won. All in %, exact (only certain\n"
-        f"results are 0.0 or 100.0); {args.episodes:,} training games, seed {args.seed}",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        collapse_padding=True,
-    )
-    table.add_column("player")
-    table.add_column("trained against")
-    for heading in (*(f"vs {baseline}" for baseline in BASELINES), "mastery"):
-        table.add_column(heading, justify="right")
-    for name, mastery in masteries.items():
-        learner, _, opponent = name.partition(", ")
-        cells = [f"{percent(wins.loc[name, b])}/{percent(1 - wins.loc[b, name])}" for b in BASELINES]
-        star = "*" if mastery.champion else " "
-        table.add_row(learner, opponent or "–", *cells, percent(mastery.expert) + star)
-    return table
+def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) -> None:
+    """Prints the game, every player against the baselines, and what follows for Q-learning."""
+    table = pd.DataFrame(index=wins.index).rename_axis("player, trained against", axis="columns")
+    for baseline in BASELINES:
+        moving_second = 1 - wins.loc[baseline]
+        table[f"vs {baseline}"] = wins[baseline].map(percent) + "/" + moving_second.map(percent)
+    table["mastery"] = [percent(mastery.expert) for mastery in masteries.values()]
+    table["champion"] = ["yes" if mastery.champion else "no" for mastery in masteries.values()]
+    heaps = f"one heap of {args.heaps[0]}" if len(args.heaps) == 1 else f"heaps of {args.heaps}"
+    take = "any number" if args.max_take is None else f"1 to {args.max_take}"
+    print(f"Nim: {heaps}, take {take}; the player who takes the last one {'loses' if args.misere else 'wins'}")
+    print(f"After {args.episodes:,} training games, seed {args.seed}\n\n{table.to_string()}\n")
+    print(LEGEND)
+    learner = "q-learning, take-3"
+    won = (wins.loc[learner, "take-3"] + 1 - wins.loc["take-3", learner]) / 2
+    taught, by_itself = (percent(masteries[name].expert) for name in (learner, "q-learning, self-play"))
+    print(f"Trained against take-3, Q-learning wins {percent(won)} % of its games against take-3 and plays")
+    print(f"{taught} % of the winning positions right; trained by self-play it plays {by_itself} % of them right.")
 
 
 def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
     """Expert mastery by training games: a panel for each learner, a line for each opponent."""
-    last = curves.groupby(["learner", "opponent"])["expert"].last()
-    opponents = dict.fromkeys(curves["opponent"])
-    colors = dict(zip(opponents, LINE_COLORS, strict=False))
-    figure, axes = plt.subplots(1, len(OPPONENTS), figsize=(7.4, 3), sharey=True, layout="constrained")
-    for axis, learner in zip(axes, OPPONENTS, strict=True):
-        rows = curves[curves["learner"] == learner]
-        sns.lineplot(rows, x="episodes", y="expert", hue="opponent", palette=colors, legend=False, ax=axis)
-        axis.set(title=learner, xlabel="training games", ylabel="expert mastery", xscale="log", ylim=(0, 1.02))
-    axes[0].yaxis.set_major_formatter("{x:.0%}")
-    figure.legend(axes[0].lines, opponents, loc="outside right center", title="trained against")
-    figure.suptitle(
+    curves = curves.rename(columns={"episodes": "training games", "expert": "expert mastery"})
+    lines = {"hue": "trained against", "kind": "line", "height": 3, "aspect": 0.7}
+    grid = sns.relplot(curves, x="training games", y="expert mastery", col="learner", **lines)
+    grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
+    last = curves.groupby(["learner", "trained against"])["expert mastery"].last()
+    grid.figure.suptitle(
         f"Q-learning ends at {percent(last['q-learning', 'self-play'])} % expert mastery by self-play, "
         f"at {percent(last['q-learning', 'take-3'])} % against take-3",
         size="medium",
         x=0.01,
+        y=1.03,
         ha="left",
     )
-    return figure
+    return grid.figure
 
 
-def plot_tournament(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> plt.Figure:
-    """A heat map of all win probabilities, the best player first; perfect players are one row."""
-    others = wins.where(~np.eye(len(wins), dtype=bool))
-    means = (others.mean(axis=1) + 1 - others.mean(axis=0)) / 2
-    perfect = [name for name, mastery in masteries.items() if mastery.expert == 1]
-    groups = dict.fromkeys(perfect, f"perfect play ({len(perfect)} players)") if len(perfect) > 1 else {}
-    means = means.rename(groups).groupby(level=0).mean().sort_values(ascending=False, kind="stable")
-    wins = wins.rename(index=groups, columns=groups).groupby(level=0).mean().T.groupby(level=0).mean().T
-    wins = wins.loc[means.index, means.index]
-    height = 1.2 + 0.4 * len(wins)
-    figure, axes = plt.subplots(figsize=(7.4, height), layout="constrained")
+def plot_tournament(wins: pd.DataFrame) -> plt.Figure:
+    """A heat map of all win probabilities, the best player first."""
+    best_first = (wins.mean(axis=1) - wins.mean(axis=0)).sort_values(ascending=False, kind="stable").index
+    wins = wins.loc[best_first, best_first]
+    figure, axis = plt.subplots(figsize=(7.4, 5), layout="constrained")
     sns.heatmap(
-        100 * wins,
+        wins,
         vmin=0,
-        vmax=100,
-        cmap=sns.blend_palette([COLORS["player_2"], "white", COLORS["player_1"]], as_cmap=True),
+        vmax=1,
+        cmap=sns.light_palette(COLORS["block"], as_cmap=True),  # light enough for black figures
         annot=wins.map(lambda probability: percent(probability, 0)),
+        annot_kws={"color": "black"},
         fmt="",
         rasterized=True,  # in an SVG the colors are then the same in both color schemes
         cbar=False,
-        xticklabels=[name.replace(", ", "\n").replace(" (", "\n(") for name in wins],
-        ax=axes,
+        ax=axis,
     )
-    axes.set(
-        title=f"Wins of the first player in %; mean of both orders: {percent(means.iloc[0])} for {means.index[0]}",
+    winners = (wins == 1).all(axis=1).sum()
+    axis.set(
+        title=f"{winners} of {len(wins)} players win every game that they start (wins of the first player in %)",
         xlabel="second player (the agents are named with what they trained against)",
         ylabel="first player",
     )
-    axes.tick_params(axis="x", rotation=0, labelsize=8)
+    axis.set_xticklabels(axis.get_xticklabels(), rotation=30, ha="right")
     return figure
 
 

@@ -1,17 +1,16 @@
 """A language model plays Nim in words: an exact evaluation, and reinforcement learning.
 
 The script queries a model on every position of the board. It prints how often the form of an answer fails, the
-rules, and the move; the exact figures, where an answer without a legal move loses; and the worst answers. The
-model is on a server of the OpenAI chat interface, in a folder, on the hub of Hugging Face, or the tiny one, which
-this script makes and trains.
+rules, and the move; the exact figures, where an answer without a legal move loses; and an example of each fault.
+The model is on a server of the OpenAI chat interface, in a folder, on the hub of Hugging Face, or the tiny one,
+which this script makes and trains.
 
     python examples/language_model.py
     python examples/language_model.py --model FOLDER --heaps 1 3 5
     python examples/language_model.py --model NAME --server http://localhost:8000/v1 --heaps 1 3 5 7
-    python examples/language_model.py --model NAME --server http://localhost:8000/v1 --style all --games 100
 
 A server's key is read from the environment variable OPENAI_API_KEY. Its answers are kept in --folder, so the same
-command continues after an interruption, and asks again where no answer came.
+command asks only for those that are missing.
 
 The tiny model learns the form of an answer from random legal moves, and then to win by GRPO (Shao et al. 2024,
 arXiv:2402.03300, section 4.1) with the exact reward of each move (nim_env.text.move_reward).
@@ -21,30 +20,25 @@ Install: pip install -e ".[examples,llm]"
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import TypeAlias
 
-import numpy as np
 from tqdm import tqdm
 
 from nim_env import NimRules, evaluation, text
-from nim_env.appearance import COLORS
 
-from common import percent, run, save_figure, show_report
+from check_player import show_report
+from common import percent, run
 
 JudgedAnswer: TypeAlias = tuple[tuple[int, ...], str, text.Verdict]
-Message: TypeAlias = dict[str, str]
 
+CONCURRENCY = 8  # requests to a server at the same time
 CUT_OFF = "[cut off]"  # the end of such an answer, so that half a number is no move
-PROPERTIES = {"heap": {"type": "string"}, "count": {"type": "integer"}}
-SCHEMA = {"type": "object", "properties": PROPERTIES, "required": ["heap", "count"], "additionalProperties": False}
 
 
 @dataclass
@@ -53,8 +47,6 @@ class Args:
 
     heaps: tuple[int, ...] = (1, 2, 3)
     """Starting heap sizes; the model is queried on every position of the board."""
-    board_seed: int | None = None
-    """Draws each heap between 1 and its size in --heaps, for a board that no model remembers."""
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
@@ -63,20 +55,14 @@ class Args:
     """The model: its name on the server or the hub, its folder, or tiny."""
     server: str | None = None
     """The base URL of a server of the OpenAI chat interface; None for a model that runs here."""
-    style: text.Style | Literal["all"] = "nim"
+    style: text.Style = "nim"
     """The words of the prompts: the game's name, its rules without the name, or a story about numbers."""
-    games: int = 0
-    """The number of whole games against each opponent, in which a server's model sees its earlier turns."""
     samples: int = 1
     """The number of answers for each position."""
-    temperature: float | None = None
-    """The temperature of the answers; None for 0 with one answer for each position and else 1."""
-    json: bool = False
-    """Whether the server is asked for JSON with a heap and a count instead of a line of text."""
+    temperature: float | None = 0.0
+    """The temperature of the answers; None for the server's own."""
     max_tokens: int = 1024
     """The maximum number of tokens of an answer."""
-    concurrency: int = 8
-    """The number of requests to the server at the same time."""
     max_steps: int = 200
     """The number of updates of the tiny model by GRPO."""
     seed: int = 0
@@ -85,121 +71,46 @@ class Args:
     """Where the answers of a server, the tiny model and the figure are saved."""
 
 
-def main(args: Args) -> dict[str, evaluation.Report]:
-    """Evaluates the model in one style or all, and returns the figures of each."""
-    if args.games and args.server is None:
-        raise ValueError(f"games={args.games} needs a server")
-    if args.board_seed is not None:
-        heaps = np.random.default_rng(args.board_seed).integers(1, args.heaps, endpoint=True)
-        args = replace(args, heaps=tuple(heaps.tolist()))
-    styles = get_args(text.Style) if args.style == "all" else [args.style]
-    reports = {style: evaluate(replace(args, style=style)) for style in styles}
-    if args.style == "all":
-        show_styles(args, reports)
-    return reports
-
-
-def evaluate(args: Args) -> evaluation.Report:
+def main(args: Args) -> evaluation.Report:
     """Queries the model on every position, prints and draws the figures, and returns them."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
-    temperature = float(args.samples > 1) if args.temperature is None else args.temperature
     args.folder.mkdir(parents=True, exist_ok=True)
     path = None
     if args.server is not None:
-        ask = ask_server(args, temperature)
-        complete = at_the_same_time(ask, args.concurrency)
-        name = f"{args.model.replace('/', '_')}-{args.max_tokens}-{temperature:g}{'-json' if args.json else ''}"
-        path = args.folder / f"{name}.jsonl"
+        complete = ask_server(args)
+        path = args.folder / f"{args.model.replace('/', '_')}-{args.max_tokens}-{args.temperature}.jsonl"
     else:
-        import transformers  # here, since a server needs neither PyTorch nor the seconds of its import
-
-        import local_models
+        import local_models  # here, since a server needs neither PyTorch nor the seconds of its import
 
         model, max_tokens = args.model, args.max_tokens
         if model == "tiny":
             model, max_tokens = str(args.folder / "tiny"), local_models.TINY_TOKENS
             local_models.train_tiny(rules, args.style, args.max_steps, args.seed, model)
-        transformers.set_seed(args.seed)
-        complete = local_models.ask(model, max_tokens, temperature)
+        complete = local_models.ask(model, max_tokens, args.temperature, args.seed)
     source = {"model": args.model, "server": args.server}
     player = text.LanguageModelPolicy(rules, complete, args.samples, args.style, path, source)
-    n_prompts = (rules.n_positions - 1) * args.samples
-    print(f"{rules}, style {args.style}: {n_prompts} answers, kept in {path}", flush=True)
+    print(f"{rules}, style {args.style}: answers in {(rules.n_positions - 1)} positions", flush=True)
     report = evaluation.report(rules, player, illegal_action="lose")
-    answers = player.judged_answers()
-    show_answers(answers)
+    show_answers(player.judged_answers())
     show_report(report, f"{args.model}, {rules}", args.folder / f"{args.style}.svg")
     n_won = args.samples * sum(group.won for group in report.groups)
     print(f"expert   {share(round(report.expert * n_won), n_won)} answers in won positions")
     print("The exploitability is that of these answers. Where they are drawn, it is above the model's by chance.")
-    show_worst(answers)
-    n_answers = Counter(heaps for heaps, _, _ in answers)
-    positions = map(tuple, rules.all_positions()[1:].tolist())
-    if missing := [heaps for heaps in positions if n_answers[heaps] < args.samples]:
-        raise OSError(f"no answer, which counts as lost, at {len(missing)} positions: {missing}")
-    for opponent in ("random", "take-3", "expert") if args.games else ():
-        n_won = play_games(args, rules, ask, opponent)
-        exact = percent(getattr(report, f"win_probability_{opponent.replace('-', '_')}"))
-        print(f"whole games against {opponent}: {share(n_won, args.games)}; the answers above win {exact} %")
     return report
 
 
-def play_games(args: Args, rules: NimRules, ask: Callable[[list[Message]], str], opponent: str) -> int:
-    """The number of games that the model wins when it sees its earlier turns. It starts every other one."""
-
-    def play(seed: int) -> int:
-        turns: list[Message] = []
-
-        def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
-            turns.append({"role": "user", "content": prompts[0]})
-            answer = ask(turns)
-            turns.append({"role": "assistant", "content": answer})
-            yield prompts[0], answer
-
-        player = text.LanguageModelPolicy(rules, complete, style=args.style)
-        return evaluation.play_match(rules, player, opponent, 1, seed, seed % 2 == 0, "lose").wins
-
-    with ThreadPoolExecutor(args.concurrency) as pool:
-        return sum(pool.map(play, range(args.games)))
-
-
-def show_styles(args: Args, reports: dict[str, evaluation.Report]) -> None:
-    """Draws the expert mastery in each style with its 95 % interval, and that of random play."""
-    import matplotlib.pyplot as plt
-
-    rules = NimRules(args.heaps, args.max_take, args.misere)
-    figure, axis = plt.subplots(figsize=(7.4, 3), layout="constrained")
-    for style, report in reports.items():
-        n_won = args.samples * sum(group.won for group in report.groups)
-        interval = evaluation.MatchResult(round(report.expert * n_won), n_won).interval()
-        axis.bar(style, report.expert, width=0.5, color=COLORS["player_1"])
-        axis.vlines(style, *interval, color=COLORS["ink"])
-    axis.axhline(evaluation.mastery(rules, "random").expert, color=COLORS["flag"], label="random play")
-    axis.set(title=f"{args.model}, {rules}", ylabel="expert mastery", ylim=(0, 1))
-    axis.legend()
-    save_figure(figure, args.folder / "styles.svg")
-
-
 def show_answers(answers: list[JudgedAnswer]) -> None:
-    """Prints three shares: answers that lack the form, break the rules, and win where a legal move can win."""
+    """Prints the shares of answers that lack the form, break the rules, and win, and an example of each fault."""
     counts = Counter(verdict for _, _, verdict in answers)
-    n_legal = counts["winning"] + counts["mistake"]
     n_cut = sum(answer.endswith(CUT_OFF) for _, answer, _ in answers)
-    n_thoughts = sum("<think>" in answer.rpartition("</think>")[2] for _, answer, _ in answers)
-    print(f"no_move  {share(counts['no_move'], len(answers))}; {n_cut} cut off, {n_thoughts} thoughts alone")
-    print(f"illegal  {share(counts['illegal'], len(answers))}")
+    print(f"no_move  {share(counts['no_move'], len(answers))} answers; {n_cut} cut off")
+    print(f"illegal  {share(counts['illegal'], len(answers))} answers")
+    n_legal = counts["winning"] + counts["mistake"]
     print(f"winning  {share(counts['winning'], n_legal)} legal moves in won positions")
-
-
-def show_worst(answers: list[JudgedAnswer]) -> None:
-    """Prints an answer at each of the three worst positions."""
-    worst: dict[tuple[int, ...], str] = {}
+    examples = {verdict: f"{heaps}: {answer[-200:]!r}" for heaps, answer, verdict in answers}
     for fault in ("no_move", "illegal", "mistake"):
-        for heaps, answer, verdict in answers:
-            if verdict == fault:
-                worst.setdefault(heaps, f"{fault}: {answer[-200:]!r}")
-    for heaps, fault in list(worst.items())[:3]:
-        print(f"{heaps} {fault}")
+        if fault in examples:
+            print(f"{fault} at {examples[fault]}")
 
 
 def share(n: int, total: int) -> str:
@@ -210,78 +121,32 @@ def share(n: int, total: int) -> str:
     return f"{percent(n / total)} % ({percent(low)} to {percent(high)} %), {n} of {total}"
 
 
-def ask_server(args: Args, temperature: float) -> Callable[[list[Message]], str]:
-    """A function from the messages of a chat to the answer of a server; a ValueError if it gives none."""
+def ask_server(args: Args) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
+    """A function from prompts to pairs of a prompt and its answer, as they come; an OSError if one gets none."""
     import openai  # here, since models that run here do not need it
 
     key = os.environ.get("OPENAI_API_KEY") or "none"  # a local server needs none
-    # a request waits as the header Retry-After says, or 12 to 16 seconds in all
     client = openai.OpenAI(base_url=args.server, api_key=key, max_retries=5)
-    parameters: dict[str, Any] = {"max_completion_tokens": args.max_tokens, "temperature": temperature}
-    if args.json:
-        schema = {"name": "move", "strict": True, "schema": SCHEMA}
-        parameters["response_format"] = {"type": "json_schema", "json_schema": schema}
 
-    def ask(messages: list[Message]) -> str:
-        sent = dict(parameters)
+    def ask(prompt: str) -> tuple[str, str]:
         try:
-            reply = client.chat.completions.create(model=args.model, messages=messages, **sent)
-        except openai.APITimeoutError as error:
-            raise ValueError(error) from error
-        except openai.APIStatusError as error:
-            refused = [name for name in sent if name in error.response.text]
-            if not refused:
-                raise ValueError(error) from error
-            for name in refused:
-                if parameters.pop(name, None) is not None:  # another thread may have said it
-                    print(f"warning: {args.server} refuses {name}, which is left out")
-            return ask(messages)
+            reply = client.chat.completions.create(
+                model=args.model,
+                messages=[{"role": "user", "content": prompt}],
+                max_completion_tokens=args.max_tokens,
+                temperature=args.temperature,
+            )
         except openai.OpenAIError as error:
             raise OSError(f"{args.server}: {error}") from error
-        if not getattr(reply, "choices", None) or reply.choices[0].finish_reason == "error":
-            raise ValueError(f"no answer but {reply!s:.200}")  # a page of another server is a text
-        message = reply.choices[0].message
-        answer = message.content or ""
-        if isinstance(answer, list):
-            answer = "".join(part.get("text") or "" for part in answer)
-        if not answer and getattr(message, "reasoning_content", None):
-            answer = f"<think>{message.reasoning_content}"
-        if args.json:
-            with contextlib.suppress(ValueError, KeyError, TypeError):  # the server may send a text
-                move = json.loads(answer)
-                answer += f"\nMove: {move['heap']} {move['count']}"
-        return answer + (CUT_OFF if reply.choices[0].finish_reason == "length" else "")
-
-    return ask
-
-
-def at_the_same_time(
-    ask: Callable[[list[Message]], str], concurrency: int
-) -> Callable[[list[str]], Iterator[tuple[str, str]]]:
-    """A function from prompts to pairs of a prompt and its answer, in several threads."""
+        if not getattr(reply, "choices", None):  # a page of another server is a text
+            raise OSError(f"{args.server}: no answer but {reply!s:.200}")
+        answer = reply.choices[0].message.content or ""
+        return prompt, answer + (CUT_OFF if reply.choices[0].finish_reason == "length" else "")
 
     def complete(prompts: list[str]) -> Iterator[tuple[str, str]]:
-        answers: list[tuple[str, str]] = []
-        failures: list[tuple[str, ValueError]] = []
-
-        def keep(prompt: str) -> None:
-            try:
-                answers.append((prompt, ask([{"role": "user", "content": prompt}])))
-            except ValueError as error:
-                failures.append((prompt, error))
-
-        try:
-            for n_threads in (concurrency, 1):  # what failed once more, one request after another
-                failures.clear()
-                with ThreadPoolExecutor(n_threads) as pool:
-                    for _ in tqdm(pool.map(keep, prompts), "answers", len(prompts), leave=False, disable=None):
-                        while answers:
-                            yield answers.pop()
-                prompts = [prompt for prompt, _ in failures]
-        finally:
-            yield from answers  # of requests that were under way
-        for prompt, error in failures[:3]:
-            print(f"no answer: {error} to: {prompt}")
+        with ThreadPool(CONCURRENCY) as pool:
+            answers = pool.imap_unordered(ask, prompts)
+            yield from tqdm(answers, "answers", len(prompts), leave=False, disable=None)
 
     return complete
 

@@ -13,7 +13,7 @@ import torch
 import transformers
 from tqdm import tqdm
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.trainer_callback import PrinterCallback, TrainerCallback, TrainerState
+from transformers.trainer_callback import TrainerCallback, TrainerState
 from trl import GRPOConfig, GRPOTrainer
 
 from nim_env import NimRules, evaluation, text
@@ -24,6 +24,7 @@ from common import percent
 Complete: TypeAlias = Callable[[list[str]], Iterator[tuple[str, str]]]
 
 BATCH_SIZE = 64  # of prompts
+IMITATION_STEPS = 300  # batches of random legal moves
 TINY_TOKENS = 4  # the word, the heap, the number and the end of an answer
 
 warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")  # trl calls what it will drop
@@ -31,21 +32,22 @@ transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
-def ask(name: str, max_tokens: int, temperature: float = 0.0) -> Complete:
+def ask(name: str, max_tokens: int, temperature: float | None, seed: int) -> Complete:
     """A function from prompts to pairs of a prompt and its answer, by a model of a folder or of the hub."""
+    transformers.set_seed(seed)
     tokenizer = transformers.AutoTokenizer.from_pretrained(name)
     model = transformers.AutoModelForCausalLM.from_pretrained(name, device_map="auto")
     return answers_of(model, tokenizer, max_tokens, temperature)
 
 
 def answers_of(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, temperature: float = 0.0
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, temperature: float | None = None
 ) -> Complete:
     """The same for a model in memory."""
     tokenizer.padding_side = "left"
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     options = {"max_new_tokens": max_tokens, "pad_token_id": tokenizer.pad_token_id}
-    if temperature > 0:
+    if temperature:
         options |= {"do_sample": True, "temperature": temperature}
 
     @torch.no_grad()
@@ -100,13 +102,11 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
             save_strategy="no",
             logging_strategy="no",
             report_to=[],
-            disable_tqdm=True,
         ),
         train_dataset=datasets.Dataset.from_list(32 * rows),  # a batch needs 32 rows, on the smallest board too
         processing_class=tokenizer,
         callbacks=[PrintMastery()],
     )
-    trainer.remove_callback(PrinterCallback)
     trainer.train()
     trainer.save_model(folder)
 
@@ -135,7 +135,7 @@ def imitate_random_play(
     positions = rules.all_positions()[1:]
     noun = "Change" if style == "numbers" else "Move"
     optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
-    for _ in tqdm(range(300), desc="random legal moves", disable=None, leave=False):
+    for _ in tqdm(range(IMITATION_STEPS), desc="random legal moves", disable=None, leave=False):
         answers = []
         for heaps in generator.choice(positions, size=64):
             moves = rules.legal_moves(heaps)

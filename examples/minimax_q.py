@@ -16,15 +16,13 @@ from pathlib import Path
 import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
-import pandas as pd
 import pettingzoo
-import seaborn as sns
 
 import agents
 from nim_env import NimRules
 from nim_env.appearance import heap_name
 
-from common import COLORS, run, save_figure
+from common import run, save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
 
 REWARD = 1000  # of the published system; that of the environment is 1
@@ -50,18 +48,16 @@ def main(args: Args) -> agents.MinimaxQAgent | None:
     try:
         heaps = args.heaps or tuple(ask_number(f"Size of pile {pile}? ", 0, 9) for pile in range(3))
         rules = NimRules(heaps)
-        if max(heaps) > 9:
-            raise ValueError(f"heaps must each be 9 or less, since a digit names them; got {heaps}")
         episodes = args.episodes
         if episodes is None:
             episodes = ask_number("How many games shall I simulate? ", 0, 100_000_000)
         agent = train(rules, episodes, args.seed)
-        values = first_moves(agent, rules)
+        values = REWARD * agent.q_values(heaps)
         print("Q[player and piles, pile and count] of player A's first moves; a positive value wins:")
-        for move in values.itertuples():
-            print(f"Q[A{''.join(map(str, heaps))}, {move.heap}{move.count}] = {move.value:.1f}")
+        for (heap, count), value in zip(rules.moves, values, strict=True):
+            print(f"Q[A{''.join(map(str, heaps))}, {heap}{count}] = {value:.1f}")
         if args.picture is not None:
-            save_figure(plot(values, rules, episodes), args.picture)
+            save_figure(plot(values, rules), args.picture)
         play(agent, rules, args.seed)
     except Leave:
         print("\nGoodbye.")
@@ -84,36 +80,17 @@ def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
     return agent
 
 
-def first_moves(agent: agents.MinimaxQAgent, rules: NimRules) -> pd.DataFrame:
-    """The values for player A of all moves from the start."""
-    moves = pd.DataFrame(rules.moves, columns=["heap", "count"])
-    return moves.assign(value=REWARD * agent.q_values(rules.heaps))
-
-
-def plot(values: pd.DataFrame, rules: NimRules, episodes: int) -> plt.Figure:
-    """The values of all moves from the start, by heap and count."""
-    winning = [f"{move.count} from {heap_name(move.heap)}" for move in values[values["value"] > 0].itertuples()]
-    figure, axes = plt.subplots(figsize=(7.4, 2.6), layout="constrained")
-    sns.heatmap(
-        values.pivot(index="heap", columns="count", values="value"),
-        vmin=-REWARD,
-        vmax=REWARD,
-        cmap=sns.blend_palette([COLORS["player_2"], "white", COLORS["player_1"]], as_cmap=True),
-        annot=True,
-        fmt=".1f",
-        rasterized=True,  # in an SVG the colors are then the same in both color schemes
-        cbar_kws={"label": "positive: player A,\nwho moves first, wins", "ticks": [-REWARD, 0, REWARD]},
-        yticklabels=[f"heap {heap_name(heap)}" for heap in values["heap"].unique()],
-        ax=axes,
-    )
+def plot(values: np.ndarray, rules: NimRules) -> plt.Figure:
+    """The values of all moves from the start."""
+    names = [f"{heap_name(heap)} {count}" for heap, count in rules.moves]
+    winning = ", ".join(name for name, value in zip(names, values, strict=True) if value > 0) or "none"
+    figure, axes = plt.subplots(layout="constrained")
+    axes.bar_label(axes.bar(names, values), fmt="{:.1f}", padding=3)
     axes.set(
-        title=f"First moves with a winning value from {'-'.join(map(str, rules.heaps))}: "
-        f"{', '.join(winning) or 'none'}",
-        xlabel=f"objects taken (values of minimax-Q after {episodes:,} games, misère)",
-        ylabel="",
+        title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère, that win: {winning}",
+        xlabel="heap and objects taken",
+        ylabel="value for player A, who moves first",
     )
-    axes.grid(visible=False)
-    axes.tick_params(axis="y", rotation=0)
     return figure
 
 

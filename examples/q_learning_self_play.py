@@ -70,19 +70,14 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
     """
     curve = evaluation.LearningCurve(RULES, max(1, n), n_evals=60)
 
-    def print_game(number: int) -> None:
+    def after_game(agent: agents.Agent, history: agents.History) -> None:
+        curve(agent, history)
+        number = len(history.returns)
         if n <= 50 or number <= 10 or number > n - 10:
             print(f"Playing training game {number}")
         elif number == 11:
             print("...")
 
-    def after_game(agent: agents.Agent, history: agents.History) -> None:
-        curve(agent, history)
-        if (played := len(history.returns)) < n:
-            print_game(played + 1)
-
-    if n > 0:
-        print_game(1)
     agents.train(agent, env, n, seed=seed, callback=after_game)
     print("Done training")
     return pd.DataFrame(curve.rows, columns=["episodes", "expert"])
@@ -90,12 +85,12 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
 
 def plot(curve: pd.DataFrame) -> plt.Figure:
     """The fraction of winning positions that the agent plays correctly, against the number of training games."""
-    last = curve.iloc[-1]
+    n, expert = curve.iloc[-1]
     figure, axes = plt.subplots(layout="constrained")
     axes.plot(curve["episodes"], 100 * curve["expert"], marker=".")
     axes.set(
-        title=f"Q-learning plays {percent(last.expert)} % of the winning positions right "
-        f"after {last.episodes:,.0f} games of self-play",
+        title=f"Q-learning plays {percent(expert)} % of the winning positions right "
+        f"after {n:,.0f} games of self-play",
         xlabel="training games on 1-3-5-7, misère",
         ylabel="winning positions played right (%)",
         xscale="log",

@@ -24,31 +24,30 @@ def greedy(observation, action_mask):
     return np.where(action_mask, q_table[tuple(observation)], -np.inf).argmax()
 
 
-def print_mastery(n_games):
-    """Prints in how many winning positions the table plays a winning move."""
-    mastery = evaluation.mastery(rules, greedy)  # exact, since Nim is solved
-    share = f"{mastery.expert:.1%} of {mastery.won_positions}"
-    print(f"{n_games:,} games: {share} winning positions played right")
-
-
-print_mastery(0)
-for episode in range(1, EPISODES + 1):
-    observation, info = env.reset()
-    terminated = False
-    while not terminated:
-        if generator.random() < EPSILON:
-            action = generator.choice(np.flatnonzero(info["action_mask"]))
-        else:
-            action = greedy(observation, info["action_mask"])
-        next_observation, reward, terminated, _, info = env.step(action)
-        # the other player's value, hence the minus; it is 0 after the end
-        next_action = greedy(next_observation, info["action_mask"])
-        next_value = -q_table[(*next_observation, next_action)]
-        pair = (*observation, action)
-        q_table[pair] += LEARNING_RATE * (reward + next_value - q_table[pair])
-        observation = next_observation
-    if episode % 1_000 == 0:
-        print_mastery(episode)
+print(f"{rules}: take any number from a heap; whoever takes the last loses")
+try:
+    for episode in range(EPISODES + 1):
+        if episode % 1_000 == 0:
+            mastery = evaluation.mastery(rules, greedy)  # exact: Nim is solved
+            share = f"{mastery.expert:.1%} of {mastery.won_positions}"
+            print(f"{episode:,} games: {share} winning positions played right")
+        observation, info = env.reset()
+        terminated = False
+        while not terminated:
+            if generator.random() < EPSILON:
+                action = generator.choice(np.flatnonzero(info["action_mask"]))
+            else:
+                action = greedy(observation, info["action_mask"])
+            next_observation, reward, terminated, _, info = env.step(action)
+            # the other player's value, hence the minus; it is 0 after the end
+            next_action = greedy(next_observation, info["action_mask"])
+            next_value = -q_table[(*next_observation, next_action)]
+            pair = (*observation, action)
+            error = reward + next_value - q_table[pair]
+            q_table[pair] += LEARNING_RATE * error
+            observation = next_observation
+except KeyboardInterrupt:
+    raise SystemExit("stopped") from None
 
 observation, info = env.reset()
 terminated = False

@@ -33,6 +33,7 @@ def print_mastery(n_games):
     print(f"{n_games:,} games: {share} winning positions played right")
 
 
+print(f"{rules}: take any number from a heap; whoever takes the last loses")
 print_mastery(0)
 for episode in range(1_000, EPISODES + 1, 1_000):
     agents.train(agent, env, episodes=1_000)

@@ -1,13 +1,9 @@
 """RLlib's PPO learns Nim by self-play in the PettingZoo environment, with an action-masking module.
 
-Both players learn, as one module or as two (--policies). Env runners are processes of this machine, or of the Ray
-cluster that --address names. During training the modules are evaluated exactly: the expert and champion mastery of
-their most probable actions (Zhou and Riis 2022, arXiv:2205.12787), and the exploitability of their action
-distribution and its win probability against random play. PPO: Schulman et al. (2017, arXiv:1707.06347).
-
---resume, with the other options as before, continues an interrupted run from its last checkpoint. The policies are
-saved as tables, which play.py, compare_opponents.py and others load without Ray. Checkpoints are pickles: resume
-only your own.
+One module plays both sides. During training it is evaluated exactly: the expert and champion mastery of its most
+probable actions (Zhou and Riis 2022, arXiv:2205.12787), and the exploitability of its action distribution and its
+win probability against random play. PPO: Schulman et al. (2017, arXiv:1707.06347). The most probable actions are
+saved as a table, which play.py, compare_opponents.py and others load without Ray.
 
 Install: pip install -e ".[examples,rllib]"
 """
@@ -16,24 +12,20 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import ray
 import torch
 from matplotlib.figure import Figure
-from ray.rllib.algorithms.ppo import PPO, PPOConfig
+from ray.rllib.algorithms.ppo import PPOConfig
 from ray.rllib.core.rl_module.default_model_config import DefaultModelConfig
-from ray.rllib.core.rl_module.multi_rl_module import MultiRLModuleSpec
 from ray.rllib.core.rl_module.rl_module import RLModule, RLModuleSpec
 from ray.rllib.env.env_context import EnvContext
 from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
 from ray.rllib.examples.rl_modules.classes.action_masking_rlm import ActionMaskingTorchRLModule
 
-import agents
-import nim_env
 from nim_env import NimRules, aec_env, evaluation
 from nim_env.encodings import checked_encoding
 from nim_env.policies import TabularPolicy
@@ -41,7 +33,6 @@ from nim_env.rllib import masked_dict
 
 from common import percent, run, save_figure
 
-MODULES = {"shared": ("player",), "separate": ("player_0", "player_1")}
 LABELS = {
     "expert": "expert mastery\n(most probable actions)",
     "win_probability_random": "win probability\nagainst random play\n(sampled actions)",
@@ -59,8 +50,6 @@ class Args:
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
-    policies: Literal["shared", "separate"] = "shared"
-    """One module for both players, or one for each."""
     total_timesteps: int = 600_000
     """The number of training timesteps: the moves of both players."""
     num_env_runners: int = 2
@@ -72,67 +61,40 @@ class Args:
     batch_size: int = 1024
     """The size of a minibatch."""
     eval_interval: int = 4
-    """The number of iterations between two evaluations, each with a checkpoint."""
+    """The number of iterations between two evaluations."""
     seed: int = 0
     """Random seed; the result also depends on the number of env runners and PYTHONHASHSEED."""
-    address: str = "local"
-    """The address of a Ray cluster: local to start Ray on this machine, or host:port or auto to connect to one."""
-    resume: bool = False
-    """Continue the run in the folder from its last checkpoint."""
     folder: Path = Path("results/rllib_self_play")
-    """Where the checkpoints, the policies (.npz), the table (.csv) and the figure (.svg) are saved."""
+    """Where RLlib's checkpoint, the table (.npz) and the figure (.svg) are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains and returns a row for each evaluation of each module."""
+    """Trains and returns a row for each evaluation."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
-    checkpoints = args.folder.absolute() / "checkpoints"
-    saved = sorted(checkpoints.glob("[0-9]*"))
-    if args.resume != bool(saved):
-        hint = "there is no checkpoint" if args.resume else "another run; give --resume or another --folder"
-        raise ValueError(f"{checkpoints}: {hint}")
-    packages = None if args.address == "local" else {"py_modules": [nim_env, agents]}
-    quiet = {"log_to_driver": False, "logging_level": "ERROR", "ignore_reinit_error": True}
-    ray.init(args.address, runtime_env=packages, **quiet)
     algorithm = make_config(args, rules).build_algo()
-    timesteps = 0
-    tables = []
-    if args.resume:
-        algorithm.restore_from_path(saved[-1])
-        print(f"resuming from {saved[-1]}")
-        timesteps = int(saved[-1].name)
-        tables = [pd.read_csv(args.folder / "rllib_self_play.csv").query(f"timesteps < {timesteps}")]
-    checkpoints.mkdir(parents=True, exist_ok=True)
-    tables.append(evaluate(args, rules, algorithm, timesteps))
-    while timesteps < args.total_timesteps:
+    rows = [evaluate(args, rules, algorithm.get_module("player"), timesteps=0)]
+    while rows[-1]["timesteps"] < args.total_timesteps:
         result = algorithm.train()
         timesteps = int(result["num_env_steps_sampled_lifetime"])
         if timesteps >= args.total_timesteps or result["training_iteration"] % args.eval_interval == 0:
-            tables.append(evaluate(args, rules, algorithm, timesteps))
-            pd.concat(tables).to_csv(args.folder / "rllib_self_play.csv", index=False)
-            algorithm.save_to_path(checkpoints / "unfinished")
-            (checkpoints / "unfinished").rename(checkpoints / f"{timesteps:012}")
+            rows.append(evaluate(args, rules, algorithm.get_module("player"), timesteps))
+    algorithm.save_to_path(args.folder.absolute() / "checkpoint")
     algorithm.stop()
-    table = pd.concat(tables, ignore_index=True)
+    table = pd.DataFrame(rows)
     save_figure(draw(args, table), args.folder / "rllib_self_play.svg")
     return table
 
 
 def make_config(args: Args, rules: NimRules) -> PPOConfig:
     """The configuration of PPO."""
-    modules = MODULES[args.policies]
     networks = DefaultModelConfig(fcnet_hiddens=[256, 256], fcnet_activation="relu", vf_share_layers=False)
-    spec = RLModuleSpec(ActionMaskingTorchRLModule, model_config=networks)
     return (
         PPOConfig()
         .environment(SelfPlayEnv, env_config={"rules": rules})
         .env_runners(num_env_runners=args.num_env_runners, num_envs_per_env_runner=args.num_envs)
         .env_runners(sample_timeout_s=3600)  # after 60 seconds, the default, RLlib leaves a slow one's moves out
-        .multi_agent(
-            policies=set(modules),
-            policy_mapping_fn=lambda agent, *_, **__: agent if agent in modules else "player",
-        )
-        .rl_module(rl_module_spec=MultiRLModuleSpec(rl_module_specs=dict.fromkeys(modules, spec)))
+        .multi_agent(policies={"player"}, policy_mapping_fn=lambda *_, **__: "player")
+        .rl_module(rl_module_spec=RLModuleSpec(ActionMaskingTorchRLModule, model_config=networks))
         .training(gamma=1.0, lambda_=0.5, num_epochs=4, use_kl_loss=False)
         .training(train_batch_size=args.train_batch_size, minibatch_size=args.batch_size)
         .training(lr=[[0, 3e-3], [args.total_timesteps, 0.0]])  # falls linearly to 0, as the entropy coefficient
@@ -156,20 +118,18 @@ class SelfPlayEnv(PettingZooEnv):
         return super().reset(seed=seed, options=options)
 
 
-def evaluate(args: Args, rules: NimRules, algorithm: PPO, timesteps: int) -> pd.DataFrame:
-    """Evaluates each module exactly and saves its most probable actions; returns and prints a row for each."""
-    rows = []
-    for name in MODULES[args.policies]:
-        policy = policy_of(algorithm.get_module(name), rules)
-        best = np.eye(rules.n_actions, dtype=np.float32)[policy.probabilities.argmax(axis=1)]
-        np.savez_compressed(args.folder / f"{name}.npz", game=str(rules), probabilities=best)
-        mastery = evaluation.mastery(rules, TabularPolicy(rules, best))
-        report = evaluation.report(rules, policy).to_dict()
-        row = {"timesteps": timesteps, "module": name, "expert": mastery.expert, "champion": mastery.champion}
-        rows.append(row | {metric: report[metric] for metric in ("win_probability_random", "exploitability")})
-    table = pd.DataFrame(rows)
-    print(table.to_string(index=False, header=timesteps == 0, float_format="{:.4f}".format), flush=True)
-    return table
+def evaluate(args: Args, rules: NimRules, module: RLModule, timesteps: int) -> dict[str, Any]:
+    """Evaluates a module exactly, and saves and prints the result."""
+    policy = policy_of(module, rules)
+    best = np.eye(rules.n_actions, dtype=np.float32)[policy.probabilities.argmax(axis=1)]
+    args.folder.mkdir(parents=True, exist_ok=True)
+    np.savez_compressed(args.folder / "player.npz", game=str(rules), probabilities=best)
+    mastery = evaluation.mastery(rules, TabularPolicy(rules, best))
+    report = evaluation.report(rules, policy)
+    row = {"timesteps": timesteps, "expert": mastery.expert, "champion": mastery.champion}
+    row |= {name: getattr(report, name) for name in ("win_probability_random", "exploitability")}
+    print(", ".join(f"{name} {value:.4g}" for name, value in row.items()), flush=True)
+    return row
 
 
 def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
@@ -183,22 +143,20 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
 
 
 def draw(args: Args, table: pd.DataFrame) -> Figure:
-    """The evaluations against timesteps, a panel for each module."""
-    modules = table.groupby("module")
-    figure, axes = plt.subplots(len(modules), squeeze=False, sharex=True, layout="constrained")
-    for axis, (name, rows) in zip(axes.flat, modules, strict=True):
-        last = rows.iloc[-1]
-        lines = rows.set_index("timesteps")[list(LABELS)].rename(columns=LABELS)
-        lines.plot(marker=".", ax=axis, legend=False, ylim=(-0.02, 1.02))
-        axis.set(
-            title=f"{name}: {percent(last['expert'])} % expert mastery, "
-            f"{percent(last['win_probability_random'])} % of games won against random play",
-            xlabel=f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})",
-            ylabel="fraction",
-        )
-        axis.xaxis.set_major_formatter("{x:,.0f}")
-        axis.locator_params(axis="x", nbins=5)
-    figure.legend(*axes.flat[0].get_legend_handles_labels(), loc="outside right center", labelspacing=1.5)
+    """The evaluations against timesteps."""
+    last = table.iloc[-1]
+    figure, axis = plt.subplots(layout="constrained")
+    lines = table.set_index("timesteps")[list(LABELS)].rename(columns=LABELS)
+    lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
+    axis.set(
+        title=f"{percent(last['expert'])} % expert mastery, "
+        f"{percent(last['win_probability_random'])} % of games won against random play",
+        xlabel=f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})",
+        ylabel="fraction",
+    )
+    axis.xaxis.set_major_formatter("{x:,.0f}")
+    axis.locator_params(axis="x", nbins=5)
+    figure.legend(loc="outside right center", labelspacing=1.5)
     return figure
 
 

@@ -1,27 +1,10 @@
-"""MaskablePPO learns Nim by self-play, against a pool of its own snapshots.
+"""MaskablePPO learns Nim by self-play, against a pool of its own snapshots (Bansal et al. 2018, arXiv:1710.03748).
 
-The environment plays the opponent's moves, so the model sees a single-agent task. A snapshot drawn from the pool
-chooses each of these moves. Every few rollouts the current model joins the pool; a full pool drops its oldest
-snapshot. --algorithm PPO and DQN ignore the action masks, so an illegal action loses the game.
-
-During training the model is evaluated exactly, over all positions: expert mastery is the fraction of winning
-positions in which its most probable legal move wins (Zhou and Riis 2022, arXiv:2205.12787), value accuracy that of
-positions in which the sign of its value predicts the winner, and exploitability what a best response gains over
-perfect play. TensorBoard shows all of them.
-
---resume, with the other options as before, continues an interrupted run from its newest checkpoint. Checkpoints
-are pickles: resume only your own.
-
-Sources: PPO, Schulman et al. (2017, arXiv:1707.06347), with action masks, Huang and Ontañón (2022,
-arXiv:2006.14171); DQN, Mnih et al. (2015, Nature 518); opponents drawn from earlier versions, Bansal et al. (2018,
-arXiv:1710.03748).
+--algorithm PPO and DQN ignore the action masks: an illegal action loses. TensorBoard shows the exact evaluations.
 
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Literal
@@ -34,7 +17,7 @@ from matplotlib.figure import Figure
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.base_class import BaseAlgorithm
-from stable_baselines3.common.callbacks import BaseCallback, CheckpointCallback
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.utils import LinearSchedule
 from stable_baselines3.common.vec_env import VecMonitor
 
@@ -51,7 +34,6 @@ LINES = {
     "value_accuracy_overall": "value accuracy",
     "exploitability_sampled": "exploitability\n(sampled moves; 0 is perfect)",
 }
-
 torch.distributions.Distribution.set_default_validate_args(False)  # validation takes a fifth of a rollout
 
 
@@ -84,92 +66,53 @@ class Args:
     ent_coef: float = 0.5
     """In PPO, the entropy coefficient at the start; it falls to 0."""
     eval_interval: int = 160_000
-    """The number of timesteps between two evaluations and checkpoints (of the model and its opponent pool)."""
-    resume: bool = False
-    """Continue the run in the folder from its newest checkpoint."""
+    """The number of timesteps between two evaluations."""
     seed: int = 0
     """Random seed."""
     folder: Path = Path("results/sb3_self_play")
-    """Where the model, the checkpoints, the figure and TensorBoard's logs are saved."""
+    """Where the model, the figure and TensorBoard's logs are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
     """Trains, saves the model and the figure, and returns the evaluations."""
-    checkpoints = args.folder / "checkpoints"
-    saved = sorted(checkpoints.glob("*_steps.zip"), key=lambda path: int(path.stem.split("_")[-2]))
-    if args.resume != bool(saved):
-        hint = "there is no checkpoint" if args.resume else "another run; give --resume or another --folder"
-        raise ValueError(f"{checkpoints}: {hint}")
-    env = make_env(args)
-    if args.resume:
-        model = ALGORITHMS[args.algorithm].load(saved[-1], env=env, device="cpu")
-        model.set_random_seed(args.seed + model.num_timesteps)  # otherwise it would draw the same numbers again
-        print(f"resuming from {saved[-1]}, at timestep {model.num_timesteps:,}")
-    else:
-        model = make_model(args, env)
-    eval_freq = max(1, args.eval_interval // args.num_envs)  # in steps of the vector environment
-    table = train(args, model, [CheckpointCallback(eval_freq, str(checkpoints))], verbose=1)
-    model.save(args.folder / "model.zip", exclude=["opponent_pool", "evaluations"])
-    print(f"expert mastery {percent(table['expert'].iloc[-1], 2)} %; model: {args.folder / 'model.zip'}")
+    model = make_model(args)
+    table = train(args, model)
+    model.save(args.folder / "model.zip", exclude=["opponent_pool"])
     save_figure(draw(args, table), args.folder / "sb3_self_play.svg")
     return table
 
 
-def make_env(args: Args) -> VecMonitor:
-    """The vector environment, in which every episode starts from a random position."""
+def make_model(args: Args) -> BaseAlgorithm:
+    """An untrained model, in an environment whose episodes start from random positions."""
+    if (args.algorithm, args.opponent) == ("DQN", "self-play"):
+        raise ValueError("DQN needs --opponent random, take-N or expert, since its rollouts are single steps")
     rules = NimRules(args.heaps, args.max_take, args.misere)
     opponent = "random" if args.opponent == "self-play" else args.opponent  # SelfPlayCallback replaces it
     options = {"random_start": True, "observation": args.observation, "autoreset_mode": "SameStep"}
     env = gym.make_vec("nim_env:Nim-v0", num_envs=args.num_envs, opponent=opponent, **options, **asdict(rules))
-    # NimVecEnv has the action_masks() that MaskablePPO calls; VecMonitor logs the returns of episodes
-    return VecMonitor(NimVecEnv(env))
-
-
-def make_model(args: Args, env: VecMonitor) -> BaseAlgorithm:
-    """An untrained model."""
-    if (args.algorithm, args.opponent) == ("DQN", "self-play"):
-        raise ValueError("DQN needs --opponent random, take-N or expert, since its rollouts are single steps")
-    options = {"n_steps": args.n_steps, "batch_size": args.batch_size, "ent_coef": args.ent_coef}
+    ppo_options = {"n_steps": args.n_steps, "batch_size": args.batch_size, "n_epochs": 4, "gae_lambda": 0.5}
     return ALGORITHMS[args.algorithm](
         "MlpPolicy",
-        env,
+        VecMonitor(NimVecEnv(env)),  # it logs the returns of episodes
         learning_rate=LinearSchedule(args.learning_rate, 0.0, 1.0),
         gamma=1.0,
         policy_kwargs={"net_arch": [256, 256]},
         tensorboard_log=str(args.folder / "tensorboard"),
         seed=args.seed,
         device="cpu",
-        **(DQN_OPTIONS if args.algorithm == "DQN" else options | {"n_epochs": 4, "gae_lambda": 0.5}),
+        **(DQN_OPTIONS if args.algorithm == "DQN" else ppo_options),
     )
 
 
-def train(
-    args: Args, model: BaseAlgorithm, callbacks: Sequence[BaseCallback] = (), verbose: int = 0
-) -> pd.DataFrame:
-    """Trains the model to the end.
-
-    Returns:
-        One row for each evaluation with greedy moves, including those before a resumed checkpoint. The column
-        ``exploitability_sampled`` holds the exploitability of moves drawn as in training.
-    """
-    greedy = EvaluationCallback(args.eval_interval, verbose=verbose)
+def train(args: Args, model: BaseAlgorithm) -> pd.DataFrame:
+    """Trains the model; returns the evaluations of greedy moves, and the exploitability of sampled ones."""
+    greedy = EvaluationCallback(args.eval_interval, verbose=1)
     sampled = EvaluationCallback(args.eval_interval, deterministic=False, name="nim_sampled")
-    is_resumed = hasattr(model, "evaluations")
-    if is_resumed:
-        greedy.evaluations, sampled.evaluations = model.evaluations
-    model.evaluations = greedy.evaluations, sampled.evaluations  # checkpoints hold the model's attributes
     schedule = [] if args.algorithm == "DQN" else [EntropySchedule(args.ent_coef, args.total_timesteps)]
     pool = [SelfPlayCallback(snapshot_interval=3, pool_size=20)] if args.opponent == "self-play" else []
-    board = "-".join(map(str, args.heaps))
-    model.learn(
-        args.total_timesteps - model.num_timesteps,
-        callback=[greedy, sampled, *schedule, *pool, *callbacks],
-        tb_log_name=f"{board}_{args.algorithm}_{args.opponent}_{args.observation}_seed_{args.seed}",
-        reset_num_timesteps=not is_resumed,
-    )
+    model.learn(args.total_timesteps, [greedy, sampled, *schedule, *pool], tb_log_name=args.algorithm)
     table = pd.DataFrame(greedy.evaluations)
-    table["exploitability_sampled"] = [row["exploitability"] for row in sampled.evaluations]
-    return table
+    return table.assign(exploitability_sampled=[row["exploitability"] for row in sampled.evaluations])
 
 
 class EntropySchedule(BaseCallback):
@@ -189,17 +132,14 @@ class EntropySchedule(BaseCallback):
 
 def draw(args: Args, table: pd.DataFrame) -> Figure:
     """Mastery, value accuracy and exploitability over the timesteps."""
-    lines = table.set_index("timesteps").rename(columns=LINES)[list(LINES.values())]
     best = table.loc[table["expert"].idxmax()]
     rules = NimRules(args.heaps, args.max_take, args.misere)
     figure, axis = plt.subplots(layout="constrained")
+    lines = table.set_index("timesteps")[list(LINES)].rename(columns=LINES)
     lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
-    axis.set(
-        title=f"{args.algorithm} reaches {percent(best['expert'])} % expert mastery "
-        f"after {best['timesteps']:,.0f} timesteps",
-        xlabel=f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})",
-        ylabel="fraction",
-    )
+    finding = f"{percent(best['expert'])} % expert mastery after {best['timesteps']:,.0f} timesteps"
+    axis.set(title=f"{args.algorithm} reaches {finding}", ylabel="fraction")
+    axis.set_xlabel(f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})")
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.locator_params(axis="x", nbins=5)
     figure.legend(loc="outside right center", labelspacing=1.5)

@@ -1,17 +1,15 @@
-"""How well tables and networks play as heaps are added.
+"""How well tables play as heaps are added.
 
-Each run trains one learner on one board with one seed, from random starts, and evaluates it exactly: expert
-mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
-arXiv:2205.12787), exploitability what a best response gains over perfect play. q-learning and minimax-q are
-tables; MaskablePPO, PPO and DQN are the networks of sb3_self_play.py.
+Each run trains one learner on one board with one seed, by self-play from random starts, and evaluates it exactly:
+expert mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
+arXiv:2205.12787), exploitability what a best response gains over perfect play.
 
     python examples/scaling_study.py
     python examples/scaling_study.py --learners minimax-q --n-heaps 5 6 7 --n-seeds 1 --mastery 1
 
-The second command trains minimax-Q until it makes no mistake. joblib spreads the runs over all cores. Finished
-runs are cached in --folder, so the same command continues after an interruption; delete the folder after a change.
+The second command trains minimax-Q until it makes no mistake. joblib spreads the runs over all cores.
 
-Install: pip install -e ".[examples]"; for networks pip install -e ".[examples,sb3]"
+Install: pip install -e ".[examples]"
 """
 
 from __future__ import annotations
@@ -24,23 +22,20 @@ from typing import Any, Literal
 import gymnasium as gym
 import joblib
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 from tqdm import tqdm
 
 import agents
-from nim_env import NimRules, evaluation, solver
+from nim_env import NimRules, evaluation
 
 from common import COLORS, percent, run, save_figure, values_of
 
-TABLES: dict[str, dict[str, Any]] = {
+LEARNERS: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
     "minimax-q": {"learning_rate": 1.0, "epsilon": 0.1},  # a value stays 0 until it is proven to be 1 or -1
 }
-Learner = Literal["q-learning", "minimax-q", "MaskablePPO", "PPO", "DQN"]
-AGAINST_OPPONENT = {"num_envs": 64, "n_steps": 64, "batch_size": 512, "ent_coef": 0.3}  # of networks
 EPISODES_PER_RUN = 500_000  # with --mastery; limits the memory that the history takes
 
 
@@ -54,24 +49,18 @@ class Args:
     """The boards: each consists of this many of the first heaps."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
-    learners: tuple[Learner, ...] = ("q-learning", "minimax-q")
+    learners: tuple[Literal["q-learning", "minimax-q"], ...] = ("q-learning", "minimax-q")
     """The learners."""
-    observation: tuple[Literal["heaps", "one_hot", "bits", "unary"], ...] = ("one_hot",)
-    """The encodings of the heap sizes in the observation of networks."""
-    opponent: str = "self-play"
-    """The opponent in training: self-play, random, take-N or expert."""
     total_timesteps: int = 3_000_000
-    """The number of training timesteps of each run. On a single board a network is evaluated 20 times."""
+    """The number of training timesteps of each run."""
     mastery: float | None = None
-    """The expert mastery at which the training of a table ends, instead of --total-timesteps."""
+    """The expert mastery at which the training ends, instead of --total-timesteps."""
     n_seeds: int = 5
-    """The number of seeds, from --seed on."""
-    seed: int = 0
-    """Random seed, the first one."""
+    """The number of seeds, from 0 on."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
     folder: Path = Path("results/scaling_study")
-    """Where the cached runs, the table, the figures and TensorBoard's logs are saved."""
+    """Where the table and the figures are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
@@ -79,37 +68,80 @@ def main(args: Args) -> pd.DataFrame:
     if not all(1 <= n <= len(args.heaps) for n in args.n_heaps):
         raise ValueError(f"--n-heaps must be 1 to {len(args.heaps)}, the number of heaps; got {args.n_heaps}")
     boards = [NimRules(args.heaps[:n], misere=args.misere) for n in sorted(args.n_heaps, reverse=True)]
-    solver.iter_positions(boards[0])  # refuses a board that is too large for exact evaluation
-    cached = joblib.Memory(args.folder / "cache", verbose=0).cache(train, ignore=["folder"])
-    options = {"opponent": args.opponent, "total_timesteps": args.total_timesteps}
-    options["eval_interval"] = args.total_timesteps // 20 if len(boards) == 1 else 2 * args.total_timesteps
-    calls = [
-        joblib.delayed(cached)(rules, learner, observation, seed, args.mastery, options, args.folder)
+    random_play = pd.Series({rules.n_heaps: evaluation.mastery(rules, "random").expert for rules in boards})
+    runs = [
+        joblib.delayed(train)(args, rules, learner, seed)
         for rules in boards  # the longest runs first
         for learner in args.learners
-        for observation in (["heaps"] if learner in TABLES else args.observation)
-        for seed in range(args.seed, args.seed + args.n_seeds)
+        for seed in range(args.n_seeds)
     ]
-    tables = joblib.Parallel(args.n_jobs, return_as="generator")(calls)
-    table = pd.concat(tqdm(tables, total=len(calls), desc="runs", disable=None), ignore_index=True)
+    tables = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    table = pd.concat(tqdm(tables, total=len(runs), desc="runs", disable=None), ignore_index=True)
+    last = table.groupby(["heaps", "learner", "seed"], sort=False).tail(1)
+    save_figure(draw_boards(last, random_play), args.folder / "scaling_study.svg")
+    save_figure(draw_curves(table, last), args.folder / "learning_curves.svg")
     table.to_csv(args.folder / "scaling_study.csv", index=False)
-    last = table.groupby(["heaps", "name", "seed"], sort=False).tail(1)
-    metrics = last.astype({"champion": float}).groupby(["heaps", "name"], sort=False)
+    metrics = last.astype({"champion": float}).groupby(["heaps", "learner"], sort=False)
     print(metrics[["expert", "champion", "exploitability", "timesteps"]].mean().round(4).to_string())
     print(f"(means over the seeds, at the end) table: {args.folder / 'scaling_study.csv'}")
-    if len(boards) > 1:
-        random_play = {rules.n_heaps: evaluation.mastery(rules, "random").expert for rules in boards}
-        save_figure(draw_boards(last, pd.Series(random_play)), args.folder / "scaling_study.svg")
-    save_figure(draw_curves(table), args.folder / "learning_curves.svg")
     return table
+
+
+def train(args: Args, rules: NimRules, learner: str, seed: int) -> pd.DataFrame:
+    """Trains a learner; returns a row for each evaluation."""
+    num_envs = 4096 if args.mastery else 256
+    env = gym.make_vec("nim_env:Nim-v0", num_envs, opponent=None, random_start=True, **asdict(rules))
+    spaces = env.single_observation_space, env.single_action_space
+    agent = agents.ALGORITHMS[learner](*spaces, seed=seed, **LEARNERS[learner])
+    callback = EvaluationCallback(args, rules)
+    episodes = EPISODES_PER_RUN if args.mastery else args.total_timesteps  # the callback ends the training
+    run_seed = seed
+    while not callback.is_done:
+        callback.n_seen = 0
+        agents.train(agent, env, episodes, seed=run_seed, callback=callback)
+        run_seed += 1
+    callback.rows[-1] |= evaluation.report(rules, agent, values_of(agent, rules)).to_dict()
+    heaps = "-".join(map(str, rules.heaps))
+    return pd.DataFrame(callback.rows).assign(learner=learner, heaps=heaps, n_heaps=rules.n_heaps, seed=seed)
+
+
+@dataclass
+class EvaluationCallback:
+    """Evaluates an agent at intervals that double at first, and ends its training."""
+
+    args: Args
+    rules: NimRules
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    n_seen: int = 0  # episodes of the present call of agents.train
+    episodes: int = 0
+    timesteps: int = 0
+    next_evaluation: int = 0
+    start: float = field(default_factory=time.perf_counter)
+    is_done: bool = False
+
+    def __call__(self, agent: agents.Agent, history: agents.History) -> bool:
+        ended = history.lengths[self.n_seen :]
+        self.n_seen += len(ended)
+        self.episodes += len(ended)
+        self.timesteps += int(ended.sum())
+        mastery = self.args.mastery
+        self.is_done = mastery is None and self.timesteps >= self.args.total_timesteps
+        if self.is_done or self.episodes >= max(self.next_evaluation, self.rules.n_positions // 10):
+            seconds = time.perf_counter() - self.start
+            expert = evaluation.mastery(self.rules, agent).expert
+            self.is_done |= mastery is not None and expert >= min(mastery, 1)
+            self.rows.append({"timesteps": self.timesteps, "seconds": seconds, "expert": expert})
+            self.next_evaluation = self.episodes + min(self.episodes, 3 * self.rules.n_positions)
+            self.start = time.perf_counter() - seconds  # leaves the evaluation out
+        return not self.is_done
 
 
 def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
     """Expert mastery at the end, against the number of heaps, as mean and range over the seeds."""
     n_heaps = random_play.index.max()
-    best = last[last["n_heaps"] == n_heaps].groupby("name")["expert"].mean().sort_values()
+    best = last[last["n_heaps"] == n_heaps].groupby("learner")["expert"].mean().sort_values()
     figure, axis = plt.subplots(layout="constrained")
-    style = {"hue": "name", "style": "name", "markers": True, "dashes": False, "errorbar": ("pi", 100)}
+    style = {"hue": "learner", "style": "learner", "markers": True, "dashes": False, "errorbar": ("pi", 100)}
     sns.lineplot(last, x="n_heaps", y="expert", ax=axis, **style)
     axis.plot(random_play, ":", color=COLORS["muted"], label="random play")
     axis.set(
@@ -125,120 +157,17 @@ def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
     return figure
 
 
-def draw_curves(table: pd.DataFrame) -> Figure:
-    """Expert mastery during training, and the fraction of illegal actions where there are any."""
-    one_board = table["heaps"].nunique() == 1
-    labels = {"expert": "expert mastery", "illegal": "illegal actions"}
-    metrics = [name for name in labels if name in table and table[name].any()]
-    groups = [("", table)] if one_board else list(table.groupby("name", sort=False))
-    panels = [(name, rows, metric) for name, rows in groups for metric in metrics]
-    figure, axes = plt.subplots(1, len(panels), figsize=(7.4, 3.2), squeeze=False, layout="constrained")
-    hue = "name" if one_board else "heaps"
-    style = {"hue": hue, "units": "seed", "estimator": None, "hue_order": table[hue].unique()}
-    for axis, (name, rows, metric) in zip(axes.flat, panels, strict=True):
-        sns.lineplot(rows, x="timesteps", y=metric, ax=axis, **style)
-        axis.set(xlabel="timesteps", ylabel=labels[metric], title=name, ylim=(0, 1.02))
-        if table["timesteps"].all():
-            axis.set_xscale("log")
-        else:  # networks have a row for timestep 0
-            axis.locator_params(axis="x", nbins=4)
-            axis.xaxis.set_major_formatter("{x:,.0f}")
-        axis.yaxis.set_major_formatter("{x:.0%}")
-        handles = axis.get_legend_handles_labels()
-        axis.get_legend().remove()
-    figure.legend(*handles, loc="outside lower center", ncols=3)
-    last = table.groupby(["heaps", "name", "seed"], sort=False).tail(1)
-    ends = last.groupby("name" if one_board else ["name", "heaps"])[["expert", "timesteps"]].mean()
-    ends = ends.sort_values(["expert", "timesteps"], ascending=[True, False])
-    names = ends.index if one_board else ends.index.map(" on ".join)
-    title = f"{names[0]} ends at {percent(ends['expert'].iloc[0])} % expert mastery"
-    title += f" after {ends['timesteps'].iloc[0]:,.0f} timesteps"
-    if ends["expert"].nunique() > 1:
-        title += f", {names[-1]} at {percent(ends['expert'].iloc[-1])} %"
-    if "illegal" in metrics:
-        illegal = table.groupby("name", sort=False)["illegal"].max()
-        parts = [f"{name} {percent(fraction, 0)} %" for name, fraction in illegal.items()]
-        title += f"\nillegal actions at most: {'; '.join(parts)}"
-    figure.suptitle(title, size="medium", x=0.01, ha="left")
-    return figure
-
-
-def train(
-    rules: NimRules, learner: str, observation: str, seed: int, mastery: float | None, options: Any, folder: Path
-) -> pd.DataFrame:
-    """Trains a learner; returns a row for each evaluation."""
-    run = {"heaps": "-".join(map(str, rules.heaps)), "n_heaps": rules.n_heaps, "seed": seed}
-    if learner not in TABLES:
-        own = {"algorithm": learner, "observation": observation, "seed": seed, "folder": folder}
-        return train_network(asdict(rules) | own | options).assign(name=f"{learner}, {observation}", **run)
-    opponent = None if options["opponent"] == "self-play" else options["opponent"]
-    env_options = {"random_start": True, "opponent": opponent, **asdict(rules)}
-    env = gym.make_vec("nim_env:Nim-v0", num_envs=256 if mastery is None else 4096, **env_options)
-    spaces = env.single_observation_space, env.single_action_space
-    agent = agents.ALGORITHMS[learner](*spaces, seed=seed, **TABLES[learner])
-    callback = EvaluationCallback(rules, options["total_timesteps"], mastery)
-    episodes = (
-        options["total_timesteps"] if mastery is None else EPISODES_PER_RUN
-    )  # the callback ends the training
-    while not callback.is_done:
-        callback.n_seen = 0
-        agents.train(agent, env, episodes, seed=seed, callback=callback)
-        seed += 1
-    return pd.DataFrame(callback.rows).assign(name=learner, **run)
-
-
-@dataclass
-class EvaluationCallback:
-    """Evaluates an agent at intervals that double at first, and ends its training."""
-
-    rules: NimRules
-    total_timesteps: int
-    mastery: float | None  # instead of total_timesteps
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    n_seen: int = 0  # episodes of the present call of agents.train
-    episodes: int = 0
-    timesteps: int = 0
-    next_evaluation: int = 0
-    start: float = field(default_factory=time.perf_counter)
-    is_done: bool = False
-
-    def __call__(self, agent: agents.Agent, history: agents.History) -> bool:
-        ended = history.lengths[self.n_seen :]
-        self.n_seen += len(ended)
-        self.episodes += len(ended)
-        self.timesteps += int(ended.sum())
-        self.is_done = self.mastery is None and self.timesteps >= self.total_timesteps
-        if self.is_done or self.episodes >= max(self.next_evaluation, self.rules.n_positions // 10):
-            seconds = time.perf_counter() - self.start
-            metrics = {"expert": evaluation.mastery(self.rules, agent).expert}
-            self.is_done |= self.mastery is not None and metrics["expert"] >= min(self.mastery, 1)
-            if self.is_done:
-                metrics = evaluation.report(self.rules, agent, values_of(agent, self.rules)).to_dict()
-            self.rows.append({"timesteps": self.timesteps, "seconds": seconds, **metrics})
-            self.next_evaluation = self.episodes + min(self.episodes, 3 * self.rules.n_positions)
-            self.start = time.perf_counter() - seconds  # leaves the evaluation out
-        return not self.is_done
-
-
-def train_network(options: dict[str, Any]) -> pd.DataFrame:
-    """Trains a network with the code of sb3_self_play.py; returns its evaluations."""
-    import torch  # here, since tables need no PyTorch
-    from stable_baselines3.common.callbacks import ConvertCallback
-
-    import sb3_self_play
-
-    torch.set_num_threads(1)  # there is one run per core
-    args = sb3_self_play.Args(**options, **({} if options["opponent"] == "self-play" else AGAINST_OPPONENT))
-    illegal: list[float] = []  # the fraction in each step of the vector environment
-
-    def count(step: dict[str, Any], _: Any) -> bool:
-        illegal.append(np.mean([info["illegal_action"] for info in step["infos"]]))
-        return True
-
-    model = sb3_self_play.make_model(args, sb3_self_play.make_env(args))
-    table = sb3_self_play.train(args, model, [ConvertCallback(count)])
-    next_evaluation = table["timesteps"].searchsorted(args.num_envs * np.arange(1, len(illegal) + 1))
-    return table.assign(illegal=pd.Series(illegal).groupby(next_evaluation).mean())
+def draw_curves(table: pd.DataFrame, last: pd.DataFrame) -> Figure:
+    """Expert mastery during training: a panel for each learner, a line for each run."""
+    table = table.rename(columns={"expert": "expert mastery"})
+    lines = {"hue": "heaps", "units": "seed", "estimator": None, "kind": "line", "height": 3.2}
+    aspect = 1.9 / table["learner"].nunique()
+    grid = sns.relplot(table, x="timesteps", y="expert mastery", col="learner", aspect=aspect, **lines)
+    grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
+    run = last.iloc[0]
+    title = f"{run.learner} on {run.heaps} ends at {percent(run.expert)} % expert mastery"
+    grid.figure.suptitle(f"{title} after {run.timesteps:,} timesteps", size="medium", x=0.01, y=1.03, ha="left")
+    return grid.figure
 
 
 if __name__ == "__main__":

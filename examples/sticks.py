@@ -43,14 +43,6 @@ class Args:
     """Whether to print every game move by move."""
     window: int = 5
     """The number of games in the rolling window of the graph."""
-    table: bool = False
-    """Whether to print the Q-table."""
-    learning_rate: float = 1.0
-    """The learning rate."""
-    gamma: float = 1.0
-    """The discount factor."""
-    epsilon: float = 0.0
-    """The probability of a random action in the first game; it falls linearly to 0."""
     seed: int = 0
     """Random seed."""
     picture: Path = Path("results/sticks.svg")
@@ -60,49 +52,38 @@ class Args:
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent and whether it won each game."""
     rules = NimRules((args.sticks,), args.max_take)
-    opponent = Human(rules) if args.opponent == "human" else load_player(args.opponent, rules)
+
+    def human(observation: np.ndarray, _action_mask: np.ndarray) -> int:
+        print(f"{observation[0]} stick(s) left. Your turn.")
+        return ask_move(rules, observation.tolist(), replace(PUBLISHED, block="stick"))
+
+    opponent = human if args.opponent == "human" else load_player(args.opponent, rules)
     env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=opponent, first_player="agent")
     agent = agents.QLearningAgent(
         env.observation_space,
         env.action_space,
-        learning_rate=args.learning_rate,
-        gamma=args.gamma,
-        epsilon=lambda progress_remaining: args.epsilon * progress_remaining,
+        learning_rate=1.0,
+        gamma=1.0,
+        epsilon=0.0,
         ties="first",
         seed=args.seed,
     )
     won: list[bool] = []
-    is_printed = args.verbose or args.opponent == "human"
+
+    def after_game(_: agents.Agent, history: agents.History) -> None:
+        won.append(bool(history.returns[-1] > 0))
+
+    if args.verbose or args.opponent == "human":
+        env = PrintMoves(env)
     try:
-        agents.train(
-            agent,
-            PrintMoves(env) if is_printed else env,
-            args.episodes,
-            seed=args.seed,
-            progress=not is_printed,
-            callback=lambda _, history: won.append(bool(history.returns[-1] > 0)),
-        )
+        agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
     except Leave:
         print("\nGoodbye.")
-    if args.table:
-        print("Q-table (- where a move is impossible):")
-        print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
+    print("Q-table (- where a move is impossible):")
+    print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
     print(f"AI won {sum(won)} of {len(won)} games.")
-    if len(won) > 100:
-        print(f"Of the last 100 games it won {sum(won[-100:])}.")
     save_figure(plot(won, args), args.picture)
     return agent, won
-
-
-@dataclass
-class Human:
-    """You, as the opponent."""
-
-    rules: NimRules
-
-    def __call__(self, observation: np.ndarray, action_mask: np.ndarray) -> int:  # noqa: ARG002
-        print(f"{observation[0]} stick(s) left. Your turn.")
-        return ask_move(self.rules, observation.tolist(), replace(PUBLISHED, block="stick"))
 
 
 class PrintMoves(gym.Wrapper):
@@ -110,7 +91,7 @@ class PrintMoves(gym.Wrapper):
 
     def reset(self, **kwargs: Any) -> Any:
         observation, info = self.env.reset(**kwargs)
-        self.sticks = int(observation[0])
+        self.sticks = observation[0]
         print(f"\nNew game: {self.sticks} sticks.")
         return observation, info
 
@@ -118,13 +99,11 @@ class PrintMoves(gym.Wrapper):
         _, count = self.env.unwrapped.rules.moves[action]
         print(f"AI takes {count}.")
         observation, reward, terminated, truncated, info = self.env.step(action)
-        sticks = int(observation[0])
-        reply = self.sticks - count - sticks
-        if reply:
-            print(f"Opponent takes {reply}, {sticks} left.")
+        if reply := self.sticks - count - observation[0]:
+            print(f"Opponent takes {reply}, {observation[0]} left.")
         if terminated:
             print("AI wins." if reward > 0 else "AI loses.")
-        self.sticks = sticks
+        self.sticks = observation[0]
         return observation, reward, terminated, truncated, info
 
 
@@ -137,13 +116,11 @@ def q_table(agent: agents.QLearningAgent, rules: NimRules) -> pd.DataFrame:
 
 def plot(won: list[bool], args: Args) -> plt.Figure:
     """The proportion of wins over a rolling window."""
-    proportion = pd.Series(won, dtype=float).rolling(args.window, min_periods=1).mean()
-    last = won[-100:]
+    proportion = pd.Series(won, range(1, len(won) + 1), dtype=float).rolling(args.window, min_periods=1).mean()
     figure, axes = plt.subplots(layout="constrained")
-    axes.plot(proportion.index + 1, proportion, marker="." if len(won) <= 100 else None)
-    axes.xaxis.get_major_locator().set_params(integer=True)
+    proportion.plot(ax=axes)
     axes.set(
-        title=f"Against {args.opponent}, Q-learning wins {sum(last)} of its last {len(last)} games",
+        title=f"Against {args.opponent}, Q-learning wins {sum(won[-100:])} of its last {len(won[-100:])} games",
         xlabel=f"training games with {args.sticks} sticks, misère",
         ylabel=f"fraction won of the last {args.window} games",
         ylim=(-0.02, 1.02),

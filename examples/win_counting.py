@@ -22,7 +22,7 @@ import pandas as pd
 import seaborn as sns
 
 import agents
-from nim_env import NimRules, evaluation, theory
+from nim_env import NimRules, evaluation
 
 from common import COLORS, load_player, percent, run, save_figure
 
@@ -70,42 +70,39 @@ def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     env = LoserStarts(gym.make("nim_env:SimpleNim-v0", opponent=opponent))
     agent = agents.WinCountAgent(env.observation_space, env.action_space, cutoff=1000, seed=args.seed)
     proportions: dict[int, float] = {}
-    won = 0
-    played = 0
-    while played < args.episodes:
-        n = min(LOG_INTERVAL, args.episodes - played)
-        history = agents.train(agent, env, n, seed=args.seed if played == 0 else None)
-        played += n
-        won += int((history.returns > 0).sum())
-        proportions[played] = float((history.returns > 0).mean())
-        print(f"{played} games, W/L ratio {proportions[played]:.4f}")
-    print(f"Won {won} of {played} games against {args.opponent}.")
+
+    def after_game(_: agents.Agent, history: agents.History) -> None:
+        played = len(history.returns)
+        if played % LOG_INTERVAL == 0:
+            proportions[played] = float((history.returns[-LOG_INTERVAL:] > 0).mean())
+            print(f"{played} games, W/L ratio {proportions[played]:.4f}")
+
+    history = agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
+    print(f"Won {(history.returns > 0).sum()} of {args.episodes} games against {args.opponent}.")
     save_figure(plot(agent, args), args.picture)
     return agent, proportions
 
 
 def plot(agent: agents.WinCountAgent, args: Args) -> plt.Figure:
     """The probability of each move, one stacked bar for each heap size."""
-    heaps = np.arange(1, RULES.heaps[0] + 1)[:, None]
-    marks = np.where(theory.is_winning(RULES, heaps), "", "*")
+    heaps = np.arange(1, RULES.heaps[0] + 1)
     probabilities = pd.DataFrame(
-        agent.action_probabilities(heaps, RULES.action_mask(heaps)),
-        index=[f"{size}{mark}" for (size,), mark in zip(heaps, marks, strict=True)],
+        agent.action_probabilities(heaps[:, None], RULES.action_mask(heaps[:, None])),
+        index=heaps,
+        columns=[f"take {count}" for _, count in RULES.moves],
     )
     expert = evaluation.mastery(RULES, agent).expert
     figure, axes = plt.subplots(layout="constrained")
     shades = sns.blend_palette(["white", COLORS["block"], COLORS["muted"]], RULES.n_actions + 2)[1:-1]
-    probabilities.plot.bar(stacked=True, color=shades, width=0.85, rot=0, legend=False, ax=axes)
-    for (_, count), bars in zip(RULES.moves, axes.containers, strict=True):
-        texts = [str(count) if bar.get_height() > 0.1 else "" for bar in bars]
-        axes.bar_label(bars, texts, label_type="center", color="black", fontsize=8)
+    probabilities.plot.bar(stacked=True, color=shades, width=0.85, rot=0, ax=axes)
     axes.set(
         title=f"After {args.episodes:,} games against {args.opponent}, win counting plays a winning move "
         f"with a probability of {percent(expert)} %",
-        xlabel="heap size (* lost: no move wins against perfect play)",
-        ylabel="probability of taking 1, 2 and 3",
+        xlabel="heap size (of 4, 8, 12, 16 and 20 no move wins against perfect play)",
+        ylabel="probability",
         ylim=(0, 1),
     )
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
     axes.grid(visible=False)
     return figure
 

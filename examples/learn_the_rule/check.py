@@ -9,10 +9,10 @@ A certificate is an npz file: "misere", the weights by their names in the networ
 recurrent states (lower and upper ends), and for each box a state of the automaton in "states" and a number in
 "groups". If there are the weights of a policy too (distill.py), its play without lookahead is checked as well.
 
-    python -m examples.learn_the_rule.check examples/learn_the_rule/certificates/*.npz
-    python -m examples.learn_the_rule.check results/certificates/network.npz --network results/network.pt
+    python -m learn_the_rule.check learn_the_rule/certificates/*.npz
+    python -m learn_the_rule.check results/certificates/network.npz --network results/network.pt
 
-Install: pip install -e ".[examples]"
+Install: pip install -e ".[examples,proof]"
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Args:
     """The options of this script."""
 
     certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Certificates written by prove.py or distill.py."""
+    """Certificates written by prove.py."""
     network: Path | None = None
     """A network saved by train.py or distill.py, to which the certificates must belong."""
 
@@ -48,7 +48,7 @@ class Args:
 def main(args: Args) -> None:
     """Prints a line for each certificate; raises a ValueError at the first that is refused."""
     if not args.certificates:
-        raise ValueError("give one certificate or more, written by prove.py or distill.py")
+        raise ValueError("give one certificate or more, written by prove.py")
     for path in args.certificates:
         certificate = read(path, args.network)
         try:

@@ -6,11 +6,9 @@ distillation, Rusu et al. 2015, arXiv:1511.06295). The features of the digits, i
 boards. So it trains against all features within a radius (interval bound propagation, Gowal et al. 2018,
 arXiv:1810.12715). In normal play prove.py and check.py can then prove the policy for every board.
 
-    python -m examples.learn_the_rule.train --seed 1
-    python -m examples.learn_the_rule.distill results/learn_the_rule/network.pt
-    python -m examples.learn_the_rule.check results/learn_the_rule/policy.npz
-    python -m examples.learn_the_rule.evaluate results/learn_the_rule/policy.pt
-    python examples/play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/policy.pt
+    python -m learn_the_rule.train --seed 1
+    python -m learn_the_rule.distill results/learn_the_rule/network.pt
+    python -m learn_the_rule.prove results/learn_the_rule/policy.pt
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -27,11 +25,17 @@ import tyro
 from torch import nn
 from tqdm import trange
 
-from examples.common import run
 from nim_env import NimRules
 
-from .network import DigitNetwork, PolicyValueNetwork, action_values, load_provable, save_network
-from .prove import Proof, prove
+from .network import (
+    PolicyValueNetwork,
+    action_values,
+    add_changes,
+    load_provable,
+    pool_moves,
+    save_network,
+)
+from common import run
 
 N_HEAPS = 5  # of the largest training board
 MAX_HEAP = 7
@@ -52,33 +56,24 @@ class Args:
     seed: int = 0
     """Random seed."""
     policy: Path = Path("results/learn_the_rule/policy.pt")
-    """Where the network is saved, and its certificate for check.py beside it, named .npz, if it is proven."""
+    """Where the network with both heads is saved."""
 
 
-def main(args: Args) -> Proof:
-    """Trains a policy network, and searches for a proof of its play with and without lookahead."""
+def main(args: Args) -> PolicyValueNetwork:
+    """Trains a policy head, saves the network with both heads, and returns it."""
     value_network, misere = load_provable(args.network)
-    torch.set_num_threads(1)
+    torch.set_num_threads(1)  # the tensors are small
     torch.manual_seed(args.seed)
-    sizes = {"hidden_size": value_network.hidden_size, "n_features": value_network.n_features}
-    network = PolicyValueNetwork(NimRules((MAX_HEAP,) * N_HEAPS), **sizes)
+    network = PolicyValueNetwork(hidden_size=value_network.hidden_size, n_features=value_network.n_features)
     network.load_state_dict(value_network.state_dict(), strict=False)  # all but the policy head
-    train(network, value_network, args, misere)
+    train(network, args, misere)
     save_network(network, args.policy, misere=misere)
     print(f"network: {args.policy}")
-    certificate = args.policy.with_suffix(".npz")
-    certificate.unlink(missing_ok=True)  # of another network
-    proof = prove(network, misere)
-    if proof.margin is None:
-        print(f"not proven: {proof.refusal}")
-    else:
-        np.savez_compressed(certificate, **proof.certificate)
-        print(f"proven for every board, with and without lookahead: margin {proof.margin:.3f}: {certificate}")
-    return proof
+    return network
 
 
-def train(network: PolicyValueNetwork, value_network: DigitNetwork, args: Args, misere: bool) -> None:
-    """Trains the scores of random positions to be positive for the moves that win for the value network.
+def train(network: PolicyValueNetwork, args: Args, misere: bool) -> None:
+    """Trains the scores of random positions to be positive for the moves that win for the network's own values.
 
     The loss is that of the worst scores within their bounds (Gowal et al. 2018, arXiv:1810.12715, section 3).
     """
@@ -93,9 +88,8 @@ def train(network: PolicyValueNetwork, value_network: DigitNetwork, args: Args, 
         for rules in boards:
             heaps = rules.from_index(generator.integers(1, rules.n_positions, size=BATCH_SIZE))
             mask = rules.action_mask(heaps)
-            is_winning = torch.from_numpy(action_values(value_network, rules, heaps, mask) > 0)
-            network.rules = rules
-            low, high = score_bounds(network, torch.from_numpy(heaps), radius)
+            is_winning = torch.from_numpy(action_values(network, rules, heaps, mask) > 0)
+            low, high = score_bounds(network, rules, torch.from_numpy(heaps), radius)
             right.append(low[is_winning])
             wrong.append(-high[torch.from_numpy(mask > 0) & ~is_winning])
         loss = sum(nn.functional.softplus(-torch.cat(worst)).mean() for worst in (right, wrong))
@@ -105,15 +99,15 @@ def train(network: PolicyValueNetwork, value_network: DigitNetwork, args: Args, 
 
 
 def score_bounds(
-    network: PolicyValueNetwork, heaps: torch.Tensor, radius: float
+    network: PolicyValueNetwork, rules: NimRules, heaps: torch.Tensor, radius: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Bounds of the scores of all actions, ``(n, n_actions)`` each, if the features differ by up to the radius."""
     with torch.no_grad():
         features, rows = network.read_digits(heaps)
-    inputs = network.add_changes(features)
+    inputs = add_changes(features)
     difference = torch.tensor([radius] * network.n_features + [0.0, 0.0])
     ends = propagate(network.move_layers, inputs - difference, inputs + difference)
-    low, high = propagate(network.score_layers, *(network.pool_moves(end, rows, heaps) for end in ends))
+    low, high = propagate(network.score_layers, *(pool_moves(end, rows, rules, heaps) for end in ends))
     return low.squeeze(-1), high.squeeze(-1)
 
 

@@ -1,4 +1,4 @@
-"""Searches for a proof that a network of train.py plays Nim perfectly on every board, and lets check.py judge it.
+"""Searches for a proof that a network plays Nim perfectly on every board, and lets check.py judge it.
 
 Who wins a position depends on the binary digits of its heaps (Bouton 1901): on the parity of the number of ones
 of each digit, and in misère play also on whether a digit above the lowest has any. A finite automaton can track
@@ -6,9 +6,9 @@ this while it reads a digit of the heaps, one after another. The search looks fo
 recurrent state, each of which belongs to a state of the automaton: the initial state lies in a box, and each
 transition maps each box into a box of the next state (docs/experiments/proof.md).
 
-    python -m examples.learn_the_rule.prove results/learn_the_rule/network.pt
+    python -m learn_the_rule.prove results/learn_the_rule/network.pt
 
-Install: pip install -e ".[examples,sb3]"
+Install: pip install -e ".[examples,proof,sb3]"
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import ConvexHull
 from torch import nn
 
-from examples.common import run, save_figure
 from nim_env.appearance import COLORS
 
 from .check import check
 from .network import DigitNetwork, load_provable
+from common import run, save_figure
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
 """The next states after a 0 and after a 1; "none" is the initial state, without ones so far."""
@@ -48,7 +48,7 @@ class Args:
     """The options of this script."""
 
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
-    """Networks saved by train.py."""
+    """Networks saved by train.py or distill.py."""
     folder: Path = Path("results/certificates")
     """Where certificates and pictures of the boxes are saved, named as the network's file or else its folder."""
 

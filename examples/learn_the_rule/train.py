@@ -4,53 +4,44 @@ The network (network.py) estimates the value of a position for the player to mov
 ply of lookahead: the target of a position is the reward of the best move where that move ends the game, otherwise
 minus the smallest value of the next positions. Moves are ε-greedy. Nothing computes a nim-sum.
 
-    python -m examples.learn_the_rule.train
-    python -m examples.learn_the_rule.train --misere --seed 1 --folder results/misere_1
-    python -m examples.learn_the_rule.train --network gru --hidden-size 32 --folder results/gru
-    python examples/play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/network.pt
+    python -m learn_the_rule.train
+    python -m learn_the_rule.train --misere --seed 1 --folder results/misere_1
+    python play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/network.pt
 
-Install: pip install -e ".[examples,sb3]"
+Install: pip install -e ".[examples,proof,sb3]"
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 import pandas as pd
 import torch
 from torch import nn
-from tqdm import tqdm
+from tqdm import trange
 
-from examples.common import run
-from nim_env import NimRules
+from nim_env import NimRules, theory
 
-from .evaluate import plays_winning_moves, sample_positions
-from .network import NETWORKS, DigitNetwork, NetworkPolicy, action_values, predict, save_network
+from .network import DigitNetwork, NetworkPolicy, action_values, predict, save_network
 from .prove import prove
+from common import run
 
 TEST_BOARDS = ((5, 7), (20, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
 OUTCOME_BOARD = (20, 15)  # where won and lost positions are told apart as well
 N_POSITIONS = 500
-
-Callback = Callable[[int, float], object]  # called after each update with its number and the loss
 
 
 @dataclass
 class Args:
     """The options of this script."""
 
-    network: Literal["digit", "affine", "sum", "elman", "gru", "lstm"] = "digit"
-    """The network; only the digit network is proven by prove.py."""
     hidden_size: int = 8
     """The size of the recurrent state."""
-    n_features: int = 16
-    """The number of features of a digit."""
     noise: float = 0.5
     """The standard deviation of the Gaussian noise on the recurrent state in training."""
     n_flags: int = 1
@@ -81,16 +72,7 @@ class Args:
 
 
 def main(args: Args) -> dict[str, Any]:
-    """Trains and evaluates a network, prints the figures, and returns them."""
-    with tqdm(total=args.updates, desc="updates", disable=None) as progress:
-        row = train_and_evaluate(args, lambda *_: progress.update())
-    print(pd.Series(row).to_string())
-    print(f"network: {args.folder / 'network.pt'}")
-    return row
-
-
-def train_and_evaluate(args: Args, callback: Callback | None = None) -> dict[str, Any]:
-    """Trains a network, and saves it.
+    """Trains a network, saves it, and prints its figures.
 
     Returns:
         ``seconds`` of processor time; for each test board expert mastery, the fraction of sampled won positions in
@@ -98,39 +80,56 @@ def train_and_evaluate(args: Args, callback: Callback | None = None) -> dict[str
         whose value has the right sign; and whether prove.py proves the network, where it can.
     """
     torch.set_num_threads(1)  # the tensors are small
-    network = make_network(args)
+    torch.manual_seed(args.seed)
+    network = DigitNetwork(args.hidden_size, noise=args.noise, n_flags=args.n_flags)
     start = time.process_time()
-    train(network, args, callback)
-    n_weights = sum(weight.numel() for weight in network.parameters())
-    row = {"seed": args.seed, "weights": n_weights, "seconds": time.process_time() - start}
+    train(network, args)
+    row = {"seed": args.seed, "seconds": time.process_time() - start}
     save_network(network, args.folder / "network.pt", misere=args.misere, max_take=args.max_take)
     generator = np.random.default_rng(args.seed)
     for n_heaps, size in TEST_BOARDS:
         rules, board = NimRules((size,) * n_heaps, args.max_take, args.misere), f"{n_heaps} × {size}"
         won, lost = (sample_positions(rules, N_POSITIONS, is_won, generator) for is_won in (True, False))
-        row[board] = float(plays_winning_moves(NetworkPolicy(network, rules), rules, won).mean())
+        row[board] = expert_mastery(network, rules, won)
         if (n_heaps, size) == OUTCOME_BOARD:
             right = np.concatenate([predict(network, won) > 0, predict(network, lost) < 0])
             row[f"{board}, outcome"] = float(right.mean())
-    if args.network == "digit" and args.n_flags == 1 and args.max_take is None:
+    if args.n_flags == 1 and args.max_take is None:
         row["proven"] = float(prove(network, args.misere).margin is not None)
+    print(pd.Series(row).to_string())
+    print(f"network: {args.folder / 'network.pt'}")
     return row
 
 
-def make_network(args: Args) -> DigitNetwork:
-    """The network of the options, with random weights."""
-    torch.manual_seed(args.seed)
-    return NETWORKS[args.network](args.hidden_size, args.n_features, args.noise, args.n_flags)
+def sample_positions(rules: NimRules, n: int, won: bool, generator: np.random.Generator) -> np.ndarray:
+    """Draws won or lost positions, each with the same probability: int64 of shape ``(n, n_heaps)``."""
+    found = np.empty((0, rules.n_heaps), dtype=np.int64)
+    while len(found) < n:
+        heaps = generator.integers(np.array(rules.heaps) + 1, size=(100_000, rules.n_heaps))
+        heaps = heaps[(theory.is_winning(rules, heaps) == won) & heaps.any(axis=1)]
+        found = np.concatenate([found, heaps])
+    return found[:n]
 
 
-def train(network: DigitNetwork, args: Args, callback: Callback | None = None) -> None:
-    """Trains a network by self-play."""
+def expert_mastery(network: DigitNetwork, rules: NimRules, won: np.ndarray) -> float:
+    """The fraction of won positions, ``(n, n_heaps)``, in which one-ply greedy play makes a winning move."""
+    policy = NetworkPolicy(network, rules)
+    n_right = 0.0
+    for part in np.array_split(won, len(won) * rules.n_actions // 2**18 + 1):
+        played = policy.action_probabilities(part, rules.action_mask(part))
+        n_right += (played * theory.winning_action_mask(rules, part)).sum()
+    return n_right / len(won)
+
+
+def train(network: DigitNetwork, args: Args) -> list[float]:
+    """Trains a network by self-play, and returns the loss of each update."""
     optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
     generator = np.random.default_rng([args.seed, 0])  # another stream than that of the samples
     torch.manual_seed(int(generator.integers(2**31)))
     envs = make_envs(args)
     steps = [env.reset(seed=int(generator.integers(2**31))) for env in envs]
-    for update in range(1, args.updates + 1):
+    losses = []
+    for _ in trange(args.updates, desc="updates", disable=None):
         observations = [observation for observation, *_ in steps]
         masks = [info["action_mask"] for *_, info in steps]
         values = [
@@ -138,11 +137,11 @@ def train(network: DigitNetwork, args: Args, callback: Callback | None = None) -
             for env, observation, mask in zip(envs, observations, masks, strict=True)
         ]
         network.train()
-        losses = [
+        board_losses = [
             nn.functional.mse_loss(network(torch.from_numpy(observation)), torch.from_numpy(value.max(axis=1)))
             for observation, value in zip(observations, values, strict=True)
         ]
-        loss = torch.stack(losses).mean()
+        loss = torch.stack(board_losses).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -151,8 +150,8 @@ def train(network: DigitNetwork, args: Args, callback: Callback | None = None) -
             random_actions = (generator.random(mask.shape) * mask).argmax(axis=1)
             explores = generator.random(args.num_envs) < args.epsilon
             steps.append(env.step(np.where(explores, random_actions, value.argmax(axis=1))))
-        if callback is not None:
-            callback(update, loss.item())
+        losses.append(loss.item())
+    return losses
 
 
 def make_envs(args: Args) -> list[gym.vector.VectorEnv]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -19,14 +18,6 @@ def close_figures():
     yield
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.close("all")
-
-
-@pytest.fixture
-def ctrl_c():
-    """Ctrl-C interrupts, also where the tests run in the background, which ignores it."""
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, former)
 
 
 @pytest.fixture
@@ -53,7 +44,7 @@ def refused():
 
     @contextlib.contextmanager
     def refused(*words):
-        with pytest.raises((ValueError, OSError)) as error:
+        with pytest.raises((ValueError, TypeError, OSError)) as error:
             yield
         for word in words:
             assert word in str(error.value)
@@ -71,24 +62,6 @@ class MakesFolder:
 @pytest.fixture
 def makes_folder():
     return MakesFolder()
-
-
-@pytest.fixture
-def of_the_study():
-    """Loads a network of the study from its certificate."""
-
-    def load(name, network=None):
-        import torch  # optional, as the package of the networks is
-
-        from examples.learn_the_rule import check
-        from examples.learn_the_rule.network import DigitNetwork
-
-        network = network or DigitNetwork()
-        weights = check.read(Path(check.__file__).parent / "certificates" / f"{name}.npz")
-        network.load_state_dict({key: torch.from_numpy(weights[key]) for key in network.state_dict()})
-        return network.eval()
-
-    return load
 
 
 @pytest.fixture(scope="module")

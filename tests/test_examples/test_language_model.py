@@ -1,11 +1,7 @@
-"""language_model.py: servers of known players, a model of a folder, and the tiny model."""
+"""language_model.py: servers of a known player, and the tiny model."""
 
 import itertools
-import json
 import re
-import signal
-import time
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,12 +10,12 @@ import pytest
 pytest.importorskip("trl", reason='needs pip install -e ".[llm]"')
 
 import language_model
-import torch
+import transformers
 from chat_server import serve
-from language_model import Args, evaluate, main
+from language_model import Args, main
 from table_policies import random_table
 
-from nim_env import NimRules, evaluation, text, theory
+from nim_env import NimRules, evaluation, text
 from nim_env.appearance import heap_name
 
 import local_models
@@ -29,13 +25,11 @@ pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Deprec
 RULES = NimRules((1, 2, 3))
 POSITIONS = RULES.all_positions()[1:]
 PLAYER = random_table(RULES, 1, deterministic=True)
+EXPECTED = evaluation.report(RULES, PLAYER)
 MOVES = {
     text.describe(RULES, heaps): RULES.moves[row.argmax()]
     for heaps, row in zip(POSITIONS, PLAYER.probabilities[1:], strict=True)
 }
-EXPECTED = evaluation.report(RULES, PLAYER)
-SOON = {"retry-after-ms": "1"}
-PAGE = (200, "<html>Busy</html>")
 
 
 def line(prompt):
@@ -44,40 +38,9 @@ def line(prompt):
     return f"Move: {heap_name(heap)} {count}"
 
 
-def as_json(prompt):
-    heap, count = MOVES[prompt]
-    return json.dumps({"heap": heap_name(heap), "count": count})
-
-
-def message(content, finish_reason="stop", **fields):
-    return {"message": {"role": "assistant", "content": content, **fields}, "finish_reason": finish_reason}
-
-
-READ = {  # ways of answering with the player's move
-    "plain": line,
-    "closed thought": lambda prompt: f"<think>Move: A 1\nOr B?</think>\n{line(prompt)}",
-    "thought apart": lambda prompt: message(line(prompt), reasoning_content="Move: A 1"),
-    "bold": lambda prompt: f"I think that this is good:\n\n**{line(prompt)}**",
-    "boxed": lambda prompt: "$\\boxed{\\text{" + line(prompt).replace("B ", "B\\ ") + "}}$",
-    "fence": lambda prompt: f"```\n{line(prompt)}\n```",
-    "twice": lambda prompt: f"Move: A 1\nNo, better:\n{line(prompt)}",
-    "reasons after it": lambda prompt: f"{line(prompt)}\nThis leaves an XOR of 0, so that A 1 loses.",
-    "parts": lambda prompt: message([{"type": "text", "text": part} for part in line(prompt).partition(": ")]),
-    "JSON": as_json,
-}
-NOT_READ = {
-    "cut thought": lambda prompt: f"<think>{line(prompt)}",
-    "empty thought": lambda _: "<think></think>",
-    "thought alone": lambda prompt: message("", reasoning_content=line(prompt)),
-    "null": lambda _: message(None),
-    "cut number": lambda prompt: message(line(prompt), "length"),
-    "nonsense": lambda _: "\0\x1b[2J\n\x7f" + "A" * 10**6,
-}
-
-
 @pytest.fixture
 def args(tmp_path, monkeypatch):
-    monkeypatch.setattr(language_model, "show_report", lambda *_: None)  # a test of its own draws
+    monkeypatch.setattr(language_model, "show_report", lambda *_: None)  # test_common.py draws
     return Args(model="player", folder=tmp_path)
 
 
@@ -85,201 +48,80 @@ def share_of(name, output):
     return float(re.search(rf"^{name} +([0-9.]+) %", output, re.MULTILINE)[1])
 
 
-@pytest.mark.parametrize("way", READ)
-def test_the_figures_are_those_of_the_player_in_every_way_of_answering(way, args, capsys):
-    with serve(READ[way]) as url:
-        report = evaluate(replace(args, server=url, json=way == "JSON"))
-    assert report == EXPECTED
+@pytest.mark.parametrize("samples", [1, 3])
+def test_the_figures_are_those_of_the_player(samples, args, capsys):
+    requests = []
+    with serve(line, requests=requests) as url:
+        assert main(replace(args, server=url, samples=samples)) == EXPECTED
     output = capsys.readouterr().out
     assert share_of("no_move", output) == share_of("illegal", output) == 0
-    assert share_of("winning", output) == share_of("expert", output) == pytest.approx(100 * report.expert, abs=0.1)
+    assert (
+        share_of("winning", output) == share_of("expert", output) == pytest.approx(100 * EXPECTED.expert, abs=0.1)
+    )
+    assert len(requests) == samples * len(POSITIONS)
+    assert all(request["temperature"] == 0 for request in requests)
 
 
-@pytest.mark.parametrize("way", NOT_READ)
-def test_an_answer_without_the_form_is_no_move(way, args, capsys):
-    with serve(NOT_READ[way]) as url:
-        report = evaluate(replace(args, server=url))
+@pytest.mark.parametrize(("content", "finish_reason"), [(None, "stop"), ("Move: A 1", "length")])
+def test_an_answer_without_a_whole_move_loses(content, finish_reason, args, capsys):
+    choice = {"message": {"role": "assistant", "content": content}, "finish_reason": finish_reason}
+    with serve(lambda _: choice) as url:
+        report = main(replace(args, server=url))
     output = capsys.readouterr().out
     assert share_of("no_move", output) == 100
-    assert ("23 thoughts" in output) == (way in ("cut thought", "thought alone"))
-    assert ("23 cut off" in output) == (way == "cut number")
+    assert ("23 cut off" in output) == (finish_reason == "length")
     assert report.expert == report.win_probability_random == 0
     assert report.illegal_action == report.exploitability == 1
 
 
-def test_the_three_shares_and_the_worst_answers_tell_apart_what_fails(args, capsys):
+def test_the_three_shares_and_the_examples_tell_apart_what_fails(args, capsys):
     def answer(prompt):
         number = list(MOVES).index(prompt)
         return {3: "I do not know.", 5: "Move: Z 99", 7: "Move: C 0"}.get(number, line(prompt))
 
     with serve(answer) as url:
-        evaluate(replace(args, server=url))
+        main(replace(args, server=url))
     output = capsys.readouterr().out
     assert share_of("no_move", output) == pytest.approx(100 / 23, abs=0.1)
     assert share_of("illegal", output) == pytest.approx(200 / 23, abs=0.1)
-    worst = [row for row in output.splitlines() if row.startswith("(")]
-    assert [str(tuple(POSITIONS[number].tolist())) in row for number, row in zip((3, 5, 7), worst, strict=True)]
-    assert "I do not know." in worst[0]
-    assert "Z 99" in worst[1]
+    assert f"no_move at {tuple(POSITIONS[3].tolist())}: 'I do not know.'" in output
+    assert f"illegal at {tuple(POSITIONS[7].tolist())}: 'Move: C 0'" in output
 
 
-@pytest.mark.parametrize(
-    ("every", "fault"),
-    [
-        (3, (503, "", SOON)),
-        (3, (429, "", SOON)),
-        (12, PAGE),
-        (5, message(None, "error")),
-        (5, (200, '{"choices": []}', {"Content-Type": "application/json"})),
-        (5, (200, '{"choices": ', {"Content-Type": "application/json"})),
-    ],
-)
-def test_a_server_that_fails_now_and_then_changes_nothing(every, fault, args):
+@pytest.mark.parametrize("fault", [(401, ""), (200, "<html>Busy</html>"), (200, '{"choices": []}')])
+def test_after_a_failure_the_same_command_asks_only_for_the_rest(fault, args, monkeypatch):
+    monkeypatch.setattr(language_model, "CONCURRENCY", 1)
     requests = itertools.count()
-    with serve(lambda prompt: fault if next(requests) in range(2, 23, every) else line(prompt)) as url:
-        assert evaluate(replace(args, server=url, concurrency=1)) == EXPECTED
-
-
-def test_a_limit_of_requests_changes_nothing(args, monkeypatch):
-    """Of one request after another, each waits more than ten seconds in all, so ten in ten seconds are enough."""
-    times, clock = [], []
-    monkeypatch.setattr("time.sleep", clock.append)
+    answered = []
 
     def answer(prompt):
-        now = sum(clock)
-        if sum(now - then < 10 for then in times) == 10:
-            return 429, ""
-        times.append(now)
+        if next(requests) == 10:
+            return fault
+        answered.append(prompt)
         return line(prompt)
 
     with serve(answer) as url:
-        assert evaluate(replace(args, server=url, concurrency=1)) == EXPECTED
-
-
-@pytest.mark.parametrize(("status", "headers"), [(400, {}), (500, {}), (500, {"Retry-After": "7"})])
-def test_a_position_without_an_answer_is_named_and_the_rest_evaluated(status, headers, args, capsys, monkeypatch):
-    waits = []
-    monkeypatch.setattr("time.sleep", waits.append)
-    refused = text.describe(RULES, (1, 0, 2))
-    with (
-        serve(lambda prompt: (status, "", headers) if prompt == refused else line(prompt)) as url,
-        pytest.raises(OSError, match=r"1 positions: \[\(1, 0, 2\)\]"),
-    ):
-        evaluate(replace(args, server=url))
-    assert share_of("expert", capsys.readouterr().out) > 0
-    if status == 500:
-        assert set(waits) == {7} if headers else sum(waits) > 2 * 10  # at both tries
-    asked = []
-    with serve(lambda prompt: asked.append(prompt) or line(prompt)) as other:
-        with pytest.raises(ValueError, match="answers of"):
-            evaluate(replace(args, server=other))
-        [path] = args.folder.glob("*.jsonl")
-        path.write_text(path.read_text(encoding="utf-8").replace(url, other), encoding="utf-8")
-        assert evaluate(replace(args, server=other)) == EXPECTED
-    assert asked == [refused]
-
-
-PARAMETERS = {"max_completion_tokens", "temperature", "response_format"}
-
-
-@pytest.mark.parametrize("refuses", [{"max_completion_tokens"}, {"response_format", "temperature"}])
-def test_parameters_that_the_server_refuses_are_left_out_with_one_warning(refuses, args, capsys):
-    requests = []
-    with serve(line, refuses=refuses, requests=requests) as url:
-        assert evaluate(replace(args, server=url, json=True)) == EXPECTED
-    warnings = re.findall(r"refuses (\w+)", capsys.readouterr().out)
-    assert sorted(warnings) == sorted(refuses)
-    assert len(requests) <= len(POSITIONS) + args.concurrency * len(refuses)
-    assert PARAMETERS - requests[-1].keys() == refuses
-
-
-def test_a_refused_prompt_leaves_the_parameters_as_they_are(args):
-    requests = []
-    refused = text.describe(RULES, (1, 0, 2))
-    with (
-        serve(lambda prompt: (400, "") if prompt == refused else line(prompt), requests=requests) as url,
-        pytest.raises(OSError, match="1 positions"),
-    ):
-        evaluate(replace(args, server=url))
-    others = [request for request in requests if request["messages"][0]["content"] != refused]
-    assert all({"max_completion_tokens", "temperature"} <= request.keys() for request in others)
-
-
-@pytest.mark.parametrize(("samples", "temperature"), [(1, 0), (3, 1)])
-def test_one_answer_is_asked_for_at_temperature_0(samples, temperature, args):
-    requests = []
-    with serve(line, requests=requests) as url:
-        evaluate(replace(args, server=url, samples=samples))
-        assert {request["temperature"] for request in requests} == {temperature}
-        assert len(requests) == samples * len(POSITIONS)
-        evaluate(replace(args, server=url, samples=samples, temperature=0.5))
-        assert requests[-1]["temperature"] == 0.5
-
-
-def test_a_server_that_is_not_there_is_an_error(args, monkeypatch):
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    with serve(line) as url:
-        pass
-    with pytest.raises(OSError, match=url):
-        evaluate(replace(args, server=url))
-
-
-@pytest.mark.usefixtures("ctrl_c")
-@pytest.mark.parametrize("interrupt", ["error", "Ctrl-C"])
-def test_an_interrupted_run_loses_no_answer_and_asks_only_for_the_rest(interrupt, args):
-    answered, requests = Counter(), itertools.count()
-
-    def interrupted(prompt):
-        number = next(requests)
-        if number >= 10 and interrupt == "error":
-            return 401, ""
-        if number >= 10:
-            time.sleep(0.1)  # the script waits for answers
-        if number == 10:
-            signal.raise_signal(signal.SIGINT)
-        answered[prompt] += 1
-        return line(prompt)
-
-    def repaired(prompt):
-        answered[prompt] += 1
-        return line(prompt)
-
-    answer = interrupted
-    with serve(lambda prompt: answer(prompt)) as url:
-        with pytest.raises(KeyboardInterrupt if interrupt == "Ctrl-C" else OSError):
-            evaluate(replace(args, server=url))
-        answer = repaired
-        assert evaluate(replace(args, server=url)) == EXPECTED
-    assert set(answered.values()) == {1}
-    assert len(answered) == len(POSITIONS)
+        with pytest.raises(OSError, match=url):
+            main(replace(args, server=url))
+        assert main(replace(args, server=url)) == EXPECTED
+    assert set(answered) == set(MOVES)
+    assert all(answered.count(prompt) == 1 for prompt in answered[:10])
 
 
 def test_the_tiny_model_learns_by_exact_rewards(args, capsys):
-    report = evaluate(replace(args, model="tiny", max_steps=10))
+    report = main(replace(args, model="tiny", max_steps=5))
     curve = [float(value) for value in re.findall(r"expert mastery ([0-9.]+) %", capsys.readouterr().out)]
-    assert len(curve) == 10
+    assert len(curve) == 5
     assert curve[-1] == pytest.approx(100 * report.expert, abs=0.06)
     assert curve[-1] > 100 * evaluation.mastery(RULES, "random").expert + 5
     assert report.illegal_action == 0
-
-
-def test_a_model_of_a_folder_plays_as_in_memory(args):
-    torch.manual_seed(0)
-    torch.set_num_threads(1)
-    model, tokenizer = local_models.make_tiny(RULES)
-    prompts = [text.describe(RULES, heaps) for heaps in POSITIONS]
-    local_models.imitate_random_play(RULES, "nim", model, tokenizer, seed=0)
-    model.save_pretrained(args.folder / "model")
-    tokenizer.save_pretrained(args.folder / "model")
-    tokenizer.padding_side = "right"  # as most models of the hub have it
+    folder = str(args.folder / "tiny")
+    assert main(replace(args, model=folder, max_tokens=local_models.TINY_TOKENS)) == report
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder, padding_side="right")  # as most have it
+    model = transformers.AutoModelForCausalLM.from_pretrained(folder)
     complete = local_models.answers_of(model, tokenizer, local_models.TINY_TOKENS)
-    pair = [text.describe(NimRules((3,)), (3,)), prompts[-1]]
+    pair = [text.describe(NimRules((3,)), (3,)), text.describe(RULES, (1, 2, 3))]
     assert list(complete(pair)) == [*complete(pair[:1]), *complete(pair[1:])]
-    player = text.LanguageModelPolicy(RULES, complete)
-    report = evaluate(replace(args, model=str(args.folder / "model"), max_tokens=local_models.TINY_TOKENS))
-    assert report == evaluation.report(RULES, player, illegal_action="lose")
-    assert 0 < report.expert < 1
-    assert all(re.fullmatch("Move: [A-C] [1-3]", answer) for [answer] in player.answers.values())
 
 
 def test_the_code_of_the_page_trains_a_model(tmp_path):
@@ -298,63 +140,3 @@ def test_the_code_of_the_page_trains_a_model(tmp_path):
         code = code.replace(old, new)
     exec(compile(code, "language_models.md", "exec"), {"__name__": "__main__"})
     assert (tmp_path / "trained" / "model.safetensors").exists()
-
-
-# --- the comparison of the styles, boards of a seed, and whole games
-
-
-def test_the_styles_are_compared_on_the_same_positions(args):
-    def recalls(prompt):
-        heaps = [int(size) for size in re.findall(r"[A-C]: (\d)", prompt)]
-        legal, winning = RULES.action_mask(heaps), theory.winning_action_mask(RULES, heaps)
-        is_known = "Nim" in prompt
-        heap, count = RULES.moves[(winning if is_known and winning.any() else legal).argmax()]
-        return f"{'Change' if 'Change' in prompt else 'Move'}: {heap_name(heap)} {count}"
-
-    with serve(recalls) as url:
-        reports = main(replace(args, server=url, style="all"))
-    first = evaluation.report(RULES, lambda _, mask: mask.argmax())
-    assert [report.expert for report in reports.values()] == [1, first.expert, first.expert]
-    assert reports["rules"] == reports["numbers"] == first
-    picture = (args.folder / "styles.svg").read_text(encoding="utf-8")
-    assert all(f">{style}<" in picture for style in reports)
-
-
-def test_a_board_is_that_of_its_seed(args, capsys):
-    boards = []
-    with serve(lambda _: "Move: A 1") as url:
-        for seed in (0, 1, 2, 2):
-            main(replace(args, server=url, heaps=(2, 1, 5), board_seed=seed))
-            boards.append(re.search(r"Nim (\d)-1-(\d)", capsys.readouterr().out).groups())
-    assert boards[2] == boards[3]
-    assert len(set(boards)) > 1
-    assert all("1" <= first <= "2" and "1" <= last <= "5" for first, last in boards)
-
-
-def test_whole_games_of_a_player_without_memory_are_won_as_often_as_expected(args, capsys):
-    with serve(line) as url:
-        main(replace(args, server=url, games=200))
-    output = capsys.readouterr().out
-    for opponent in ("random", "take-3", "expert"):
-        n_won = int(re.search(rf"against {opponent}: .*?(\d+) of 200", output)[1])
-        low, high = evaluation.MatchResult(n_won, 200).interval(0.999)
-        assert low <= evaluation.win_probability(RULES, PLAYER, opponent) <= high
-
-
-def test_in_a_whole_game_the_model_sees_its_earlier_turns(args):
-    requests = []
-    with serve(line, requests=requests) as url:
-        main(replace(args, server=url, games=10))
-    chats = [request["messages"] for request in requests]
-    assert max(map(len, chats)) >= 3
-    for chat in chats:
-        assert [turn["role"] for turn in chat] == (["user", "assistant"] * len(chat))[: len(chat)]
-        contents = [turn["content"] for turn in chat]
-        assert contents[1::2] == [line(prompt) for prompt in contents[:-1:2]]
-        sizes = [sum(map(int, re.findall(r"[A-C]: (\d)", prompt))) for prompt in contents[::2]]
-        assert sizes == sorted(set(sizes), reverse=True)
-
-
-def test_whole_games_without_a_server_are_refused(args):
-    with pytest.raises(ValueError, match="games"):
-        main(replace(args, games=1))

@@ -30,6 +30,15 @@ def test_it_learns_and_plays_a_game(name, capsys):
     assert shown.endswith(f"[0 0 0 0] player {moves[-1][1]} took the last object and loses\n")
 
 
+def test_ctrl_c_is_one_word(monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("nim_env.evaluation.mastery", interrupted)
+    with pytest.raises(SystemExit, match="stopped"):
+        runpy.run_path(str(ROOT / "examples" / "quickstart.py"))
+
+
 def test_the_first_program_is_short_and_needs_the_core_only():
     text = (ROOT / "examples" / "quickstart.py").read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 60

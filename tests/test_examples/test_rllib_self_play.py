@@ -1,17 +1,18 @@
-import pandas as pd
+"""rllib_self_play.py: it learns, what it reports is what its module plays, and seeds decide."""
+
 import pytest
 
-ray = pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
+pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
 pytest.importorskip("torch", reason='needs pip install -e ".[examples,rllib]"')
 
-import rllib_self_play  # noqa: E402
-from ray.rllib.core.rl_module.rl_module import RLModule  # noqa: E402
-from ray.rllib.env.env_context import EnvContext  # noqa: E402
-from rllib_self_play import Args, SelfPlayEnv, main  # noqa: E402
+import rllib_self_play
+from ray.rllib.core.rl_module.rl_module import RLModule
+from ray.rllib.env.env_context import EnvContext
+from rllib_self_play import Args, SelfPlayEnv, main
 
-from nim_env import NimRules, evaluation  # noqa: E402
+from nim_env import NimRules, evaluation
 
-import common  # noqa: E402
+from common import load_player
 
 pytestmark = [
     pytest.mark.usefixtures("ray_on_this_machine"),
@@ -20,60 +21,31 @@ pytestmark = [
 ]
 
 RULES = NimRules((2, 3))
-SMALL = {"heaps": RULES.heaps, "num_env_runners": 0, "num_envs": 32, "batch_size": 128}
-SMALL |= {"train_batch_size": 512, "eval_interval": 1}
+SMALL = {"heaps": RULES.heaps, "num_envs": 32, "batch_size": 128}
 
 
-@pytest.fixture(scope="module")
-def learned(tmp_path_factory, ray_on_this_machine):  # noqa: ARG001
-    """The result of a run with its own env runner, and its folder."""
+def test_it_learns_the_exact_solution(tmp_path):
     options = SMALL | {"num_env_runners": 1, "train_batch_size": 1024, "eval_interval": 3}
-    folder = tmp_path_factory.mktemp("learned")
-    return main(Args(**options, total_timesteps=8000, folder=folder)), folder
-
-
-def test_it_learns_the_exact_solution(learned):
-    table, folder = learned
+    table = main(Args(**options, total_timesteps=8000, folder=tmp_path))
     assert table["timesteps"].iloc[0] == 0
     assert table["expert"].iloc[0] < 1
     assert 8000 <= table["timesteps"].iloc[-1] < 9500
     assert table["champion"].iloc[-1]
-    assert (folder / "rllib_self_play.svg").read_bytes().startswith(b"<?xml")
-    checkpoint = max((folder / "checkpoints").glob("[0-9]*"))
-    module = RLModule.from_checkpoint(checkpoint / "learner_group" / "learner" / "rl_module" / "player")
+    assert (tmp_path / "rllib_self_play.svg").read_bytes().startswith(b"<?xml")
+    module = RLModule.from_checkpoint(
+        tmp_path / "checkpoint" / "learner_group" / "learner" / "rl_module" / "player"
+    )
     report = evaluation.report(RULES, rllib_self_play.policy_of(module, RULES)).to_dict()
     for metric in ("win_probability_random", "exploitability"):
         assert table[metric].iloc[-1] == pytest.approx(report[metric], abs=1e-6)
-    player = common.load_player(str(folder / "player.npz"), RULES)
-    mastery = evaluation.mastery(RULES, player)
+    mastery = evaluation.mastery(RULES, load_player(str(tmp_path / "player.npz"), RULES))
     assert mastery.champion
     assert table["expert"].iloc[-1] == mastery.expert
 
 
-def test_an_interrupted_run_is_continued(tmp_path, monkeypatch):
-    evaluate = rllib_self_play.evaluate
-
-    def interrupt(*args):
-        if args[-1] >= 1000:
-            raise KeyboardInterrupt
-        return evaluate(*args)
-
-    options = {**SMALL, "policies": "separate", "total_timesteps": 1500, "folder": tmp_path}
-    with monkeypatch.context() as patch:
-        patch.setattr(rllib_self_play, "evaluate", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            main(Args(**options))
-    before = pd.read_csv(tmp_path / "rllib_self_play.csv")
-    table = main(Args(**options, resume=True))
-    pd.testing.assert_frame_equal(table[: len(before)], before, check_dtype=False)
-    assert table["timesteps"].iloc[len(before)] > before["timesteps"].iloc[-1]
-    assert 1500 <= table["timesteps"].iloc[-1] < 2500
-    player = common.load_player(str(tmp_path / "player_1.npz"), RULES)
-    assert table["expert"].iloc[-1] == evaluation.mastery(RULES, player).expert
-
-
-def test_the_seed_decides_the_result(tmp_path):
-    first, again = (main(Args(**SMALL, total_timesteps=500, seed=5, folder=tmp_path / name)) for name in "ab")
+def test_the_seed_decides_the_result():
+    options = SMALL | {"num_env_runners": 0, "train_batch_size": 512, "eval_interval": 1}
+    first, again = (main(Args(**options, total_timesteps=500, seed=5)) for _ in range(2))
     assert first.equals(again)
 
 
@@ -88,8 +60,6 @@ def test_environments_of_neighboring_env_runners_start_elsewhere():
     assert envs[1, 1] == starts(1, 1, 2)
 
 
-def test_wrong_values(learned, refused):
-    with refused("--resume"):
-        main(Args(folder=learned[1]))
+def test_a_wrong_value(refused):
     with refused("minibatch_size", "10000"):
         main(Args(batch_size=10_000))

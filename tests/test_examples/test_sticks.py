@@ -21,7 +21,7 @@ def test_every_game_from_300_to_2000_is_won(seed):
 
 
 def test_the_table_and_the_seed(capsys, tmp_path):
-    args = sticks.Args(episodes=300, table=True)
+    args = sticks.Args(episodes=300)
     agent, won = sticks.main(args)
     table = sticks.q_table(agent, RULES)
     assert table.index.tolist() == list(range(10, 0, -1))
@@ -30,10 +30,9 @@ def test_the_table_and_the_seed(capsys, tmp_path):
     )
     for left in (2, 3, 4):  # a positive value is of a move that wins
         assert (table.loc[left] > 0).tolist() == theory.winning_action_mask(RULES, [left]).astype(bool).tolist()
-    assert table.loc[1].tolist()[0] == -1
     shown = capsys.readouterr().out
     assert re.search(r"^1 +-1\.00 +- +-$", shown, re.MULTILINE)
-    assert f"AI won {sum(won)} of 300 games.\nOf the last 100 games it won {sum(won[-100:])}." in shown
+    assert f"AI won {sum(won)} of 300 games." in shown
     assert (tmp_path / "results" / "sticks.svg").read_bytes().startswith(b"<?xml")
     sticks.main(args)
     assert capsys.readouterr().out == shown
@@ -57,15 +56,10 @@ def test_games_against_a_human_teach(person, capsys):
     shown = capsys.readouterr().out
     assert won == [False]
     assert shown.count("New game: 10 sticks.\nAI takes 1.\n9 stick(s) left. Your turn.") == 2
-    assert shown.count("Invalid move, try again.") == 2
     assert agent.q_values([1])[0] == -1
-    assert "Goodbye." in shown
     assert "AI won 0 of 1 games." in shown
 
 
 def test_the_graph_rolls_over_its_window():
-    won = [True, False, False, True, True, True]
-    for window, expected in ((1, won), (3, [1, 1 / 2, 1 / 3, 1 / 3, 2 / 3, 1])):
-        (line,) = sticks.plot(won, sticks.Args(window=window)).axes[0].lines
-        np.testing.assert_allclose(line.get_ydata(), expected)
-        assert line.get_xdata().tolist() == [1, 2, 3, 4, 5, 6]
+    (line,) = sticks.plot([True, False, False, True, True, True], sticks.Args(window=3)).axes[0].lines
+    np.testing.assert_allclose(line.get_xydata().T, [[1, 2, 3, 4, 5, 6], [1, 1 / 2, 1 / 3, 1 / 3, 2 / 3, 1]])

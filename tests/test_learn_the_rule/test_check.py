@@ -1,0 +1,413 @@
+"""check.py: networks written by hand, each right or wrong in one condition; certificates that prove nothing."""
+
+import pytest
+
+pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[proof,sb3]"')
+
+import itertools
+import pickle
+from pathlib import Path
+
+import numpy as np
+import torch
+from flint import arb, ctx
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nim_env import NimRules, theory
+
+from learn_the_rule import check
+from learn_the_rule.check import Args, main, read
+from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, predict
+
+CERTIFICATES = Path(check.__file__).parent / "certificates"
+GAIN = 8.0  # tanh of it is almost 1
+FEATURES = ("odd", "seen", "even higher", "odd higher", "none lowest", "none higher")
+"""Of a digit: an odd number of ones; a one, and not the lowest digit; and so on. 1 for yes, -1 for no."""
+
+
+def by_hand(misere=False, flag=True, lowest=True, higher=True, toggles=True, mistake=(), scale=1.0):
+    """A network that is right unless an argument breaks it, with a box for each state of the automaton.
+
+    Its recurrent state is the parity of the ones, 1 for odd and -1 for even, and whether there was a one. Its
+    value is ``scale`` for won positions and minus that for lost ones, less twice that where all features of the
+    mistake are 1.
+    """
+    g = GAIN
+    weights = {
+        "initial_state": [-1, -1],
+        "transitions.0.weight": [[g, 0], [0, g]],
+        "transitions.0.bias": [0, 0],
+        "transitions.1.weight": [[-g if toggles else g, 0], [0, 0]],
+        "transitions.1.bias": [0, g],
+        # of the parity, of whether there was a one, and of the flag of the lowest digit
+        "digit_layers.0.weight": [
+            [g, 0, (0 if lowest else -2 * g) + (0 if higher else 2 * g)],
+            [0, g, -2 * g if flag else 0],
+            [-g, g, -2 * g],
+            [g, g, -2 * g],
+            [0, -g, 2 * g],
+            [0, -g, -2 * g],
+        ],
+        "digit_layers.0.bias": [0 if higher else -2 * g, 0, -g, -g, -2 * g, 0],
+        "digit_layers.2.weight": np.eye(6) * g,
+        "digit_layers.2.bias": np.zeros(6),
+    }
+    hidden, bias, last = np.zeros((6, 6)), np.full(6, -g), np.zeros((1, 6))
+    odd, seen = FEATURES.index("odd"), FEATURES.index("seen")
+    last[0, :3] = scale, scale, -scale  # won: one of the first two hidden units is 1; a mistake: the third is
+    if misere:  # odd and seen, or neither
+        hidden[0, [odd, seen]], hidden[1, [odd, seen]] = g, -g
+    else:
+        hidden[0, odd], bias[0] = g, 0
+    if mistake:
+        hidden[2, [FEATURES.index(feature) for feature in mistake]] = g
+        bias[2] = g - g * len(mistake)
+    weights |= {"value_layers.0.weight": hidden, "value_layers.0.bias": bias}
+    weights |= {"value_layers.2.weight": last, "value_layers.2.bias": [0]}
+    low, high = -1.1, -0.9
+    boxes = [[[low, low], [high, high]], [[low, -high], [high, -low]], [[-high, -high], [-low, -low]]]
+    return {name: np.array(weight, dtype=np.float32) for name, weight in weights.items()} | {
+        "misere": np.array(misere),
+        "boxes": np.array(boxes, dtype=np.float32),
+        "states": np.array(["none", "even", "odd"]),
+        "groups": np.zeros(3, dtype=np.int64),
+    }
+
+
+CHANGES = [
+    (is_lowest, state, *bits)
+    for is_lowest in (True, False)
+    for state in ("none", "even", "odd")
+    for bits in ((0, 0), (0, 1), (1, 0), (1, 1))
+    if (state, bits[0]) != ("none", 1)
+]
+"""Of a digit by a move: whether it is the lowest, its state, and its bit in the heap before and after the move."""
+LITERALS = {  # the features that tell a state, for the lowest digit and the higher ones
+    (True, "none"): {"none lowest": 1},
+    (True, "even"): {"odd": -1, "none lowest": -1, "even higher": -1, "none higher": -1},
+    (True, "odd"): {"odd": 1, "odd higher": -1},
+    (False, "none"): {"none higher": 1},
+    (False, "even"): {"even higher": 1},
+    (False, "odd"): {"odd higher": 1},
+}
+
+
+def with_policy(certificate, changes=(), sign=1, scale=1.0):
+    """A policy for a network by hand: the score is ``scale`` for winning moves and minus that for others.
+
+    A digit is wrong for a move if its parity and its bits before and after the move have an odd sum. If digits
+    make all of the changes, the score is positive anyhow; or, with the sign -1, it is negative if they do not.
+    """
+    g, m = GAIN, 3 + len(changes)  # whether the sum is at least 1, 2, 3, and whether the digit makes each change
+    count, largest, scores = np.zeros((m, 8)), np.eye(m), g * np.eye(m)
+    bias, scores_bias, last = np.zeros(m), np.zeros(m), np.zeros((1, m))
+    count[:3, FEATURES.index("odd")], count[:3, 6:], bias[:3] = g / 2, g, (0, -g, -2 * g)
+    largest[0, :3], last[0, 0] = (1, -1, 1), -scale
+    for row, (is_lowest, state, *bits) in enumerate(changes, start=3):
+        literals = LITERALS[is_lowest, state]
+        for feature, value in literals.items():
+            count[row, FEATURES.index(feature)] = value * g
+        count[row, 6:] = g * (4 * np.array(bits) - 2)
+        bias[row] = -g * (len(literals) + 2 * sum(bits) - 1)
+    if changes:
+        scores[3, 3:], scores_bias[3] = g, -g * (len(changes) - 1)
+        last[0, 3] = scale
+    layers = {"move_layers.0": (count, bias), "move_layers.2": (largest, np.zeros(m))}
+    layers |= {"score_layers.0": (scores, scores_bias), "score_layers.2": (last, [sign * scale if changes else 0])}
+    weights = {f"{name}.weight": weight for name, (weight, _) in layers.items()}
+    weights |= {f"{name}.bias": bias for name, (_, bias) in layers.items()}
+    return certificate | {name: np.array(weight, dtype=np.float32) for name, weight in weights.items()}
+
+
+WEIGHTS = [name for name in with_policy(by_hand()) if name not in ("misere", "boxes", "states", "groups")]
+
+# --- Networks written by hand ---------------------------------------------------------------------
+
+
+RIGHT = {
+    "normal": by_hand(),
+    "misère": by_hand(misere=True),
+    "normal, the flag not needed": by_hand(flag=False),
+    "margin": by_hand(scale=2.0**-18),
+    "largest weights": by_hand(scale=2.0**40),
+}
+WRONG = {
+    "misère, played as normal": (by_hand() | {"misere": np.array(True)}, "none"),
+    "normal, played as misère": (by_hand(misere=True) | {"misere": np.array(False)}, "none"),
+    "misère without the flag": (by_hand(misere=True, flag=False), "none"),
+    "misère, higher digits ignored": (by_hand(misere=True, higher=False), "higher ones none, odd"),
+    "lowest digit ignored": (by_hand(lowest=False), "lowest digit odd"),
+    "higher digits ignored": (by_hand(higher=False), "higher ones none, odd"),
+    "a one does not toggle": (by_hand(toggles=False), "after a 1"),
+    "wrong with even and odd higher digits": (by_hand(mistake=["even higher", "odd higher"]), "none, odd: won"),
+    "wrong with odd higher digits alone": (by_hand(mistake=["odd higher", "none lowest"]), "digit none, .*: won"),
+    "wrong with an even higher digit": (by_hand(misere=True, mistake=["even higher"]), "even, none: won"),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_right_networks_are_accepted(name):
+    assert check.check(RIGHT[name]) > 2.0**-19
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_networks_are_refused(name):
+    certificate, words = WRONG[name]
+    with pytest.raises(ValueError, match=words):
+        check.check(certificate)
+
+
+@pytest.mark.parametrize(("bias", "expected"), [(0, 1), (-0.5, 0.5), (0.5, 0.5)])
+def test_the_margin_is_that_of_the_worst_move(bias, expected):
+    certificate = with_policy(by_hand())
+    certificate["score_layers.2.bias"][0] = bias
+    assert expected - 0.1 < check.check(certificate) <= expected
+
+
+HIGHER = [change for change in CHANGES if not change[0]]
+LEADING_ZERO = (False, "none", 0, 0)  # each move has it
+WRONG_POLICIES = [
+    *(([change], -1) for change in CHANGES if change != LEADING_ZERO),
+    *(([change], 1) for change in CHANGES),
+    *(([change, HIGHER[(7 * i + 3) % len(HIGHER)]], 1) for i, change in enumerate(CHANGES)),
+    (HIGHER, 1),
+    ([*HIGHER, (True, "even", 1, 1)], 1),
+]
+
+
+@pytest.mark.parametrize(("changes", "sign"), WRONG_POLICIES)
+def test_wrong_policies_are_refused(changes, sign):
+    with pytest.raises(ValueError, match="the score is"):
+        check.check(with_policy(by_hand(), changes, sign))
+
+
+def test_a_policy_of_misere_play_is_refused():
+    with pytest.raises(ValueError, match="normal play"):
+        check.check(with_policy(by_hand(misere=True)))
+
+
+@pytest.mark.parametrize("is_lowest", [False, True])
+@pytest.mark.parametrize(("state", "other"), [("none", "odd"), ("even", "odd"), ("odd", "even")])
+def test_all_hulls_of_a_state_count_for_the_policy(is_lowest, state, other):
+    """A group more, before or after the other one, with the features of another state."""
+    certificate = with_policy(by_hand())
+    hulls = [{}, {}]
+    for flag, (name, point) in itertools.product(
+        (0, 1), {"none": (-1, -1), "even": (-1, 1), "odd": (1, 1)}.items()
+    ):
+        first = check.tanh(check.linear(certificate, "digit_layers.0", [arb(x) for x in (*point, flag)]))
+        hulls[flag][name, 0] = check.tanh(check.linear(certificate, "digit_layers.2", first))
+    right, more = hulls[is_lowest], {(state, 1): hulls[is_lowest][other, 0]}
+    for hulls[is_lowest] in (more | right, right | more):
+        with pytest.raises(ValueError, match="score"):
+            check.check_policy(certificate, tuple(hulls))
+
+
+def test_which_networks_are_wrong_in_pytorch():
+    """By Bouton's theorem, on all positions of a small board."""
+    rules = NimRules((7, 7, 1), misere=False)
+    board = rules.all_positions()[1:]
+
+    def load(network, certificate):
+        network.load_state_dict({key: torch.from_numpy(certificate[key]) for key in network.state_dict()})
+        return network.eval()
+
+    def is_right(certificate):
+        values = predict(load(DigitNetwork(hidden_size=2, n_features=6), certificate), board)
+        bounds = NimRules(rules.heaps, misere=bool(certificate["misere"]))
+        return ((values > 0) == theory.is_winning(bounds, board)).all()
+
+    def has_right_policy(*defect):
+        certificate = with_policy(by_hand(), *defect)
+        n_move_features = len(certificate["move_layers.0.bias"])
+        network = load(PolicyValueNetwork(n_move_features, hidden_size=2, n_features=6), certificate)
+        with torch.no_grad():
+            scores = network.scores(rules, torch.from_numpy(board)).numpy()
+        is_legal = rules.action_mask(board) == 1
+        return ((scores > 0) == theory.winning_action_mask(rules, board))[is_legal].all()
+
+    assert all(map(is_right, RIGHT.values()))
+    assert not any(is_right(certificate) for certificate, _ in WRONG.values())
+    assert has_right_policy()
+    assert not any(has_right_policy(*defect) for defect in WRONG_POLICIES if len(defect[0]) == 1)
+
+
+# --- Rounding and overflow ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [np.nextafter(np.float32(2.0**40), np.float32(np.inf)), -(2.0**41), np.nan])
+@pytest.mark.parametrize("name", ["initial_state", "boxes", "transitions.1.weight", "score_layers.2.bias"])
+def test_numbers_that_could_overflow_are_refused(name, number):
+    certificate = with_policy(by_hand())
+    certificate[name].flat[-1] = number
+    with pytest.raises(ValueError, match=f"overflow: {name}"):
+        check.check(certificate)
+
+
+@pytest.mark.parametrize("kind", ["value", "score"])
+@pytest.mark.parametrize(("scale", "is_accepted"), [(2.0**-18.5, True), (2.0**-19.5, False), (1e-45, False)])
+def test_numbers_that_could_round_to_0_are_refused(kind, scale, is_accepted):
+    certificate = by_hand(scale=scale) if kind == "value" else with_policy(by_hand(), scale=scale)
+    if is_accepted:
+        assert 2.0**-19 < check.check(certificate) < scale * 1.01
+    else:
+        with pytest.raises(ValueError, match=f"the {kind} is"):
+            check.check(certificate)
+
+
+@given(seed=st.integers(0, 1000), width=st.sampled_from([0.0, 1e-6, 0.5]))
+@settings(max_examples=30)
+def test_layers_are_enclosed_as_closely_as_the_theorems_say(seed, width):
+    """Higham's bound for a sum of 6 products and a bias, and an error of 2**-20 of tanh."""
+    generator = np.random.default_rng(seed)
+    weight = generator.normal(scale=3, size=(4, 6)).astype(np.float32)
+    bias = generator.normal(size=4).astype(np.float32)
+    points = [(arb(x), arb(x + width)) for x in generator.normal(size=6).tolist()]
+    inputs = [low.union(high) for low, high in points]
+    outputs = check.linear({"layer.weight": weight, "layer.bias": bias}, "layer", inputs)
+    unit = arb(2) ** -24
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ctx, "prec", 300)  # exact
+        for found, row, shift in zip(outputs, weight.tolist(), bias.tolist(), strict=True):
+            products = [[w * x for x in pair] for w, pair in zip(row, points, strict=True)]
+            size = sum(max(map(abs, pair)) for pair in products) + abs(shift)
+            lower, upper = sum(map(min, products)) + shift, sum(map(max, products)) + shift
+            for error, is_enclosed in ((7 * unit / (1 - 7 * unit), True), (14.7 * unit, False)):
+                assert (found.lower() <= lower - error * size) == is_enclosed
+                assert (found.upper() >= upper + error * size) == is_enclosed
+    for found, (low, high) in zip(check.tanh(inputs), points, strict=True):
+        for error, is_enclosed in ((0.99 * 2.0**-20, True), (1.01 * 2.0**-20, False)):
+            assert (found.lower() <= low.tanh() - error) == is_enclosed
+            assert (found.upper() >= high.tanh() + error) == is_enclosed
+
+
+# --- Certificates that prove nothing --------------------------------------------------------------
+
+
+@pytest.mark.parametrize("misere", [False, True])
+def test_every_box_end_and_label_counts(misere):
+    right = by_hand(misere)  # the images are almost at 1 or -1
+    wrong = [{name: np.delete(right[name], box, 0) for name in ("boxes", "states", "groups")} for box in range(3)]
+    for box, end, axis in itertools.product(range(3), range(2), range(2)):
+        boxes = right["boxes"].copy()
+        boxes[box, end, axis] = np.sign(boxes[box, end, axis]) + (0.05, -0.05)[end]
+        wrong.append({"boxes": boxes})
+    for box, end, axis, number in ((1, 1, 0, 0.5), (2, 0, 0, -0.5), (0, 1, 1, 0.5)):  # too wide
+        boxes = right["boxes"].copy()
+        boxes[box, end, axis] = number
+        wrong.append({"boxes": boxes})
+    for states in itertools.product(("none", "even", "odd"), repeat=3):
+        if states != ("none", "even", "odd"):
+            wrong.append({"states": np.array(states, dtype="<U4")})
+    for changed in wrong:
+        with pytest.raises(ValueError, match="lies in no box"):
+            check.check(right | changed)
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize("group", [0, 1])
+def test_all_boxes_of_a_state_count(group, first):
+    """Two boxes more, even where odd is and odd where even is: they contain their images, with wrong values."""
+    certificate = by_hand()
+    more = {"boxes": certificate["boxes"][[2, 1]], "states": certificate["states"][[1, 2]]}
+    more["groups"] = np.full(2, group)
+    order = slice(None, None, -1) if first else slice(None)
+    both = {name: np.concatenate([certificate[name], array])[order] for name, array in more.items()}
+    with pytest.raises(ValueError, match="but the value is"):
+        check.check(certificate | both)
+
+
+def test_the_groups_are_used():
+    """The features of the odd boxes of this network need more than one hull."""
+    certificate = read(CERTIFICATES / "normal0.npz")
+    assert check.check(certificate) > 1
+    with pytest.raises(ValueError, match="but the value is"):
+        check.check(certificate | {"groups": np.zeros_like(certificate["groups"])})
+
+
+@pytest.mark.parametrize("name", [*with_policy(by_hand()), "max_take"])
+def test_missing_and_misshapen_arrays_are_named(name):
+    certificate = with_policy(by_hand())
+    array = certificate.pop(name, np.array(3))
+    kind = np.float64 if array.dtype == np.float32 else np.bytes_
+    wrong = [array[None], np.atleast_1d(array)[:-1], array.astype(kind), b"a member of a file that is no array"]
+    missing = [] if name == "max_take" else [certificate]
+    for changed in missing + [certificate | {name: found} for found in wrong]:
+        with pytest.raises(ValueError, match="damaged"):
+            check.check(changed)
+
+
+def test_unknown_states_and_too_many_groups_are_named():
+    """Each set of groups is checked."""
+    certificate = by_hand()
+    more = {name: certificate[name][[0, 2] + [1] * 9] for name in ("boxes", "states")} | {"groups": np.arange(11)}
+    for changed, words in ((more, "11 groups"), ({"states": np.array(["none", "even", "both"])}, "both")):
+        with pytest.raises(ValueError, match=f"damaged: .*{words}"):
+            check.check(certificate | changed)
+
+
+# --- Files ----------------------------------------------------------------------------------------
+
+
+def test_the_study_has_proven_10_and_9_networks_and_8_policies():
+    certificates = {path.stem: read(path) for path in CERTIFICATES.glob("*.npz")}
+    seeds = {"normal": range(10), "misere": [0, 1, 2, 3, 4, 5, 6, 7, 9], "policy": range(1, 9)}
+    assert set(certificates) == {f"{kind}{seed}" for kind in seeds for seed in seeds[kind]}
+    for name, certificate in certificates.items():
+        assert bool(certificate["misere"]) == name.startswith("misere")
+        assert certificate["initial_state"].shape == (8,)
+        if name.startswith("policy"):
+            network = certificates[f"normal{name[-1]}"]
+            assert all(np.array_equal(certificate[key], network[key]) for key in set(network) & set(WEIGHTS))
+    for name in ("misere3", "policy4"):
+        assert check.check(certificates[name]) > 1
+
+
+def test_the_script(tmp_path, capsys):
+    """A line for each certificate, with the margin rounded down; a wrong one ends it."""
+    right, policy, wrong = (tmp_path / f"{name}.npz" for name in ("right", "policy", "wrong"))
+    np.savez(right, **by_hand(misere=True, scale=0.7))
+    np.savez(policy, **with_policy(by_hand()))
+    np.savez(wrong, **by_hand(misere=True, flag=False))
+    with pytest.raises(ValueError, match=r"wrong\.npz is refused: .*higher ones none"):
+        main(Args((right, policy, wrong, right)))
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{right}: accepted, misère play on every board, margin 0.699"
+    assert second.startswith(f"{policy}: accepted, normal play, with and without lookahead, on every board, ")
+    with pytest.raises(ValueError, match="certificate"):
+        main(Args(()))
+
+
+def test_damaged_files_are_named_and_none_is_unpickled(tmp_path):
+    path, pickled = tmp_path / "right.npz", tmp_path / "pickle.pt"
+    np.savez(path, **by_hand())
+    torch.save(Path(), pickled)
+    with pytest.raises(pickle.UnpicklingError):
+        read(path, pickled)
+    content = path.read_bytes()
+    np.savez(path, **by_hand() | {"groups": np.array([Path()] * 3)})
+    for damaged in (path.read_bytes(), content[:-30], content[:100], b"", content.replace(b"NUMPY", b"numpy")):
+        path.write_bytes(damaged)
+        with pytest.raises(ValueError, match=r"right\.npz is damaged"):
+            read(path)
+
+
+def test_a_certificate_belongs_to_one_network(tmp_path):
+    """To its rules and each number of its weights."""
+    path, network = tmp_path / "right.npz", tmp_path / "network.pt"
+    certificate = with_policy(by_hand())
+    np.savez(path, **certificate)
+    weights = {name: torch.from_numpy(certificate[name]) for name in WEIGHTS}
+    right = {"weights": weights, "misere": False, "max_take": None}
+    torch.save(right, network)
+    read(path, network)
+    others = [{}, weights | {"more": torch.ones(1)}]
+    for name, weight in weights.items():
+        other = weight.clone()
+        other.view(-1)[-1] = torch.nextafter(other.view(-1)[-1], torch.tensor(torch.inf))
+        others.append(weights | {name: other})
+    for wrong in ({"misere": True}, {"max_take": 3}, *({"weights": other} for other in others)):
+        torch.save(right | wrong, network)
+        with pytest.raises(ValueError, match=r"right\.npz (claims other rules|does not belong)"):
+            read(path, network)
