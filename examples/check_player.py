@@ -11,18 +11,13 @@ Install: pip install -e ".[examples]"
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import io
 import random
 import textwrap
-import traceback
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
-from unittest import mock
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,7 +29,7 @@ import agents
 from nim_env import NimRules, evaluation, policies, theory
 from nim_env.appearance import COLORS, heap_name
 
-from common import load_file, load_player, run, save_figure
+from common import foreign_code, load_file, load_player, run, save_figure
 
 GROUP_FIGURES = {
     "expert": "expert mastery",
@@ -103,20 +98,6 @@ def load(args: Args, rules: NimRules) -> Any:
         raise ValueError(f"{args.player} has no train(n) and no choose_action: name a function, as FILE.py:NAME")
     with foreign_code(args.player, f"in train({args.episodes})"):
         return things["train"](args.episodes)
-
-
-@contextlib.contextmanager
-def foreign_code(player: str, where: str) -> Iterator[None]:
-    """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
-    file = Path(player if player.endswith(".py") else player.rpartition(":")[0])
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", None):
-            yield
-    except (Exception, SystemExit) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
-        place = f"{player}, line {lines[-1]}," if lines else player
-        raise ValueError(f"{place} raises {type(error).__name__} {where}: {error}") from error
 
 
 def as_policy(player: Any, rules: NimRules, name: str) -> policies.PolicyLike:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import runpy
 import sys
-from collections.abc import Callable
+import traceback
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import gymnasium as gym
 import matplotlib
@@ -101,12 +104,25 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
 
 
 def load_file(path: Path) -> dict[str, Any]:
-    """What a Python file defines; it may import its neighbors, as a script does; a ValueError where it fails."""
+    """What a Python file defines; it may import its neighbors, as a script does."""
     sys.path.insert(0, str(path.resolve().parent))
-    try:
+    with foreign_code(str(path), "when it is imported"):
         return runpy.run_path(str(path))
+
+
+@contextlib.contextmanager
+def foreign_code(player: str, where: str) -> Iterator[None]:
+    """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
+    file = Path(player if player.endswith(".py") else player.rpartition(":")[0])
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", io.StringIO()):
+            yield
     except (Exception, SystemExit) as error:
-        raise ValueError(f"{path} raises {type(error).__name__}: {error}") from error
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+        place = f"{player}, line {lines[-1]}," if lines else player
+        what = "asks for input" if isinstance(error, EOFError) else f"raises {type(error).__name__} ({error})"
+        raise ValueError(f"{place} {what} {where}") from error
 
 
 def values_of(player: PolicyLike, rules: NimRules) -> ValueFunction | None:

@@ -96,7 +96,9 @@ def test_the_bug_is_named_and_a_correct_learner_has_none(capsys):
     ("code", "words"),
     [
         ("x = = 1", ["SyntaxError"]),
+        ("import random\nrandom.choice([])", ["line 2", "IndexError"]),
         ("raise SystemExit(0)", ["SystemExit"]),
+        ("input('Your move: ')", ["line 1", "input"]),
         ("def play(piles): pass", ["no train(n)", "FILE.py:NAME"]),
         ("def train(n): return n.piles", ["line 1", "AttributeError", f"train({EPISODES})"]),
         ("def train(n): print(n)", ["None"]),
