@@ -10,7 +10,7 @@ Install: pip install -e ".[examples]"
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import agents
 from nim_env import NimRules
 
 from common import load_player, run, save_figure
-from terminal_game import PUBLISHED, Leave, ask_move
+from terminal_game import Leave, ask_move
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Human:
 
     def __call__(self, observation: np.ndarray, action_mask: np.ndarray) -> int:  # noqa: ARG002
         print(f"{observation[0]} stick(s) left. Your turn.")
-        return ask_move(self.rules, observation.tolist(), replace(PUBLISHED, block="stick"))
+        return ask_move(self.rules, observation.tolist())
 
 
 class PrintMoves(gym.Wrapper):
