@@ -1,7 +1,7 @@
 """Play Nim in the terminal against an agent trained on the spot, a built-in policy, or a saved player.
 
-The game is 1-3-5-7, and the player who takes the last block loses, unless options say otherwise. A move is a heap and
-a count, such as C 3. At every question q, -1 and Ctrl-D leave.
+The game is 1-3-5-7, and the player who takes the last block loses, unless options say otherwise. A move is a heap
+and a count, such as C 3. At every question q, -1 and Ctrl-D leave.
 
 Install: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]"
 """

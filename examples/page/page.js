@@ -199,7 +199,7 @@ const DO = {
   },
   theme: toggleTheme,
   full: () => (document.fullscreenElement ? document.exitFullscreen()
-    : document.documentElement.requestFullscreen?.().catch(() => toast(SAY.noFull))),
+    : document.fullscreenEnabled ? document.documentElement.requestFullscreen() : open(location.href)), // out of the frame
   boards: openBoards,
   opponents: () => $("opponents").showModal(),
   menu: () => $("menu").showModal(),

@@ -14,7 +14,6 @@ export const SAY = {
   nextGame: "From the next game on.",
   copied: "Link copied. It opens this position.",
   copyBy: "Copy the address of this page: it opens this position.",
-  noFull: "Full screen is not allowed here.",
   network: "The network could not be loaded.",
   noLimit: "The network has learned the game without a limit of a move.",
   tooBig: "This board has too many positions for a table.",
