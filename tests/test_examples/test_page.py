@@ -22,11 +22,9 @@ from nim_env import ExpertPolicy, NimRules, evaluation, theory
 from nim_env.policies import TabularPolicy
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
-DESK, PHONE = {"width": 1280, "height": 720}, {"width": 375, "height": 667}
-FAST = """for (const name of ["setTimeout", "setInterval"]) {
-  const wait = window[name];
-  window[name] = (act, time = 0) => wait(act, time / 20);
-}"""
+PHONE = {"viewport": {"width": 375, "height": 667}, "has_touch": True, "is_mobile": True}
+FAST = """for (const name of ["setTimeout", "setInterval"])
+  window[name] = ((wait) => (act, time = 0) => wait(act, time / 20))(window[name]);"""
 CLASSIC = "heaps=1-3-5-7&last=loses"
 LOST = f"{CLASSIC}&vs=random&moves=D2.B1.C3.D4.C2.B1.A1.B1.D1"  # by the third move, your second
 USERS = NimRules((2, 3))  # the board of the user's player
@@ -59,8 +57,8 @@ def visit(browser, address):
     """Opens the page; no error may occur there, and no other site may be asked."""
     contexts, wrong = [], []
 
-    def visit(link=CLASSIC, size=DESK, **options):
-        contexts.append(browser.new_context(viewport=size, reduced_motion="reduce", **options))
+    def visit(link=CLASSIC, **options):
+        contexts.append(browser.new_context(reduced_motion="reduce", **options))
         contexts[-1].add_init_script(FAST)
         page = contexts[-1].new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -90,14 +88,8 @@ def test_rules_theory_and_lessons_in_every_position(visit):
       return [rules.isWinning(heaps, board), rules.legalMoves(heaps, board).map(pair),
               rules.winningMoves(heaps, board).map(pair), pair(lesson.move), texts];
     })"""
-    page = visit()
-    for rules in (
-        NimRules((1, 3, 5, 7)),
-        NimRules((3, 4, 5), max_take=3, misere=False),
-        NimRules((21,), max_take=3),
-        NimRules((4, 4, 4, 4), max_take=1),
-        NimRules((2, 9), misere=False),
-    ):
+    page, boards = visit(), [((1, 3, 5, 7), None), ((2, 9), None), ((3, 4, 5), 3), ((21,), 3), ((4, 4, 4), 1)]
+    for rules in (NimRules(*board, misere) for board in boards for misere in (True, False)):
         positions = rules.all_positions()
         answers = compute(page, function, rules, positions=positions.tolist())
         for heaps, (won, legal, wins, move, texts) in zip(positions, answers, strict=True):
@@ -147,9 +139,6 @@ def test_the_network_plays_perfectly(visit, misere):
     assert theory.winning_action_mask(rules, positions)[np.arange(len(actions)), actions].all()
 
 
-# --- Playing ----------------------------------------------------------------------------------------
-
-
 def heaps_of(page):
     count = "heap => heap.querySelectorAll('.block:not(.ghost)').length"
     return page.locator(".heap").evaluate_all(f"heaps => heaps.map({count})")
@@ -187,8 +176,7 @@ def press_keys(page, heap, count):
 
 @pytest.mark.parametrize("take", [click, tap, press_keys])
 def test_a_whole_game(visit, take):
-    options = {"size": PHONE, "has_touch": True, "is_mobile": True} if take is tap else {}
-    page = visit("heaps=2-4&last=wins&vs=random", **options)
+    page = visit("heaps=2-4&last=wins&vs=random", **(PHONE if take is tap else {}))
     rules, say = NimRules((2, 4), misere=False), page.locator("#say")
     while any(heaps := heaps_of(page)):
         take(page, *rules.moves[theory.winning_action_mask(rules, heaps).argmax()])
@@ -199,18 +187,14 @@ def test_a_whole_game(visit, take):
     again = page.get_by_role("button", name="Play again")
     {click: again.click, tap: again.tap, press_keys: lambda: page.keyboard.press("Enter")}[take]()
     expect(say).to_have_text("Your turn")
-    assert heaps_of(page) == [2, 4]
 
 
 def test_replay_undo_and_another_try(visit):
     page = visit(LOST)
     expect(page.locator("#how")).to_contain_text("Your move 2 gave the win away.")
-    expect(page.locator("#score")).to_contain_text("You 0, Random 0")  # it was not played here
     press(page, "Show my mistake")
     expect(page.locator("#say")).to_have_text("Your move 2: 3 from C")
     expect(page.locator(".winning")).to_have_count(1)
-    page.locator("#ply").press("Home")
-    expect(page.locator("#say")).to_contain_text("Start")
     page.locator("[data-value=moves]").click()
     page.locator(".move").nth(2).click()
     expect(page.locator("#aim")).to_have_text("It gave the win away.")
@@ -224,7 +208,7 @@ def test_replay_undo_and_another_try(visit):
 
 
 def test_the_first_minute_and_another_board(visit):
-    page = visit("", size=PHONE)
+    page = visit("", **PHONE)
     status = page.locator("#status")
     assert heaps_of(page) == [1, 3, 5, 7]
     expect(status).to_contain_text("Take as many blocks as you like, from one heap.")
@@ -259,7 +243,6 @@ def test_training_and_teaching(visit):
     expect(games).to_have_text("20,000")
     expect(page.locator("#n-mastery")).to_have_text("100 %")
     press(page, "Play it")
-    expect(page.locator("#levels [aria-pressed=true]")).to_contain_text("Learner")
     page.locator("#games").press("Home")
     expect(page.locator(".valued .value")).to_have_text(["?"] * 16)
     page.locator("#play-learning").click()
@@ -290,7 +273,6 @@ def test_big_boards_come_with_a_network(visit):
 
 def test_a_player_of_the_user(visit):
     page = visit("heaps=2-3&last=loses&vs=expert&first=opponent&panel=learn")
-    expect(page.locator("#levels [aria-pressed=true]")).to_contain_text("expert")
     expect(page.locator("#say")).to_contain_text("took")
     heaps = np.array(heaps_of(page))
     assert heaps.tolist() == [2, 2]  # the only winning move
@@ -326,11 +308,10 @@ def test_commands_that_replace_a_game(visit):
     assert heaps_of(page) == [3, 4, 5]
     page.locator("#toast-undo").dispatch_event("click")  # the notice may be gone on a busy machine
     expect(page.locator("#say")).to_contain_text("Random took")
-    assert sum(heaps_of(page)) < 11
 
 
 def test_teach_me(visit):
-    page = visit("", size=PHONE)
+    page = visit("", **PHONE)
     lessons, rule, say = page.locator("#lessons button"), page.locator("#rule"), page.locator("#say")
     for board in ("Lesson 1", "1-3-5-7", "Lesson 1"):
         page.locator("[data-value=teach]").click()
@@ -356,8 +337,6 @@ def test_teach_me(visit):
     block(page, 2, 5).hover()
     expect(page.locator("#live")).to_have_text("✗ This move gives the win away.")
 
-
-# --- What it looks like -----------------------------------------------------------------------------
 
 FAULTS = """() => {
   const found = new Set(), boxOf = (node) => node.getBoundingClientRect(), all = (names) =>
