@@ -14,7 +14,7 @@ export function generator(seed) {
 }
 
 /** The numbers of games after which the table is kept. */
-export const STAGES = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700,
+const STAGES = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700,
   850, 1000, 1200, 1500, 1750, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7000, 8500, 10000, 12500, 15000, 20000];
 const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000]; // of a board with many positions
 const MANY = 20_000, MAX_VALUES = 100_000; // numbers in a table that is trained in the page
