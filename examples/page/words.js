@@ -19,7 +19,7 @@ export const SAY = {
   tooBig: "This board has too many positions for a table.",
   wrongBoard: "This player knows another board.",
   damaged: "The file of your players is damaged.",
-  isIt: "You play this one",
+  isIt: "You play it",
   playIt: "Play it",
   training: "It plays against itself …",
 };
