@@ -29,7 +29,7 @@ function digitFeatures(network, bits, isLowest) {
 }
 
 /** The value of the player to move, between −1 and 1. `known` keeps features for other positions. */
-export function networkValue(network, heaps, known = new Map()) {
+function networkValue(network, heaps, known = new Map()) {
   const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // one leading zero at least
   let largest = Array(16).fill(-1); // features are above
   for (let digit = 0; digit < nDigits; digit++) {

@@ -3,7 +3,7 @@
 import { loadNetwork, networkMove } from "./network.js";
 import { legalMoves, limit, winningMoves } from "./rules.js";
 
-/** The opponents at the top of the page. A trained one plays the Q-learner after that many games. */
+/** The opponents at the top of the page. A trained one plays the learner after that many games. */
 export const LEVELS = [
   { id: "beginner", name: "Beginner", isTrained: true },
   { id: "student", name: "Student", isTrained: true },
