@@ -1,7 +1,7 @@
 """Play Nim in the terminal against an agent trained on the spot, a built-in policy, or a saved player.
 
-The game is 1-3-5-7, and the player who takes the last block loses, unless options say otherwise. A move is
-entered as C 3 or C3, or heap and count one after the other. At every question q, -1 and Ctrl-D leave.
+The game is 1-3-5-7, and the player who takes the last block loses, unless options say otherwise. A move is a heap
+and a count, such as C 3. At every question q, -1 and Ctrl-D leave.
 
 Install: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]"
 """
@@ -23,7 +23,7 @@ from nim_env.appearance import heap_name
 from nim_env.policies import checked_policy
 
 from common import load_player, run
-from terminal_game import OURS, Leave, ask_choice, play_game
+from terminal_game import Leave, ask_choice, play_game
 
 
 @dataclass
@@ -77,7 +77,7 @@ def main(args: Args) -> Any:
         while True:
             human = int(generator.integers(2)) if args.first is None else ["human", "opponent"].index(args.first)
             frames.clear()
-            play_game(env, opponent, human, generator, OURS, show)
+            play_game(env, opponent, human, generator, Path(args.opponent).name, show)
             if ask_choice("\nAnother game, yes or no? ", ["yes", "no"]) == "no":
                 break
     except Leave:
@@ -105,20 +105,15 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
     if isinstance(opponent, agents.QLearningAgent):
         print("\nHints: the opponent's Q-value of each move, from -1 (loses) to 1 (wins)")
         numbers = opponent.q_values(position)
-        form = "+.2f"
     else:
         print("\nHints: the opponent's probability of each move")
         numbers = checked_policy(opponent, rules).action_probabilities(position, mask)
-        form = ".2f"
     wins = theory.winning_action_mask(rules, position)
-    for heap in np.flatnonzero(position):
-        hints = [
-            f"{count}: {numbers[action]:{form}}{'*' if wins[action] else ' '}"
-            for action, (other, count) in enumerate(rules.moves)
-            if other == heap and mask[action]
-        ]
-        print(f"Heap {heap_name(heap)}  {' '.join(hints)}")
-    print("* wins against perfect play." if wins.any() else "No move wins against perfect play.")
+    for action in np.flatnonzero(mask):
+        heap, count = rules.moves[action]
+        start = f"\nHeap {heap_name(heap)}" if count == 1 else ""
+        print(f"{start}  {count}: {numbers[action]:.2f}{'*' if wins[action] else ''}", end="")
+    print("\n* wins against perfect play." if wins.any() else "\nNo move wins against perfect play.")
 
 
 if __name__ == "__main__":

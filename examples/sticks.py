@@ -10,7 +10,7 @@ Install: pip install -e ".[examples]"
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import agents
 from nim_env import NimRules
 
 from common import load_player, run, save_figure
-from terminal_game import PUBLISHED, Leave, ask_move
+from terminal_game import Leave, ask_move
 
 
 @dataclass
@@ -55,7 +55,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
 
     def human(observation: np.ndarray, _action_mask: np.ndarray) -> int:
         print(f"{observation[0]} stick(s) left. Your turn.")
-        return ask_move(rules, observation.tolist(), replace(PUBLISHED, block="stick"))
+        return ask_move(rules, observation.tolist())
 
     opponent = human if args.opponent == "human" else load_player(args.opponent, rules)
     env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=opponent, first_player="agent")

@@ -1,14 +1,12 @@
 """A game against the human at the terminal, for all scripts that play one.
 
-A move is a heap and a number of objects, given one after the other or on one line. At every question q, -1 and
-Ctrl-D leave.
+A move is a heap and a number of blocks, such as C 3. At every question q, -1 and Ctrl-D leave.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,59 +18,12 @@ from nim_env.policies import Player, checked_policy, sample
 from nim_env.rendering import bars
 
 
-@dataclass(frozen=True)
-class Words:
-    """What a game calls its things."""
-
-    human: str
-    opponent: str
-    heap: str
-    block: str
-    heap_name: Callable[[int], str]
-    """The name of a heap, from its number."""
-    reply: str
-    """What the opponent did: count, heap."""
-    end: str
-    """Who won: winner, last (who took the last block), goal."""
-
-    def goal(self, rules: NimRules) -> str:
-        return f"the player who takes the last {self.block} {'loses' if rules.misere else 'wins'}"
-
-    def move_form(self, rules: NimRules) -> str:
-        limit = "" if rules.max_take is None else f" of {rules.max_take} at most"
-        example = self.heap_name(rules.n_heaps - 1)
-        return f"A move is a {self.heap} and a count{limit}, such as {example} 1; q leaves."
-
-
-PUBLISHED = Words(
-    human="Human",
-    opponent="AI",
-    heap="pile",
-    block="object",
-    heap_name=str,
-    reply="AI chose to take {count} object(s) from pile {heap}.",
-    end="Winner is {winner}",
-)
-"""The words of the published systems."""
-
-OURS = Words(
-    human="You",
-    opponent="Opponent",
-    heap="heap",
-    block="block",
-    heap_name=heap_name,
-    reply="Opponent takes {count} from {heap}.",
-    end="{winner} won: {last} took the last block, and {goal}.",
-)
-"""The words of the page."""
-
-
 def play_game(
     env: AECEnv,
     opponent: Any,
     human: int,
     generator: np.random.Generator,
-    words: Words = PUBLISHED,
+    name: str = "AI",
     show: Callable[[list[int], bool], Any] = lambda heaps, is_human: None,  # noqa: ARG005
 ) -> None:
     """Plays one game against the human.
@@ -82,7 +33,7 @@ def play_game(
         opponent: An agent or a policy.
         human: 0 if the human moves first, else 1.
         generator: Draws the opponent's actions.
-        words: What the game calls its things.
+        name: What the opponent is called.
         show: Called with the heaps and whether it is the human's turn, at every position.
 
     Raises:
@@ -91,8 +42,7 @@ def play_game(
     env.reset()
     rules = env.unwrapped.rules
     opponent_player = Player(checked_policy(opponent, rules), "raise")
-    heap_word = words.heap.capitalize()
-    print(f"\nIn this game {words.goal(rules)}.\n{words.move_form(rules)}")
+    print(f"\nYou play against {name}. The player who takes the last block {'loses' if rules.misere else 'wins'}.")
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()
         heaps = observation["observation"].tolist()
@@ -100,41 +50,39 @@ def play_game(
         show(heaps, is_human and not terminated)
         if terminated:
             break
-        print(f"\n{heap_word}s:")
+        print()
         for heap, (left, size) in enumerate(zip(heaps, rules.heaps, strict=True)):
-            print(f"{heap_word} {words.heap_name(heap)}: {left}  {bars(left, size)}".rstrip())
-        print("\nYour turn" if is_human else f"\n{words.opponent}'s turn")
+            print(f"Heap {heap_name(heap)}: {left}  {bars(left, size)}".rstrip())
         if is_human:
-            action = ask_move(rules, heaps, words)
+            action = ask_move(rules, heaps)
         else:
             moves = opponent_player.query(observation["observation"], observation["action_mask"])
             action = int(sample(moves.probabilities, generator))
             heap, count = rules.moves[action]
-            print(words.reply.format(count=count, heap=words.heap_name(heap)))
+            print(f"{name} takes {count} from {heap_name(heap)}.")
         env.step(action)
-    human_won = env.rewards[f"player_{human}"] > 0
-    winner, loser = (words.human, words.opponent) if human_won else (words.opponent, words.human)
-    last = loser if rules.misere else winner
-    print("\nGAME OVER", words.end.format(winner=winner, last=last, goal=words.goal(rules)), sep="\n")
+    players = ["You", name] if env.rewards[f"player_{human}"] > 0 else [name, "You"]
+    print(f"\n{players[0]} won: {players[rules.misere]} took the last block.")
 
 
 class Leave(Exception):  # noqa: N818  it is not an error
     """The human has entered q, -1 or Ctrl-D."""
 
 
-def ask_move(rules: NimRules, heaps: Sequence[int], words: Words = PUBLISHED) -> int:
-    """The human's move as an action; asks until it is legal. A single heap need not be chosen."""
-    names = [words.heap_name(heap) for heap in range(rules.n_heaps)]
+def ask_move(rules: NimRules, heaps: Sequence[int]) -> int:
+    """The human's move as an action; asks until it is legal. A single heap need not be named."""
+    names = [heap_name(heap) for heap in range(rules.n_heaps)]
+    limit = "of 1 or more" if rules.max_take is None else f"from 1 to {rules.max_take}"
     while True:
-        answer = ask(f"Choose {words.heap}: ") if rules.n_heaps > 1 else names[0]
-        if answer.upper() in names:
-            answer += f" {ask('Choose count: ')}"
-        match = re.fullmatch(r"([A-Z]+ ?|\d+ )(\d{1,9})", " ".join(answer.upper().split()))
-        if match and match[1].strip() in names:
-            move = names.index(match[1].strip()), int(match[2])
+        answer = ask(f"Choose heap and count, such as {names[int(np.argmax(heaps))]} 1: ").upper()
+        match = re.fullmatch(r"([A-Z]*) *(\d{1,9})", answer)
+        name = match and (match[1] or names[0] * (rules.n_heaps == 1))
+        if match and name in names:
+            move = names.index(name), int(match[2])
             if move in rules.legal_moves(heaps):
                 return rules.action(*move)
-        print(f"Invalid move, try again. {words.move_form(rules)}")
+            print(f"{name} has {heaps[move[0]]}.", end=" ")
+        print(f"A move is a heap and a count {limit}; q leaves.")
 
 
 def ask_number(question: str, minimum: int, maximum: int) -> int:
@@ -157,11 +105,7 @@ def ask_choice(question: str, choices: Sequence[str]) -> str:
 
 
 def ask(question: str) -> str:
-    """The human's answer.
-
-    Raises:
-        Leave: The answer is q, -1 or Ctrl-D.
-    """
+    """The human's answer; raises Leave for q, -1 and Ctrl-D."""
     try:
         answer = input(question).strip()
     except EOFError:

@@ -3,7 +3,7 @@
 import { $, make, set, style, sync } from "./dom.js";
 import { groupOf, isSame, lessonOf, limit, nameOf, nimSum } from "./rules.js";
 import { S, isFriend, isYours, shownHeaps, shownPly, shownValues } from "./state.js";
-import { blockLabels, signed, takeLabel } from "./words.js";
+import { LESSONS, blockLabels, signed, takeLabel } from "./words.js";
 
 const LEAST_HEIGHT = 20, GAP = (size) => (size < 26 ? 2 : size < 50 ? 3 : 5);
 
@@ -75,7 +75,7 @@ export function drawBoard() {
   layOut(board);
   const { isLying, columns, wide } = S.layout;
   const ghosts = ghostsOf(ply), sum = nimSum(heaps, rules);
-  const hasGroups = S.panel === "teach" && !isLying && columns === 1;
+  const hasGroups = S.panel === "teach" && !isLying && columns === 1 && (LESSONS[S.lesson]?.hasGroups ?? true);
   const values = S.panel === "learn" && S.showsValues ? shownValues(heaps) : [];
   const hint = values.length ? null : hintAt(heaps, ply); // a tick would cover the values
   const top = Math.max(...values.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0

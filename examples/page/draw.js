@@ -1,11 +1,11 @@
 // Draws the page: the header and the dialogs here, and all parts in the right order.
 
 import { drawBoard, drawChoice } from "./board.js";
-import { $, make, set, style, sync } from "./dom.js";
+import { $, make, style, sync } from "./dom.js";
 import { PRESETS, isSameBoard } from "./game.js";
 import { drawPanel, drawReplay, drawTeach } from "./panels.js";
 import { LEARNERS, LEVELS, OTHERS } from "./players.js";
-import { S, gamesOf, isFriend, isOpponent, levelOf, names, reasonAgainst } from "./state.js";
+import { S, gamesOf, hasPlayed, isFriend, levelOf, names, reasonAgainst } from "./state.js";
 import { announceChoice, drawStatus } from "./status.js";
 import { SAY, goal, lessonName, noteOf } from "./words.js";
 
@@ -18,12 +18,11 @@ export function draw() {
 }
 
 function drawHeader() {
-  const { rules, moves } = S.game, { heaps } = rules, [you, other] = names();
+  const { rules } = S.game, { heaps } = rules, [you, other] = names();
   const preset = PRESETS.find((each) => String(each.heaps) === String(heaps) && each.max === rules.max);
   $("board-name").textContent = S.lesson !== null ? lessonName(S.lesson)
     : preset?.name ?? (heaps.length < 6 ? heaps.join("-") : `${heaps.length} heaps`);
-  $("rule").textContent = rules.misere ? "Last loses" : "Last wins";
-  set($("rule"), { "aria-label": `${goal(rules)} Change the rule`, title: `${goal(rules)} Change it` });
+  Object.assign($("rule"), { textContent: `Rule: last ${rules.misere ? "loses" : "wins"}`, title: `${goal(rules)} Change it` });
   $("opponent").textContent = levelOf(S.level).name;
   $("score-text").textContent = `Score: ${you} ${S.score[0]}, ${other} ${S.score[1]}`;
   $("score-numbers").textContent = `${S.score[0]} : ${S.score[1]}`;
@@ -33,7 +32,7 @@ function drawHeader() {
   for (const radio of document.getElementsByName("starts")) radio.checked = radio.value === S.starts;
   $("starts-other").textContent = isFriend() ? other : "Opponent";
   $("starts-you").textContent = you;
-  $("undo").disabled = !moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
+  $("undo").disabled = !hasPlayed();
 }
 
 const makePlayer = () => make("button", { data: { do: "level" } }, make("span"), make("small"));

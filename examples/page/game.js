@@ -3,8 +3,8 @@
 import { after, isOver, legalMoves, isSame, rate, winningMoves } from "./rules.js";
 
 export const PRESETS = [
-  { name: "3-4-5", note: "small and sharp", heaps: [3, 4, 5], max: null, misere: true },
   { name: "1-3-5-7", note: "the classic", heaps: [1, 3, 5, 7], max: null, misere: true },
+  { name: "3-4-5", note: "small and sharp", heaps: [3, 4, 5], max: null, misere: true },
   { name: "21, take 1 to 3", note: "one heap", heaps: [21], max: 3, misere: false },
   { name: "5 heaps", note: "1-3-5-7-9", heaps: [1, 3, 5, 7, 9], max: null, misere: true },
   { name: "Big", note: "12 heaps of up to 31", heaps: [3, 31, 12, 25, 7, 18, 29, 5, 22, 14, 27, 10], max: null, misere: true },

@@ -1,7 +1,7 @@
-// Tabular Q-learning in self-play, as agents.QLearningAgent with its defaults: with the same draws it learns the
-// same table. What it has learned is evaluated exactly.
+// Minimax-Q in self-play, as agents.MinimaxQAgent: with the same draws it learns the same table. What it has learned is
+// evaluated exactly.
 
-import { isWinning, limit } from "./rules.js";
+import { isSame, isWinning, limit } from "./rules.js";
 
 /** Numbers from 0 to 1 (mulberry32). */
 export function generator(seed) {
@@ -15,11 +15,11 @@ export function generator(seed) {
 
 /** The numbers of games after which the table is kept. */
 export const STAGES = [0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700,
-  850, 1000, 1200, 1500, 1750, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7000, 8000, 9000, 10000];
-const LONGER = [20000, 30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000]; // of a board with many positions
+  850, 1000, 1200, 1500, 1750, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7000, 8500, 10000, 12500, 15000, 20000];
+const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000]; // of a board with many positions
 const MANY = 20_000, MAX_VALUES = 100_000; // numbers in a table that is trained in the page
 const SLICE = 8; // milliseconds of training between two frames
-const LEARNING_RATE = 0.5, EPSILON = 0.1;
+const LEARNING_RATE = 0.5, EPSILON = 0.5; // with 0.1, positions off its usual games stay unlearned: 99 % on 1-3-5-7
 const NEVER = 2 ** 32 - 1; // in triedIn
 
 export class Learner {
@@ -94,19 +94,15 @@ export class Learner {
     this.taught = { table: this.tableAt(games).slice(), tried: new Set(), games: 0 };
   }
 
-  /** One update of the taught table for each move of a game, as agents.MinimaxQAgent: minus the best that the other
-   * player can then do. Returns each move's value before and after. */
+  /** One update of the taught table for each move of a game. Returns each move's value before and after. */
   teach(moves) {
     const { table, tried } = this.taught;
     let position = this.positionOf(this.rules.heaps);
     this.taught.games += 1;
     return moves.map((move) => {
-      const action = this.moves.findIndex(({ heap, count }) => heap === move.heap && count === move.count);
+      const action = this.moves.findIndex((each) => isSame(each, move));
       const pair = position * this.nActions + action, from = table[pair];
-      position -= this.steps[action];
-      const replies = this.legal[position].map((reply) => table[position * this.nActions + reply]);
-      const target = replies.length ? -Math.max(...replies) : this.rules.misere ? -1 : 1;
-      table[pair] = (1 - LEARNING_RATE) * from + LEARNING_RATE * target;
+      position = this.update(position, action, table);
       tried.add(pair);
       return { move, from, to: table[pair] };
     });
@@ -132,31 +128,22 @@ export class Learner {
     return best.length === 1 ? best[0] : best[Math.floor(this.random() * best.length)];
   }
 
-  /** Q(s, a) ← (1 − α) Q(s, a) + α (r + max Q(s′, ·)), where s′ is the player's own next position. */
-  update(pair, reward, next) {
-    let future = next === null ? 0 : -Infinity;
-    for (const action of next === null ? [] : this.legal[next]) {
-      future = Math.max(future, this.table[next * this.nActions + action]);
-    }
-    this.table[pair] = (1 - LEARNING_RATE) * this.table[pair] + LEARNING_RATE * (reward + future);
+  /** Q(s, a) ← (1 − α) Q(s, a) − α max Q(s′, ·), where s′ is the other player's position. Returns s′. */
+  update(position, action, table) {
+    const pair = position * this.nActions + action, next = position - this.steps[action];
+    let best = next ? -Infinity : this.rules.misere ? 1 : -1; // for the other player
+    for (const reply of this.legal[next]) best = Math.max(best, table[next * this.nActions + reply]);
+    table[pair] = (1 - LEARNING_RATE) * table[pair] - LEARNING_RATE * best;
+    return next;
   }
 
   /** Plays and learns the game of this number. */
   playGame(number) {
-    const last = [null, null]; // the position and action of each player's last move
-    let position = this.positionOf(this.rules.heaps), player = 0;
-    while (true) {
-      if (last[player] !== null) this.update(last[player], 0, position);
+    for (let position = this.positionOf(this.rules.heaps); position;) {
       const action = this.explore(position), pair = position * this.nActions + action;
-      last[player] = pair;
       if (this.triedIn[pair] === NEVER) this.triedIn[pair] = number;
-      position -= this.steps[action];
-      if (position === 0) break;
-      player = 1 - player;
+      position = this.update(position, action, this.table);
     }
-    const reward = this.rules.misere ? -1 : 1;
-    this.update(last[player], reward, null);
-    if (last[1 - player] !== null) this.update(last[1 - player], -reward, null);
   }
 
   /** Plays all games in slices, so that the page stays responsive, and keeps the table of each stage.
@@ -183,7 +170,7 @@ export class Learner {
     this.mastery.push(this.expertMastery(table));
   }
 
-  /** The share of all won positions in which the greedy move wins, ties at random. evaluation.mastery takes an
+  /** The share of all positions that can be won in which the greedy move wins, ties at random. evaluation.mastery takes an
    * agent's first best move instead. */
   expertMastery(table) {
     let sum = 0, n = 0;

@@ -5,6 +5,7 @@ import { nameOf } from "./rules.js";
 import { BAD } from "./words.js";
 
 const MAX_HEAPS = 15, MAX_BLOCKS = 50; // what a screen can show
+const FORMS = { last: /^(loses|wins)$/, first: /^(you|opponent)$/, panel: /^(moves|teach|learn)$/, view: /^\d+$/, stage: /^\d+$/ };
 const KEYS = ["heaps", "last", "take", "vs", "first", "moves", "view", "panel", "stage"];
 
 /** The link of a game; `shown` has the parts that are not the game's: vs, view, panel and stage. */
@@ -25,12 +26,9 @@ export function fromLink(hash) {
   const parts = Object.fromEntries(new URLSearchParams(hash.slice(1)));
   const start = parts.heaps ?? PRESETS[0].heaps.join("-");
   const { errors, rules } = readBoard(start.replaceAll("-", " "), parts.take ?? "", parts.last !== "wins");
-  const whole = (text) => text === undefined || /^\d+$/.test(text);
   if (errors.heaps || errors.max) throw new Error(errors.heaps || errors.max);
-  if (![undefined, "loses", "wins"].includes(parts.last)) throw new Error(BAD.last);
-  if (![undefined, "you", "opponent"].includes(parts.first)) throw new Error(BAD.first);
-  if (![undefined, "moves", "teach", "learn"].includes(parts.panel)) throw new Error(BAD.panel);
-  if (!whole(parts.view) || !whole(parts.stage)) throw new Error(BAD.number);
+  const wrong = Object.keys(FORMS).find((key) => key in parts && !FORMS[key].test(parts[key]));
+  if (wrong) throw new Error(BAD.part(wrong, parts[wrong]));
   const game = new Game(rules, parts.first === "opponent" ? 1 : 0);
   for (const text of (parts.moves ?? "").split(".").filter(Boolean)) {
     const [, letter, count] = /^([A-O])(\d+)$/.exec(text) ?? [];

@@ -10,7 +10,7 @@ import { drawLearn } from "./panels.js";
 import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard,
   view, writeLink } from "./play.js";
 import { LEVELS, OTHERS, loadPlayers } from "./players.js";
-import { S, shownPly } from "./state.js";
+import { S, hasPlayed, shownPly } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, LESSONS, SAY, brokenLink } from "./words.js";
 
@@ -138,7 +138,7 @@ async function share() {
 
 function setStarts(value) {
   S.starts = value;
-  if (S.game.winner === null && S.game.moves.some((_, ply) => S.game.playerAt(ply) === 0)) toast(SAY.nextGame);
+  if (S.game.winner === null && hasPlayed()) toast(SAY.nextGame);
   else newGame();
 }
 
@@ -158,14 +158,21 @@ const DO = {
   view: (ply) => replay(ply, true),
   "from-here": (ply) => run(() => continueFrom(Number(ply))),
   preset: (i) => run(() => setRules({ ...PRESETS[i] })),
-  lesson: (i) => run(() => setRules(LESSONS[i].rules, Number(i))),
+  lesson: (i) => {
+    $("panel").scrollTop = 0;
+    return run(() => setRules(LESSONS[i].rules, Number(i)));
+  },
   rule: () => run(() => setRules({ ...S.game.rules, misere: !S.game.rules.misere })),
   panel: (name) => {
     stopShow();
     Object.assign(S, { panel: S.panel === name ? null : name, chosen: null });
+    const next = LESSONS.findIndex((_, i) => !S.done.has(i)), isOpen = S.panel === "teach";
+    const isFree = S.game.winner === null ? !hasPlayed() : S.view === null; // no game is lost
+    if (isOpen && isFree && S.lesson === null && next >= 0) DO.lesson(next);
+    if (!S.panel && isFree && S.lesson !== null) run(() => setRules(S.home));
     draw();
     $("panel").scrollTop = 0;
-    if (S.panel === "teach") announce();
+    if (isOpen) announce();
     if (!S.isBusy) writeLink();
   },
   switch: (name) => {
@@ -192,7 +199,7 @@ const DO = {
   },
   theme: toggleTheme,
   full: () => (document.fullscreenElement ? document.exitFullscreen()
-    : document.documentElement.requestFullscreen?.().catch(() => toast(SAY.noFull))),
+    : document.fullscreenEnabled ? document.documentElement.requestFullscreen() : open(location.href)), // out of the frame
   boards: openBoards,
   opponents: () => $("opponents").showModal(),
   menu: () => $("menu").showModal(),

@@ -4,8 +4,8 @@ import { $, make, set, style, sync } from "./dom.js";
 import { thousands } from "./game.js";
 import { after, lessonOf, limit, nameOf } from "./rules.js";
 import { S, gamesOf, levelOf, names, reasonAgainst, shownPly } from "./state.js";
-import { LESSONS, RATINGS, SAY, captionOf, chosenText, hintText, learnIntro, lessonName, lessonText, masteryText, movesHint,
-  onesText, percent, plural, valuesHint, verdictOf, whyTexts, wordsOf } from "./words.js";
+import { LESSONS, RATINGS, SAY, captionOf, hintText, learnIntro, lessonText, masteryText, movesHint,
+  onesText, percent, plural, turnOf, valuesHint, verdictOf, whyTexts, wordsOf } from "./words.js";
 
 export function drawPanel() {
   document.body.dataset.panel = S.panel ?? "";
@@ -18,7 +18,7 @@ export function drawPanel() {
 // --- Moves and replay -------------------------------------------------------------------------------
 
 const makeMove = (_, ply) => make("li", {}, make("button", { data: { do: "view", value: ply + 1 } },
-  make("span", { className: "no", textContent: ply + 1 }), make("i", { className: "mark" }), make("b"), make("span"), make("span")));
+  make("span", { className: "no", textContent: turnOf(ply) }), make("i", { className: "mark" }), make("b"), make("span"), make("span")));
 
 function drawMoves() {
   const { game } = S, isEnd = game.winner !== null, flag = game.decisive;
@@ -61,8 +61,9 @@ export function drawTeach() {
   const [verdict, kind] = verdictOf(lessonOf(here, rules), lesson);
   drawLessons();
   Object.assign($("verdict"), { textContent: verdict, className: kind });
-  $("lesson").textContent = chosen ? chosenText(rules, lesson)
-    : S.showsMove ? lessonText(heaps, rules, lesson, S.lesson !== null) : hintText(heaps, rules, lesson);
+  const isLesson = S.lesson !== null, hint = isLesson ? "" : hintText(heaps, rules, lesson);
+  $("lesson").textContent = chosen ? "" : S.showsMove ? lessonText(heaps, rules, lesson, isLesson) : hint;
+  for (const id of ["digits", "reasons"]) $(id).hidden = isLesson;
   $("ones").textContent = lesson.isException && !rules.max ? onesText(lesson.values) : "";
   $("bits-wrap").hidden = lesson.isException && !rules.max;
   drawDigits(heaps, lesson, digits);
@@ -72,11 +73,10 @@ export function drawTeach() {
 function drawLessons() {
   $("lesson-text").textContent = S.lesson === null ? "" : LESSONS[S.lesson].text;
   $("lesson-text").hidden = S.lesson === null;
-  const create = ({ name }, value) => make("button", { data: { do: "lesson", value }, title: name });
+  const create = (_, value) => make("button", { data: { do: "lesson", value } });
   sync($("lessons"), LESSONS, create, (button, { name }, i) => {
-    const isDone = S.done.has(i), label = `${lessonName(i)}: ${name}${isDone ? ", done" : ""}`;
-    button.textContent = isDone ? "✓" : i + 1;
-    set(button, { "aria-label": label, "aria-pressed": String(S.lesson === i) });
+    button.textContent = `${S.done.has(i) ? "✓" : i + 1} ${name}`;
+    button.setAttribute("aria-pressed", String(S.lesson === i));
   });
 }
 
@@ -117,11 +117,11 @@ export function drawLearn() {
   const { taught } = learner, games = learner.stages[at];
   const mastery = taught ? learner.expertMastery(taught.table) : learner.mastery[at];
   Object.assign($("games"), { max: learner.stages.length - 1, value: at });
-  $("games").setAttribute("aria-valuetext", `${plural(games, "game")}, ${masteryText(mastery)}`);
+  $("games").setAttribute("aria-valuetext", `${plural(games, "game")}, ${percent(mastery)} ${masteryText}`);
   $("n-games").textContent = taught?.games ? `${thousands(games)} + ${taught.games}` : thousands(games);
   $("n-mastery").textContent = percent(mastery);
   $("games-word").textContent = games === 1 && !taught?.games ? " game" : " games";
-  $("mastery-word").textContent = ` ${masteryText(mastery).replace(percent(mastery), "this share")}`;
+  $("mastery-word").textContent = masteryText;
   const isIt = gamesOf(S.level) === games && S.level !== "pupil" && !taught;
   $("play-it").textContent = isIt ? SAY.isIt : SAY.playIt;
   $("play-it").disabled = isIt;

@@ -8,9 +8,9 @@ import { Learner, generator } from "./learner.js";
 import { toLink } from "./links.js";
 import { LEVELS, opponentMove } from "./players.js";
 import { limit } from "./rules.js";
-import { S, gamesOf, isFriend, isOpponent, isYours, levelOf, reasonAgainst } from "./state.js";
+import { S, gamesOf, hasPlayed, isFriend, isOpponent, isYours, levelOf, reasonAgainst } from "./state.js";
 import { announce } from "./status.js";
-import { LESSONS, SAY, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
+import { LESSONS, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
 const THINK = 350, MARK = 750, LEAVE = 260; // milliseconds
 
@@ -128,7 +128,7 @@ function show(game, view = null) {
 /** Keeps a game that a command is about to end. */
 function remember() {
   const { game, learner, training, level, wanted, games, starts, number, lesson } = S;
-  const isRunning = game.moves.length > 0 && game.winner === null;
+  const isRunning = hasPlayed() && game.winner === null;
   S.before = isRunning ? { game, learner, training, level, wanted, games, starts, number, lesson } : null;
 }
 
@@ -155,7 +155,6 @@ export function newGame() {
 export function undo() {
   const { moves } = S.game;
   continueFrom(isFriend() ? moves.length - 1 : moves.findLastIndex((_, ply) => S.game.playerAt(ply) === 0));
-  toast(SAY.undone);
 }
 
 export function continueFrom(ply) {
@@ -182,6 +181,7 @@ export function setLevel(id) {
 /** Another board, and a new game on it. */
 export function setRules(rules, lesson = null) {
   remember();
+  if (S.lesson === null) S.home = S.game.rules;
   S.lesson = lesson;
   useBoard(rules);
   checkLevel();
@@ -193,8 +193,8 @@ export function openGame({ game, view, stage }, level) {
   Object.assign(S, { wanted: level, lesson: null, starts: game.first ? "opponent" : "you" });
   useBoard(game.rules);
   checkLevel();
-  S.isFirst &&= !game.moves.some((_, ply) => game.playerAt(ply) === 0);
   show(game, view);
+  S.isFirst &&= !hasPlayed();
   S.games = stage ?? gamesOf(S.level) ?? S.games;
 }
 

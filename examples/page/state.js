@@ -21,9 +21,10 @@ export const S = {
   going: null, // the move that is being made: {heap, count, isLeaving}
   failure: null, // why the opponent cannot move, in words
   panel: null, // or "moves", "teach" or "learn"
-  showsMove: true,
+  showsMove: false, // "Teach me" shows the winning move
   showsValues: true,
   lesson: null, // the index of LESSONS
+  home: PRESETS[0], // the board before the lessons
   done: new Set(), // the lessons you have won
   told: null, // what the learner has learned from this game, in words
   isShowing: false, // the training is shown
@@ -41,6 +42,7 @@ export const isFriend = () => S.level === "friend";
 export const isOpponent = (player) => player === 1 && !isFriend();
 export const levelOf = (id) => [...LEVELS, ...LEARNERS, ...OTHERS].find((level) => level.id === id);
 export const names = () => (isFriend() ? ["Player 1", "Player 2"] : ["You", levelOf(S.level).name]);
+export const hasPlayed = () => S.game.moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
 export const shownPly = () => S.view ?? S.game.moves.length;
 export const shownHeaps = () => S.demo ?? S.game.heapsAt(shownPly());
 export const isYours = () =>

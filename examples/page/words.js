@@ -11,11 +11,9 @@ export const goal = ({ misere }) => `Whoever takes the last block ${misere ? "lo
 // --- Messages ---------------------------------------------------------------------------------------
 
 export const SAY = {
-  undone: "Your last move is taken back.",
   nextGame: "From the next game on.",
   copied: "Link copied. It opens this position.",
   copyBy: "Copy the address of this page: it opens this position.",
-  noFull: "Full screen is not allowed here.",
   network: "The network could not be loaded.",
   noLimit: "The network has learned the game without a limit of a move.",
   tooBig: "This board has too many positions for a table.",
@@ -31,10 +29,7 @@ export const replaced = (name, reason) => `${SAY[reason]} ${names()[1]} plays in
 /** What is wrong with a link or with a board. */
 export const BAD = {
   nobody: "It names an opponent that is not here.",
-  last: "The last block loses or wins.",
-  first: "You or the opponent starts.",
-  panel: "There is no such panel.",
-  number: "A view and a stage are numbers.",
+  part: (key, text) => `“${text.slice(0, 20)}” does not fit “${key}”.`,
   move: (text) => `“${text.slice(0, 20)}” is no legal move there.`,
   noHeaps: "Write the size of each heap, such as 1 3 5 7.",
   size: (text) => `“${text.slice(0, 20)}” is not a number. Write sizes such as 1 3 5 7.`,
@@ -79,23 +74,30 @@ export function statusOf(isLostStart) {
   if (S.isTooMany) {
     return { say: `At most ${max} in one move`, how: `Choose one of the top ${max} blocks.`, aim, player, kind: "error" };
   }
+  const told = last && !isFriend() ? `${names()[1]} took ${wordsOf(last)}. Your turn.` : "";
   if (S.isFirst && S.lesson === null && !isOpponent(player)) {
     const rule = `Take ${max ? `1 to ${max} blocks` : "as many blocks as you like"}, from one heap.`;
-    const told = last && !isFriend() ? `${names()[1]} took ${wordsOf(last)}. Your turn.` : "";
-    return { say: told || rule, how: told ? rule : howTo(), aim, player, buttons: isLostStart ? [LET_IT] : null };
+    return { say: told || rule, how: told ? rule : howTo(), aim, player };
   }
-  const told = last && !isFriend() ? `${names()[1]} took ${wordsOf(last)}. Your turn.` : "Your turn";
-  const say = isFriend() ? `${name}’s turn` : told;
+  const say = isFriend() ? `${name}’s turn` : told || "Your turn";
   return { say, how: howTo(), aim, player, buttons: isLostStart ? [LET_IT] : null };
 }
 const LET_IT = ["Let it start", "starts", "opponent"];
+
+/** The number of a move among those of its player, and its name. */
+export const turnOf = (ply) => Math.floor(ply / 2) + 1;
+function moveName(ply) {
+  const name = names()[S.game.playerAt(ply)];
+  return `${name === "You" ? "Your" : `${name}’s`} move ${turnOf(ply)}`;
+}
 
 function endStatus(winner) {
   const { game } = S, flag = game.decisive, isLost = winner === 1 && !isFriend();
   const say = isFriend() ? `${names()[winner]} wins!` : winner === 0 ? "You win!" : "You lose.";
   const told = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
-  const whose = isFriend() ? "Move" : isLost ? "Your move" : `${names()[1]}’s move`;
-  const why = S.told ?? (flag < 0 ? `${names()[winner]} could win from the start.` : `${whose} ${flag + 1} gave the win away.`);
+  const isClean = !game.moves.some(({ rating }, ply) => rating === "mistake" && game.playerAt(ply) === winner);
+  const why = S.told ?? (isClean && !isLost ? `${names()[winner]} made no mistake.`
+    : flag < 0 ? `${names()[winner]} could win from the start.` : `${moveName(flag)} gave the win away.`);
   const buttons = [
     ...(isLost && flag >= 0 ? [["Show my mistake", "view", flag]] : []),
     ...(isLost && flag < 0 && game.first === 0 && S.lesson === null ? [LET_IT] : []),
@@ -114,13 +116,12 @@ function pastStatus() {
   const isIts = flag >= 0 && isOpponent(game.playerAt(flag));
   const again = ["Play again", "again"];
   if (isHere) {
-    const mover = game.playerAt(flag), who = names()[mover] === "You" ? "you" : names()[mover];
-    const say = `Move ${flag + 1}: ${who} took ${wordsOf(game.moves[flag])}`, how = `Better: ${wordsOf(game.better)}.`;
+    const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`, how = `Better: ${wordsOf(game.better)}.`;
     const buttons = [...(isIts ? [] : [["Try again from here", "from-here", ply]]), again];
-    return { say, aim: "It gave the win away.", how, player: mover, kind: "past flagged", buttons };
+    return { say, aim: "It gave the win away.", how, player: game.playerAt(flag), kind: "past flagged", buttons };
   }
   const say = ply ? `${names()[player]} took ${wordsOf(game.moves[ply - 1])}` : `Start: ${names()[game.first]} to move`;
-  const isAfter = flag >= 0 && ply === flag + 1, move = ply ? `Move ${ply} of ${n}.` : "";
+  const isAfter = flag >= 0 && ply === flag + 1, move = ply ? `After ${ply} of ${plural(n, "move")}.` : "";
   const buttons = isEnd ? [...(isAfter ? [["Show better", "view", flag]] : []), again]
     : [["Back to the game", "view", n], ["Play on from here", "from-here", ply]];
   const aim = isAfter ? "It gave the win away." : "", how = isAfter ? `Better: ${wordsOf(game.better)}.` : move;
@@ -138,15 +139,15 @@ const normal = (...heaps) => ({ heaps, max: null, misere: false });
 
 /** Small boards with one idea each. The player named by `first` starts: 0 is you. */
 export const LESSONS = [
-  { rules: normal(3, 3), first: 1, name: "Copy",
+  { rules: normal(3, 3), first: 1, name: "Copy", hasGroups: false,
     text: "Two equal heaps. Copy each move in the other heap, and you take the last block." },
-  { rules: normal(2, 5), first: 0, name: "Make equal",
+  { rules: normal(2, 5), first: 0, name: "Make equal", hasGroups: false,
     text: "Two unequal heaps. Make them equal. Then copy." },
   { rules: normal(1, 2, 3), first: 1, name: "Pairs",
     text: "See 3 as 2 + 1. Then 1-2-3 has a pair of 2s and a pair of 1s. After each move, make pairs again." },
   { rules: normal(3, 4, 5), first: 0, name: "The odd group",
     text: "See 3 as 2 + 1, and 5 as 4 + 1. The 4s and the 1s have a partner, the 2 has none. Take it." },
-  { rules: { heaps: [1, 1, 4], max: null, misere: true }, first: 0, name: "The last block loses",
+  { rules: { heaps: [1, 1, 4], max: null, misere: true }, first: 0, name: "Last loses", hasGroups: false,
     text: "Now the last block loses. When all other heaps have one block, leave an odd number of heaps of one." },
 ];
 export const lessonName = (i) => `Lesson ${i + 1}`;
@@ -155,7 +156,6 @@ export const lessonName = (i) => `Lesson ${i + 1}`;
 
 /** The heaps that count in the misère exception, in words. */
 const singlesOf = (rules) => (rules.max ? "heaps with remainder 1" : "heaps of one");
-const oddSingles = (rules) => `${rules.max ? "no remainder above 1" : "only heaps of one"}, and an odd number of ${singlesOf(rules)}`;
 
 /** The reason for the recommended move of a position, or why there is none. */
 export function lessonText(heaps, rules, { values, sum, large, isEnd, isException, move }, isShort = false) {
@@ -181,15 +181,13 @@ export function lessonText(heaps, rules, { values, sum, large, isEnd, isExceptio
   return `In binary, ${columns} odd. ${take}: ${to}, and every column is even.`;
 }
 
-/** Without the recommended move, and for a chosen one. */
+/** A question instead of the recommended move. */
 export function hintText(heaps, rules, lesson) {
-  if (lesson.isException) return `Which take leaves ${oddSingles(rules)}?`;
-  return lesson.move ? "Choose blocks. Which take makes every binary column even?" : lessonText(heaps, rules, lesson);
-}
-export function chosenText(rules, { isEnd, isException, sum }) {
-  if (isEnd) return "This takes the last block.";
-  if (isException) return `Leave ${oddSingles(rules)}.`;
-  return sum ? "A binary column is odd. The opponent can make all even." : "Every binary column is even. The opponent must make one odd.";
+  if (!lesson.move) return lessonText(heaps, rules, lesson);
+  const small = rules.max ? "no remainder above 1" : "only heaps of one";
+  if (lesson.isException) return `Which take leaves ${small}, and an odd number of ${singlesOf(rules)}?`;
+  return heaps.length === 1 && rules.max ? `Which take leaves a multiple of ${rules.max + 1}?`
+    : "In binary, which take makes every column even?";
 }
 
 export function verdictOf(here, after) {
@@ -255,9 +253,9 @@ export function valuesHint(own) {
   if (own?.table.kind === "probability") return `A number is the probability with which ${name} takes this block and all above.`;
   return `What ${name} expects if a move takes this block and all above: blue wins (+1), red loses (−1), hatched: never tried. `
     + "The diamond marks its move."
-    + (own ? "" : " Mastery is counted over all won positions, not sampled; where it has several best moves, each counts its share.");
+    + (own ? "" : " Mastery is counted over all positions that can be won, not sampled; where it has several best moves, each counts its share.");
 }
-export const masteryText = (share) => `mastery: it plays ${percent(share)} of the won positions right`;
+export const masteryText = "of the positions that can be won are played right (mastery)";
 
 /** A level, below its name: what it is, or how long it has learned. */
 export function noteOf(level, reason, games) {

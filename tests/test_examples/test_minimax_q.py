@@ -21,10 +21,10 @@ def test_the_published_table(person, capsys, tmp_path):
 
 def test_a_session(person, capsys):
     """It asks for everything; then the player who moves first wins 0-1-2."""
-    person("x", "10", "0", "1", "2", "500", "computer", "1 1", "human", "2 2", "q")
+    person("x", "10", "0", "1", "2", "500", "computer", "B 1", "human", "C 2", "q")
     minimax_q.main(minimax_q.Args())
     shown = capsys.readouterr().out
     assert shown.count("Size of pile 0? ") == 3
     assert "Q[A012, 11] = -810.0\nQ[A012, 21] = -810.0\nQ[A012, 22] = 900.0\n" in shown
-    assert re.findall(r"Winner is (\w+)", shown) == ["AI", "Human"]
+    assert re.findall(r"(\w+) won:", shown) == ["AI", "You"]
     assert shown.endswith("Goodbye.\n")

@@ -21,17 +21,17 @@ def test_training_and_evaluation(person, capsys):
     assert curve["expert"].iloc[0] < 1 / 4  # untrained, it is easily beaten
     assert curve["expert"].iloc[-1] == mastery.expert > 0.9
     assert f"{335 - len(mastery.mistakes)} of 335 winning positions" in shown
-    assert re.search(r"AI's turn\nAI chose to take \d object\(s\) from pile \d\.", shown)
+    assert re.search(r"^AI takes \d from [A-D]\.", shown, re.MULTILINE)
     assert shown.rstrip().endswith("Goodbye.")
     assert Path("new/figure.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_the_untrained_agent_is_beaten(person, capsys):
-    """It takes 1 object from the first pile that is left, as all its values are 0."""
-    person("1", "2", "3", "7", "2", "3")
+    """It takes 1 block from the first heap that is left, as all its values are 0."""
+    person("B 2", "D 7", "C 3")
     agent, _ = script.main(script.Args(episodes=0, first="opponent"))
     # 1-3-5-7, AI 0-3-5-7, 0-1-5-7, AI 0-0-5-7, 0-0-5-0, AI 0-0-4-0, 0-0-1-0, AI takes the last
-    assert capsys.readouterr().out.endswith("GAME OVER\nWinner is Human\n")
+    assert capsys.readouterr().out.endswith("You won: AI took the last block.\n")
     assert not agent.q_values(NimRules().all_positions()).any()
 
 
@@ -41,8 +41,8 @@ def test_the_seed_decides_the_table_and_who_moves_first(person, capsys):
         person()
         agent, _ = script.main(script.Args(episodes=50, seed=seed))
         tables.append(agent.q_values(NimRules().all_positions()))
-        turns.append(re.search(r"Your turn|AI's turn", capsys.readouterr().out)[0])
+        turns.append(re.search(r"Choose|AI takes", capsys.readouterr().out)[0])
     np.testing.assert_array_equal(tables[0], tables[1])
     assert not np.array_equal(tables[0], tables[2])
     assert turns[0] == turns[1]
-    assert set(turns) == {"Your turn", "AI's turn"}
+    assert set(turns) == {"Choose", "AI takes"}

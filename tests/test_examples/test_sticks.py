@@ -56,6 +56,7 @@ def test_games_against_a_human_teach(person, capsys):
     shown = capsys.readouterr().out
     assert won == [False]
     assert shown.count("New game: 10 sticks.\nAI takes 1.\n9 stick(s) left. Your turn.") == 2
+    assert shown.count("A move is a heap and a count from 1 to 3") == 2
     assert agent.q_values([1])[0] == -1
     assert "AI won 0 of 1 games." in shown
 
