@@ -44,8 +44,6 @@ def test_maskable_ppo_learns(run_block):
     first, *_, last = variables["callback"].evaluations
     assert last["expert"] > first["expert"] + 0.1
     assert last["mean_exploitability"] < first["mean_exploitability"]
-    # what VecMonitor adds: the log's returns and lengths of episodes
-    assert {abs(episode["r"]) for episode in variables["model"].ep_info_buffer} == {1}
 
 
 def test_pytorch(run_block):
