@@ -62,25 +62,6 @@ def test_torchrl(run_block):
     assert variables["envs"].reset()["action_mask"].shape == (4, 16)
 
 
-@pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested:UserWarning")
-@pytest.mark.filterwarnings("ignore:Creating .* which inherits from WeightUpdaterBase:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:The env passed to Collector is missing transforms:FutureWarning")
-def test_torchrl_with_two_players(run_block):
-    """Few plies: the values of the two players are opposite, and the moves that are learned from are legal."""
-    variables = run_block("Two players with a shared policy", frames_per_batch=60, total_frames=120)
-    plies, moves = variables["plies"]["players"], variables["moves"]
-    assert len(moves) == len(plies) == 60
-    assert moves["mask"].all()
-    assert moves["action_mask"].gather(-1, moves["action"][:, None]).all()
-    assert not moves["action_mask"].all(dim=1).any()
-    torch.testing.assert_close(plies["state_value"][:, 0], -plies["state_value"][:, 1])
-    after = variables["plies"]["next", "players"]
-    returns = after["reward"][after["done"]].reshape(-1, 2)
-    assert len(returns) > 5
-    assert (returns.abs() == 1).all()
-    assert (returns.sum(dim=1) == 0).all()
-
-
 def test_pgx(run_block):
     variables = run_block("pgx and JAX")
     env, states, is_over = variables["env"], variables["states"], variables["is_over"]
