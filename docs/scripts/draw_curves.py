@@ -34,7 +34,7 @@ def draw_maskable_ppo(evaluations):
         axes.plot(timesteps, [row[name] for row in evaluations], marker="o", label=label)
     first = next(row["timesteps"] for row in evaluations if row["expert"] == 1)
     axes.set(title=f"MaskablePPO makes no mistake on 1-3-5 from timestep {first:,} on", xlabel="timesteps")
-    axes.legend()
+    axes.legend(loc="center right")
     save_figure(figure, FOLDER / "deep_rl" / "maskable_ppo.svg")
 
 
