@@ -226,21 +226,21 @@ LESSONS = (  # heaps from the bottom: a block, y: you take it, o: the other play
 
 
 def draw_lessons(path):
-    """A winning move in each of the five lessons of the page."""
-    picture = Picture(800, 236)
+    """A winning move in each of the five lessons of the page, as narrow as a phone."""
+    picture = Picture(350, 400)
     for number, (title, *heaps) in enumerate(LESSONS):
-        left = 16 + 157 * number
-        picture.text(left, 26, title, bold=True, anchor="start")
+        left, top = 12 + 115 * (number % 3), 200 * (number // 3)
+        picture.text(left, top + 22, title, size=13, bold=True, anchor="start")
         for heap, blocks in enumerate(heaps):
-            x, y = left + 42 * heap, 192
+            x, y = left + 33 * heap, top + 158
             for block in blocks:
                 if block == "#":
-                    picture.block(x, y, 38, 22)
+                    picture.block(x, y, 30, 18)
                 elif block != " ":
                     color = "player_1" if block == "y" else "player_2"
-                    picture.rect(x, y, 38, 22, color, radius=4, opacity=0.18, line=color)
-                y -= 10 if block == " " else 26
-            picture.text(x + 19, 224, "ABC"[heap], size=14, fill="muted")
+                    picture.rect(x, y, 30, 18, color, radius=4, opacity=0.18, line=color)
+                y -= 8 if block == " " else 21
+            picture.text(x + 15, top + 188, "ABC"[heap], size=14, fill="muted")
     picture.save(path, "A winning move in each of the five lessons")
 
 
