@@ -10,8 +10,9 @@ REPOSITORY = "https://github.com/OWNER/nim-env"
 
 # The package index shows the README without the repository's files, so its links must be absolute.
 readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
-readme = re.sub(r"(!\[[^\]]*\]\(|<img src=\")(?!https?:)", rf"\1{REPOSITORY}/raw/main/", readme)  # pictures
-readme = re.sub(r"(\]\()(?!https?:|#)", rf"\1{REPOSITORY}/blob/main/", readme)  # pages
+# pictures, then pages
+readme = re.sub(r"(!\[[^\]]*\]\(|(?:<img src|srcset)=\")(?!https?:)", rf"\1{REPOSITORY}/raw/main/", readme)
+readme = re.sub(r"(\]\()(?!https?:|#)", rf"\1{REPOSITORY}/blob/main/", readme)
 setup(
     long_description=readme,
     long_description_content_type="text/markdown",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.errors import ExtensionError
 from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import make_refnode
 
@@ -100,6 +101,8 @@ autodoc_typehints_format = "short"
 autodoc_default_options = {"members": True}
 napoleon_use_ivar = True
 
+ARRAY = re.compile(r"~?(\w+\.)*NDArray\[[~.\w]+\]")
+
 PAGES = {  # whose docstrings are pages, in Markdown
     "nim_env.envs.gym_env.NimEnv": "environments/nim",
     "nim_env.envs.vector_env.NimVectorEnv": "environments/vector",
@@ -172,8 +175,17 @@ def shorten_types(app, what, name, documented, options, lines):  # noqa: ARG001
     """The types of attributes without the modules that define them, as in signatures."""
     modules = r"(numpy\._\w+|nim_env|agents)\.([a-z_]+\.)*"
     lines[:] = [
-        re.sub(modules, "", line) if line.startswith(":vartype") else line
+        re.sub(modules, "", ARRAY.sub("~numpy.ndarray", line))
+        if line.startswith(":vartype")
+        else line
         for line in lines
+    ]
+
+
+def shorten_signature(*arguments):
+    """Arrays without their dtype, which the description says with the shape."""
+    return [
+        text and ARRAY.sub("~numpy.ndarray", text) for text in arguments[-2:]
     ]
 
 
@@ -202,12 +214,14 @@ def resolve_short_name(app, env, node, contnode):
 
 
 def link_figures(app, doctree, docname):
-    """A figure leads to its file, where one can enlarge it."""
+    """A figure that is not in a link leads to its file, where one can enlarge it."""
+    linked = {
+        image
+        for link in doctree.findall(nodes.reference)
+        for image in link.findall(nodes.image)
+    }
     for image in list(doctree.findall(nodes.image)):
-        if (
-            isinstance(image.parent, nodes.reference)
-            or image["uri"] not in app.env.images
-        ):
+        if image in linked or image["uri"] not in app.env.images:
             continue
         file = app.env.images[image["uri"]][1]
         link = nodes.reference(
@@ -217,10 +231,16 @@ def link_figures(app, doctree, docname):
         link += image
 
 
-def edit_notebook(app, pagename, templatename, context, doctree):  # noqa: ARG001
-    """The notebooks are edited in their own folder."""
+def finish_page(app, pagename, templatename, context, doctree):  # noqa: ARG001
+    """The notebooks are edited in their own folder, headings have a level, and no link is in a link."""
     if pagename.startswith("notebooks/"):
         context["theme_source_directory"] = "examples/"
+    context["furo_navigation_tree"] = context["furo_navigation_tree"].replace(
+        'role="heading"', 'role="heading" aria-level="2"'
+    )
+    if re.search(r"<a\b((?!</a>).)*<a\b", context.get("body", ""), re.DOTALL):
+        message = f"{pagename} has a link in a link"
+        raise ExtensionError(message)
 
 
 def copy_page(app, exception):
@@ -239,9 +259,10 @@ def setup(app):
     app.add_transform(LinksToRepository)
     app.connect("autodoc-process-docstring", link_to_page)
     app.connect("autodoc-process-docstring", shorten_types, priority=900)
+    app.connect("autodoc-process-signature", shorten_signature)
     app.connect("autodoc-skip-member", skip_fields)
     app.connect("build-finished", copy_page)
     app.connect("doctree-resolved", link_figures)
     app.connect("env-updated", label_objects)
-    app.connect("html-page-context", edit_notebook)
+    app.connect("html-page-context", finish_page, priority=900)
     app.connect("missing-reference", resolve_short_name)

@@ -89,7 +89,7 @@ def main(args: Args) -> evaluation.Report:
         complete = local_models.ask(model, max_tokens, args.temperature, args.seed)
     source = {"model": args.model, "server": args.server}
     player = text.LanguageModelPolicy(rules, complete, args.samples, args.style, path, source)
-    print(f"{rules}, style {args.style}: answers in {(rules.n_positions - 1)} positions", flush=True)
+    print(f"{rules}, style {args.style}: answers in {rules.n_positions - 1} positions", flush=True)
     report = evaluation.report(rules, player, illegal_action="lose")
     show_answers(player.judged_answers())
     show_report(report, f"{args.model}, {rules}", args.folder / f"{args.style}.svg")

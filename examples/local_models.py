@@ -13,7 +13,7 @@ import torch
 import transformers
 from tqdm import tqdm
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedModel, PreTrainedTokenizerBase
-from transformers.trainer_callback import TrainerCallback, TrainerState
+from transformers.trainer_callback import PrinterCallback, TrainerCallback, TrainerState
 from trl import GRPOConfig, GRPOTrainer
 
 from nim_env import NimRules, evaluation, text
@@ -102,11 +102,13 @@ def train_tiny(rules: NimRules, style: text.Style, max_steps: int, seed: int, fo
             save_strategy="no",
             logging_strategy="no",
             report_to=[],
+            disable_tqdm=True,
         ),
         train_dataset=datasets.Dataset.from_list(32 * rows),  # a batch needs 32 rows, on the smallest board too
         processing_class=tokenizer,
         callbacks=[PrintMastery()],
     )
+    trainer.remove_callback(PrinterCallback)
     trainer.train()
     trainer.save_model(folder)
 

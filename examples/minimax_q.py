@@ -86,6 +86,7 @@ def plot(values: np.ndarray, rules: NimRules) -> plt.Figure:
     winning = ", ".join(name for name, value in zip(names, values, strict=True) if value > 0) or "none"
     figure, axes = plt.subplots(layout="constrained")
     axes.bar_label(axes.bar(names, values), fmt="{:.1f}", padding=3)
+    axes.margins(y=0.15)
     axes.set(
         title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère, that win: {winning}",
         xlabel="heap and objects taken",

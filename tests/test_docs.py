@@ -80,7 +80,7 @@ def test_files_pictures_and_sections_are_there(page):
     sections = {
         re.sub(r"[^\w -]", "", line).lower().replace(" ", "-") for line in re.findall(r"^#+ (.*)", text, re.M)
     }
-    for target in re.findall(r"(?:\]\(|<img src=\")(?!https?:)([^)\"]+)", text):
+    for target in re.findall(r"(?:\]\(|(?:<img src|srcset)=\")(?!https?:)([^)\"]+)", text):
         file, _, section = target.partition("#")
         if file:
             assert (page.parent / file).exists(), target

@@ -44,8 +44,6 @@ def test_maskable_ppo_learns(run_block):
     first, *_, last = variables["callback"].evaluations
     assert last["expert"] > first["expert"] + 0.1
     assert last["mean_exploitability"] < first["mean_exploitability"]
-    # what VecMonitor adds: the log's returns and lengths of episodes
-    assert {abs(episode["r"]) for episode in variables["model"].ep_info_buffer} == {1}
 
 
 def test_pytorch(run_block):
@@ -62,25 +60,6 @@ def test_torchrl(run_block):
     assert rollout["action_mask"].gather(-1, rollout["action"][:, None]).all()
     assert rollout["next", "done"].sum() > 5
     assert variables["envs"].reset()["action_mask"].shape == (4, 16)
-
-
-@pytest.mark.filterwarnings("ignore:PettingZoo in TorchRL is tested:UserWarning")
-@pytest.mark.filterwarnings("ignore:Creating .* which inherits from WeightUpdaterBase:DeprecationWarning")
-@pytest.mark.filterwarnings("ignore:The env passed to Collector is missing transforms:FutureWarning")
-def test_torchrl_with_two_players(run_block):
-    """Few plies: the values of the two players are opposite, and the moves that are learned from are legal."""
-    variables = run_block("Two players with a shared policy", frames_per_batch=60, total_frames=120)
-    plies, moves = variables["plies"]["players"], variables["moves"]
-    assert len(moves) == len(plies) == 60
-    assert moves["mask"].all()
-    assert moves["action_mask"].gather(-1, moves["action"][:, None]).all()
-    assert not moves["action_mask"].all(dim=1).any()
-    torch.testing.assert_close(plies["state_value"][:, 0], -plies["state_value"][:, 1])
-    after = variables["plies"]["next", "players"]
-    returns = after["reward"][after["done"]].reshape(-1, 2)
-    assert len(returns) > 5
-    assert (returns.abs() == 1).all()
-    assert (returns.sum(dim=1) == 0).all()
 
 
 def test_pgx(run_block):

@@ -100,7 +100,7 @@ def draw_logo(folder):
 
 def draw_columns(path, rules, *positions):
     """The binary digits of positions, one below the other, and whether each column holds an odd number of ones."""
-    picture = Picture(330 * len(positions) - 20 if len(positions) > 1 else 330, 60 + 40 * (len(positions[0]) + 1))
+    picture = Picture(330 * len(positions) - 20, 60 + 40 * (len(positions[0]) + 1))
     for number, heaps in enumerate(positions):
         left = 20 + 330 * number
         nim_sum = int(np.bitwise_xor.reduce(heaps))
@@ -214,6 +214,34 @@ def draw_value_table(path, rules):
             wins = going_first[rules.index((a, b))]
             draw_cell(picture, 136 + 110 * b, 76 + 74 * a, 110, 74, wins, f"{wins:g}", size=22, bold=True)
     picture.save(path, "The values of random play in the six positions of 1-2")
+
+
+LESSONS = (  # heaps from the bottom: a block, y: you take it, o: the other player took it, a space between groups
+    ("1. Copy", "#oo", "#yy"),
+    ("2. Make equal", "##", "##yyy"),
+    ("3. Pairs", "#", "oo", "# yy"),
+    ("4. Odd group", "# yy", "####", "# ####"),
+    ("5. Last loses", "#", "#", "#yyy"),
+)
+
+
+def draw_lessons(path):
+    """A winning move in each of the five lessons of the page, as narrow as a phone."""
+    picture = Picture(350, 400)
+    for number, (title, *heaps) in enumerate(LESSONS):
+        left, top = 12 + 115 * (number % 3), 200 * (number // 3)
+        picture.text(left, top + 22, title, size=13, bold=True, anchor="start")
+        for heap, blocks in enumerate(heaps):
+            x, y = left + 33 * heap, top + 158
+            for block in blocks:
+                if block == "#":
+                    picture.block(x, y, 30, 18)
+                elif block != " ":
+                    color = "player_1" if block == "y" else "player_2"
+                    picture.rect(x, y, 30, 18, color, radius=4, opacity=0.18, line=color)
+                y -= 8 if block == " " else 21
+            picture.text(x + 15, top + 188, "ABC"[heap], size=14, fill="muted")
+    picture.save(path, "A winning move in each of the five lessons")
 
 
 def draw_lost_positions(path):
@@ -389,12 +417,12 @@ def draw_preview(path):
 def draw(folder):
     """Draws every picture but the preview."""
     folder.mkdir(exist_ok=True)
-    normal, small = NimRules((7, 7, 7, 7), misere=False), NimRules((1, 2))
+    small = NimRules((1, 2))
     draw_logo(folder)
     draw_columns(folder / "columns.svg", NimRules((3, 4, 5), misere=False), (3, 4, 5), (1, 4, 5))
-    draw_columns(folder / "columns_1-3-5-7.svg", normal, (1, 3, 5, 7))
     draw_game_tree(folder / "game_tree.svg", small)
     draw_value_table(folder / "value_table.svg", small)
+    draw_lessons(folder / "lessons.svg")
     draw_lost_positions(folder / "lost_positions.svg")
     draw_step(folder / "step.svg")
     draw_digit_network(folder / "digit_network.svg")

@@ -42,17 +42,7 @@ def docstring(name):
     return inspect.getdoc(documented).partition("\n\n")[2].replace("\n###", "\n##").strip()
 
 
-def program(name):
-    """A program of the project: ``PATH``, or ``PATH FIRST ... LAST``, from the first text to before the last."""
-    path, _, excerpt = name.partition(" ")
-    code = (FOLDER.parent / path).read_text(encoding="utf-8")
-    if excerpt:
-        first, last = excerpt.split(" ... ")
-        code = first + code.partition(first)[2].partition(last)[0]
-    return f"```python\n{code.strip()}\n```"
-
-
-KINDS = {function.__name__: function for function in (gymnasium_table, pettingzoo_table, docstring, program)}
+KINDS = {function.__name__: function for function in (gymnasium_table, pettingzoo_table, docstring)}
 
 
 def generate(text):

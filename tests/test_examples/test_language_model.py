@@ -108,10 +108,11 @@ def test_after_a_failure_the_same_command_asks_only_for_the_rest(fault, args, mo
     assert all(answered.count(prompt) == 1 for prompt in answered[:10])
 
 
-def test_the_tiny_model_learns_by_exact_rewards(args, capsys):
-    report = main(replace(args, model="tiny", max_steps=5))
+def test_the_tiny_model_learns_by_exact_rewards(args, capsys, monkeypatch):
+    monkeypatch.setattr(local_models, "IMITATION_STEPS", 100)
+    report = main(replace(args, model="tiny", max_steps=10))
     curve = [float(value) for value in re.findall(r"expert mastery ([0-9.]+) %", capsys.readouterr().out)]
-    assert len(curve) == 5
+    assert len(curve) == 10
     assert curve[-1] == pytest.approx(100 * report.expert, abs=0.06)
     assert curve[-1] > 100 * evaluation.mastery(RULES, "random").expert + 5
     assert report.illegal_action == 0

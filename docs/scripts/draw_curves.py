@@ -1,6 +1,6 @@
-"""Runs the code of multi_agent.md and draws its figures: python docs/scripts/draw_multi_agent.py.
+"""Runs the code of deep_rl.md and multi_agent.md and draws their figures: python docs/scripts/draw_curves.py.
 
-Install: pip install -e ".[examples,openspiel]"
+Install: pip install -e ".[examples,openspiel,sb3]"
 """
 
 import re
@@ -10,18 +10,32 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import seaborn as sns
 
+from nim_env import NimRules, evaluation
+
 FOLDER = Path(__file__).parents[1]
-PAGE = FOLDER / "multi_agent.md"
 sys.path.append(str(FOLDER.parent / "examples"))
 from common import save_figure  # noqa: E402
 
 
-def run_page():
-    """The variables that the code of the page leaves."""
+def run_page(name, n_blocks=None):
+    """The variables that the code of a page leaves, or its first blocks."""
     variables = {"__name__": "__main__"}
-    for code in re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE):
-        exec(compile(code, PAGE.name, "exec"), variables)
+    text = (FOLDER / name).read_text(encoding="utf-8")
+    for code in re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)[:n_blocks]:
+        exec(compile(code, name, "exec"), variables)
     return variables
+
+
+def draw_maskable_ppo(evaluations):
+    """The exact figures of the model against its training moves."""
+    figure, axes = plt.subplots(figsize=(7.4, 2.8))
+    timesteps = [row["timesteps"] for row in evaluations]
+    for name, label in (("expert", "expert mastery"), ("mean_exploitability", "mean exploitability")):
+        axes.plot(timesteps, [row[name] for row in evaluations], marker="o", label=label)
+    first = next(row["timesteps"] for row in evaluations if row["expert"] == 1)
+    axes.set(title=f"MaskablePPO makes no mistake on 1-3-5 from timestep {first:,} on", xlabel="timesteps")
+    axes.legend(loc="center right")
+    save_figure(figure, FOLDER / "deep_rl" / "maskable_ppo.svg")
 
 
 def draw_payoff_matrix(payoffs):
@@ -59,8 +73,8 @@ def draw_psro(means):
 
 
 if __name__ == "__main__":
-    page = run_page()
-    game, population, evaluation = page["rules"], page["population"], page["evaluation"]
-    matrix = evaluation.payoff_matrix(game, population)
+    draw_maskable_ppo(run_page("deep_rl.md", n_blocks=1)["callback"].evaluations)
+    population, rules = run_page("multi_agent.md")["population"], NimRules()
+    matrix = evaluation.payoff_matrix(rules, population)
     draw_payoff_matrix((matrix - matrix.T) / 2)
-    draw_psro([evaluation.report(game, member).mean_exploitability for member in population])
+    draw_psro([evaluation.report(rules, member).mean_exploitability for member in population])
