@@ -23,6 +23,7 @@ class Game:
     def start(self):
         positions = self.rules.all_positions()[1:].tolist()
         self.heaps = tuple(positions[self.generator.integers(len(positions))])
+        self.options = {"heaps": np.array(self.heaps, np.uint8)}
         self.player, self.winner = 0, None
 
     @property
@@ -54,7 +55,7 @@ def test_pettingzoo(rules, seed):
     game = Game(rules, seed)
     env = aec_env.env(**game.arguments)
     for _ in range(2):
-        env.reset(seed=seed, options={"heaps": game.heaps})
+        env.reset(seed=seed, options=game.options)
         is_legal = True
         while game.winner is None:
             observation, *rest = env.last()
@@ -86,10 +87,10 @@ def test_gymnasium(rules, seed, is_self_play):
         game.play(replies[-1])
         return replies[-1]
 
-    arguments = {"opponent": None} if is_self_play else {"opponent": opponent, "first_player": "agent"}
-    env = NimEnv(**game.arguments, **arguments)
+    # the learner moves first where a position is given
+    env = NimEnv(**game.arguments, opponent=None if is_self_play else opponent, random_start=True)
     for _ in range(2):
-        observation, info = env.reset(seed=seed, options={"heaps": game.heaps})
+        observation, info = env.reset(seed=seed, options=game.options)
         while game.winner is None:
             assert observation.tolist() == list(game.heaps)
             assert info["action_mask"].tolist() == env.action_masks().tolist() == game.mask
@@ -102,6 +103,7 @@ def test_gymnasium(rules, seed, is_self_play):
             assert info["illegal_action"] == (not is_legal)
         assert observation.tolist() == list(game.heaps)
         assert info["action_mask"].all()
+        assert list(game.options) == ["heaps"]
         with pytest.raises(ResetNeeded):
             env.step(0)
         game.start()
