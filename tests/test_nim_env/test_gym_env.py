@@ -137,9 +137,7 @@ def test_an_opening_move_does_not_end_the_game(opponent):
     check_frequencies([env.reset(seed=seed)[0] for seed in range(1000)], {(2,): 1, (1,): 1})
 
 
-@pytest.mark.parametrize(
-    ("heaps", "opponent"), [((0, 1), first_legal), ((3,), "take-3"), ((5,), "expert")]
-)
+@pytest.mark.parametrize(("heaps", "opponent"), [((0, 1), first_legal), ((3,), "take-3"), ((5,), "expert")])
 def test_impossible_opening_is_refused(heaps, opponent):
     for kind in (NimEnv, NimVectorEnv):
         for first_player in (None, "random", "opponent"):
