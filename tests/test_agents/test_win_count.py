@@ -2,18 +2,15 @@
 
 from functools import partial
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from agent_helpers import ConstantGenerator, agent_for, agent_of
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 from hypothesis import given
 from hypothesis import strategies as st
 from other_games import GOAL, RaceGym
 
 import agents
-import nim_env  # noqa: F401  registers
 from agents import WinCountAgent
 
 win_counting = partial(agent_of, spaces.Discrete(3), kind=WinCountAgent)
@@ -91,15 +88,6 @@ def test_the_counts_of_a_training_run_are_those_of_its_episodes(start, truncate_
     for moves, rewards in log:
         count(counts, legal, moves, rewards[-1])
     assert agent.counts(np.arange(GOAL + 2)).tolist() == counts
-
-
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_vector_environments_are_refused(mode):
-    env = gym.make_vec("SimpleNim-v0", 3, autoreset_mode=mode)
-    agent = agent_for(env, WinCountAgent)
-    with pytest.raises(ValueError, match=r"WinCountAgent .*single environment"):
-        agents.train(agent, env, 5)
-    assert not agent.table.values.any()
 
 
 def test_moves_are_drawn_in_proportion_to_their_counts_among_the_legal_ones():
