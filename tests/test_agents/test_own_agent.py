@@ -1,11 +1,9 @@
-"""Custom agents: two textbook methods, and the errors for likely mistakes."""
+"""Custom agents: a textbook method, and the errors for likely mistakes."""
 
 from collections import defaultdict
-from functools import partial
 
 import gymnasium as gym
 import numpy as np
-import pettingzoo
 import pytest
 from agent_helpers import Constant, agent_for, agent_of
 from gymnasium import spaces
@@ -13,53 +11,10 @@ from gymnasium import spaces
 import agents
 import nim_env  # noqa: F401  registers
 from agents import Agent
-from agents.tables import Table
 from nim_env import NimRules, evaluation
 
 
-class EpsilonGreedy(Agent):
-    """What the two share: arguments and actions."""
-
-    def __init__(self, observation_space, action_space, *, learning_rate=0.3, epsilon=0.3, seed=None):
-        super().__init__(observation_space, action_space, seed=seed)
-        self.learning_rate, self.epsilon = learning_rate, epsilon
-
-    def act(self, observation, action_mask=None, explore=False):
-        legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
-        if explore and self.generator.random() < self.epsilon:
-            return int(self.generator.choice(legal)) + self.first_action
-        return int(legal[self.q_values(observation)[legal].argmax()]) + self.first_action
-
-
-class DoubleQLearning(EpsilonGreedy):
-    """Double Q-learning (van Hasselt 2010): one table chooses the best action, the other says what it is worth."""
-
-    def __init__(self, *its_spaces, **arguments):
-        super().__init__(*its_spaces, **arguments)
-        self.tables = [Table(self.observation_space, self.n_actions) for _ in range(2)]
-
-    def q_values(self, observation):
-        return np.mean([table.get(observation) for table in self.tables], axis=0)
-
-    def update(self, observation, action, reward, next_observation, terminated, next_action_mask=None):
-        table, other = self.generator.permutation(self.tables)
-        target = reward
-        if not terminated:
-            legal = np.flatnonzero(next_action_mask)
-            best = legal[np.array(table.get(next_observation))[legal].argmax()]
-            target += other.get(next_observation)[best]
-        pair = table.row(observation), action - self.first_action
-        table.values[pair] += self.learning_rate * (target - table.values[pair])
-
-    def state_dict(self):
-        return {"first": self.tables[0].values, "second": self.tables[1].values}
-
-    def load_state_dict(self, arrays):
-        for table, name in zip(self.tables, ("first", "second"), strict=True):
-            table.values[:] = arrays[name]
-
-
-class MonteCarlo(EpsilonGreedy):
+class MonteCarlo(Agent):
     """Monte-Carlo control (Sutton and Barto 2018, section 5.4): values are means of the returns so far.
 
     The players alternate, so the return after the next action counts negatively.
@@ -67,10 +22,17 @@ class MonteCarlo(EpsilonGreedy):
 
     bootstraps_from = "opponent turn"
 
-    def __init__(self, *its_spaces, **arguments):
+    def __init__(self, *its_spaces, epsilon=0.3, **arguments):
         super().__init__(*its_spaces, **arguments)
+        self.epsilon = epsilon
         self.totals, self.visits = (defaultdict(lambda: np.zeros(self.n_actions)) for _ in range(2))
         self.episode = []
+
+    def act(self, observation, action_mask=None, explore=False):
+        legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
+        if explore and self.generator.random() < self.epsilon:
+            return int(self.generator.choice(legal)) + self.first_action
+        return int(legal[self.q_values(observation)[legal].argmax()]) + self.first_action
 
     def q_values(self, observation):
         key = tuple(observation)
@@ -96,37 +58,26 @@ class MonteCarlo(EpsilonGreedy):
             getattr(self, name).update(zip(map(tuple, arrays["keys"]), arrays[name], strict=True))
 
 
-ENVIRONMENTS = {
-    "aec": partial(pettingzoo.make, "aec", "nim-v0"),
-    "gymnasium": partial(gym.make, "Nim-v0", opponent=None),
-    "vector": partial(gym.make_vec, "Nim-v0", num_envs=5, opponent=None),
-}
-
-
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-@pytest.mark.parametrize("kind", [DoubleQLearning, MonteCarlo])
-def test_mastery_by_self_play(kind, name, tmp_path):
-    make = ENVIRONMENTS[name]
-    if name == "vector" and kind is not DoubleQLearning:
-        with pytest.raises(ValueError, match="single environment"):
-            agents.train(agent_for(make(), kind), make(), 1)
-        return
+def test_mastery_by_self_play(tmp_path):
     rules = NimRules((1, 2, 3))
-    agent = agent_for(make(heaps=rules.heaps), kind, epsilon=0.25)
-    agents.train(agent, make(heaps=rules.heaps), 1200, seed=0)
+    env = gym.make("Nim-v0", heaps=rules.heaps, opponent=None)
+    agent = agent_for(env, MonteCarlo, epsilon=0.25)
+    agents.train(agent, env, 1200, seed=0)
     assert evaluation.mastery(rules, agent).expert >= 0.9
     agent.save(tmp_path / "agent")
     other = agents.load(tmp_path / "agent")
-    assert type(other) is kind
+    assert type(other) is MonteCarlo
     assert other.epsilon == 0.25
     for position in rules.all_positions()[1:]:
         assert other.q_values(position).tolist() == agent.q_values(position).tolist()
         mask = rules.action_mask(position)
         assert other.act(position, mask, explore=True) == agent.act(position, mask, explore=True)
+    with pytest.raises(ValueError, match="single environment"):
+        agents.train(agent, gym.make_vec("Nim-v0", 2, heaps=rules.heaps, opponent=None), 1)
 
 
 def test_an_agent_without_batches_plays_batches():
-    agent = agent_for(ENVIRONMENTS["gymnasium"](), MonteCarlo)
+    agent = agent_for(gym.make("Nim-v0"), MonteCarlo)
     env = gym.make_vec("Nim-v0", num_envs=6, opponent=agent)
     assert len(agents.train(agent_for(env), env, 20, seed=0).returns) == 20
     observations, mask = np.ones((2, 3, 4), int), np.ones((2, 3, 16))
