@@ -53,7 +53,7 @@ class Game:
 @given(any_rules, seeds)
 def test_pettingzoo(rules, seed):
     game = Game(rules, seed)
-    env = aec_env.env(**game.arguments)
+    env = aec_env.env(**game.arguments, render_mode="ansi")
     for _ in range(2):
         env.reset(seed=seed, options=game.options)
         is_legal = True
@@ -71,6 +71,10 @@ def test_pettingzoo(rules, seed):
         rewards[game.winner] = int(is_legal)  # PettingZoo's convention: nothing for the other's illegal action
         assert [env.rewards[player] for player in env.possible_agents] == rewards
         assert all(env.terminations.values())
+        loser = f"player_{1 - game.winner}"
+        assert [player for player in env.infos if env.infos[player]["illegal_action"]] == [loser] * (not is_legal)
+        reason = "" if is_legal else f": Player {2 - game.winner}'s move was illegal"
+        assert env.render().splitlines()[-1] == f"Player {game.winner + 1} won{reason}"
         assert env.state()[:-1].tolist() == list(game.heaps)
         game.start()
 
