@@ -133,33 +133,6 @@ def test_an_episode_that_an_error_cuts_short_ends():
 # --- What is learned -------------------------------------------------------------------------------
 
 
-def test_taxi():
-    """With its masks; whoever drives the shortest way to and with every passenger earns 7.9 on average."""
-    env = gym.make(max(name for name in gym.registry if name.startswith("Taxi-v")))
-    agent = agent_for(env, learning_rate=1.0, epsilon=0.1)
-    agents.train(agent, env, 1000, seed=0)
-    earned = []
-    for seed in range(100):
-        observation, info = env.reset(seed=seed)
-        total, over = 0.0, False
-        while not over:
-            action = agent.act(observation, info["action_mask"])
-            observation, reward, terminated, truncated, info = env.step(action)
-            total += reward
-            over = terminated or truncated
-        earned.append(total)
-    assert np.mean(earned) > 7
-
-
-def test_tic_tac_toe():
-    """An AEC environment of PettingZoo's own, with its wrappers."""
-    env = pettingzoo.make("aec", "classic/tictactoe-v3")
-    history = agents.train(agent_for(env), env, 100, seed=0)
-    assert set(history.returns) == {-1, 0, 1}
-    assert history.lengths.min() >= 5
-    assert history.lengths.max() == 9
-
-
 def test_self_play_masters_1_3_5_7():
     """System 1 in its author's settings: 97.5 % of the seeds play 98 % of the 335 winning positions right."""
     env = pettingzoo.make("aec", "nim-v0")
