@@ -178,23 +178,12 @@ def test_masks_are_read_only(arguments):
             mask[0] = 1
 
 
-def test_set_opponent():
-    env = make(40, heaps=(20,), max_take=3, misere=False, first_player="agent")
-    for opponent, heaps in (("expert", {16}), ("random", {16, 17, 18}), (last_legal, {16})):
-        env.reset()
-        assert env.env_method("set_opponent", opponent) == [None] * 40
-        assert set(env.step(np.zeros(40, dtype=int))[0][:, 0].tolist()) == heaps
-        assert env.get_attr("opponent") == [opponent] * 40
-
-
 @pytest.mark.parametrize(
     ("call", "error"),
     [
         (lambda: NimVecEnv(gym.make_vec("CartPole-v1", 2)), TypeError),
         (lambda: NimVecEnv(gym.make_vec("Nim-v0", 2)), ValueError),
-        (lambda: make().get_attr("nothing"), AttributeError),
         (lambda: make().env_method("action_masks"), gym.error.ResetNeeded),
-        (lambda: make().get_attr("rules", indices=5), IndexError),
         (lambda: make().set_attr("note", 1, indices=[0, 1]), ValueError),
         (lambda: make().step(np.zeros(5, int)), gym.error.ResetNeeded),
         (lambda: make(opponent=None).env_method("set_opponent", "random"), ValueError),
@@ -431,5 +420,3 @@ def test_checkpoints_hold_the_pool(tmp_path):
     loaded.learn(32, callback=continued, reset_num_timesteps=False)
     assert loaded.num_timesteps == 96
     np.testing.assert_array_equal(pool_probabilities(continued.pool)[:2], pool_probabilities(callback.pool)[:2])
-    model.save(tmp_path / "model.zip", exclude=["opponent_pool"])
-    assert not hasattr(MaskablePPO.load(tmp_path / "model.zip", device="cpu"), "opponent_pool")
