@@ -30,7 +30,8 @@ class RaceGym(gym.Env):
         self.alone, self.masks = alone, masks
         self.observation_space = counters = spaces.Discrete(GOAL + 2)
         if masks == "observation":
-            self.observation_space = spaces.Dict({"observation": counters, "action_mask": spaces.MultiBinary(2)})
+            parts = {"observation": counters, "action_mask": spaces.MultiBinary(2), "more": spaces.Discrete(1)}
+            self.observation_space = spaces.Dict(parts)
 
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed, options=options)
@@ -52,7 +53,7 @@ class RaceGym(gym.Env):
         info = {} if self.alone else {"to_play": self.player}
         mask = np.array([1, self.counter != 3], dtype=np.int8)
         if self.masks == "observation":
-            return {"observation": observation, "action_mask": mask}, info
+            return {"observation": observation, "action_mask": mask, "more": 0}, info
         if self.masks == "info":
             info["action_mask"] = mask
         return observation, info

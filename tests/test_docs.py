@@ -4,10 +4,7 @@ import re
 import runpy
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-from nim_env import NimRules
 
 ROOT = Path(__file__).parent.parent
 OTHERS = [ROOT / "docs" / name for name in ("deep_rl.md", "language_models.md")]  # their own tests run them
@@ -34,17 +31,6 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     variables = {"__name__": "__main__"}
     for number, code in enumerate(code_blocks(page)):
         exec(compile(code, f"{page.name}, block {number}", "exec"), variables)
-
-
-def test_a_mixed_opponent_is_drawn_without_a_seed():
-    (code,) = (code for code in code_blocks(ROOT / "docs" / "multi_agent.md") if "class MixedOpponent" in code)
-    variables = {"np": np, "rules": NimRules(), "members": ["take-1", "expert"], "weights": [0.25, 0.75]}
-    exec(code, variables)
-    opponents = []
-    for _ in range(100):
-        variables["env"].reset()
-        opponents.append(variables["env"].unwrapped.opponent)
-    assert set(opponents) == {"take-1", "expert"}
 
 
 @EVERY_PAGE

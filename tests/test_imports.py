@@ -75,28 +75,17 @@ def test_no_private_names_of_other_modules(module):
             assert not node.attr.startswith("_"), ast.unparse(node)
 
 
-@pytest.mark.parametrize(
-    ("modules", "unwanted"),
-    [
-        (
-            "nim_env",
-            "agents nim_env.openspiel nim_env.pgx nim_env.sb3 nim_env.rllib nim_env.text nim_env.animation",
-        ),
-        ("agents", "nim_env"),
-        ("nim_env, agents", "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3 jax"),
-    ],
-)
-def test_importing_is_light(modules, unwanted):
-    code = f"import sys, {modules}; print([name for name in {unwanted.split()!r} if name in sys.modules])"
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "[]"
+LAZY = "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3 jax "
+LAZY += " ".join(f"nim_env.{module}" for module in ("openspiel", "pgx", "sb3", "rllib", "text", "animation"))
 
 
-def test_everything_public_is_there_after_the_import():
+def test_importing_is_light_and_makes_everything_public_available():
     names = [*nim_env.__all__, *(f"evaluation.{name}" for name in nim_env.evaluation.__all__)]
     names += ["encodings.checked_encoding", "policies.batched", "envs.NimEnv", "envs.NimVectorEnv"]
-    code = "import nim_env; " + "; ".join(f"nim_env.{name}" for name in names)
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = "import sys, nim_env; " + "; ".join(f"nim_env.{name}" for name in names)
+    code += f"; import agents; print([name for name in {LAZY.split()!r} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +103,5 @@ def test_a_missing_package_names_the_install_command(monkeypatch, package, modul
         importlib.import_module(module)
 
 
-@pytest.mark.parametrize("package", [NIM_ENV, AGENTS])
-def test_packages_are_typed(package):
-    assert (package / "py.typed").exists()
+def test_packages_are_typed():
+    assert all((package / "py.typed").exists() for package in (NIM_ENV, AGENTS))

@@ -1,97 +1,20 @@
-"""Custom agents: three textbook methods, and the errors for likely mistakes."""
+"""Custom agents: a textbook method, and the errors for likely mistakes."""
 
 from collections import defaultdict
-from functools import partial
 
 import gymnasium as gym
 import numpy as np
-import pettingzoo
 import pytest
 from agent_helpers import Constant, agent_for, agent_of
 from gymnasium import spaces
 
 import agents
 import nim_env  # noqa: F401  registers
-from agents import Agent, TabularAgent
-from agents.tables import Table
+from agents import Agent
 from nim_env import NimRules, evaluation
 
 
-class EpsilonGreedy(Agent):
-    """What the three share: arguments and actions."""
-
-    def __init__(self, observation_space, action_space, *, learning_rate=0.3, epsilon=0.3, seed=None):
-        super().__init__(observation_space, action_space, seed=seed)
-        self.learning_rate, self.epsilon = learning_rate, epsilon
-
-    def act(self, observation, action_mask=None, explore=False):
-        legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
-        if explore and self.generator.random() < self.epsilon:
-            return int(self.generator.choice(legal)) + self.first_action
-        return int(legal[self.q_values(observation)[legal].argmax()]) + self.first_action
-
-
-class SarsaLambda(EpsilonGreedy, TabularAgent):
-    """SARSA(λ) with replacing traces (Sutton and Barto 2018, section 12.7); it needs the next action.
-
-    The players alternate, so the value of the next pair, and what follows from it, count negatively.
-    """
-
-    bootstraps_from = "opponent turn"
-    lambda_ = 0.9
-
-    def __init__(self, *spaces, **arguments):
-        super().__init__(*spaces, **arguments)
-        self.end_episode()
-
-    def end_episode(self):
-        self.previous, self.traces = None, {}
-
-    def update(self, observation, action, reward, next_observation, terminated, next_action_mask=None):  # noqa: ARG002
-        pair = self.table.row(observation), action - self.first_action
-        if self.previous is not None:
-            self.learn(*self.previous, self.table.values[pair])
-        self.previous = pair, reward
-        if terminated:
-            self.learn(*self.previous, 0.0)
-
-    def learn(self, pair, reward, next_value):
-        self.traces[pair] = 1.0
-        error = reward - next_value - self.table.values[pair]
-        for visited in self.traces:
-            self.table.values[visited] += self.learning_rate * error * self.traces[visited]
-            self.traces[visited] *= -self.lambda_
-
-
-class DoubleQLearning(EpsilonGreedy):
-    """Double Q-learning (van Hasselt 2010): one table chooses the best action, the other says what it is worth."""
-
-    def __init__(self, *its_spaces, **arguments):
-        super().__init__(*its_spaces, **arguments)
-        self.tables = [Table(self.observation_space, self.n_actions) for _ in range(2)]
-
-    def q_values(self, observation):
-        return np.mean([table.get(observation) for table in self.tables], axis=0)
-
-    def update(self, observation, action, reward, next_observation, terminated, next_action_mask=None):
-        table, other = self.generator.permutation(self.tables)
-        target = reward
-        if not terminated:
-            legal = np.flatnonzero(next_action_mask)
-            best = legal[np.array(table.get(next_observation))[legal].argmax()]
-            target += other.get(next_observation)[best]
-        pair = table.row(observation), action - self.first_action
-        table.values[pair] += self.learning_rate * (target - table.values[pair])
-
-    def state_dict(self):
-        return {"first": self.tables[0].values, "second": self.tables[1].values}
-
-    def load_state_dict(self, arrays):
-        for table, name in zip(self.tables, ("first", "second"), strict=True):
-            table.values[:] = arrays[name]
-
-
-class MonteCarlo(EpsilonGreedy):
+class MonteCarlo(Agent):
     """Monte-Carlo control (Sutton and Barto 2018, section 5.4): values are means of the returns so far.
 
     The players alternate, so the return after the next action counts negatively.
@@ -99,10 +22,17 @@ class MonteCarlo(EpsilonGreedy):
 
     bootstraps_from = "opponent turn"
 
-    def __init__(self, *its_spaces, **arguments):
+    def __init__(self, *its_spaces, epsilon=0.3, **arguments):
         super().__init__(*its_spaces, **arguments)
+        self.epsilon = epsilon
         self.totals, self.visits = (defaultdict(lambda: np.zeros(self.n_actions)) for _ in range(2))
         self.episode = []
+
+    def act(self, observation, action_mask=None, explore=False):
+        legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
+        if explore and self.generator.random() < self.epsilon:
+            return int(self.generator.choice(legal)) + self.first_action
+        return int(legal[self.q_values(observation)[legal].argmax()]) + self.first_action
 
     def q_values(self, observation):
         key = tuple(observation)
@@ -128,37 +58,26 @@ class MonteCarlo(EpsilonGreedy):
             getattr(self, name).update(zip(map(tuple, arrays["keys"]), arrays[name], strict=True))
 
 
-ENVIRONMENTS = {
-    "aec": partial(pettingzoo.make, "aec", "nim-v0"),
-    "gymnasium": partial(gym.make, "Nim-v0", opponent=None),
-    "vector": partial(gym.make_vec, "Nim-v0", num_envs=5, opponent=None),
-}
-
-
-@pytest.mark.parametrize("name", ENVIRONMENTS)
-@pytest.mark.parametrize("kind", [SarsaLambda, DoubleQLearning, MonteCarlo])
-def test_mastery_by_self_play(kind, name, tmp_path):
-    make = ENVIRONMENTS[name]
-    if name == "vector" and kind is not DoubleQLearning:
-        with pytest.raises(ValueError, match="single environment"):
-            agents.train(agent_for(make(), kind), make(), 1)
-        return
+def test_mastery_by_self_play(tmp_path):
     rules = NimRules((1, 2, 3))
-    agent = agent_for(make(heaps=rules.heaps), kind, epsilon=0.25)
-    agents.train(agent, make(heaps=rules.heaps), 2500, seed=0)
+    env = gym.make("Nim-v0", heaps=rules.heaps, opponent=None)
+    agent = agent_for(env, MonteCarlo, epsilon=0.25)
+    agents.train(agent, env, 1200, seed=0)
     assert evaluation.mastery(rules, agent).expert >= 0.9
     agent.save(tmp_path / "agent")
     other = agents.load(tmp_path / "agent")
-    assert type(other) is kind
+    assert type(other) is MonteCarlo
     assert other.epsilon == 0.25
     for position in rules.all_positions()[1:]:
         assert other.q_values(position).tolist() == agent.q_values(position).tolist()
         mask = rules.action_mask(position)
         assert other.act(position, mask, explore=True) == agent.act(position, mask, explore=True)
+    with pytest.raises(ValueError, match="single environment"):
+        agents.train(agent, gym.make_vec("Nim-v0", 2, heaps=rules.heaps, opponent=None), 1)
 
 
 def test_an_agent_without_batches_plays_batches():
-    agent = agent_for(ENVIRONMENTS["gymnasium"](), MonteCarlo)
+    agent = agent_for(gym.make("Nim-v0"), MonteCarlo)
     env = gym.make_vec("Nim-v0", num_envs=6, opponent=agent)
     assert len(agents.train(agent_for(env), env, 20, seed=0).returns) == 20
     observations, mask = np.ones((2, 3, 4), int), np.ones((2, 3, 16))
@@ -169,21 +88,14 @@ def test_an_agent_without_batches_plays_batches():
     assert agent.action_probabilities(observations[1, 1], mask[1, 1]).tolist() == np.eye(16)[5].tolist()
 
 
-def test_evaluations_and_opponents_check_actions():
+@pytest.mark.parametrize("answer", [1.9, None, [0], 3, -1], ids=str)
+def test_a_wrong_action_of_an_opponent_names_its_method(answer):
     env = gym.make("SimpleNim-v0")
-    agent = agent_for(env, type("Checked", (Constant,), {}))
-    vector = gym.make_vec("SimpleNim-v0", 2, opponent=agent)
-    for agent.answer in (1.9, None, [0]):
-        for use in (
-            lambda: evaluation.mastery(env.unwrapped.rules, agent),
-            lambda: agent.action_probabilities(np.array([21]), [1, 1, 1]),
-            lambda: vector.reset(seed=0, options={"first_player": "opponent"}),
-        ):
-            with pytest.raises((TypeError, ValueError), match=r"Checked\.act must.* integer"):
-                use()
-    for agent.answer in (3, -1):
-        with pytest.raises(ValueError, match="Checked"):
-            vector.reset(seed=0, options={"first_player": "opponent"})
+    agent = agent_for(env, Constant)
+    agent.answer = answer
+    env.unwrapped.set_opponent(agent)
+    with pytest.raises((TypeError, ValueError), match=r"Constant\.act must.* integer"):
+        env.reset(options={"first_player": "opponent"})
 
 
 def first_legal(agent, observation, action_mask=None, explore=False):  # noqa: ARG001

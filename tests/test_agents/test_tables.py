@@ -31,23 +31,16 @@ def test_every_observation_has_a_row_of_its_own(space, table):
 
 
 @BOTH
-def test_values_are_copies(table):
-    agent = agent_of(table=table)
-    agent.update([1, 2], 0, 1.0, [0, 0], True)
-    for observation in ([1, 2], [[1, 2]], [[0, 1]]):
-        agent.q_values(observation)[:] = 99
-    assert agent.q_values([[1, 2], [0, 1]]).tolist() == [[0.5, 0, 0], [0, 0, 0]]
-
-
-@BOTH
-def test_a_state_dict_does_not_change_with_the_agent(table):
+def test_values_and_state_dicts_are_copies(table):
     agent = agent_of(table=table)
     agent.update([1, 2], 0, 1.0, [0, 0], True)
     state = agent.state_dict()
     before = {name: array.copy() for name, array in state.items()}
+    for observation in ([1, 2], [[1, 2]], [[0, 1]]):
+        agent.q_values(observation)[:] = 99
+    assert agent.q_values([[1, 2], [0, 1]]).tolist() == [[0.5, 0, 0], [0, 0, 0]]
     agent.update([1, 2], 0, 5.0, [0, 0], True)
-    for name, array in before.items():
-        np.testing.assert_array_equal(state[name], array)
+    np.testing.assert_equal(state, before)
 
 
 @BOTH
@@ -58,9 +51,7 @@ def test_a_state_dict_does_not_change_with_the_agent(table):
         (spaces.Discrete(5), -1),
         (spaces.Discrete(5, start=2), 1),
         (SMALL, [0, 0, 0]),
-        (SMALL, np.array([0])),
         (SMALL, np.array([3, 0])),
-        (SMALL, np.array([[0, 4]])),
         (SMALL, np.array([[0, -1]])),
         (SMALL, np.array([[0, 0, 0]])),
         (SMALL, [0.5, 1]),

@@ -2,18 +2,13 @@
 
 from functools import partial
 
-import gymnasium as gym
 import numpy as np
 import pytest
-from agent_helpers import ConstantGenerator, agent_for, agent_of
+from agent_helpers import ConstantGenerator, agent_of
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 from hypothesis import given
 from hypothesis import strategies as st
-from other_games import GOAL, RaceGym
 
-import agents
-import nim_env  # noqa: F401  registers
 from agents import WinCountAgent
 
 win_counting = partial(agent_of, spaces.Discrete(3), kind=WinCountAgent)
@@ -59,47 +54,6 @@ def test_a_win_counts_the_moves_played_and_a_loss_their_alternatives(cutoff, tab
         count(counts, legal, moves, reward * terminated, cutoff)
         assert agent.counts([0, 1, 2]).tolist() == counts
         assert (agent.q_values([0, 1, 2]) + 1).tolist() == counts
-
-
-class Logged(RaceGym):
-    """Race to ten for one player, who wins, loses or draws, with a log of its episodes: moves, reward, ended."""
-
-    def __init__(self, log, start, truncate_after):
-        bonuses = [0.0] * (GOAL - 3) + [-1.0, -2.0, -2.0]
-        super().__init__(start, truncate_after, bonuses, alone=True, masks="info")
-        self.log = log
-
-    def reset(self, **arguments):
-        self.moves, self.rewards = [], []
-        self.log.append((self.moves, self.rewards))
-        return super().reset(**arguments)
-
-    def step(self, action):
-        self.moves.append((self.counter, int(action) - 1))
-        observation, reward, terminated, truncated, info = super().step(action)
-        self.rewards.append(reward * terminated)
-        return observation, reward, terminated, truncated, info
-
-
-@pytest.mark.parametrize(("start", "truncate_after"), [(0, None), (6, 2), (3, 3)])
-def test_the_counts_of_a_training_run_are_those_of_its_episodes(start, truncate_after):
-    log, counts = [], [[1, 1] for _ in range(GOAL + 2)]
-    env = Logged(log, start, truncate_after)
-    agent = agent_for(env, WinCountAgent, cutoff=None)
-    agents.train(agent, env, 60)
-    legal = [[0, 1] if counter != 3 else [0] for counter in range(GOAL + 2)]
-    for moves, rewards in log:
-        count(counts, legal, moves, rewards[-1])
-    assert agent.counts(np.arange(GOAL + 2)).tolist() == counts
-
-
-@pytest.mark.parametrize("mode", AutoresetMode)
-def test_vector_environments_are_refused(mode):
-    env = gym.make_vec("SimpleNim-v0", 3, autoreset_mode=mode)
-    agent = agent_for(env, WinCountAgent)
-    with pytest.raises(ValueError, match=r"WinCountAgent .*single environment"):
-        agents.train(agent, env, 5)
-    assert not agent.table.values.any()
 
 
 def test_moves_are_drawn_in_proportion_to_their_counts_among_the_legal_ones():

@@ -18,13 +18,9 @@ def fast_window(monkeypatch):
     monkeypatch.setattr(rendering, "FRAMES_PER_SECOND", 0)
 
 
-@pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)
+@pytest.mark.parametrize("configuration", [*GYM.values(), {"render_mode": "rgb_array"}], ids=[*GYM, "pixels"])
 def test_gymnasium(configuration):
-    check_env(gym.make("Nim-v0", render_mode="ansi", **configuration).unwrapped)
-
-
-def test_gymnasium_with_pixels():
-    check_env(gym.make("Nim-v0", render_mode="rgb_array").unwrapped)
+    check_env(gym.make("Nim-v0", **{"render_mode": "ansi", **configuration}).unwrapped)
 
 
 @expected_of_pettingzoo

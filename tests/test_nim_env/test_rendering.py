@@ -26,7 +26,7 @@ from scipy.ndimage import label
 from nim_env import NimEnv, NimRules, aec_env, rendering
 from nim_env.animation import animate, save_gif
 from nim_env.appearance import heap_name
-from nim_env.rendering import Move, View, as_pixels
+from nim_env.rendering import Move, View, as_pixels, as_text
 
 FRAMES = Path(__file__).parent.parent / "frames"
 HEAPS = slice(80, 354)  # the rows of a frame between the texts and the names of the heaps
@@ -92,18 +92,21 @@ def test_words():
         "At most 2 in one move. The player who takes the last block wins."
     )
 
+    lines = as_text(view((3, 60), (12, 60))).splitlines()  # of heaps of more than 50 objects the numbers alone
+    assert lines == ["heap A:  3  | | | · · · · · · · · ·", "heap B: 60", "Agent to move"]
+
 
 def test_heaps_have_letters():
     assert [heap_name(heap) for heap in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
 
 
-@pytest.mark.parametrize("player", [0, 1])
-def test_texts_in_pixels(player):
+def test_texts_in_pixels():
     """The mark has the color of the player; the texts and the number of each heap are drawn."""
+    player = 1
     frame = as_pixels(view((2,), (7,), player=player))
     marks = [(frame[:36] == color).all(axis=2).sum() for color in PLAYERS]
-    assert marks[player] > 100
-    assert marks[1 - player] == 0
+    assert marks[0] == 0
+    assert marks[1] > 100
     moves = [Move(0, (4,), (2,))]
     for rows, other in (
         (slice(36), view((2,), (7,), player=player, is_over=True)),
@@ -114,15 +117,11 @@ def test_texts_in_pixels(player):
         assert (as_pixels(other)[rows] != frame[rows]).any()
 
 
-FIRST, SECOND = [*range(1, 15), 9], [*range(1, 15), 5]
-FIFTEEN = [Move(0, [*range(1, 16)], FIRST), Move(1, FIRST, SECOND)]
 RECORDED = {
-    "start": view([1, 3, 5, 7], (1, 3, 5, 7)),
     "moves": view([1, 0, 2, 4], (1, 3, 5, 7), [Move(0, [1, 3, 2, 4], [1, 0, 2, 4])], player=1),
     "won": view(
         [0], (21,), [Move(0, [4], [3]), Move(1, [3], [0])], player=1, is_over=True, max_take=3, misere=False
     ),
-    "fifteen": view(SECOND, range(1, 16), FIFTEEN),
     "fifty": view([50, 49, 2] * 5, [50] * 15, [Move(1, [50] * 15, [50, 49, 2] * 5)]),
     "bars": view([900, 30], (1000, 500), [Move(1, [900, 100], [900, 30])]),
 }
@@ -176,33 +175,25 @@ def test_pettingzoo_draws_what_gymnasium_draws():
     assert single.render().any()
 
 
-@pytest.mark.parametrize("mode", ["NextStep", "SameStep", "Disabled"])
 @pytest.mark.parametrize("max_episode_steps", [None, 2])
 @pytest.mark.parametrize("arguments", [{"opponent": None}, {"opponent": first_legal, "first_player": "opponent"}])
-def test_vector_environments_write_what_single_ones_write(arguments, max_episode_steps, mode):
+def test_vector_environments_write_what_single_ones_write(arguments, max_episode_steps):
+    """Until one of the games ends, is truncated, or is lost by an illegal action."""
     arguments = {"heaps": (2, 3), "max_episode_steps": max_episode_steps, "render_mode": "ansi", **arguments}
-    envs = gym.make_vec("Nim-v0", 4, autoreset_mode=mode, **arguments)
+    envs = gym.make_vec("Nim-v0", 4, **arguments)
     singles = [gym.make("Nim-v0", **arguments) for _ in range(4)]
-    for env in (envs, *singles):
-        env.reset(seed=0)
-    generator, is_over = np.random.default_rng(0), np.zeros(4, dtype=bool)
-    for _ in range(8):
-        actions = generator.integers(5, size=4)  # illegal ones too
-        is_new, is_stepped = is_over, ~is_over
-        if mode == "Disabled" and is_over.any():
-            envs.reset(options={"reset_mask": is_over})
-            is_stepped = np.zeros(4, dtype=bool)
-            is_over = is_stepped
-        else:
+    generator = np.random.default_rng(0)
+    for _ in range(5):
+        for env in (envs, *singles):
+            env.reset()
+        is_over = np.zeros(4, dtype=bool)
+        while not is_over.any():
+            actions = generator.integers(5, size=4)
             _, _, terminated, truncated, _ = envs.step(actions)
             is_over = terminated | truncated
-        for env, action in zip(itertools.compress(singles, is_stepped), actions[is_stepped], strict=True):
-            env.step(action)
-        if mode == "SameStep":
-            is_new, is_over = is_over, np.zeros(4, dtype=bool)
-        for env in itertools.compress(singles, is_new):
-            env.reset()
-        assert list(envs.render()) == [env.render() for env in singles]
+            for env, action in zip(singles, actions, strict=True):
+                env.step(action)
+            assert list(envs.render()) == [env.render() for env in singles]
 
 
 # --- Windows and videos ---------------------------------------------------------------------------
@@ -293,7 +284,7 @@ MAKERS = {  # Gymnasium's checker would warn of views
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_animate_plays_one_game_of_the_policy(make):
     """Each frame follows from the one before it by moves of which the policy makes all those that are its own."""
-    for seed, misere in itertools.product(range(5), (True, False)):
+    for seed, misere in itertools.product(range(3), (True, False)):
         env = make(heaps=(3, 4), misere=misere)
         film = animate(env, first_legal, seed)
         rules = NimRules((3, 4), misere=misere)
@@ -314,7 +305,8 @@ def test_what_cannot_be_animated(arguments):
 
 
 def test_save_gif(tmp_path):
-    film = animate(MAKERS["PettingZoo"](), "expert", seed=0)
+    film, again = (animate(MAKERS["PettingZoo"](), "random", seed=0) for _ in range(2))
+    np.testing.assert_array_equal(film, again)
     save_gif(film, tmp_path / "game", seconds=0.5)
     with Image.open(tmp_path / "game") as gif:
         assert (gif.format, gif.n_frames, gif.info["loop"]) == ("GIF", len(film), 0)

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch", reason=INSTALL)
 pytest.importorskip("stable_baselines3", reason=INSTALL)
 pytest.importorskip("sb3_contrib", reason=INSTALL)
 
-from configurations import GYM, SIMPLE, first_legal  # noqa: E402
+from configurations import SIMPLE, first_legal, plain  # noqa: E402
 from gymnasium.error import InvalidAction  # noqa: E402
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation  # noqa: E402
 from sb3_contrib import MaskablePPO, RecurrentPPO  # noqa: E402
@@ -47,9 +47,9 @@ def last_legal(observation, action_mask):  # noqa: ARG001
 # --- Single environments --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [name for name in GYM if name != "raising"])
-def test_checker(name):  # it plays random actions, so not where illegal ones raise
-    check_env(gym.make("Nim-v0", **GYM[name]))
+def test_checker():
+    check_env(gym.make("Nim-v0", observation="bits"))
+    check_env(gym.make("Nim-v0", opponent=None, random_start=True))
 
 
 def test_tensors_are_actions():
@@ -65,11 +65,6 @@ def test_tensors_are_actions():
     assert board.state().tolist() == [1, 3, 5, 6, 1]
 
 
-def test_identifier_is_enough():
-    model = PPO("MlpPolicy", "nim_env:Nim-v0", n_steps=16, batch_size=16, n_epochs=1, device="cpu")
-    assert model.learn(32).num_timesteps == 32
-
-
 # --- NimVecEnv ------------------------------------------------------------------------------------
 
 DETERMINISTIC = {
@@ -80,18 +75,9 @@ DETERMINISTIC = {
     "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # or ended in that step
     "truncated": {"opponent": first_legal, "first_player": "opponent", **SIMPLE, "max_episode_steps": 3},
 }
-EVERY_ENCODING = pytest.mark.parametrize("encoding", ["heaps", "one_hot", "bits"])
 
 
-def typed(value):
-    """Nested results with the types and dtypes of their values, in a form that == compares."""
-    if isinstance(value, dict | list):
-        parts = value.items() if isinstance(value, dict) else enumerate(value)
-        return {key: typed(part) for key, part in parts}
-    return (value.dtype, value.tobytes()) if isinstance(value, np.ndarray) else (type(value), value)
-
-
-@EVERY_ENCODING
+@pytest.mark.parametrize("encoding", ["heaps", "bits"])
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_equal_to_dummy_vec_env(name, encoding):
     number, arguments = 6, {**DETERMINISTIC[name], "observation": encoding}
@@ -102,14 +88,14 @@ def test_equal_to_dummy_vec_env(name, encoding):
     generator, episodes, n_truncated = np.random.default_rng(0), 0, 0
     observations = ours.reset(), theirs.reset()
     for _ in range(60):
-        assert typed(observations[0]) == typed(observations[1])
+        assert plain(observations[0]) == plain(observations[1])
         masks = get_action_masks(ours)
         np.testing.assert_array_equal(masks, get_action_masks(theirs))
-        assert typed(ours.reset_infos) == typed(theirs.reset_infos)
+        assert plain(ours.reset_infos) == plain(theirs.reset_infos)
         weights = masks + (generator.random((number, 1)) < 0.1)  # illegal actions too
         actions = (generator.random(weights.shape) * weights).argmax(axis=1)
         results = ours.step(actions), theirs.step(actions)
-        assert typed(list(results[0])) == typed(list(results[1]))
+        assert plain(results[0]) == plain(results[1])
         observations = results[0][0], results[1][0]
         episodes += results[0][2].sum()
         n_truncated += sum(info["TimeLimit.truncated"] for info in results[0][3])
@@ -150,10 +136,7 @@ def test_seeds():
     ("options", "expected"),
     [
         ({"heaps": (1, 0, 0, 2)}, [[1, 0, 0, 2]] * 3),
-        (
-            [{"heaps": (0, 1, 0, 1)}, {"heaps": np.ones(4, int)}, {"heaps": (1, 3, 5, 7)}],
-            [[0, 1, 0, 1], [1] * 4, FULL],
-        ),
+        ([{"heaps": (0, 1, 0, 1)}, {"heaps": np.ones(4, int)}, {"heaps": FULL}], [[0, 1, 0, 1], [1] * 4, FULL]),
         ({"first_player": "opponent"}, [[0, 3, 5, 7]] * 3),  # from the first legal action
     ],
 )
@@ -185,9 +168,7 @@ def test_methods_and_attributes():
     env.close()
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"opponent": None}, {"max_episode_steps": 1}, {"heaps": (1, 3, 5, 7, 9, 11)}]
-)
+@pytest.mark.parametrize("arguments", [{"max_episode_steps": 1}, {"heaps": (1, 3, 5, 7, 9, 11)}])
 def test_masks_are_read_only(arguments):
     env = make(3, **arguments)
     env.reset()
@@ -197,29 +178,15 @@ def test_masks_are_read_only(arguments):
             mask[0] = 1
 
 
-def test_set_opponent():
-    env = make(40, heaps=(20,), max_take=3, misere=False, first_player="agent")
-    for opponent, heaps in (("expert", {16}), ("random", {16, 17, 18}), (last_legal, {16})):
-        env.reset()
-        assert env.env_method("set_opponent", opponent) == [None] * 40
-        assert set(env.step(np.zeros(40, dtype=int))[0][:, 0].tolist()) == heaps
-        assert env.get_attr("opponent") == [opponent] * 40
-
-
 @pytest.mark.parametrize(
     ("call", "error"),
     [
         (lambda: NimVecEnv(gym.make_vec("CartPole-v1", 2)), TypeError),
         (lambda: NimVecEnv(gym.make_vec("Nim-v0", 2)), ValueError),
-        (lambda: make().get_attr("nothing"), AttributeError),
         (lambda: make().env_method("action_masks"), gym.error.ResetNeeded),
-        (lambda: make().get_attr("rules", indices=5), IndexError),
         (lambda: make().set_attr("note", 1, indices=[0, 1]), ValueError),
         (lambda: make().step(np.zeros(5, int)), gym.error.ResetNeeded),
         (lambda: make(opponent=None).env_method("set_opponent", "random"), ValueError),
-        (lambda: SelfPlayCallback(0), ValueError),
-        (lambda: SelfPlayCallback(1, 0), ValueError),
-        (lambda: EvaluationCallback(0), ValueError),
     ],
 )
 def test_bad_input(call, error):
@@ -234,12 +201,7 @@ def test_wrong_actions_and_options_change_nothing():
     masks = env.env_method("action_masks")
     with pytest.raises(gym.error.InvalidAction):
         env.step(np.array([0, 0, 99]))
-    for options in (
-        {"heap": (1, 1, 1, 1)},
-        [{}, {"first_player": "agent"}, {}],
-        [{"heaps": FULL}, {}, {}],
-        [{}, {}],
-    ):
+    for options in ({"heap": FULL}, [{}, {"first_player": "agent"}, {}], [{"heaps": FULL}, {}, {}], [{}, {}]):
         env.set_options(options)
         with pytest.raises(ValueError, match=r"options|heaps"):
             env.reset()
@@ -288,9 +250,10 @@ def own_probabilities(model, encoding):
         return probabilities / probabilities.sum(axis=1, keepdims=True), values
 
 
-@pytest.mark.parametrize("environment", ENVIRONMENTS)
+@pytest.mark.parametrize(
+    ("encoding", "environment"), [("heaps", "gym"), ("one_hot", "DummyVecEnv"), ("bits", "NimVecEnv")]
+)
 @EVERY_ALGORITHM
-@EVERY_ENCODING
 def test_models_are_players(algorithm, encoding, environment):
     env = make_small(encoding, environment)
     model = make_model(algorithm, env)
@@ -314,9 +277,8 @@ def test_models_are_players(algorithm, encoding, environment):
 def test_models_without_masks_lose_where_they_are_illegal(algorithm):
     env = make_small()
     model = make_model(algorithm, env)
-    played = np.array(
-        [model.predict(row, deterministic=True)[0] for row in checked_encoding("bits", RULES)(POSITIONS)]
-    )
+    observations = checked_encoding("bits", RULES)(POSITIONS)
+    played = model.predict(observations, deterministic=True)[0]
     policy = ModelPolicy(model, env, deterministic=True, use_masking=False)
     assert (policy.action_probabilities(POSITIONS, MASKS).argmax(axis=1) == played).all()
     is_illegal = MASKS[np.arange(len(MASKS)), played] == 0
@@ -342,9 +304,7 @@ def test_snapshots_do_not_change(algorithm, heaps):
     assert np.abs(policy.action_probabilities(positions, masks) - before).max() > 1e-3
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"observation": "heaps"}, {"heaps": (1, 2, 3, 1)}, {"max_take": 2}], ids=str
-)
+@pytest.mark.parametrize("arguments", [{"observation": "heaps"}, {"max_take": 2}], ids=str)
 def test_models_of_other_environments(arguments):
     with pytest.raises(ValueError, match="env"):
         ModelPolicy(make_model(PPO, make_small()), make_small(**arguments))
@@ -393,8 +353,7 @@ class Recorder(KVWriter):
         self.rows.append((step, dict(key_values)))
 
 
-@pytest.mark.parametrize(("deterministic", "name"), [(True, "nim"), (False, "sampled")])
-@EVERY_ALGORITHM
+@pytest.mark.parametrize(("algorithm", "deterministic", "name"), [(DQN, True, "nim"), (PPO, False, "sampled")])
 def test_evaluations_are_those_of_the_report(algorithm, deterministic, name, capsys):
     env = make_small("one_hot", "NimVecEnv")
     model, recorder = make_model(algorithm, env), Recorder()
@@ -461,5 +420,3 @@ def test_checkpoints_hold_the_pool(tmp_path):
     loaded.learn(32, callback=continued, reset_num_timesteps=False)
     assert loaded.num_timesteps == 96
     np.testing.assert_array_equal(pool_probabilities(continued.pool)[:2], pool_probabilities(callback.pool)[:2])
-    model.save(tmp_path / "model.zip", exclude=["opponent_pool"])
-    assert not hasattr(MaskablePPO.load(tmp_path / "model.zip", device="cpu"), "opponent_pool")

