@@ -73,24 +73,6 @@ def makes_folder():
     return MakesFolder()
 
 
-@pytest.fixture
-def of_the_study():
-    """Loads a network of the study from its certificate."""
-
-    def load(name, network=None):
-        import torch  # optional, as the package of the networks is
-
-        from examples.learn_the_rule import check
-        from examples.learn_the_rule.network import DigitNetwork
-
-        network = network or DigitNetwork()
-        weights = check.read(Path(check.__file__).parent / "certificates" / f"{name}.npz")
-        network.load_state_dict({key: torch.from_numpy(weights[key]) for key in network.state_dict()})
-        return network.eval()
-
-    return load
-
-
 @pytest.fixture(scope="module")
 def ray_on_this_machine():
     """Starts Ray, whose processes find the scripts."""

@@ -49,7 +49,7 @@ def test_the_script_learns_to_take_all_of_one_heap(tmp_path, monkeypatch, of_the
     monkeypatch.setattr(distill, "MAX_HEAP", 3)
     value_network, path = of_the_study("normal4"), tmp_path / "policy.pt"
     save_network(value_network, tmp_path / "network.pt", misere=False)
-    distill.main(distill.Args(tmp_path / "network.pt", updates=250, policy=path))
+    distill.main(distill.Args(tmp_path / "network.pt", updates=100, policy=path))
     rules = NimRules((3,), misere=False)
     assert evaluation.mastery(rules, load_policy(path, rules)).expert == 1
     weights = load_network(path)[0].state_dict()
