@@ -180,11 +180,6 @@ def test_wrong_policies_are_refused(changes, sign):
         check.check(with_policy(by_hand(), changes, sign))
 
 
-def test_a_policy_of_misere_play_is_refused():
-    with pytest.raises(ValueError, match="normal play"):
-        check.check(with_policy(by_hand(misere=True)))
-
-
 @pytest.mark.parametrize("is_lowest", [False, True])
 @pytest.mark.parametrize(("state", "other"), [("none", "odd"), ("even", "odd"), ("odd", "even")])
 def test_all_hulls_of_a_state_count_for_the_policy(is_lowest, state, other):
@@ -322,8 +317,9 @@ def test_missing_and_misshapen_arrays_are_named(name):
             check.check(changed)
 
 
-def test_unknown_states_and_too_many_groups_are_named():
-    """Each set of groups is checked."""
+def test_unknown_states_too_many_groups_and_policies_of_misere_play_are_named():
+    with pytest.raises(ValueError, match="normal play"):
+        check.check(with_policy(by_hand(misere=True)))
     certificate = by_hand()
     more = {name: certificate[name][[0, 2] + [1] * 9] for name in ("boxes", "states")} | {"groups": np.arange(11)}
     for changed, words in ((more, "11 groups"), ({"states": np.array(["none", "even", "both"])}, "both")):
