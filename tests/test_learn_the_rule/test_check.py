@@ -122,8 +122,6 @@ def with_policy(certificate, changes=(), sign=1, scale=1.0):
 
 WEIGHTS = [name for name in with_policy(by_hand()) if name not in ("misere", "boxes", "states", "groups")]
 
-# --- Networks written by hand ---------------------------------------------------------------------
-
 
 RIGHT = {
     "normal": by_hand(),
@@ -182,11 +180,6 @@ def test_wrong_policies_are_refused(changes, sign):
         check.check(with_policy(by_hand(), changes, sign))
 
 
-def test_a_policy_of_misere_play_is_refused():
-    with pytest.raises(ValueError, match="normal play"):
-        check.check(with_policy(by_hand(misere=True)))
-
-
 @pytest.mark.parametrize("is_lowest", [False, True])
 @pytest.mark.parametrize(("state", "other"), [("none", "odd"), ("even", "odd"), ("odd", "even")])
 def test_all_hulls_of_a_state_count_for_the_policy(is_lowest, state, other):
@@ -206,7 +199,7 @@ def test_all_hulls_of_a_state_count_for_the_policy(is_lowest, state, other):
 
 def test_which_networks_are_wrong_in_pytorch():
     """By Bouton's theorem, on all positions of a small board."""
-    rules = NimRules((7, 7, 1), misere=False)
+    rules = NimRules((7, 3, 3), misere=False)
     board = rules.all_positions()[1:]
 
     def load(network, certificate):
@@ -231,9 +224,6 @@ def test_which_networks_are_wrong_in_pytorch():
     assert not any(is_right(certificate) for certificate, _ in WRONG.values())
     assert has_right_policy()
     assert not any(has_right_policy(*defect) for defect in WRONG_POLICIES if len(defect[0]) == 1)
-
-
-# --- Rounding and overflow ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("number", [np.nextafter(np.float32(2.0**40), np.float32(np.inf)), -(2.0**41), np.nan])
@@ -282,9 +272,6 @@ def test_layers_are_enclosed_as_closely_as_the_theorems_say(seed, width):
             assert (found.upper() >= high.tanh() + error) == is_enclosed
 
 
-# --- Certificates that prove nothing --------------------------------------------------------------
-
-
 @pytest.mark.parametrize("misere", [False, True])
 def test_every_box_end_and_label_counts(misere):
     right = by_hand(misere)  # the images are almost at 1 or -1
@@ -318,14 +305,6 @@ def test_all_boxes_of_a_state_count(group, first):
         check.check(certificate | both)
 
 
-def test_the_groups_are_used():
-    """The features of the odd boxes of this network need more than one hull."""
-    certificate = read(CERTIFICATES / "normal0.npz")
-    assert check.check(certificate) > 1
-    with pytest.raises(ValueError, match="but the value is"):
-        check.check(certificate | {"groups": np.zeros_like(certificate["groups"])})
-
-
 @pytest.mark.parametrize("name", [*with_policy(by_hand()), "max_take"])
 def test_missing_and_misshapen_arrays_are_named(name):
     certificate = with_policy(by_hand())
@@ -338,16 +317,14 @@ def test_missing_and_misshapen_arrays_are_named(name):
             check.check(changed)
 
 
-def test_unknown_states_and_too_many_groups_are_named():
-    """Each set of groups is checked."""
+def test_unknown_states_too_many_groups_and_policies_of_misere_play_are_named():
+    with pytest.raises(ValueError, match="normal play"):
+        check.check(with_policy(by_hand(misere=True)))
     certificate = by_hand()
     more = {name: certificate[name][[0, 2] + [1] * 9] for name in ("boxes", "states")} | {"groups": np.arange(11)}
     for changed, words in ((more, "11 groups"), ({"states": np.array(["none", "even", "both"])}, "both")):
         with pytest.raises(ValueError, match=f"damaged: .*{words}"):
             check.check(certificate | changed)
-
-
-# --- Files ----------------------------------------------------------------------------------------
 
 
 def test_the_study_has_proven_10_and_9_networks_and_8_policies():
@@ -360,8 +337,11 @@ def test_the_study_has_proven_10_and_9_networks_and_8_policies():
         if name.startswith("policy"):
             network = certificates[f"normal{name[-1]}"]
             assert all(np.array_equal(certificate[key], network[key]) for key in set(network) & set(WEIGHTS))
-    for name in ("misere3", "policy4"):
+    for name in ("misere3", "normal0", "policy4"):
         assert check.check(certificates[name]) > 1
+    one_hull = certificates["normal0"] | {"groups": np.zeros_like(certificates["normal0"]["groups"])}
+    with pytest.raises(ValueError, match="but the value is"):  # the odd boxes need more than one
+        check.check(one_hull)
 
 
 def test_the_script(tmp_path, capsys):

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from nim_env import NimRules, evaluation, theory
 
 from learn_the_rule import distill
-from learn_the_rule.network import (
-    PolicyValueNetwork,
-    add_changes,
-    load_network,
-    load_policy,
-    pool_moves,
-    save_network,
-)
+from learn_the_rule.network import PolicyValueNetwork, load_network, load_policy, save_network
 
 torch.set_num_threads(1)  # the tensors are small
 
@@ -35,7 +28,8 @@ def test_the_bounds_contain_the_scores_of_all_features_within_the_radius(seed, r
         features, rows = network.read_digits(heaps)
         for _ in range(10):  # each feature at an end, or between
             shift = radius * torch.clamp(2 * torch.randn_like(features), -1, 1)
-            of_moves = pool_moves(network.move_layers(add_changes(features + shift)), rows, rules, heaps)
+            inputs = distill.add_changes(features + shift)
+            of_moves = distill.pool_moves(network.move_layers(inputs), rows, rules, heaps)
             scores = network.score_layers(of_moves).squeeze(-1)
             assert (low - 1e-5 <= scores).all()
             assert (scores <= high + 1e-5).all()
@@ -49,7 +43,7 @@ def test_the_script_learns_to_take_all_of_one_heap(tmp_path, monkeypatch, of_the
     monkeypatch.setattr(distill, "MAX_HEAP", 3)
     value_network, path = of_the_study("normal4"), tmp_path / "policy.pt"
     save_network(value_network, tmp_path / "network.pt", misere=False)
-    distill.main(distill.Args(tmp_path / "network.pt", updates=250, policy=path))
+    distill.main(distill.Args(tmp_path / "network.pt", updates=100, policy=path))
     rules = NimRules((3,), misere=False)
     assert evaluation.mastery(rules, load_policy(path, rules)).expert == 1
     weights = load_network(path)[0].state_dict()

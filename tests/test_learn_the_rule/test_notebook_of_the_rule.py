@@ -1,17 +1,17 @@
 """The notebook of the network's study; its figures may differ between machines in the last digits.
 
-``NIM_ENV_NEW_NOTEBOOKS=1 pytest tests/test_examples/test_notebook_of_the_rule.py`` stores its outputs anew.
+``NIM_ENV_NEW_NOTEBOOKS=1 pytest tests/test_learn_the_rule/test_notebook_of_the_rule.py`` stores its outputs anew.
 """
 
 import pytest
 
-pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
+pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[proof,sb3]"')
 
 from notebooks import NOTEBOOKS, check
 
 
 def test_notebook(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(NOTEBOOKS.parents[1]), prepend=":")
+    monkeypatch.setenv("PYTHONPATH", str(NOTEBOOKS.parent), prepend=":")
     now, stored = check("3_learn_the_rule.ipynb", tmp_path)
     assert [kinds for kinds, _ in now] == [kinds for kinds, _ in stored]
     assert float(now[-1][1]) > 0  # the margin of the proof

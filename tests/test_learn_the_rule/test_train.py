@@ -33,9 +33,6 @@ def untrained(kind=DigitNetwork, seed=0, **options):
     return kind(**options).eval()
 
 
-# --- The network ----------------------------------------------------------------------------------
-
-
 @given(st.integers(0, 100), st.integers(1, 70), st.integers(1, 8))
 @settings(max_examples=15)
 def test_the_value_depends_on_the_position_alone(seed, n_heaps, n_flags):
@@ -63,9 +60,6 @@ def test_noise_in_training_only(noise):
     for is_training in (True, False):
         first, second = (network.train(is_training)(heaps) for _ in range(2))
         assert torch.equal(first, second) == (noise == 0 or not is_training)
-
-
-# --- Players and files ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("misere", [False, True])
@@ -106,9 +100,6 @@ def test_other_files_are_refused(tmp_path):
     for name in ("weights", "pickle", "nan", "missing"):
         with pytest.raises(ValueError, match=rf"{name}\.pt"):
             load_network(tmp_path / f"{name}.pt")
-
-
-# --- Training and its figures ---------------------------------------------------------------------
 
 
 def test_it_learns_a_small_board(tmp_path, monkeypatch):
@@ -164,19 +155,20 @@ def test_evaluating_players(options, tmp_path, monkeypatch):
     monkeypatch.setattr(evaluate, "BOARDS", {"1-2": (1, 2), "1-2-3": (1, 2, 3)})
     monkeypatch.setattr(evaluate, "PUBLISHED", [{"board": "1-2-3", "expert": 0.4}])
     (tmp_path / "mine.py").write_text("def last(observation, mask):\n    return mask.nonzero()[0][-1]\n")
-    network, path = untrained(), tmp_path / "network.pt"
-    rules = {"misere": False, "max_take": None} | options
-    save_network(network, path, **rules)
-    players = (f"mine={path}", f"last one={tmp_path / 'mine.py'}:last", "random")
+    network, rules = untrained(), NimRules((1, 2, 3), **{"misere": False} | options)
+    save_network(network, tmp_path / "network.pt", misere=rules.misere, max_take=rules.max_take)
+    players = (f"mine={tmp_path / 'network.pt'}", f"last one={tmp_path / 'mine.py'}:last", "random")
     files = {"table": tmp_path / "table.csv", "picture": tmp_path / "picture.svg"}
-    table = evaluate.main(evaluate.Args(players, **rules, **files))
+    table = evaluate.main(evaluate.Args(players, **options, **files))
     assert table["board"].tolist() == ["1-2"] * 3 + ["1-2-3"] * (3 if options else 4)
     assert (evaluate.ALPHA_ZERO in table["player"].tolist()) == (not options)
-    board = NimRules((1, 2, 3), **rules)
     rows = table[table["board"] == "1-2-3"].set_index("player")
-    for name, player in (("mine", NetworkPolicy(network, board)), ("random", "random")):
-        for metric, figure in evaluation.report(board, player, getattr(player, "values", None)).to_dict().items():
-            assert rows.loc[name, metric] == figure
+    policy = NetworkPolicy(network, rules)
+    for name, report in (
+        ("mine", evaluation.report(rules, policy, policy.values)),
+        ("random", evaluation.report(rules, "random")),
+    ):
+        assert rows.loc[name].dropna().to_dict() == report.to_dict() | {"board": "1-2-3"}
     assert rows.loc["last one", "expert"] < 1
     assert pd.read_csv(files["table"]).shape == table.shape
     assert "<svg" in files["picture"].read_text("utf-8")
