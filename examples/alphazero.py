@@ -24,7 +24,6 @@ Install: pip install -e ".[examples,jax]"
 from __future__ import annotations
 
 import itertools
-import time
 from collections import deque
 from dataclasses import dataclass
 from functools import partial
@@ -33,11 +32,11 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
-import matplotlib.pyplot as plt
 import mctx
 import numpy as np
 import optax
 import pandas as pd
+import seaborn as sns
 from matplotlib.figure import Figure
 from pgx.experimental import auto_reset
 
@@ -95,16 +94,14 @@ def main(args: Args) -> pd.DataFrame:
     for heaps in BOARDS if args.heaps is None else [args.heaps]:
         env = Nim(heaps, None, args.misere, random_start=True)
         for seed in range(args.seed, args.seed + args.n_seeds):
-            start = time.process_time()
             table, _ = train(args, env, seed)
             tables.append(table)
             last = table.iloc[-1]
-            shares = ", ".join(f"{name} {percent(last[name])} %" for name in PLAYERS)
-            seconds = time.process_time() - start
-            print(f"{env.rules}, seed {seed}: {shares} after {last['games']:,} games, {seconds:.0f} s", flush=True)
+            shares = ", ".join(f"{name} {percent(last[name], 4)} %" for name in PLAYERS)
+            print(f"{env.rules}, seed {seed}: {shares} after {last['games']:,} games")
     table = pd.concat(tables, ignore_index=True)
     args.folder.mkdir(parents=True, exist_ok=True)
-    table.round(4).to_csv(args.folder / "alphazero.csv", index=False)
+    table.to_csv(args.folder / "alphazero.csv", index=False)
     save_figure(draw(table), args.folder / "alphazero.svg")
     return table
 
@@ -338,23 +335,18 @@ def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Expert mastery of the players over the games: a column for each board, a line for each seed."""
-    boards = table["board"].unique()
-    figure, axes = plt.subplots(1, len(boards), layout="constrained", sharey=True, squeeze=False)
-    for axis, board in zip(axes[0], boards, strict=True):
-        for color, name in zip(LINE_COLORS, PLAYERS, strict=False):
-            for _, rows in table[table["board"] == board].groupby("seed"):
-                axis.plot("games", name, data=rows, color=color, label=name, linewidth=1)
-        axis.set(title=board, xlabel="training games")
-        axis.locator_params(axis="x", nbins=3)
-    axes[0, 0].set(ylabel="expert mastery")
-    handles = dict(zip(*axes[0, 0].get_legend_handles_labels()[::-1], strict=True))
-    figure.legend(handles.values(), handles.keys(), loc="outside right center")
+    """Expert mastery of policy and value over the games: a column for each board, a line for each seed."""
+    lines = table.melt(["board", "seed", "games"], list(PLAYERS), "player", "expert mastery")
+    axes = {"x": "games", "y": "expert mastery", "hue": "player", "col": "board", "units": "seed"}
+    size = {"height": 3, "aspect": 2 / table["board"].nunique(), "facet_kws": {"sharex": False}}  # inches
+    style = {"palette": LINE_COLORS[: len(PLAYERS)], "linewidth": 1}
+    grid = sns.relplot(lines, kind="line", estimator=None, **axes, **size, **style)
+    grid.set(xlabel="training games").set_titles("{col_name}")
     last = table.groupby(["board", "seed"]).last()
-    is_right = last[["policy", "value"]].eq(1).all(axis=1)
-    title = f"Policy and value without a mistake at the end: {is_right.sum()} of {len(last)} runs"
-    figure.suptitle(title, x=0.01, ha="left", fontsize="large")
-    return figure
+    n_right = last[list(PLAYERS)].eq(1).all(axis=1).sum()
+    title = f"Policy and value without a mistake at the end: {n_right} of {len(last)} runs"
+    grid.figure.suptitle(title, x=0.01, y=1.04, ha="left", fontsize="large")
+    return grid.figure
 
 
 if __name__ == "__main__":
