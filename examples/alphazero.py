@@ -260,6 +260,7 @@ def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: ja
         simulate,
         args.num_simulations,
         invalid_actions=~states.legal_action_mask,
+        qtransform=partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),  # they are -1 to 1
         max_num_considered_actions=args.num_simulations,  # so that a move of low probability is tried too
     )
     reset_keys = jax.random.split(reset_key, args.num_envs)
