@@ -1,0 +1,354 @@
+"""AlphaZero in JAX learns Nim by self-play, and is evaluated exactly while it trains.
+
+A network gives a policy and a value. Self-play chooses each move by a tree search that uses the rules as its
+model. The network learns the improved policy of the search and the outcomes of the games. There are two networks:
+
+    mlp    a perceptron on the one-hot heap sizes
+    digit  binary digits, the same weights for each digit, and a maximum over the digits: most of the rule's form
+
+    python examples/alphazero.py
+    python examples/alphazero.py --network digit --heaps 1 3 5 7 9 11 13 --no-misere --n-seeds 10
+
+The figure shows expert mastery, the fraction of winning positions in which a player makes a winning move (Zhou
+and Riis 2022, arXiv:2205.12787): of the policy, by its most probable legal move, and of the value, by the next
+position of the smallest value for the opponent. A run ends when both make no mistake, or after --total-timesteps.
+
+Sources: AlphaZero, Silver et al. (2018, Science 362, p. 1140; the loss is equation 1, here without weight decay);
+the search and the improved policy, Danihelka et al. (2022, "Policy improvement by planning with Gumbel", sections
+3 to 5), by mctx; the games, pgx, Koyamada et al. (2023, arXiv:2303.17503); recurrent cells in which the input
+selects the transition, Giles et al. (1992, Neural Computation 4(3), p. 393).
+
+Install: pip install -e ".[examples,jax]"
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import mctx
+import numpy as np
+import optax
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+from pgx.experimental import auto_reset
+
+from nim_env import NimRules, evaluation
+from nim_env.pgx import Nim
+from nim_env.policies import batched
+
+from common import LINE_COLORS, percent, run, save_figure
+
+BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
+PLAYERS = ("value", "policy")
+CHUNK_SIZE = 1024  # positions of a call of the network in an evaluation
+Parameters = dict[str, Any]
+
+
+@dataclass(frozen=True)  # so that jit compiles once for all seeds
+class Args:
+    """The options of this script."""
+
+    heaps: tuple[int, ...] | None = None
+    """Starting heap sizes; if not given, 1-2-3, 1-3-5 and 1-3-5-7 in turn. Games start from random positions."""
+    misere: bool = True
+    """Whether the player who takes the last object loses."""
+    network: Literal["mlp", "digit"] = "mlp"
+    """The network."""
+    total_timesteps: int = 100_000
+    """The maximum number of moves in training, of both players."""
+    num_envs: int = 64
+    """The number of games at the same time."""
+    n_steps: int = 16
+    """The number of moves in each game between two trainings."""
+    batch_size: int = 128
+    """The size of a minibatch."""
+    gradient_steps: int = 64
+    """The number of minibatches of a training."""
+    buffer_size: int = 20_480
+    """The number of last moves from which minibatches are drawn."""
+    num_simulations: int = 32
+    """The number of simulations of a search."""
+    learning_rate: float = 3e-3
+    """The learning rate of Adam at the start; it falls to 0."""
+    eval_interval: int = 8192
+    """The number of moves between two evaluations."""
+    n_seeds: int = 3
+    """The number of seeds, from --seed on."""
+    seed: int = 0
+    """Random seed, the first one."""
+    folder: Path = Path("results/alphazero")
+    """Where the table and the figure are saved."""
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Trains on all boards with all seeds; returns a row for each evaluation."""
+    tables = []
+    for heaps in BOARDS if args.heaps is None else [args.heaps]:
+        env = Nim(heaps, None, args.misere, random_start=True)
+        for seed in range(args.seed, args.seed + args.n_seeds):
+            table, _ = train(args, env, seed)
+            tables.append(table)
+            last = table.iloc[-1]
+            shares = ", ".join(f"{name} {percent(last[name], 4)} %" for name in PLAYERS)
+            print(f"{env.rules}, seed {seed}: {shares} after {last['games']:,} games")
+    table = pd.concat(tables, ignore_index=True)
+    args.folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(args.folder / "alphazero.csv", index=False)
+    save_figure(draw(table), args.folder / "alphazero.svg")
+    return table
+
+
+def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
+    """Trains a network; returns a row for each evaluation, and the parameters."""
+    network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
+    parameters = NETWORKS[args.network][0](network_key, env.rules)
+    moments = optimizer(args).init(parameters)
+    states = new_games(env, jax.random.split(game_key, args.num_envs))
+    n_moves = args.num_envs * args.n_steps
+    board = "-".join(map(str, env.rules.heaps))
+    first = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
+    generator = np.random.default_rng(seed)
+    buffer: deque[list[np.ndarray]] = deque(maxlen=args.buffer_size // n_moves)
+    games = 0
+    rows = []
+    for timesteps in range(0, args.total_timesteps + 1, n_moves):
+        if timesteps > 0:
+            key, play_key = jax.random.split(key)
+            states, moves, ended = play(args, env, parameters, states, play_key)
+            games += ended
+            buffer.append(moves)
+            drawn = generator.integers(len(buffer) * n_moves, size=(args.gradient_steps, args.batch_size))
+            batches = [np.concatenate(parts)[drawn] for parts in zip(*buffer, strict=True)]
+            parameters, moments = update(args, env, parameters, moments, batches)
+        if timesteps % args.eval_interval < n_moves or timesteps + n_moves > args.total_timesteps:
+            row = evaluate(args, env, parameters)
+            rows.append(first | {"timesteps": timesteps, "games": games} | row)
+            if row["policy"] == row["value"] == 1:
+                break
+    return pd.DataFrame(rows), parameters
+
+
+# --- The networks: parameters, rules and heap sizes to logits, (n, n_actions), and values, (n,) ---
+
+
+def new_layers(key: jax.Array, *sizes: int) -> list[tuple[jax.Array, jax.Array]]:
+    """Random weights with a variance of 1 / inputs (LeCun et al. 1998, "Efficient BackProp"), and biases of 0."""
+    shapes = list(itertools.pairwise(sizes))
+    keys = jax.random.split(key, len(shapes))
+    return [(jax.random.normal(k, (n, m)) / n**0.5, jnp.zeros(m)) for k, (n, m) in zip(keys, shapes, strict=True)]
+
+
+def apply_layers(layers: Any, inputs: jax.Array) -> jax.Array:
+    """The outputs of layers with a tanh between them."""
+    *hidden, (weights, biases) = layers
+    for hidden_weights, hidden_biases in hidden:
+        inputs = jnp.tanh(inputs @ hidden_weights + hidden_biases)
+    return inputs @ weights + biases
+
+
+@partial(jax.jit, static_argnums=1)
+def new_mlp(key: jax.Array, rules: NimRules, width: int = 256) -> Parameters:
+    """Two hidden layers; the last one has the logits and the value."""
+    return {"layers": new_layers(key, sum(rules.shape), width, width, rules.n_actions + 1)}
+
+
+def mlp(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """A perceptron on the one-hot heap sizes."""
+    columns = [jax.nn.one_hot(heaps[:, heap], n_sizes) for heap, n_sizes in enumerate(rules.shape)]
+    outputs = apply_layers(parameters["layers"], jnp.concatenate(columns, axis=1))
+    return outputs[:, :-1], jnp.tanh(outputs[:, -1])
+
+
+@partial(jax.jit, static_argnums=1)
+def new_digit_network(key: jax.Array, rules: NimRules, hidden_size: int = 16, n_features: int = 32) -> Parameters:
+    """The parameters; the rules play no part, since the weights serve any number of heaps of any size."""
+    del rules
+    keys = jax.random.split(key, 7)
+    return {
+        "initial_state": jax.random.normal(keys[0], (1, hidden_size)),
+        "transitions": [new_layers(k, hidden_size, hidden_size)[0] for k in keys[1:3]],  # one for each bit
+        "digit_layers": new_layers(keys[3], hidden_size + 1, n_features, n_features),
+        "value_layers": new_layers(keys[4], n_features, n_features, 1),
+        "move_layers": new_layers(keys[5], n_features + 2, n_features, n_features),
+        "score_layers": new_layers(keys[6], n_features, n_features, 1),
+    }
+
+
+def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """The digit network: features of each binary digit of the heap sizes, and a maximum over the digits.
+
+    A recurrent cell scans the bits that a digit has in the heaps. The value reads the features of the digits. The
+    logit of a move also reads the bits of its heap before and after the move. There are few different digits, so
+    the features of all are computed, and positions look theirs up.
+    """
+    states = parameters["initial_state"]
+    for _ in rules.heaps:  # row k: after the scan of a digit whose bit in heap i is bit i of k
+        after_bits = [jnp.tanh(states @ weights + biases) for weights, biases in parameters["transitions"]]
+        states = jnp.concatenate(after_bits)
+    is_lowest = jnp.repeat(jnp.arange(2.0), len(states))  # the lowest digit has a flag, for misère play
+    states = jnp.column_stack([jnp.tile(states, (2, 1)), is_lowest])
+    features = jnp.tanh(apply_layers(parameters["digit_layers"], states))
+    changes = jnp.array([[0, 0], [0, 1], [1, 0], [1, 1]])  # bits before and after a move
+    moved = jnp.column_stack([jnp.repeat(features, 4, axis=0), jnp.tile(changes, (len(features), 1))])
+    # without a tanh after the second layer, which saturates, so that moves with equal logits remain
+    of_changes = apply_layers(parameters["move_layers"], moved).reshape(len(features), 4, -1)
+
+    places = jnp.arange(max(rules.heaps).bit_length() + 1)[:, None]  # the highest digit is a leading zero
+    digits = (heaps[:, None] >> places & 1) @ (1 << jnp.arange(rules.n_heaps))  # (n, n_digits)
+    digits += (places[:, 0] == 0) * 2**rules.n_heaps
+    values = apply_layers(parameters["value_layers"], features[digits].max(axis=1))
+    before = heaps[:, None, rules.move_heaps]  # (n, 1, n_actions)
+    after = before - rules.move_counts
+    change = jax.nn.one_hot(2 * (before >> places & 1) + (after >> places & 1), 4)
+    largest = (change @ of_changes[digits]).max(axis=1)  # a product is faster than an index
+    logits = apply_layers(parameters["score_layers"], largest)
+    return logits[..., 0], jnp.tanh(values[:, 0])
+
+
+NETWORKS: dict[str, tuple[Any, Any]] = {"mlp": (new_mlp, mlp), "digit": (new_digit_network, digit_network)}
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Logits, ``(n, n_actions)``, by which illegal actions have a probability of 0, and values, ``(n,)``."""
+    logits, values = NETWORKS[args.network][1](parameters, rules, heaps)
+    is_legal = heaps[:, rules.move_heaps] >= rules.move_counts
+    return jnp.where(is_legal, logits, jnp.finfo(logits.dtype).min), values
+
+
+# --- Self-play and training -----------------------------------------------------------------------
+
+
+@partial(jax.jit, static_argnums=0)
+def new_games(env: Nim, keys: jax.Array) -> Any:
+    """New games from random positions, a batch of pgx states."""
+    return jax.vmap(env.init)(keys)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any]:
+    """Searches and plays a move in each game; returns the states, new games after the last moves, and the moves.
+
+    The moves are heap sizes, improved policies, rewards, and whether the games have ended.
+    """
+
+    def simulate(parameters: Parameters, _: jax.Array, actions: jax.Array, states: Any) -> tuple[Any, Any]:
+        after = jax.vmap(env.step)(states, actions)
+        logits, values = predict(args, env.rules, parameters, after.heaps)
+        output = mctx.RecurrentFnOutput(
+            reward=rewards_of(states, after),
+            discount=jnp.where(after.terminated, 0.0, -1.0),  # the value is that of the other player
+            prior_logits=logits,
+            value=jnp.where(after.terminated, 0.0, values),
+        )
+        return output, after
+
+    search_key, reset_key = jax.random.split(key)
+    logits, values = predict(args, env.rules, parameters, states.heaps)
+    output = mctx.gumbel_muzero_policy(
+        parameters,
+        search_key,
+        mctx.RootFnOutput(prior_logits=logits, value=values, embedding=states),
+        simulate,
+        args.num_simulations,
+        invalid_actions=~states.legal_action_mask,
+        qtransform=partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),  # they are -1 to 1
+        max_num_considered_actions=args.num_simulations,  # so that a move of low probability is tried too
+    )
+    reset_keys = jax.random.split(reset_key, args.num_envs)
+    after = jax.vmap(auto_reset(env.step, env.init))(states, output.action, reset_keys)
+    return after, (states.heaps, output.action_weights, rewards_of(states, after), after.terminated)
+
+
+def rewards_of(states: Any, after: Any) -> jax.Array:
+    """The rewards of the players who have just moved, shape ``(n,)``."""
+    return after.rewards[jnp.arange(len(after.rewards)), states.current_player]
+
+
+def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any, int]:
+    """Plays n_steps moves in each game; returns the states, the moves, and the number of games that ended.
+
+    The moves have the outcomes of the games in place of the rewards. That of a game that goes on is not known.
+    """
+    moves = []
+    for move_key in jax.random.split(key, args.n_steps):
+        states, move = play_move(args, env, parameters, states, move_key)
+        moves.append(move)
+    heaps, policies, outcomes, ended = (np.stack(parts) for parts in zip(*moves, strict=True))
+    is_known = ended.copy()
+    for t in reversed(range(args.n_steps - 1)):
+        outcomes[t] = np.where(ended[t], outcomes[t], -outcomes[t + 1])
+        is_known[t] |= is_known[t + 1]
+    flat = [array.reshape(-1, *array.shape[2:]) for array in (heaps, policies, outcomes, is_known)]
+    return states, flat, int(ended.sum())
+
+
+def optimizer(args: Args) -> optax.GradientTransformation:
+    n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * args.gradient_steps
+    return optax.adam(optax.linear_schedule(args.learning_rate, 0.0, n_updates))
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def update(args: Args, env: Nim, parameters: Parameters, moments: Any, batches: Any) -> tuple[Parameters, Any]:
+    """Trains on batches of moves, arrays of shape ``(gradient_steps, batch_size, ...)``."""
+
+    def loss(parameters: Parameters, heaps: Any, policies: Any, outcomes: Any, is_known: Any) -> Any:
+        logits, values = predict(args, env.rules, parameters, heaps)
+        entropy = optax.softmax_cross_entropy(logits, policies)
+        return jnp.mean(entropy + is_known * (values - outcomes) ** 2)
+
+    def train_on(carry: Any, batch: Any) -> tuple[Any, None]:
+        parameters, moments = carry
+        gradients = jax.grad(loss)(parameters, *batch)
+        changes, moments = optimizer(args).update(gradients, moments)
+        return (optax.apply_updates(parameters, changes), moments), None
+
+    return jax.lax.scan(train_on, (parameters, moments), batches)[0]
+
+
+def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
+    """Expert mastery of policy and value, exactly."""
+    rules = env.rules
+    n_chunks = -(-rules.n_positions // CHUNK_SIZE)
+    chunks = np.resize(rules.all_positions(), (n_chunks, CHUNK_SIZE, rules.n_heaps))
+    results = [predict(args, rules, parameters, chunk) for chunk in chunks]
+    actions = np.concatenate([logits.argmax(axis=1) for logits, _ in results])  # by the index of the position
+    values = np.concatenate([values for _, values in results])
+    values[0] = -rules.terminal_reward
+
+    def policy(heaps: np.ndarray, _: np.ndarray) -> np.ndarray:
+        return actions[rules.index(heaps)]
+
+    def value(heaps: np.ndarray, masks: np.ndarray) -> np.ndarray:
+        after = rules.index(heaps)[:, None] - np.array(rules.offsets)
+        return np.where(masks, -values[after * masks], -np.inf).argmax(axis=1)
+
+    players = {"policy": policy, "value": value}
+    return {name: evaluation.mastery(rules, batched(player)).expert for name, player in players.items()}
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """Expert mastery of policy and value over the games: a column for each board, a line for each seed."""
+    lines = table.melt(["board", "seed", "games"], list(PLAYERS), "player", "expert mastery")
+    axes = {"x": "games", "y": "expert mastery", "hue": "player", "col": "board", "units": "seed"}
+    size = {"height": 3, "aspect": 2 / table["board"].nunique(), "facet_kws": {"sharex": False}}  # inches
+    style = {"palette": LINE_COLORS[: len(PLAYERS)], "linewidth": 1}
+    grid = sns.relplot(lines, kind="line", estimator=None, **axes, **size, **style)
+    grid.set(xlabel="training games").set_titles("{col_name}")
+    last = table.groupby(["board", "seed"]).last()
+    n_right = last[list(PLAYERS)].eq(1).all(axis=1).sum()
+    title = f"Policy and value without a mistake at the end: {n_right} of {len(last)} runs"
+    grid.figure.suptitle(title, x=0.01, y=1.04, ha="left", fontsize="large")
+    return grid.figure
+
+
+if __name__ == "__main__":
+    run(main, Args)
