@@ -135,6 +135,7 @@ WRONG = {
     "normal, played as misère": (by_hand(misere=True) | {"misere": np.array(False)}, "none"),
     "misère without the flag": (by_hand(misere=True, flag=False), "none"),
     "misère, higher digits ignored": (by_hand(misere=True, higher=False), "higher ones none, odd"),
+    "always won": (by_hand() | {"value_layers.2.bias": np.array([2], dtype=np.float32)}, "lost, but the value is"),
     "lowest digit ignored": (by_hand(lowest=False), "lowest digit odd"),
     "higher digits ignored": (by_hand(higher=False), "higher ones none, odd"),
     "a one does not toggle": (by_hand(toggles=False), "after a 1"),
