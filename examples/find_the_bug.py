@@ -50,7 +50,7 @@ SHARES = (0.05, 0.3, 1.0)  # the lengths of training, of the moves of a learner
 TIME_LIMIT = 3  # of an episode of minimax-Q, shorter than most games
 
 NO_EQUATION = ("values too small", "last moves of both signs")
-BUGS = {  # the learner, the diagnoses that are right, and the figure that shows the bug
+BUGS = {  # the learner, the diagnoses that are right, and the figure that shows the bug in the picture
     "opponent's reward": ("Q-learning", ("opponent's reward",), "expert_endgames"),
     "last turn dropped": ("Q-learning", ("last mover's reward dropped",), "value_accuracy_lost"),
     "maximum that starts from 0": ("dictionary", ("maximum that starts from 0",), "value_accuracy_lost"),
@@ -60,6 +60,11 @@ BUGS = {  # the learner, the diagnoses that are right, and the figure that shows
     "autoreset step learned": ("minimax-Q", NO_EQUATION, "value_error_won"),
     "no mask at prediction": ("MaskablePPO", ("no mask at prediction",), "illegal_action"),
     "wrong player's view": ("minimax-Q", NO_EQUATION, "value_accuracy_lost"),
+    "maximum over illegal actions": ("minimax-Q", ("maximum over illegal actions",), None),
+    "minimum in place of the maximum": ("dictionary", ("minimum in place of the maximum",), None),
+    "mean in place of the maximum": ("minimax-Q", ("mean in place of the maximum",), None),
+    "discount": ("minimax-Q", ("discount of 0.89 per move", "discount of 0.90 per move"), None),
+    "rewards of 10": ("minimax-Q", ("rewards of a scale other than 1",), None),
 }
 FIGURES = {
     "expert": "expert mastery",
@@ -198,9 +203,18 @@ def train_minimax_q(rules: NimRules, seed: int, moves: int, bug: str) -> tuple[n
         next_masks = infos["action_mask"]
         if bug == "stale mask":
             next_masks = masks
-        futures = -np.where(next_masks, q_table[tuple(next_observations.T)], -np.inf).max(axis=1)
+        if bug == "maximum over illegal actions":
+            next_masks = np.ones_like(masks)
+        next_q_values = q_table[tuple(next_observations.T)]
+        futures = -np.where(next_masks, next_q_values, -np.inf).max(axis=1)
         if bug == "no minus sign":
             futures = -futures
+        if bug == "mean in place of the maximum":
+            futures = -(next_masks * next_q_values).sum(axis=1) / next_masks.sum(axis=1).clip(1)
+        if bug == "discount":
+            futures = 0.9 * futures
+        if bug == "rewards of 10":
+            rewards = 10 * rewards
         has_ended = terminations
         if bug == "truncation as termination":
             has_ended = terminations | truncations
@@ -232,6 +246,8 @@ def train_dictionary(rules: NimRules, seed: int, moves: int, bug: str) -> tuple[
             future = max(q[position, action] for action in legal[position])
             if bug == "maximum that starts from 0":
                 future = max(0, future)
+            if bug == "minimum in place of the maximum":
+                future = min(q[position, action] for action in legal[position])
             if len(last_moves) == 2:
                 update(*last_moves[0], 0, future)
             actions = legal[position]
@@ -280,6 +296,8 @@ def draw_bugs(table: pd.DataFrame) -> Figure:
     table = table[(table["board"] == "-".join(map(str, rules.heaps))) & (table["play"] == "misère")]
     rows = []
     for bug, (learner, _, figure) in BUGS.items():
+        if figure is None:
+            continue
         runs = table[(table["learner"] == learner) & table["bug"].isin(["", bug]) & (table["share"] == 1)]
         row = f"{bug}\n{learner}: {FIGURES[figure]}"
         learners = runs["bug"].map({"": "correct", bug: "with the bug"})

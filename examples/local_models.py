@@ -32,7 +32,7 @@ transformers.logging.set_verbosity_error()
 transformers.logging.disable_progress_bar()
 
 
-def ask(name: str, max_tokens: int, temperature: float | None, seed: int) -> Complete:
+def ask(name: str, max_tokens: int, temperature: float, seed: int) -> Complete:
     """A function from prompts to pairs of a prompt and its answer, by a model of a folder or of the hub."""
     transformers.set_seed(seed)
     tokenizer = transformers.AutoTokenizer.from_pretrained(name)
@@ -41,13 +41,13 @@ def ask(name: str, max_tokens: int, temperature: float | None, seed: int) -> Com
 
 
 def answers_of(
-    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, temperature: float | None = None
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, max_tokens: int, temperature: float = 0.0
 ) -> Complete:
     """The same for a model in memory."""
     tokenizer.padding_side = "left"
     tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
     options = {"max_new_tokens": max_tokens, "pad_token_id": tokenizer.pad_token_id}
-    if temperature:
+    if temperature > 0:
         options |= {"do_sample": True, "temperature": temperature}
 
     @torch.no_grad()

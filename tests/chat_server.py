@@ -7,11 +7,11 @@ from threading import Thread
 
 
 @contextmanager
-def serve(answer, requests=None):
+def serve(answer, refuses=(), requests=None):
     """Serves ``answer(prompt)``; the result is the base URL.
 
-    The answer is a text, the fields of a choice as a dictionary, or an HTTP status and a body. ``requests``
-    collects all.
+    The answer is a text, the fields of a choice as a dictionary, or an HTTP status, a body and its headers. A
+    parameter of ``refuses`` is status 422. ``requests`` collects all.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -19,6 +19,10 @@ def serve(answer, requests=None):
             request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if requests is not None:
                 requests.append(request)
+            for name in refuses:
+                if name in request:
+                    self.reply(422, f"extra input: {name}")
+                    return
             given = answer(request["messages"][-1]["content"])
             if isinstance(given, tuple):
                 self.reply(*given)
