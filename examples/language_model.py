@@ -131,19 +131,19 @@ def evaluate(args: Args) -> tuple[evaluation.Report, list[tuple[int, ...]]]:
     answers = player.judged_answers()
     show_answers(answers)
     show_report(report, f"{args.model}, {rules}", args.folder / f"{args.style}.svg")
-    print(f"expert   {share(expert_answers(report, args.samples))} answers in won positions")
+    print(f"expert   {share(*expert_answers(report, args.samples))} answers in won positions")
     print("The exploitability is that of these answers. Where they are drawn, it is above the model's by chance.")
     show_worst(answers)
     for opponent in ("random", "take-3", "expert") if args.games else ():
-        result = play_games(args, rules, ask, opponent)
+        won_games = share(play_games(args, rules, ask, opponent), args.games)
         exact = percent(getattr(report, f"win_probability_{opponent.replace('-', '_')}"))
-        print(f"whole games against {opponent}: {share(result)}; the answers above win {exact} %")
+        print(f"whole games against {opponent}: {won_games}; the answers above win {exact} %")
     n_answers = Counter(heaps for heaps, _, _ in answers)
     return report, [heaps for heaps in map(tuple, positions.tolist()) if n_answers[heaps] < args.samples]
 
 
-def play_games(args: Args, rules: NimRules, ask: Ask, opponent: str) -> evaluation.MatchResult:
-    """The games that the model wins when it sees its earlier turns. It starts every other one."""
+def play_games(args: Args, rules: NimRules, ask: Ask, opponent: str) -> int:
+    """The number of games that the model wins when it sees its earlier turns. It starts every other one."""
 
     def play(seed: int) -> int:
         turns: list[dict[str, str]] = []
@@ -158,7 +158,7 @@ def play_games(args: Args, rules: NimRules, ask: Ask, opponent: str) -> evaluati
         return evaluation.play_match(rules, player, opponent, 1, seed, seed % 2 == 0, "lose").wins
 
     with ThreadPool(CONCURRENCY) as pool:
-        return evaluation.MatchResult(sum(pool.map(play, range(args.games))), args.games)
+        return sum(pool.map(play, range(args.games)))
 
 
 def show_styles(args: Args, reports: dict[str, evaluation.Report]) -> None:
@@ -169,7 +169,8 @@ def show_styles(args: Args, reports: dict[str, evaluation.Report]) -> None:
     figure, axis = plt.subplots(figsize=(7.4, 3), layout="constrained")
     for style, report in reports.items():
         axis.bar(style, report.expert, width=0.5, color=COLORS["player_1"])
-        axis.vlines(style, *expert_answers(report, args.samples).interval(), color=COLORS["ink"])
+        result = evaluation.MatchResult(*expert_answers(report, args.samples))
+        axis.vlines(style, *result.interval(), color=COLORS["ink"])
     axis.axhline(evaluation.mastery(rules, "random").expert, color=COLORS["flag"], label="random play")
     axis.set(title=f"{args.model}, {rules}", ylabel="expert mastery", ylim=(0, 1))
     axis.legend()
@@ -181,11 +182,10 @@ def show_answers(answers: list[JudgedAnswer]) -> None:
     counts = Counter(verdict for _, _, verdict in answers)
     n_cut = sum(answer.endswith(CUT_OFF) for _, answer, _ in answers)
     n_thoughts = sum("<think>" in answer.rpartition("</think>")[2] for _, answer, _ in answers)
-    without_form = share(evaluation.MatchResult(counts["no_move"], len(answers)))
-    print(f"no_move  {without_form} answers; {n_cut} cut off, {n_thoughts} thoughts alone")
-    print(f"illegal  {share(evaluation.MatchResult(counts['illegal'], len(answers)))} answers")
-    winning = evaluation.MatchResult(counts["winning"], counts["winning"] + counts["mistake"])
-    print(f"winning  {share(winning)} legal moves in won positions")
+    n_legal = counts["winning"] + counts["mistake"]
+    print(f"no_move  {share(counts['no_move'], len(answers))}; {n_cut} cut off, {n_thoughts} thoughts alone")
+    print(f"illegal  {share(counts['illegal'], len(answers))}")
+    print(f"winning  {share(counts['winning'], n_legal)} legal moves in won positions")
 
 
 def show_worst(answers: list[JudgedAnswer]) -> None:
@@ -199,18 +199,18 @@ def show_worst(answers: list[JudgedAnswer]) -> None:
         print(f"{heaps} {fault}")
 
 
-def expert_answers(report: evaluation.Report, samples: int) -> evaluation.MatchResult:
-    """The answers in won positions, and those that win."""
+def expert_answers(report: evaluation.Report, samples: int) -> tuple[int, int]:
+    """The number of winning answers in won positions, and of all answers there."""
     n_answers = samples * sum(group.won for group in report.groups)
-    return evaluation.MatchResult(round(report.expert * n_answers), n_answers)
+    return round(report.expert * n_answers), n_answers
 
 
-def share(part: evaluation.MatchResult) -> str:
+def share(n: int, total: int) -> str:
     """A share in percent, with the 95 % Wilson interval of a random sample."""
-    if part.games == 0:
+    if total == 0:
         return "none of 0"
-    low, high = part.interval()
-    return f"{percent(part.win_rate)} % ({percent(low)} to {percent(high)} %), {part.wins} of {part.games}"
+    low, high = evaluation.MatchResult(n, total).interval()
+    return f"{percent(n / total)} % ({percent(low)} to {percent(high)} %), {n} of {total}"
 
 
 def ask_server(args: Args) -> Ask:
