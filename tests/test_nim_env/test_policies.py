@@ -317,7 +317,7 @@ def test_outputs_that_are_no_distribution(output):
     position, mask = np.array([2]), np.array([1, 1, 0], np.int8)
     with pytest.raises(InvalidPolicyOutput, match=r"Returns.*\[2\]"):
         Player(Returns(output), "raise").query(position, mask)
-    for accepted in ([1, 0, 0], np.array([False, True, False]), np.array([0.5 + 4e-6, 0.5 + 4e-6, 0], np.float32)):
+    for accepted in ([1, 0, 0], np.array([False, True, False]), np.array([0.5 - 4e-6, 0.5 - 4e-6, 0], np.float32)):
         for illegal_action in ("raise", "lose"):
             found, illegal = Player(Returns(accepted), illegal_action).query(position, mask)
             assert found.dtype == np.float64
