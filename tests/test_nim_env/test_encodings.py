@@ -121,7 +121,7 @@ DYNAMICS = {  # opponents, and a heap in front of 1-3-5-7, for which a vector en
 
 @pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 @pytest.mark.parametrize("dynamics", DYNAMICS)
-@pytest.mark.parametrize("name", ["bits", "index", "table"])
+@pytest.mark.parametrize("name", ["one_hot", "index", "table"])
 def test_vector_environment(name, mode, dynamics):
     opponent, more = DYNAMICS[dynamics]
     starts = (*more, 1, 3, 5, 7)
