@@ -54,6 +54,9 @@ def test_game_by_hand():
         np.testing.assert_equal(env.last(), (observation, reward, True, False, {"illegal_action": False}))
         env.step(None)
     assert env.agents == []
+    env.reset(options={"heaps": (0, 2)})
+    env.step(env.rules.action(0, 1))  # is illegal and loses
+    assert not any(env.observe(player)["action_mask"].any() for player in env.possible_agents)
 
 
 def test_wrong_actions_change_nothing():
