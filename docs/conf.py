@@ -244,7 +244,7 @@ def finish_page(app, pagename, templatename, context, doctree):  # noqa: ARG001
 
 
 def copy_page(app, exception):
-    """The page on which you play, for the iframe of play.md."""
+    """The page on which you play, which play.md embeds."""
     if exception is None and app.builder.format == "html":
         ignored = shutil.ignore_patterns("*.py", "__pycache__")
         shutil.copytree(

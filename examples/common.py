@@ -60,11 +60,14 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Saves a figure as SVG, which follows the color scheme of the reader, and prints where."""
+    """Saves a figure and prints where. An SVG follows the color scheme of the reader."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    svg = io.StringIO()
-    figure.savefig(svg, format="svg", dpi=200, bbox_inches="tight", transparent=True, metadata={"Date": None})
-    path.write_text(svg.getvalue().replace("<defs>", f"{DARK_MODE}\n <defs>", 1), encoding="utf-8")
+    is_svg = path.suffix == ".svg"
+    metadata = {"Date": None} if is_svg else None
+    figure.savefig(path, dpi=200, bbox_inches="tight", transparent=is_svg, metadata=metadata)
+    if is_svg:
+        svg = path.read_text(encoding="utf-8")
+        path.write_text(svg.replace("<defs>", f"{DARK_MODE}\n <defs>", 1), encoding="utf-8")
     print(f"picture: {path}")
 
 

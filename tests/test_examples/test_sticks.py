@@ -1,6 +1,7 @@
 """System 3: Q-learning on one heap of sticks."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,13 +53,14 @@ def test_games_are_printed_move_by_move(capsys):
 def test_games_against_a_human_teach(person, capsys):
     # A game is won against the AI's 1, 1, 1; 9 and x are refused.
     person("9", "x", "1", "2", "3", "1", "-1")
-    agent, won = sticks.main(sticks.Args(opponent="human"))
+    agent, won = sticks.main(sticks.Args(opponent="human", picture=Path("games.png")))
     shown = capsys.readouterr().out
     assert won == [False]
     assert shown.count("New game: 10 sticks.\nAI takes 1.\n9 stick(s) left. Your turn.") == 2
     assert shown.count("A move is a heap and a count from 1 to 3") == 2
     assert agent.q_values([1])[0] == -1
     assert "AI won 0 of 1 games." in shown
+    assert Path("games.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_graph_rolls_over_its_window():
