@@ -36,7 +36,7 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:  # noqa: ARG002
         """The probability of each legal action, by its number there: ``(count - 1) * n_heaps + heap``."""
         heaps = np.array(str(state).split()[1:], dtype=np.int64)  # of "(0): 1 3 5 7"
-        found = self._player.query(heaps, self._rules.action_mask(heaps)).probabilities
+        found = self._player.query(heaps, self._rules.action_mask(heaps), twice=True).probabilities
         moves = {number: divmod(number, len(heaps)) for number in state.legal_actions()}
         return {number: found[self._rules.action(heap, rest + 1)] for number, (rest, heap) in moves.items()}
 

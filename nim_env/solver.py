@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._chunks import chunks
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.policies.built_in import UniformPolicy
-from nim_env.policies.player import MoveProbabilities
+from nim_env.policies.player import MoveProbabilities, Player
 from nim_env.rules import NimRules
 
 _MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
@@ -75,14 +75,14 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
     batches = iter_positions(rules)
-    afterstates = np.full(rules.n_positions, rules.terminal_reward)
+    afterstates = terminal_values(rules)
     for batch in batches:
         for layer in batch.layers:
             afterstates[batch.indices[layer]] = -gamma * batch.best(layer, afterstates)
     return Solution(rules, afterstates)
 
 
-def best_response(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise") -> Solution:
+def best_response(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None) -> Solution:
     """The best play against a known policy, and the value of every move to the player who plays it.
 
     The policy plays the other side. Where it is stochastic, values are expectations. ``illegal_action`` is as in
@@ -92,7 +92,7 @@ def best_response(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAc
 
 
 def response_values(
-    rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise"
+    rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of all positions to the player of :func:`best_response`, which takes the same arguments.
 
@@ -101,15 +101,29 @@ def response_values(
     """
     player = checked_player(policy, rules, illegal_action)
     batches = iter_positions(rules)
-    afterstates = np.full(rules.n_positions, rules.terminal_reward)
+    afterstates = terminal_values(rules)
     values = -afterstates
     for batch in batches:
-        moves = player.query(batch.heaps, batch.action_mask)
-        for layer in batch.layers:
-            indices = batch.indices[layer]
-            afterstates[indices] = batch.expected(layer, values, moves, 1.0)
-            values[indices] = batch.best(layer, afterstates)
+        respond(batch, batch.moves_of(player), afterstates, values)
     return afterstates, values
+
+
+def respond(
+    batch: PositionBatch,
+    moves: MoveProbabilities,
+    afterstates: NDArray[np.float64],
+    values: NDArray[np.float64],
+) -> None:
+    """Enters the values of :func:`response_values` in the positions of a batch, given the moves of the policy."""
+    for layer in batch.layers:
+        indices = batch.indices[layer]
+        afterstates[indices] = batch.expected(layer, values, moves, 1.0)
+        values[indices] = batch.best(layer, afterstates)
+
+
+def terminal_values(rules: NimRules) -> NDArray[np.float64]:
+    """An array of values by index to the player who has just moved, with the right one in the empty position."""
+    return np.full(rules.n_positions, rules.terminal_reward)
 
 
 class PositionBatch(NamedTuple):
@@ -129,6 +143,10 @@ class PositionBatch(NamedTuple):
     action_mask: NDArray[np.int8]
     next_indices: NDArray[np.int64]
     layers: list[slice]
+
+    def moves_of(self, player: Player) -> MoveProbabilities:
+        """What a player does in the positions."""
+        return player.query(self.heaps, self.action_mask, twice=True)
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""

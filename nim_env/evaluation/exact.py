@@ -1,16 +1,18 @@
 """Exact metrics, each by a sweep over all positions that starts with the smallest.
 
 Every function raises a ValueError where the game has too many positions, the policy is unknown or was made for
-another game, or the policy returns anything but a legal action or a distribution over legal actions. A function is
-asked twice about each position, and two different answers are an error: chance needs a distribution. With
+another game, or the policy returns anything but a legal action or a distribution over legal actions. A policy is
+queried twice on each position, and two different answers are an error: chance needs a distribution. With
 ``illegal_action="lose"`` a policy may also play illegal actions: their probability, and what a row of its
-probabilities lacks to 1, loses the game at once.
+probabilities lacks to 1, loses the game at once. ``None`` is a :class:`nim_env.policies.Player`'s own, else
+``"raise"``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum
 from typing import TypeAlias
 
@@ -20,9 +22,9 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env import theory
 from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
-from nim_env.policies import IllegalAction, PolicyLike, checked_player
+from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
 from nim_env.rules import NimRules
-from nim_env.solver import iter_positions, response_values
+from nim_env.solver import PositionBatch, iter_positions, response_values, terminal_values
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
 """Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape ``(n,)``."""
@@ -37,8 +39,7 @@ class Mastery:
         champion: Whether the policy wins every game from the full heaps against every opponent, going first where
             the start is won and second where it is lost.
         won_positions: The number of won positions, the empty one aside.
-        mistakes: The won positions in which the policy plays a losing move with positive probability, int64 of
-            shape ``(k, n_heaps)``, in the order of their indices.
+        mistake_indices: The indices of the mistakes, int64 of shape ``(k,)``, in rising order.
         winning_move: The probability of a winning move in each won position by its index, float64 of shape
             ``(n_positions,)``; NaN elsewhere.
         illegal_action: The probability of an illegal action in each position by its index, float64 of shape
@@ -48,49 +49,70 @@ class Mastery:
     expert: float
     champion: bool
     won_positions: int
-    mistakes: NDArray[np.int64]
+    mistake_indices: NDArray[np.int64]
     winning_move: NDArray[np.float64] = field(repr=False)
     illegal_action: NDArray[np.float64] = field(repr=False)
+    rules: NimRules = field(repr=False)
+
+    @cached_property
+    def mistakes(self) -> NDArray[np.int64]:
+        """The won positions where a losing move has positive probability: int64 of shape ``(k, n_heaps)``."""
+        return self.rules.from_index(self.mistake_indices)
 
 
-def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise") -> Mastery:
+def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None) -> Mastery:
     """Evaluates a policy exactly in every won position."""
     player = checked_player(policy, rules, illegal_action)
     batches = iter_positions(rules)
-    sums = [0.0]  # of the probabilities of a winning move, one for each batch
-    winning_move = np.full(rules.n_positions, np.nan)
-    illegal = np.full(rules.n_positions, np.nan)
-    is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
-    # whether the policy, moving first where the position is won and else second, wins against every opponent
-    is_safe = np.ones(rules.n_positions, dtype=np.bool_)
+    table = MasteryTable(rules)
     for batch in batches:
-        moves = player.query(batch.heaps, batch.action_mask)
-        probabilities = moves.probabilities
-        illegal[batch.indices] = moves.illegal
-        is_winning = theory.winning_action_mask(rules, batch.heaps).view(np.bool_)
+        table.enter(batch, batch.moves_of(player))
+    return table.mastery()
+
+
+class MasteryTable:
+    """What :func:`mastery` collects, batch by batch."""
+
+    def __init__(self, rules: NimRules) -> None:
+        self._rules = rules
+        self._sums = [0.0]  # of the probabilities of a winning move, one for each batch
+        self._winning_move = np.full(rules.n_positions, np.nan)
+        self._illegal = np.full(rules.n_positions, np.nan)
+        self._is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
+        # whether the policy, moving first where the position is won and else second, can be beaten
+        self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
+
+    def enter(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
+        """Enters the positions of a batch."""
+        is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
-        right = (probabilities * is_winning).sum(axis=1) / (probabilities.sum(axis=1) + moves.illegal)
-        winning_move[batch.indices[is_won]] = right[is_won]
-        sums.append(fsum(right.tolist()))  # NumPy's sum depends on its version
+        right = (moves.probabilities * is_winning).sum(axis=1) / (moves.probabilities.sum(axis=1) + moves.illegal)
+        self._sums.append(fsum(right.tolist()))  # NumPy's sum depends on its version
+        self._winning_move[batch.indices[is_won]] = right[is_won]
+        self._illegal[batch.indices] = moves.illegal
         # the policy's moves in won positions, every move of its opponent in lost ones
-        is_possible = np.where(is_won[:, None], probabilities, batch.action_mask) > 0
+        is_possible = np.where(is_won[:, None], moves.probabilities, batch.action_mask) > 0
         errs = is_won & ((is_possible & ~is_winning).any(axis=1) | (moves.illegal > 0))
-        is_mistake[batch.indices] = errs
+        self._is_mistake[batch.indices] = errs
         for layer in batch.layers:
-            is_beaten = (is_possible[layer] & ~is_safe[batch.next_indices[layer]]).any(axis=1)
-            is_safe[batch.indices[layer]] = ~(errs[layer] | is_beaten)
-    n_won = rules.n_positions - int(np.isnan(winning_move).sum())
-    return Mastery(
-        expert=fsum(sums) / n_won if n_won else 1.0,
-        champion=bool(is_safe[-1]),  # the last index is that of the full heaps
-        won_positions=n_won,
-        mistakes=rules.from_index(np.flatnonzero(is_mistake)),
-        winning_move=winning_move,
-        illegal_action=illegal,
-    )
+            is_beaten = is_possible[layer] & self._is_beaten[batch.next_indices[layer]]
+            self._is_beaten[batch.indices[layer]] = errs[layer] | is_beaten.any(axis=1)
+
+    def mastery(self) -> Mastery:
+        """The result, when every batch is entered."""
+        n_won = self._rules.n_positions - int(np.isnan(self._winning_move).sum())
+        return Mastery(
+            expert=fsum(self._sums) / n_won if n_won else 1.0,
+            champion=not self._is_beaten[-1],  # the last index is that of the full heaps
+            won_positions=n_won,
+            mistake_indices=np.flatnonzero(self._is_mistake),
+            winning_move=self._winning_move,
+            illegal_action=self._illegal,
+            rules=self._rules,
+        )
 
 
-def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction = "raise") -> float:
+def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None) -> float:
     """The mean value of a best response, going first and going second, with reward 1 for a win and -1 for a loss.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
@@ -108,7 +130,7 @@ def win_probability(
     policy: PolicyLike,
     opponent: PolicyLike,
     moves_first: bool | None = None,
-    illegal_action: IllegalAction = "raise",
+    illegal_action: IllegalAction | None = None,
 ) -> float:
     """The exact probability that ``policy`` wins against ``opponent`` from the full heaps.
 
@@ -123,7 +145,7 @@ def win_probability(
 
 
 def win_probabilities(
-    rules: NimRules, policy: PolicyLike, opponent: PolicyLike, illegal_action: IllegalAction = "raise"
+    rules: NimRules, policy: PolicyLike, opponent: PolicyLike, illegal_action: IllegalAction | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same from every position, where ``policy`` moves first and where it moves second, by backward induction.
 
@@ -133,23 +155,37 @@ def win_probabilities(
     player = checked_player(policy, rules, illegal_action)
     other = checked_player(opponent, rules, illegal_action, "opponent")
     batches = iter_positions(rules)
-    going_first = np.full(rules.n_positions, float(rules.misere))
-    going_second = 1 - going_first
+    going_first, going_second = terminal_probabilities(rules)
     for batch in batches:
-        moves = player.query(batch.heaps, batch.action_mask)
-        replies = other.query(batch.heaps, batch.action_mask)
-        for layer in batch.layers:
-            indices = batch.indices[layer]
-            going_first[indices] = batch.expected(layer, going_second, moves, 0.0)
-            going_second[indices] = batch.expected(layer, going_first, replies, 1.0)
+        enter_wins(batch, batch.moves_of(player), batch.moves_of(other), going_first, going_second)
     return going_first, going_second
+
+
+def terminal_probabilities(rules: NimRules) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two arrays for :func:`win_probabilities`, with the right numbers in the empty position."""
+    going_second = (1 + terminal_values(rules)) / 2
+    return 1 - going_second, going_second
+
+
+def enter_wins(
+    batch: PositionBatch,
+    moves: MoveProbabilities,
+    replies: MoveProbabilities,
+    going_first: NDArray[np.float64],
+    going_second: NDArray[np.float64],
+) -> None:
+    """Enters the probabilities of :func:`win_probabilities` in the positions of a batch."""
+    for layer in batch.layers:
+        indices = batch.indices[layer]
+        going_first[indices] = batch.expected(layer, going_second, moves, 0.0)
+        going_second[indices] = batch.expected(layer, going_first, replies, 1.0)
 
 
 def payoff_matrix(
     rules: NimRules,
     rows: Sequence[PolicyLike],
     columns: Sequence[PolicyLike] | None = None,
-    illegal_action: IllegalAction = "raise",
+    illegal_action: IllegalAction | None = None,
 ) -> NDArray[np.float64]:
     """The exact expected returns of every policy of ``rows`` against every policy of ``columns``.
 
@@ -157,7 +193,7 @@ def payoff_matrix(
     game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017). ``None`` makes the rows
     play each other. Nim is zero-sum, so the payoffs of the second player are the negative. With ``None``,
     ``(matrix - matrix.T) / 2`` is the game in which either player moves first with probability ½. ``(1 + matrix) /
-    2`` are win probabilities. Each policy is queried on each position once. The sweep takes 8 bytes for each
+    2`` are win probabilities. The sweep takes 8 bytes for each
     ordered pair of policies that meet and each position.
 
     The result is float64 of shape ``(len(rows), len(columns))``, -1 to 1: the expected return of the row's policy,
@@ -172,11 +208,11 @@ def payoff_matrix(
     batches = iter_positions(rules)
     # of each population [i, j, index]: to its policy i, which has just moved to the position, against policy j
     payoffs = [
-        np.full((len(own), len(other), rules.n_positions), float(rules.terminal_reward))
+        np.tile(terminal_values(rules), (len(own), len(other), 1))
         for own, other in zip(players, reversed(players), strict=True)
     ]
     for batch in batches:
-        moves = [[player.query(batch.heaps, batch.action_mask) for player in own] for own in players]
+        moves = [[batch.moves_of(player) for player in own] for own in players]
         for layer in batch.layers:
             for own_moves, own, other in zip(moves, payoffs, reversed(payoffs), strict=True):
                 for i, moves_of_policy in enumerate(own_moves):

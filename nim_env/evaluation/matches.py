@@ -44,7 +44,7 @@ def play_match(
     games: int,
     seed: int | None = None,
     moves_first: bool | None = None,
-    illegal_action: IllegalAction = "raise",
+    illegal_action: IllegalAction | None = None,
 ) -> MatchResult:
     """Samples games from the full heaps between ``policy``, whose wins count, and ``opponent``.
 
@@ -53,8 +53,8 @@ def play_match(
     """
     games = checked_integer("games", games, 1)
     players = (
-        checked_player(policy, rules, illegal_action, asks_twice=False),
-        checked_player(opponent, rules, illegal_action, "opponent", asks_twice=False),
+        checked_player(policy, rules, illegal_action),
+        checked_player(opponent, rules, illegal_action, "opponent"),
     )
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from nim_env._checks import checked_integer
 from nim_env.evaluation import exact
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
-from nim_env.policies.built_in import MAX_TABLE_ENTRIES
 from nim_env.rules import NimRules
-from nim_env.solver import heap_sums, response_values
+from nim_env.solver import heap_sums, iter_positions, respond, terminal_values
 
 
 @dataclass(frozen=True)
@@ -98,28 +97,37 @@ def report(
     rules: NimRules,
     policy: PolicyLike,
     values: exact.ValueFunction | None = None,
-    illegal_action: IllegalAction = "raise",
+    illegal_action: IllegalAction | None = None,
 ) -> Report:
     """Every exact metric of one player, and of its value function if it has one.
 
-    It queries each position once, a function twice; with more than 50 million positions times actions, it does so
-    for each metric.
+    It is one sweep over all positions.
     """
     player = checked_player(policy, rules, illegal_action)
-    if rules.n_positions * rules.n_actions <= MAX_TABLE_ENTRIES:
-        player = player.tabulated(rules)
-    mastery = exact.mastery(rules, player)
-    going_second, going_first = response_values(rules, player)
+    opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
+    batches = iter_positions(rules)
+    table = exact.MasteryTable(rules)
+    going_second = terminal_values(rules)  # of a best response to the player
+    going_first = -going_second
+    wins = [exact.terminal_probabilities(rules) for _ in opponents]
+    for batch in batches:
+        moves = batch.moves_of(player)
+        table.enter(batch, moves)
+        respond(batch, moves, going_second, going_first)
+        for opponent, probabilities in zip(opponents, wins, strict=True):
+            exact.enter_wins(batch, moves, batch.moves_of(opponent), *probabilities)
+    mastery = table.mastery()
     exploitabilities = (going_second + going_first) / 2
+    from_start = [float(first[-1] + second[-1]) / 2 for first, second in wins]
     accuracy = None if values is None else exact.value_accuracy(rules, values)
     return Report(
         expert=mastery.expert,
         champion=mastery.champion,
         exploitability=float(exploitabilities[-1]),
         mean_exploitability=fsum(exploitabilities) / (rules.n_positions - 1),  # 0 in the empty position
-        win_probability_random=exact.win_probability(rules, player, "random"),
-        win_probability_take_3=exact.win_probability(rules, player, "take-3"),
-        win_probability_expert=exact.win_probability(rules, player, "expert"),
+        win_probability_random=from_start[0],
+        win_probability_take_3=from_start[1],
+        win_probability_expert=from_start[2],
         illegal_action=_mean(mastery.illegal_action[1:]),
         value_accuracy=accuracy,
         groups=tuple(_position_groups(rules, mastery, accuracy)),
@@ -132,8 +140,6 @@ def _position_groups(
     number = heap_sums(rules, lambda sizes: sizes > 0)  # of nonempty heaps
     is_endgame = heap_sums(rules, lambda sizes: sizes > 1) <= 1
     is_lost = np.isnan(mastery.winning_move)
-    is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
-    is_mistake[rules.index(mastery.mistakes)] = True
     for n_heaps, endgame in product(range(1, rules.n_heaps + 1), (False, True)):
         is_member = (number == n_heaps) & (is_endgame == endgame)
         won = np.flatnonzero(is_member & ~is_lost)
@@ -144,7 +150,7 @@ def _position_groups(
                 endgame=endgame,
                 won=len(won),
                 lost=len(lost),
-                mistakes=int(is_mistake[won].sum()),
+                mistakes=int(is_member[mastery.mistake_indices].sum()),
                 expert=_mean(mastery.winning_move[won]),
                 illegal_action=_mean(mastery.illegal_action[is_member]),
                 value_accuracy_won=None if accuracy is None else _mean(accuracy.values[won] > 0),

@@ -10,17 +10,8 @@ position at a time, shapes ``(n_heaps,)`` and ``(n_actions,)``. :func:`batched` 
 policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, count)``.
 """
 
-from nim_env.policies.built_in import (
-    ExpertPolicy,
-    MixturePolicy,
-    PolicyLike,
-    RandomPolicy,
-    TabularPolicy,
-    TakePolicy,
-    checked_player,
-    checked_policy,
-    tabulate,
-)
+from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
+from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.functions import (
     BatchedPolicy,
     EncodedPolicy,
@@ -28,17 +19,17 @@ from nim_env.policies.functions import (
     SampledPolicy,
     batched,
     from_moves,
-    q_values_of,
 )
+from nim_env.policies.mixture import MixturePolicy
 from nim_env.policies.player import (
     IllegalAction,
     InvalidPolicyOutput,
     MoveProbabilities,
     Player,
     Policy,
-    TabulatedPlayer,
     sample,
 )
+from nim_env.policies.tables import TabularPolicy, q_values_of, tabulate
 
 __all__ = [
     "BatchedPolicy",
@@ -55,7 +46,6 @@ __all__ = [
     "RandomPolicy",
     "SampledPolicy",
     "TabularPolicy",
-    "TabulatedPlayer",
     "TakePolicy",
     "batched",
     "checked_player",

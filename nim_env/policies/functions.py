@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,33 +10,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._checks import checked_integer
 from nim_env.encodings import Encoding
-from nim_env.policies.player import IllegalAction, InvalidPolicyOutput, Policy
+from nim_env.policies.player import InvalidPolicyOutput, Policy, answers_of, fault_of
 from nim_env.rules import NimRules
 
 
-class FunctionCaller:
-    """A policy that calls a function, or may hold a policy that does. :func:`asked` sets the attributes.
+class FunctionPolicy:
+    """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer.
+
+    An answer that is no legal action is a row of zeros, which the :class:`Player` judges.
 
     Attributes:
-        illegal_action: Whether an illegal action of a function is an error, or loses: a row of zeros.
-        asks_twice: Whether two different answers to a position are an error: exact figures need a distribution.
+        fault: The first such answer to the last query, in words; ``None`` if there was none.
     """
-
-    illegal_action: IllegalAction = "raise"
-    asks_twice: bool = False
-
-
-def asked(policy: Policy, illegal_action: IllegalAction, twice: bool) -> Policy:
-    """A copy of a policy that calls functions, with these attributes; another policy itself."""
-    if isinstance(policy, FunctionCaller):
-        policy = copy.copy(policy)
-        policy.illegal_action = illegal_action
-        policy.asks_twice = twice
-    return policy
-
-
-class FunctionPolicy(FunctionCaller):
-    """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer."""
 
     wanted = (
         "a legal action, one integer (policies.from_moves takes pairs of heap and count, batched takes batches)"
@@ -45,6 +29,7 @@ class FunctionPolicy(FunctionCaller):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
+        self.fault: str | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
@@ -54,44 +39,33 @@ class FunctionPolicy(FunctionCaller):
         masks = np.reshape(action_mask, (-1, np.shape(action_mask)[-1]))
         observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
         answers = self.answers(observations.copy(), masks.copy())
-        actions = self.actions(answers, masks.shape[1])
-        if self.asks_twice:
-            again = self.answers(observations.copy(), masks.copy())
-            differs = actions != self.actions(again, masks.shape[1])
-            if differs.any():
-                row = int(differs.argmax())
-                raise InvalidPolicyOutput(
-                    f"{self!r} answered {answers[row]!r} and then {again[row]!r} at {observations[row].tolist()}; "
-                    "exact figures need the same answer each time: switch exploration off, return probabilities "
-                    "(a policy), or measure frequencies by policies.SampledPolicy(function, n)"
-                )
-        rows = np.arange(len(masks))
-        is_legal = (actions >= 0) & (masks[rows, actions] != 0)
-        if self.illegal_action == "raise" and not is_legal.all():
-            row = int(is_legal.argmin())
-            raise InvalidPolicyOutput(
-                f"{self!r} must return {self.wanted}; got {answers[row]!r} at {observations[row].tolist()}"
-            )
+        actions = self.actions(answers)
+        rows = np.flatnonzero((actions >= 0) & (actions < masks.shape[1]))
+        rows = rows[masks[rows, actions[rows]] != 0]
         probabilities = np.zeros(masks.shape)
-        probabilities[rows[is_legal], actions[is_legal]] = 1.0
+        probabilities[rows, actions[rows]] = 1.0
+        self.fault = None
+        if len(rows) < len(masks):
+            row = int(probabilities.any(axis=1).argmin())
+            got = f"got {answers[row]!r} at {observations[row].tolist()}"
+            self.fault = f"{self!r} must return {self.wanted}; {got}"
         return probabilities.reshape(np.shape(action_mask))
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
         """What the function returns for each of ``n`` positions."""
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
-    def actions(self, answers: Sequence[Any], n_actions: int) -> NDArray[np.int64]:
-        """The answers as actions, int64 of shape ``(n,)``; -1 for what is none."""
+    def actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
+        """The answers as integers, int64 of shape ``(n,)``; -1 for what is none."""
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
-            return np.where((answers >= 0) & (answers < n_actions), answers, -1).astype(np.int64)
-        return np.array([self._action(answer, n_actions) for answer in answers], dtype=np.int64)
+            return answers.astype(np.int64)
+        return np.array([self._action(answer) for answer in answers], dtype=np.int64)
 
-    def _action(self, answer: Any, n_actions: int) -> int:
+    def _action(self, answer: Any) -> np.int64:
         try:
-            action = self.action(answer)
-        except (TypeError, ValueError):
-            return -1
-        return action if 0 <= action < n_actions else -1
+            return np.int64(self.action(answer))
+        except (TypeError, ValueError, OverflowError):
+            return np.int64(-1)
 
     def action(self, answer: Any) -> int:
         """An answer as an integer; a TypeError or ValueError if it is none."""
@@ -149,35 +123,20 @@ def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionP
     return MovesPolicy(rules, choose)
 
 
-def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
-    """A dictionary ``{(heap sizes, (heap, count)): value}`` as an array ``(n_positions, n_actions)``, float64.
-
-    It has a row for each position by its index, as :func:`nim_env.evaluation.diagnose` takes it, and 0 where a
-    pair is missing: the values must have started at 0. A ValueError or TypeError names a key that is not a
-    position and a move of the game.
-    """
-    q_values = np.zeros((rules.n_positions, rules.n_actions))
-    for key, value in table.items():
-        try:
-            heaps, move = key
-            q_values[rules.index(heaps), rules.action(*move)] = float(value)
-        except (TypeError, ValueError) as error:
-            message = f"table[{key!r}] = {value!r} is no Q-value of a pair (heap sizes, (heap, count)) of {rules}"
-            raise type(error)(f"{message}: {error}") from None
-    return q_values
-
-
-class SampledPolicy(FunctionCaller):
+class SampledPolicy:
     """Measures a function that draws random numbers: in each position the frequencies of ``n`` answers.
 
     The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, as expert
     mastery, is right on average. A maximum over replies, as exploitability, is too high on average: a best
-    response also exploits the chance of the sample. :func:`tabulate` keeps one measurement for several calls.
+    response also exploits the chance of the sample. Every exact figure measures each position once, anew;
+    :func:`tabulate` keeps one measurement for several figures.
 
     Args:
         function: A callable on one position, or a policy such as ``from_moves(rules, choose)``.
         n: The number of answers, 1 or more.
     """
+
+    is_measurement = True
 
     def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
         self.policy = as_policy("function", function)
@@ -186,14 +145,20 @@ class SampledPolicy(FunctionCaller):
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
-        policy = asked(self.policy, self.illegal_action, twice=False)
-        total = np.zeros(np.shape(action_mask))
+        heaps = np.asarray(observation)
+        mask = np.asarray(action_mask)
+        total = np.zeros(mask.shape)
         for _ in range(self.n):
-            total += policy.action_probabilities(observation, action_mask)
+            total += answers_of(self.policy, heaps, mask)
         return total / self.n
 
+    @property
+    def fault(self) -> str | None:
+        """What was wrong with the last answer."""
+        return fault_of(self.policy)
 
-class EncodedPolicy(FunctionCaller):
+
+class EncodedPolicy:
     """A policy on encoded observations as a player.
 
     For example::
@@ -222,8 +187,12 @@ class EncodedPolicy(FunctionCaller):
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
         """The policy's probabilities: shape ``(..., n_actions)``."""
-        policy = asked(self.policy, self.illegal_action, self.asks_twice)
-        return policy.action_probabilities(self.encoding(observation), action_mask)
+        return self.policy.action_probabilities(self.encoding(observation), action_mask)
+
+    @property
+    def fault(self) -> str | None:
+        """What was wrong with the last answer, where the policy is a function."""
+        return fault_of(self.policy)
 
 
 def as_policy(name: str, policy: Any) -> Policy:

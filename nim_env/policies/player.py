@@ -1,23 +1,26 @@
-"""A policy that is queried: its output is checked, and its illegal actions are an error or lose the game."""
+"""What a policy is, and the player who judges its answers: they are checked, and an illegal action may lose."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env._chunks import chunks
-from nim_env.rules import NimRules
+from nim_env._checks import checked_choice
 
-_TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy
+_TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy, and of two answers of one policy
 _ROUNDING = 1e-12  # of the sum of a row of float64 numbers that were divided by their sum
 
 
 @runtime_checkable
 class Policy(Protocol):
-    """Anything with ``action_probabilities``: a policy of :mod:`nim_env.policies`, an agent, or your own class."""
+    """Anything with ``action_probabilities``: a policy of :mod:`nim_env.policies`, an agent, or your own class.
+
+    Two attributes are optional. ``fault`` says what was wrong with the last answer, a string or ``None``. Where
+    ``is_measurement`` is true, it measures chance itself, and exact figures query it once instead of twice.
+    """
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
         """In each position a distribution over its legal actions: numbers of shape ``(..., n_actions)``.
@@ -58,63 +61,78 @@ class Player:
     """
 
     policy: Policy
-    illegal_action: IllegalAction
+    illegal_action: IllegalAction = "raise"
 
-    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> MoveProbabilities:
-        """The moves in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays."""
-        output = np.asarray(self.policy.action_probabilities(heaps.copy(), action_mask.copy()))
-        if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:
-            raise InvalidPolicyOutput(
-                f"{self.policy!r} must return probabilities of shape {action_mask.shape}, one for each action; "
-                f"got {output.dtype} of shape {output.shape} at heaps {heaps.tolist()}"
-            )
-        probabilities = output.astype(np.float64, order="C")  # sums over rows round alike in every layout
+    def __post_init__(self) -> None:
+        checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
+
+    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8], twice: bool = False) -> MoveProbabilities:
+        """The moves in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays.
+
+        With ``twice``, as exact figures need, two different answers to a position are an error too.
+        """
+        probabilities = answers_of(self.policy, heaps, action_mask)
+        if twice and not getattr(self.policy, "is_measurement", False):
+            self._check_again(probabilities, heaps, action_mask)
         sums = probabilities.sum(axis=-1)
         is_complete = np.abs(sums - 1) <= _TOLERANCE
-        faults = {"a negative or undefined probability": ~(probabilities >= 0).all(axis=-1)}
         if self.illegal_action == "raise":
             is_illegal = (probabilities > 0) & (action_mask == 0)
-            faults["a positive probability for an illegal action"] = is_illegal.any(axis=-1)
-            faults["probabilities that do not sum to 1"] = ~is_complete
-        else:
-            faults["probabilities of a sum above 1"] = ~is_complete & (sums > 1)
-        for fault, is_wrong in faults.items():
-            if is_wrong.any():
-                position = heaps[is_wrong][0].tolist()
-                row = probabilities[is_wrong][0].tolist()
-                raise InvalidPolicyOutput(f"{self.policy!r} returned {fault} at heaps {position}: {row}")
-        if self.illegal_action == "raise":
+            fault = "a positive probability for an illegal action"
+            _refuse(self.policy, fault, is_illegal.any(axis=-1), heaps, probabilities)
+            _refuse(self.policy, "probabilities that do not sum to 1", ~is_complete, heaps, probabilities)
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask
         probabilities /= np.where(is_complete, sums, 1.0)[..., None]
         lack = 1 - probabilities.sum(axis=-1)
         return MoveProbabilities(probabilities, np.where(lack > _ROUNDING, lack, 0.0))
 
+    def _check_again(
+        self, probabilities: NDArray[np.float64], heaps: NDArray[Any], action_mask: NDArray[np.int8]
+    ) -> None:
+        again = answers_of(self.policy, heaps, action_mask)
+        differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
+        if differs.any():
+            first, second, position = (part[differs][0].tolist() for part in (probabilities, again, heaps))
+            raise InvalidPolicyOutput(
+                f"{self.policy!r} returned {first} and then {second} at heaps {position}; exact figures need the "
+                "same answer each time: switch exploration off, return probabilities (a policy), or measure "
+                "frequencies by policies.SampledPolicy(function, n)"
+            )
+
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The probabilities of the legal actions: float64 of shape ``(..., n_actions)``."""
         return self.query(np.asarray(observation), np.asarray(action_mask)).probabilities
 
-    def tabulated(self, rules: NimRules) -> TabulatedPlayer:
-        """The same player with its moves in a table, which queries the policy on each position once."""
-        heaps = rules.all_positions()
-        table = MoveProbabilities(np.zeros((len(heaps), rules.n_actions)), np.zeros(len(heaps)))
-        for rows in chunks(rules, len(heaps) - 1, start=1):
-            moves = self.query(heaps[rows], rules.action_mask(heaps[rows]))
-            table.probabilities[rows], table.illegal[rows] = moves
-        return TabulatedPlayer(self.policy, self.illegal_action, rules, table)
+
+def answers_of(policy: Policy, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> NDArray[np.float64]:
+    """What a policy returns, as float64 numbers of 0 or more that sum to at most 1 in each row."""
+    output = np.asarray(policy.action_probabilities(heaps.copy(), action_mask.copy()))
+    if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:
+        raise InvalidPolicyOutput(
+            f"{policy!r} must return probabilities of shape {action_mask.shape}, one for each action; "
+            f"got {output.dtype} of shape {output.shape} at heaps {heaps.tolist()}"
+        )
+    probabilities = output.astype(np.float64, order="C")  # sums over rows round alike in every layout
+    is_number = (probabilities >= 0).all(axis=-1)
+    _refuse(policy, "a negative or undefined probability", ~is_number, heaps, probabilities)
+    is_above = probabilities.sum(axis=-1) - 1 > _TOLERANCE
+    _refuse(policy, "probabilities of a sum above 1", is_above, heaps, probabilities)
+    return probabilities
 
 
-@dataclass(frozen=True)
-class TabulatedPlayer(Player):
-    """A player whose moves are looked up: those of a position, by its index, in the rows of a table."""
+def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], rows: NDArray[np.float64]) -> None:
+    """An error for the first wrong row, in the words of the policy if it has some."""
+    if is_wrong.any():
+        position = heaps[is_wrong][0].tolist()
+        row = rows[is_wrong][0].tolist()
+        raise InvalidPolicyOutput(fault_of(policy) or f"{policy!r} returned {fault} at heaps {position}: {row}")
 
-    rules: NimRules
-    table: MoveProbabilities
 
-    def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> MoveProbabilities:  # noqa: ARG002
-        """The rows of the positions."""
-        indices = np.asarray(self.rules.index(heaps))
-        return MoveProbabilities(*(column.take(indices, axis=0) for column in self.table))
+def fault_of(policy: Policy) -> str | None:
+    """What the policy says was wrong with its last answer."""
+    fault: str | None = getattr(policy, "fault", None)
+    return fault
 
 
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:

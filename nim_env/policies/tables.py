@@ -1,0 +1,77 @@
+"""Tables: a policy as one, any policy's moves in one, and a dictionary of Q-values as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from nim_env._chunks import chunks
+from nim_env.policies.arguments import PolicyLike, checked_player
+from nim_env.policies.player import IllegalAction
+from nim_env.rules import NimRules
+
+_MAX_ENTRIES = 50_000_000  # positions times actions: 400 MB
+
+
+class TabularPolicy:
+    """A policy that looks its probabilities up in a table.
+
+    Args:
+        rules: The game.
+        probabilities: The distribution of each position by its index, shape ``(n_positions, n_actions)``. The
+            policy takes a copy, the read-only array ``policy.probabilities``.
+    """
+
+    def __init__(self, rules: NimRules, probabilities: ArrayLike) -> None:
+        self.rules = rules
+        self.probabilities = np.array(probabilities)
+        self.probabilities.flags.writeable = False
+        expected = rules.n_positions, rules.n_actions
+        if self.probabilities.shape != expected:
+            raise ValueError(f"probabilities must have shape {expected}; got {self.probabilities.shape}")
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
+        """The rows of the table; the mask is not used."""
+        return self.probabilities.take(self.rules.index(observation), axis=0)  # a copy
+
+
+def tabulate(
+    rules: NimRules,
+    policy: PolicyLike,
+    dtype: DTypeLike = np.float32,
+    illegal_action: IllegalAction | None = None,
+) -> TabularPolicy:
+    """A copy of a policy as a table, which does not change when the policy learns more.
+
+    The policy is queried and checked as in :mod:`nim_env.evaluation`. A table has up to 50 million entries, of the
+    given dtype.
+    """
+    player = checked_player(policy, rules, illegal_action)
+    if rules.n_positions * rules.n_actions > _MAX_ENTRIES:
+        raise ValueError(f"{rules} has more than {_MAX_ENTRIES:,} entries in a table; use a smaller game")
+    table = np.zeros((rules.n_positions, rules.n_actions), dtype)
+    for rows in chunks(rules, rules.n_positions - 1, start=1):
+        heaps = rules.from_index(np.arange(rows.start, rows.stop))
+        table[rows] = player.query(heaps, rules.action_mask(heaps), twice=True).probabilities
+    return TabularPolicy(rules, table)
+
+
+def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
+    """A dictionary ``{(heap sizes, (heap, count)): value}`` as an array ``(n_positions, n_actions)``, float64.
+
+    It has a row for each position by its index, as :func:`nim_env.evaluation.diagnose` takes it, and 0 where a
+    pair is missing: the values must have started at 0. A ValueError or TypeError names a key that is not a
+    position and a move of the game.
+    """
+    q_values = np.zeros((rules.n_positions, rules.n_actions))
+    for key, value in table.items():
+        try:
+            heaps, move = key
+            q_values[rules.index(heaps), rules.action(*move)] = float(value)
+        except (TypeError, ValueError) as error:
+            message = f"table[{key!r}] = {value!r} is no Q-value of a pair (heap sizes, (heap, count)) of {rules}"
+            raise type(error)(f"{message}: {error}") from None
+    return q_values
