@@ -103,7 +103,7 @@ class Nim(core.Env):  # type: ignore[misc]
         observation: ObservationLike = "heaps",
     ) -> None:
         super().__init__()
-        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self.rules = NimRules(heaps, max_take, misere)
         self.encoding = checked_encoding(observation, self.rules)
         self.random_start = checked_bool("random_start", random_start)
         if (self.rules.n_positions if random_start else max(self.rules.shape)) > 2**31 - 1:

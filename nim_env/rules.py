@@ -14,19 +14,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nim_env import _limits
 from nim_env._checks import checked_bool, checked_integer, checked_integers
 
-_MAX_ACTIONS = 1_000_000
-_MAX_PAIRS = 100_000_000  # of a heap and an action, so that an environment starts within a second
-_MAX_INT64 = int(np.iinfo(np.int64).max)
-_MAX_LISTED = 100_000_000  # entries of all_positions(): 800 MB
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class NimRules:
     """One game of Nim: its starting heaps and its legal moves.
 
@@ -62,24 +59,23 @@ class NimRules:
     max_take: int | None = None
     misere: bool = True
 
-    def __post_init__(self) -> None:
-        if not isinstance(self.heaps, Iterable):
-            raise TypeError(f"heaps must hold one size for each heap; got {self.heaps!r}")
-        heaps = tuple(checked_integer("heaps", size) for size in self.heaps)
-        if not any(heaps) or min(heaps) < 0 or max(heaps) >= _MAX_INT64:
-            raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {heaps}")
-        max_take = None if self.max_take is None else checked_integer("max_take", self.max_take, minimum=1)
-        if max_take is not None and max_take >= max(heaps):
-            max_take = None  # it never binds
-        n_actions = sum(heaps) if max_take is None else sum(min(size, max_take) for size in heaps)
-        if n_actions > _MAX_ACTIONS or len(heaps) * n_actions > _MAX_PAIRS:
-            raise ValueError(
-                f"{len(heaps):,} heaps with {n_actions:,} actions are too many: up to {_MAX_ACTIONS:,} and "
-                f"{_MAX_PAIRS:,} pairs of a heap and an action; use smaller heaps or a smaller max_take"
-            )
-        object.__setattr__(self, "heaps", heaps)
-        object.__setattr__(self, "max_take", max_take)
-        object.__setattr__(self, "misere", checked_bool("misere", self.misere))
+    def __init__(
+        self, heaps: Iterable[int] = (1, 3, 5, 7), max_take: int | None = None, misere: bool = True
+    ) -> None:
+        if not isinstance(heaps, Iterable):
+            raise TypeError(f"heaps must hold one size for each heap; got {heaps!r}")
+        sizes = tuple(checked_integer("heaps", size) for size in heaps)
+        if not any(sizes) or min(sizes) < 0 or max(sizes) >= _limits.INT64:
+            raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {sizes}")
+        limit = max(sizes) if max_take is None else checked_integer("max_take", max_take, minimum=1)
+        n_actions = sum(min(size, limit) for size in sizes)
+        remedy = "use smaller heaps or a smaller max_take"
+        _limits.check_size(n_actions, _limits.ACTIONS, f"the actions of heaps {sizes}", remedy)
+        n_pairs = len(sizes) * n_actions
+        _limits.check_size(n_pairs, _limits.PAIRS, f"the pairs of a heap and an action of heaps {sizes}", remedy)
+        object.__setattr__(self, "heaps", sizes)
+        object.__setattr__(self, "max_take", None if limit >= max(sizes) else limit)  # None where it never binds
+        object.__setattr__(self, "misere", checked_bool("misere", misere))
 
     def __reduce__(self) -> tuple[type[NimRules], tuple[tuple[int, ...], int | None, bool]]:
         return NimRules, (self.heaps, self.max_take, self.misere)  # without the cached properties
@@ -118,6 +114,11 @@ class NimRules:
         return _read_only([count for _, count in self.moves])
 
     @cached_property
+    def _small_counts(self) -> NDArray[Any]:
+        """:attr:`move_counts` in the smallest dtype, in which comparisons of many positions are faster."""
+        return self.move_counts.astype(np.min_scalar_type(max(self.heaps)))
+
+    @cached_property
     def _actions(self) -> dict[tuple[int, int], int]:
         return {move: action for action, move in enumerate(self.moves)}
 
@@ -139,8 +140,7 @@ class NimRules:
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """The strides of an array of :attr:`shape`, up to 64 bits: a position has index ``heaps @ strides``."""
-        if self.n_positions > _MAX_INT64:
-            raise ValueError(f"the indices of {self} exceed 64 bits")
+        _limits.check_size(self.n_positions, _limits.INT64, f"the positions of {self}", "use smaller heaps")
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
         return tuple(reversed(list(products)))
 
@@ -163,15 +163,16 @@ class NimRules:
 
     def all_positions(self) -> NDArray[np.int64]:
         """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``."""
-        if self.n_positions * self.n_heaps > _MAX_LISTED:
-            raise ValueError(f"{self} has too many positions to list; use smaller heaps")
+        n_sizes = self.n_positions * self.n_heaps
+        _limits.check_size(n_sizes, _limits.LISTED, f"the heaps of all positions of {self}", "use smaller heaps")
         return self.from_index(np.arange(self.n_positions))
 
     def action(self, heap: int, count: int) -> int:
         """The action that takes ``count`` objects from ``heap``: the index of the pair in :attr:`moves`."""
-        if (heap, count) not in self._actions:
+        move = checked_integer("heap", heap), checked_integer("count", count)
+        if move not in self._actions:
             raise ValueError(f"heap={heap!r}, count={count!r} is not a move of {self}; rules.moves lists them")
-        return self._actions[heap, count]
+        return self._actions[move]
 
     def checked_positions(self, heaps: ArrayLike) -> NDArray[np.int64]:
         """``heaps`` as a new array, int64 of shape ``(..., n_heaps)``, if they are positions of this game.
@@ -191,8 +192,8 @@ class NimRules:
 
     def action_mask(self, heaps: ArrayLike) -> NDArray[np.int8]:
         """The legal actions: int8 of shape ``(..., n_actions)``, 1 for legal and 0 for illegal."""
-        is_legal = self.checked_positions(heaps).take(self.move_heaps, axis=-1) >= self.move_counts
-        return is_legal.view(np.int8)
+        sizes = self.checked_positions(heaps).astype(self._small_counts.dtype)
+        return (sizes.take(self.move_heaps, axis=-1) >= self._small_counts).view(np.int8)
 
     def legal_moves(self, heaps: ArrayLike) -> list[tuple[int, int]]:
         """The ``(heap, count)`` pairs that are legal in one position, in the order of :attr:`moves`."""
@@ -226,11 +227,6 @@ class NimRules:
         sizes = self.checked_positions(heaps).tolist()
         legal = np.flatnonzero(self.action_mask(heaps)).tolist()
         return f"action {action}, take {count} from heap {heap}, is illegal at heaps {sizes}; legal are {legal}"
-
-    def apply_one(self, heaps: tuple[int, ...], action: int) -> tuple[int, ...]:
-        """Like :meth:`apply`, for one position as plain integers and a legal action: faster, without a check."""
-        heap, count = self.moves[action]
-        return *heaps[:heap], heaps[heap] - count, *heaps[heap + 1 :]
 
     def is_over(self, heaps: ArrayLike) -> np.bool_ | NDArray[np.bool_]:
         """Whether all heaps are empty: bool of shape ``(...)``."""

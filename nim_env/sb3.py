@@ -29,6 +29,7 @@ try:
 except ImportError as error:
     raise DependencyNotInstalled('nim_env.sb3 needs Stable-Baselines3; run pip install "nim-env[sb3]"') from error
 
+_MAX_SHARED_MASKS = 2**19  # positions times actions of a board whose masks are made once
 _MAX_SNAPSHOT_ENTRIES = 2_000_000  # positions times actions of a snapshot that is stored as a table
 
 
@@ -65,12 +66,13 @@ class NimVecEnv(VecEnv):
         self.metadata = env.metadata
         self._finished_mask = np.ones(nim.rules.n_actions, dtype=np.int8)
         self._finished_mask.flags.writeable = False
+        self._every_mask: NDArray[np.object_] | None = None  # of a board with tables, made at the first reset
         self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset
 
     def reset(self) -> Any:
         """Starts an episode in every environment; the options of ``set_options`` are used once."""
         observations, infos = self.env.reset(seed=self._seeds[0], options=self._shared_options())
-        self._masks = self.unwrapped_env.mask_rows()
+        self._masks = self._mask_rows()
         self.reset_infos = _list_infos(self._masks, infos)
         self._reset_seeds()
         self._reset_options()
@@ -83,7 +85,7 @@ class NimVecEnv(VecEnv):
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
         """Plays the stored actions."""
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
-        self._masks = self.unwrapped_env.mask_rows()
+        self._masks = self._mask_rows()
         listed = _list_infos(self._masks, infos)
         if "final_info" in infos:
             final = infos["final_info"]
@@ -103,6 +105,17 @@ class NimVecEnv(VecEnv):
         for info, is_truncated in zip(listed, (truncated & ~terminated).tolist(), strict=True):
             info["TimeLimit.truncated"] = is_truncated
         return observations, rewards.astype(np.float32), terminated | truncated, listed
+
+    def _mask_rows(self) -> list[NDArray[np.int8]]:
+        """The masks as read-only rows; those of a small board are made once, which is faster than slicing."""
+        env = self.unwrapped_env
+        if env.rules.n_positions * env.rules.n_actions > _MAX_SHARED_MASKS:
+            return _read_only_rows(env.action_masks())
+        if self._every_mask is None:
+            rows = _read_only_rows(env.board.masks(np.arange(2 * env.board.n + 1)))
+            self._every_mask = np.fromiter(rows, dtype=object, count=len(rows))
+        shared: list[NDArray[np.int8]] = self._every_mask.take(env.states).tolist()
+        return shared
 
     def get_images(self) -> list[Any]:
         """The pictures of all games with ``render_mode="rgb_array"``, from which ``render`` tiles one."""
@@ -130,7 +143,7 @@ class NimVecEnv(VecEnv):
         None for each if it returns None, as ``set_opponent``.
         """
         if method_name == "action_masks":  # sb3-contrib calls it at every step
-            return self._at(indices, self._masks or self.unwrapped_env.mask_rows())
+            return self._at(indices, self._masks or self._mask_rows())
         results = getattr(_owner(self.env, method_name), method_name)(*args, **kwargs)
         return self._at(indices, [None] * self.num_envs if results is None else results)
 
@@ -149,6 +162,11 @@ class NimVecEnv(VecEnv):
         if not is_shared or len(others) != self.num_envs or len(heaps) not in (0, self.num_envs):
             raise ValueError(f"set_options needs the same for all, or heaps for each; got {self._options}")
         return others[0] | ({"heaps": heaps} if heaps else {})
+
+
+def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
+    masks.flags.writeable = False
+    return list(masks)
 
 
 def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:

@@ -9,11 +9,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from gymnasium.error import InvalidAction
+from numpy.typing import NDArray
 
 from nim_env._checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
 from nim_env.policies import IllegalAction, Policy, PolicyLike, checked_policy
-from nim_env.policies.built_in import is_built_in
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
@@ -43,8 +43,6 @@ class Options:
         if self.first_player is None:
             object.__setattr__(self, "first_player", "random")
         checked_choice("first_player", self.first_player, get_args(FirstPlayer))
-        if not self.openings and self.first_player != "agent" and not self.random_start:
-            raise self.no_opening()
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -57,23 +55,9 @@ class Options:
         return None if self.opponent is None else checked_policy(self.opponent, self.rules, "opponent")
 
     @cached_property
-    def openings(self) -> tuple[int, ...]:
-        """The actions that may open an episode: those from the full heaps that do not end the game.
-
-        Of a built-in policy they are those that it draws from.
-        """
-        mask = self.rules.action_mask(self.rules.heaps)
-        openings = mask & (self.rules.move_counts < sum(self.rules.heaps))
-        if is_built_in(self.policy):
-            openings &= self.policy.support(self.rules.heaps, mask)
-        return tuple(np.flatnonzero(openings).tolist())
-
-    def no_opening(self) -> ValueError:
-        """The error for an opponent that starts although each of its opening moves ends the game."""
-        return ValueError(
-            f"first_player={self.first_player!r} needs an opening move that does not end the game, and "
-            f'opponent={self.opponent!r} has none from heaps {self.rules.heaps}; use first_player="agent"'
-        )
+    def start(self) -> str:
+        """How an episode begins: by the move of ``"agent"``, ``"opponent"``, either at ``"random"``, or ``"anywhere"``."""
+        return "anywhere" if self.random_start else self.first_player or "agent"
 
     def with_opponent(self, opponent: PolicyLike) -> Options:
         """The options after ``set_opponent``."""
@@ -89,12 +73,12 @@ class Options:
         return self if first_player is None else replace(self, first_player=first_player)
 
 
-def checked_heaps(heaps: Any, rules: NimRules) -> tuple[int, ...]:
-    """The position of ``options["heaps"]``: one that is not over."""
-    position = rules.checked_positions(heaps)
-    if position.ndim != 1 or not position.any():
-        raise ValueError(f'options["heaps"] must be {rules.n_heaps} heap sizes, not all 0; got {heaps!r}')
-    return tuple(position.tolist())
+def checked_starts(heaps: Any, rules: NimRules, shape: tuple[int, ...]) -> NDArray[np.int64]:
+    """The indices of ``options["heaps"]``, positions that are not over, one for each game: int64 of this shape."""
+    indices = np.asarray(rules.index(heaps))
+    if indices.ndim > len(shape) or not indices.all():
+        raise ValueError(f'options["heaps"] must be {rules.n_heaps} heap sizes a game, not all 0; got {heaps!r}')
+    return np.broadcast_to(indices, shape)
 
 
 def checked_action(action: Any, n_actions: int) -> int:

@@ -47,9 +47,10 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from nim_env._checks import checked_choice
+from nim_env.board import Row, board_of
 from nim_env.encodings import ObservationLike
-from nim_env.envs._options import Options, checked_action, checked_heaps
-from nim_env.envs._positions import Position, positions_of, random_heaps
+from nim_env.envs._observations import observations_of
+from nim_env.envs._options import Options, checked_action, checked_starts
 from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -91,17 +92,18 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         render_mode: str | None = None,
     ) -> None:
         super().__init__()
-        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self.rules = NimRules(heaps, max_take, misere)
         self._options = Options(self.rules, observation, random_start, illegal_action)
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
-        self._positions = positions_of(self.rules, self.encoding)
-        self._position: Position | None = None  # None before the first reset
-        self._is_over = False
+        self._offsets = self.rules.offsets
+        self._board = board_of(self.rules)
+        self._observations = observations_of(self._board, self.encoding)
+        self._row: Row | None = None  # of the state of the game; None before the first reset
+        self._last_row: Row  # before the last move
         self._to_play = 0  # 0 or 1
-        self._mover_won = False  # the player who moved last in the finished game
         self._calls = 0  # resets and steps so far; agent_iter checks that one was made
         self._np_random: np.random.Generator | None = None
         self.possible_agents = list(_PLAYERS)
@@ -126,16 +128,13 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         ``seed`` seeds the generator of ``random_start``.
         """
         heaps = (options or {}).get("heaps")
-        if heaps is not None:
-            heaps = checked_heaps(heaps, self.rules)
+        state = self._board.full if heaps is None else int(checked_starts(heaps, self.rules, ()))
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]
         if heaps is None and self._options.random_start:
-            heaps = random_heaps(self.rules, self._np_random)
-        self._position = self._positions[heaps or self.rules.heaps]
-        self._last_position = self._position
-        self._is_over = False
+            state = int(self._board.random(self._np_random))
+        self._row = self._last_row = self._board[state]
         self._to_play = 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
@@ -151,10 +150,10 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
     def step(self, action: Any) -> None:
         """Plays ``action``, an integer, for ``agent_selection``. In a finished game ``None`` removes a player."""
-        position = self._position
-        if position is None or not self.agents:
+        row = self._row
+        if row is None or not self.agents:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
-        if self._is_over:
+        if row.is_over:
             if action is not None:
                 raise InvalidAction(f"the game is over, the only action left is None; got {action!r}")
             self._was_dead_step(None)  # PettingZoo's own method for a terminated agent
@@ -164,52 +163,46 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             action = checked_action(action, self._n_actions)
         mover = self.agent_selection
         other = _PLAYERS[mover == _PLAYERS[0]]
-        if not position.is_legal[action]:
-            if self._options.illegal_action == "raise":
-                raise InvalidAction(self.rules.illegal_action_message(action, position.heaps))
-            self.infos[mover]["illegal_action"] = True
-            self._end({mover: -1.0, other: 0.0})
+        if row.is_legal[action]:
+            state = row.state - self._offsets[action]
+        elif self._options.illegal_action == "lose":
+            state = self._board.lost + row.state
         else:
-            after = position.after[action]
-            self._position = after
-            if after.is_empty:
-                reward = self.rules.terminal_reward
-                self._end({mover: reward, other: -reward})
-        self._last_position = position
+            raise InvalidAction(self.rules.illegal_action_message(action, row.heaps))
+        self._last_row = row
+        self._row = row = self._board[state]
+        if row.is_over:
+            self.rewards = {mover: row.reward, other: 0.0 if row.is_illegal else -row.reward}
+            self._cumulative_rewards = self.rewards.copy()  # all rewards before were 0
+            self.terminations = dict.fromkeys(_PLAYERS, True)
+            self.infos[mover]["illegal_action"] = row.is_illegal
         self._to_play ^= 1
         self._calls += 1
         self.agent_selection = other
         if self.render_mode == "human":
             self.render()
 
-    def _end(self, rewards: dict[str, float]) -> None:
-        self._is_over = True
-        self._mover_won = rewards[self.agent_selection] > 0
-        self.rewards = rewards
-        self._cumulative_rewards = rewards.copy()  # all rewards before were 0
-        self.terminations = dict.fromkeys(_PLAYERS, True)
-
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
         """``"observation"``, the encoded heap sizes, and ``"action_mask"``, int8 of shape ``(n_actions,)``.
 
         The mask is all zeros unless the player is to move.
         """
-        position = self._position
-        if position is None:
+        row = self._row
+        if row is None:
             raise ResetNeeded("there is nothing to observe before reset(); call reset() first")
-        if agent == self.agent_selection and not self._is_over:
-            mask = position.action_mask.copy()
+        if agent == self.agent_selection and not row.is_over:
+            mask = row.action_mask.copy()
         elif agent in _PLAYERS:
             mask = np.zeros(self._n_actions, dtype=np.int8)
         else:
             raise ValueError(f"agent must be one of {_PLAYERS}; got {agent!r}")
-        return {"observation": position.observation.copy(), "action_mask": mask}
+        return {"observation": self._observations[row.state].copy(), "action_mask": mask}
 
     def last(
         self, observe: bool = True
     ) -> tuple[dict[str, NDArray[Any]] | None, float, bool, bool, dict[str, Any]]:
         """Observation, cumulative reward, terminated, truncated and info of ``agent_selection``."""
-        if self._position is None or not self.agents:
+        if self._row is None or not self.agents:
             raise ResetNeeded("there is no player to move: call reset() first, and again when a game is over")
         agent = self.agent_selection
         return (
@@ -225,8 +218,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
         A loop that calls neither ``step`` nor ``reset`` raises an AssertionError, since it would never end.
         """
-        if self._position is None:
-            raise ResetNeeded("there is no player to iterate over before reset(); call reset() first")
+        self._started()  # raises before the first reset
         while self.agents and max_iter > 0:
             calls = self._calls
             yield self.agent_selection
@@ -236,18 +228,20 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
 
     def state(self) -> NDArray[np.int64]:
         """The heap sizes and the player to move (0 or 1): int64 of shape ``(n_heaps + 1,)``."""
-        if self._position is None:
-            raise ResetNeeded("there is no state before reset(); call reset() first")
-        return np.append(self._position.heaps, self._to_play)
+        return np.append(self._started().heaps, self._to_play)
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
-        if self._position is None:
-            raise ResetNeeded("there is nothing to render before reset(); call reset() first")
-        heaps, last_heaps = self._position.heaps, self._last_position.heaps
-        view = view_of(self.rules, heaps, self._to_play, self._is_over, self._mover_won, [last_heaps])
+        row = self._started()
+        last_heaps = self._last_row.heaps.tolist()
+        view = view_of(self.rules, row.heaps.tolist(), self._to_play, row.is_over, row.reward > 0, [last_heaps])
         return self._display.render(view)
 
     def close(self) -> None:
         """Closes the window of ``render_mode="human"``; the next frame opens another."""
         self._display.close()
+
+    def _started(self) -> Row:
+        if self._row is None:
+            raise ResetNeeded("there is no game before reset(); call reset() first")
+        return self._row

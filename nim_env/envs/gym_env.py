@@ -12,10 +12,12 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from nim_env._checks import checked_choice
+from nim_env.board import Row, board_of
 from nim_env.encodings import ObservationLike
-from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_heaps
-from nim_env.envs._positions import Position, positions_of, random_heaps
-from nim_env.policies import IllegalAction, Player, PolicyLike, sample
+from nim_env.envs._observations import observations_of
+from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
+from nim_env.envs._replies import replies_of
+from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -111,7 +113,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         illegal_action: IllegalAction = "lose",
         render_mode: str | None = None,
     ) -> None:
-        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self.rules = NimRules(heaps, max_take, misere)
         self._options = Options(self.rules, observation, random_start, illegal_action, opponent, first_player)
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
@@ -119,17 +121,15 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self.action_space = Discrete(self.rules.n_actions)
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
-        self._terminal_reward = self.rules.terminal_reward
+        self._offsets = self.rules.offsets
         self._is_self_play = opponent is None
-        self._raises_on_illegal = illegal_action == "raise"
-        self._finished_mask = np.ones(self._n_actions, dtype=np.int8)  # zeros make a masked softmax NaN
-        self._positions = positions_of(self.rules, self.encoding)
-        self._replies = self._positions.replies_of(self._options.policy)
-        self._position: Position | None = None  # None before the first reset
-        self._last_positions: tuple[Position, Position]  # before and after the agent's last move
-        self._is_over = False
+        self._board = board_of(self.rules)
+        self._observations = observations_of(self._board, self.encoding)
+        self._replies = replies_of(self._board, self._options.policy)
+        self._replies.check(self._options.start)
+        self._row: Row | None = None  # of the state of the game; None before the first reset
+        self._last_states: tuple[int, int]  # before and after the agent's last move
         self._to_play = 0
-        self._mover_won = False  # the agent in the finished game, in self-play the player who moved last
 
     @property
     def opponent(self) -> PolicyLike | None:
@@ -145,8 +145,11 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         A ValueError leaves the opponent as it was: the new one is unknown, was made for another game, or cannot
         open the game although ``first_player`` lets it, or the environment is for self-play.
         """
-        self._options = self._options.with_opponent(opponent)
-        self._replies = self._positions.replies_of(self._options.policy)
+        options = self._options.with_opponent(opponent)
+        replies = replies_of(self._board, options.policy)
+        replies.check(options.start)
+        self._options = options
+        self._replies = replies
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -155,102 +158,72 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         options = options or {}
         episode = self._options.for_episode(options, ("heaps", "first_player"))
         heaps = options.get("heaps")
-        if heaps is not None:
-            heaps = checked_heaps(heaps, self.rules)
+        state = None if heaps is None else int(checked_starts(heaps, self.rules, ()))
+        self._replies.check_start(episode.start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        if heaps is None and episode.random_start:
-            heaps = random_heaps(self.rules, generator)
-        start = self._positions[heaps or self.rules.heaps]
-        position = start
-        first_player = episode.first_player if heaps is None else "agent"
-        if first_player == "opponent" or (first_player == "random" and generator.random() < 0.5):
-            position = start.after[self._opponent_action(start, episode.openings)]
-        self._position = position
-        self._last_positions = (start, start)
-        self._is_over = False
+        before = self._board.full  # before an opening move
+        if state is None:
+            state = self._replies.begin(episode.start, generator)
+        if heaps is not None or episode.random_start:
+            before = state
+        self._row = row = self._board[state]
+        self._last_states = (before, before)
         self._to_play = 0
         if self.render_mode == "human":
             self.render()
-        return position.observation.copy(), self._get_info(illegal_action=False)
+        return self._observations[state].copy(), self._get_info(row)
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         """Plays ``action`` and, unless the game is over or in self-play, the opponent's reply.
 
         ``action`` is an integer of the action space. ``truncated`` is always False.
         """
-        start = self._position
-        if start is None or self._is_over:
+        row = self._row
+        if row is None or row.is_over:
             raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
         if type(action) is not int or not 0 <= action < self._n_actions:  # False in the usual case, and fast
             action = checked_action(action, self._n_actions)
-        illegal = not start.is_legal[action]
-        if illegal and self._raises_on_illegal:
-            raise InvalidAction(self.rules.illegal_action_message(action, start.heaps))
-        reward = -1.0 if illegal else 0.0
-        afterstate = start if illegal else start.after[action]
-        position = afterstate
-        if afterstate.is_empty:
-            reward = self._terminal_reward
-        elif not illegal and not self._is_self_play:
-            position = afterstate.after[self._opponent_action(afterstate)]
-            if position.is_empty:
-                reward = -self._terminal_reward
-        terminated = illegal or position.is_empty
-        self._position = position
-        self._last_positions = (start, afterstate)
-        self._is_over = terminated
+        before = row.state
+        if row.is_legal[action]:
+            state = after = before - self._offsets[action]
+            if after and not self._is_self_play:
+                state = self._replies.one(after, self.np_random)
+        elif self._options.illegal_action == "lose":
+            state = after = self._board.lost + before
+        else:
+            raise InvalidAction(self.rules.illegal_action_message(action, row.heaps))
+        self._row = row = self._board[state]
+        self._last_states = (before, after)
         self._to_play ^= 1
-        self._mover_won = reward > 0
         if self.render_mode == "human":
             self.render()
-        return position.observation.copy(), reward, terminated, False, self._get_info(illegal)
+        return self._observations[state].copy(), row.reward, row.is_over, False, self._get_info(row)
 
     def action_masks(self) -> NDArray[np.int8]:
         """The legal actions: int8 of shape ``(n_actions,)``, all ones when the game is over."""
-        if self._position is None:
-            raise ResetNeeded("there is no action mask before reset(); call reset() first")
-        return (self._finished_mask if self._is_over else self._position.action_mask).copy()
+        return self._started().action_mask.copy()
 
     def render(self) -> str | NDArray[np.uint8] | None:
         """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
-        if self._position is None:
-            raise ResetNeeded("there is nothing to render before reset(); call reset() first")
-        view = view_of(
-            self.rules,
-            self._position.heaps,
-            self._to_play if self._is_self_play else None,
-            self._is_over,
-            self._mover_won,
-            [position.heaps for position in self._last_positions],
-        )
+        row = self._started()
+        last_heaps = [self._board[state].heaps.tolist() for state in self._last_states]
+        to_play = self._to_play if self._is_self_play else None
+        view = view_of(self.rules, row.heaps.tolist(), to_play, row.is_over, row.reward > 0, last_heaps)
         return self._display.render(view)
 
     def close(self) -> None:
         """Closes the window of ``render_mode="human"``; the next frame opens another."""
         self._display.close()
 
-    def _get_info(self, illegal_action: bool) -> dict[str, Any]:
-        info = {"action_mask": self.action_masks(), "illegal_action": illegal_action}
+    def _started(self) -> Row:
+        if self._row is None:
+            raise ResetNeeded("there is no game before reset(); call reset() first")
+        return self._row
+
+    def _get_info(self, row: Row) -> dict[str, Any]:
+        info = {"action_mask": row.action_mask.copy(), "illegal_action": row.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play
         return info
-
-    def _opponent_action(self, position: Position, openings: tuple[int, ...] = ()) -> int:
-        """The opponent's action in an unfinished position; where it opens the game, one of ``openings``."""
-        if self._replies is None:
-            return self._queried_action(position, openings)
-        actions = openings or self._replies[position]
-        return actions[int(self.np_random.random() * len(actions))]
-
-    def _queried_action(self, position: Position, openings: tuple[int, ...]) -> int:
-        """The same of an opponent that is not built in."""
-        assert self._options.policy is not None
-        player = Player(self._options.policy, "raise")
-        weights = player.query(np.array(position.heaps), position.action_mask).probabilities
-        if openings:
-            weights = weights * np.isin(np.arange(self._n_actions), openings)
-        if not weights.any():
-            raise self._options.no_opening()
-        return int(sample(weights, self.np_random))

@@ -13,16 +13,16 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
+from nim_env import _limits
 from nim_env._checks import checked_choice, checked_integer
+from nim_env.board import States, board_of, kind_for_many
 from nim_env.encodings import ObservationLike
-from nim_env.envs._dynamics import States, Status
-from nim_env.envs._options import FirstPlayer, Options
-from nim_env.envs._tabular_dynamics import dynamics_of
+from nim_env.envs._observations import observations_of
+from nim_env.envs._options import FirstPlayer, Options, checked_starts
+from nim_env.envs._replies import replies_of
 from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
-
-_MAX_MASK_ENTRIES = 2**32  # of all environments
 
 
 @dataclass
@@ -30,15 +30,13 @@ class _Games:
     """What the environment keeps of its games, an entry for each.
 
     Attributes:
-        states: The states of the dynamics.
-        status: The status of each state.
+        states: The states on the board.
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
         to_play: The player to move in self-play, 0 or 1.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
     """
 
     states: States
-    status: NDArray[np.int64]
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.int64]
     elapsed_steps: NDArray[np.int64]
@@ -98,13 +96,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         autoreset_mode: str | AutoresetMode = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
     ) -> None:
-        self.rules = NimRules(heaps, max_take, misere)  # type: ignore[arg-type]  # it makes the tuple
+        self.rules = NimRules(heaps, max_take, misere)
         self._options = Options(self.rules, observation, random_start, illegal_action, opponent, first_player)
         self.encoding = self._options.encoding
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
-        if self.num_envs * self.rules.n_actions > _MAX_MASK_ENTRIES:
-            raise ValueError(f"num_envs={num_envs:,} needs more than 4 GiB for the action masks; use fewer")
+        n_entries = self.num_envs * self.rules.n_actions
+        _limits.check_size(n_entries, _limits.GAMES, f"the action masks of num_envs={num_envs}", "use fewer games")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         if max_episode_steps == -1:
             max_episode_steps = None
@@ -118,7 +116,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._display = Display(self.render_mode)
         self._is_self_play = opponent is None
-        self._dynamics = dynamics_of(self._options)
+        self._is_stochastic = opponent is not None or random_start
+        self.board = board_of(self.rules, kind_for_many(self.rules))
+        self._observations = observations_of(self.board, self.encoding)
+        self._replies = replies_of(self.board, self._options.policy)
+        self._replies.check(self._options.start)
         self._games: _Games | None = None  # None before the first reset
 
     @property
@@ -128,12 +130,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     def set_opponent(self, opponent: PolicyLike) -> None:
         """Changes the opponent. The new one makes all moves from now on, including those of games in progress."""
-        former = self._dynamics
-        self._options = self._options.with_opponent(opponent)
-        self._dynamics = dynamics_of(self._options)
-        games = self._games
-        if games is not None:
-            games.states = self._dynamics.states_of(former.heaps(games.states), games.status)
+        options = self._options.with_opponent(opponent)
+        replies = replies_of(self.board, options.policy)
+        replies.check(options.start)
+        self._options = options
+        self._replies = replies
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -149,13 +150,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
-        if heaps is not None:
-            heaps = self._checked_heaps(heaps, envs)
+        starts = None if heaps is None else checked_starts(heaps, self.rules, (self.num_envs,))[envs]
+        self._replies.check_start(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
-        self._restart(games, envs, episode, heaps)
+        self._restart(games, envs, episode.start, starts)
         self._games = games
-        return self._dynamics.observations(games.states), self._get_infos(games, reset_mask)
+        return self._observations.of(games.states), self._get_infos(games, reset_mask)
 
     def step(
         self, actions: Any
@@ -168,52 +169,47 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
         actions = self._checked_actions(actions, before.is_over)
-        states = self._dynamics.opponent_step(self._agent_step(before, actions), self.np_random)
-        status = self._dynamics.status(states)
-        rewards = self._dynamics.rewards.take(status)
-        terminated = status != Status.PLAYING
+        states = self._agent_step(before, actions)
+        if self._is_stochastic:
+            states = self._replies.many(states, self._options.start, self.np_random)
+        rewards = self.board.rewards(states)
+        terminated = self.board.is_over(states)
         elapsed_steps = before.elapsed_steps
         truncated = np.zeros(self.num_envs, dtype=np.bool_)
         if self.max_episode_steps is not None:
             elapsed_steps = (elapsed_steps + 1) * ~before.is_over
             truncated = elapsed_steps >= self.max_episode_steps
         to_play = (before.to_play ^ 1) * ~before.is_over if self._is_self_play else before.to_play
-        games = _Games(states, status, terminated | truncated, to_play, elapsed_steps)
+        games = _Games(states, terminated | truncated, to_play, elapsed_steps)
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
-            self._restart(games, games.is_over.nonzero()[0], self._options)
+            self._restart(games, games.is_over.nonzero()[0], self._options.start)
         self._games = games
         infos |= self._get_infos(games, np.ones(self.num_envs, dtype=np.bool_))
-        return self._dynamics.observations(games.states), rewards, terminated, truncated, infos
+        return self._observations.of(games.states), rewards, terminated, truncated, infos
 
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
-        """The states after the agent's actions, and reset states where the game was over."""
-        afterstates = self._dynamics.agent_step(games.states, actions)
-        if self.max_episode_steps is not None:  # to the dynamics a truncated game is still in progress
-            truncated = (games.is_over & (games.status == Status.PLAYING)).nonzero()[0]
-            afterstates[truncated] = self._dynamics.reset_states(self._options, len(truncated))
+        """The states after the agent's actions, those of games that begin where the game was over."""
+        states = self.board.after(games.states, actions)
+        if self.max_episode_steps is not None:  # on the board a truncated game is still in progress
+            states[games.is_over] = self.board.begins
         if self._options.illegal_action == "raise":
-            is_illegal = self._dynamics.status(afterstates) == Status.ILLEGAL_ACTION
+            is_illegal = states > self.board.lost
             if is_illegal.any():
                 env = int(is_illegal.argmax())
-                heaps = self._dynamics.heaps(games.states[[env]])[0]
-                message = self.rules.illegal_action_message(int(actions[env]), heaps)
+                message = self.rules.illegal_action_message(int(actions[env]), self.board.heaps(games.states[env]))
                 raise InvalidAction(f"environment {env}: {message}")
-        return afterstates
+        return states
 
-    def _restart(
-        self, games: _Games, envs: NDArray[np.int64], options: Options, heaps: NDArray[np.int64] | None = None
-    ) -> None:
-        """Starts new episodes in ``envs``, from ``heaps`` if given; an opponent that fails changes no game."""
+    def _restart(self, games: _Games, envs: NDArray[np.int64], start: str, starts: States | None = None) -> None:
+        """Starts new episodes in ``envs``, in the states ``starts`` if given; a failing opponent changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        if heaps is None:
-            reset_states = self._dynamics.reset_states(options, len(envs))
-            started = self._dynamics.opponent_step(reset_states, generator)
-        else:
-            started = self._dynamics.states_of(heaps)
-        games.states[envs] = started
-        games.status[envs] = Status.PLAYING
+        if starts is None:
+            starts = np.full(len(envs), self.board.begins)
+            if self._is_stochastic:
+                starts = self._replies.many(starts, start, generator)
+        games.states[envs] = starts
         games.is_over[envs] = False
         games.to_play[envs] = 0
         games.elapsed_steps[envs] = 0
@@ -221,30 +217,30 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
-        states = self._dynamics.reset_states(self._options, self.num_envs)
-        return _Games(states, zeros, zeros > 0, zeros.copy(), zeros.copy())
+        return _Games(zeros, zeros > 0, zeros.copy(), zeros.copy())
 
     def _started_games(self) -> _Games:
         if self._games is None:
             raise ResetNeeded("there are no games before reset(); call reset() first")
         return self._games
 
+    @property
+    def states(self) -> States:
+        """The state of each game as a number of :attr:`board`, int64 of shape ``(num_envs,)``."""
+        return self._started_games().states.copy()
+
     def action_masks(self) -> NDArray[np.int8]:
         """The legal actions: int8 of shape ``(num_envs, n_actions)``, all ones where a game is over."""
-        return self._dynamics.masks(self._started_games().states)
-
-    def mask_rows(self) -> list[NDArray[np.int8]]:
-        """The rows of :meth:`action_masks`, read-only and shared between steps, which is faster than slicing."""
-        return self._dynamics.mask_rows(self._started_games().states)
+        return self.board.masks(self._started_games().states)
 
     def render(self) -> tuple[Any, ...]:
         """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game, without its last moves."""
         games = self._started_games()
         views = zip(
-            self._dynamics.heaps(games.states).tolist(),
+            self.board.heaps(games.states).tolist(),
             games.to_play.tolist() if self._is_self_play else [None] * self.num_envs,
-            (games.status != Status.PLAYING).tolist(),
-            (self._dynamics.rewards.take(games.status) > 0).tolist(),
+            self.board.is_over(games.states).tolist(),
+            (self.board.rewards(games.states) > 0).tolist(),
             strict=True,
         )
         return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
@@ -272,18 +268,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise ResetNeeded(f"environment {array.argmin()} was never reset: reset all environments first")
         return array
 
-    def _checked_heaps(self, heaps: Any, envs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The positions to start from in ``envs``, shape ``(len(envs), n_heaps)``."""
-        positions = np.broadcast_to(self.rules.checked_positions(heaps), (self.num_envs, self.rules.n_heaps))[envs]
-        if not positions.any(axis=1).all():
-            raise ValueError('options["heaps"] must hold unfinished positions; got one of all 0')
-        return positions
-
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
         infos = {
-            "action_mask": self._dynamics.masks(games.states),
+            "action_mask": self.board.masks(games.states),
             "_action_mask": is_new,
-            "illegal_action": games.status == Status.ILLEGAL_ACTION,
+            "illegal_action": games.states > self.board.lost,
             "_illegal_action": is_new.copy(),
         }
         if self._is_self_play:
@@ -295,7 +284,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # of None
-        final = self._dynamics.observations(games.states[ended])
+        final = self._observations.of(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over.copy())
         infos["action_mask"] *= games.is_over.view(np.int8)[:, None]  # zeros for the other games

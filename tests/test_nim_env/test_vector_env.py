@@ -411,7 +411,7 @@ def test_illegal_actions_raise():
 
 def test_calls_before_reset():
     env = make(3)
-    for call in (lambda: env.step([0, 0, 0]), env.unwrapped.action_masks, env.unwrapped.mask_rows, env.render):
+    for call in (lambda: env.step([0, 0, 0]), env.unwrapped.action_masks, env.render):
         with pytest.raises(ResetNeeded, match="reset"):
             call()
     with pytest.raises(ResetNeeded, match="environment 1"):

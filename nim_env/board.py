@@ -1,0 +1,276 @@
+"""The board of a game: the state of a game is one number, and what is asked of it is a row of a table.
+
+A position has an index (:meth:`NimRules.index`), and a move subtracts its offset from it (:attr:`NimRules.offsets`).
+The *state* of a game is the position and how the game began or ended, in one number. With n positions:
+
+==============  ===========================================================================================
+1 to n - 1      the game is in progress at the position of this index; n - 1 are the full heaps
+0               the mover has taken the last object: the agent, in self-play the player who has just moved
+n               the game begins: the full heaps, before an opening move of the opponent
+n + 1           the opponent has taken the last object
+n + 1 + i       the mover has made an illegal action at the position of index i
+==============  ===========================================================================================
+
+Reward, end, legal actions and observation are functions of the state. A :class:`Board` computes them. One game looks
+its state up in ``board[state]``, which keeps the rows that it has made. A :class:`TabulatedBoard` serves many games: it
+computes a function for all states at its first call, and then looks the states up. :func:`board_of` shares a board.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cached_property, wraps
+from itertools import pairwise
+from typing import Any, Generic, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env import _limits
+from nim_env._chunks import chunks
+from nim_env.rules import NimRules
+
+States = NDArray[np.int64]
+_Row = TypeVar("_Row")
+
+
+class Kept(dict[int, _Row], Generic[_Row]):
+    """What was made for single states, by state. All of it is forgotten where it would take too much memory.
+
+    Args:
+        n_bytes: The size of one row, about.
+    """
+
+    def __init__(self, n_bytes: int) -> None:
+        super().__init__()
+        self._max_rows = max(1, _limits.KEPT_BYTES // n_bytes)
+
+    def make(self, state: int) -> _Row:
+        """The row of a state."""
+        raise NotImplementedError
+
+    def __missing__(self, state: int) -> _Row:
+        if len(self) >= self._max_rows:
+            self.clear()
+        row = self[state] = self.make(state)
+        return row
+
+
+class Row:
+    """What one game looks up of its state. The arrays are shared and read-only.
+
+    Attributes:
+        state: The state.
+        heaps: The heap sizes, int64 of shape ``(n_heaps,)``.
+        action_mask: The legal actions, int8 of shape ``(n_actions,)``; all ones where the game is over.
+        is_legal: The action mask as bytes, which plain Python indexes fastest.
+        is_over: Whether the game is over.
+        is_illegal: Whether it is over by an illegal action.
+        reward: The mover's reward.
+    """
+
+    __slots__ = ("action_mask", "heaps", "is_illegal", "is_legal", "is_over", "reward", "state")
+
+    def __init__(self, board: Board, state: int) -> None:
+        states = np.array([state])
+        self.state = state
+        self.heaps = board.heaps(states)[0]
+        self.heaps.flags.writeable = False
+        self.is_legal = board.masks(states).tobytes()
+        self.action_mask: NDArray[np.int8] = np.frombuffer(self.is_legal, dtype=np.int8)
+        self.is_over: bool = board.is_over(states).item()
+        self.is_illegal = state > board.lost
+        self.reward: float = board.rewards(states).item()
+
+
+class Board(Kept[Row]):
+    """The states of the games of one board; ``board[state]`` is the :class:`Row` of one of them.
+
+    ``states`` are int64 of any shape ``(...)``, which are not checked.
+
+    Args:
+        rules: The game. A ValueError if it has more than 2⁶² positions.
+
+    Attributes:
+        rules: The game.
+        n: The number of positions; that of states is ``2 * n + 1``.
+        full: The state in which the heaps are full, ``n - 1``.
+        begins: The state before an opening move, ``n``.
+        lost: The state in which the opponent has taken the last object, ``n + 1``.
+    """
+
+    def __init__(self, rules: NimRules) -> None:
+        _limits.check_size(rules.n_positions, _limits.STATES, f"the positions of {rules}", "use smaller heaps")
+        super().__init__(1_000 + 20 * (rules.n_heaps + rules.n_actions))
+        self.rules = rules
+        self.n = rules.n_positions
+        self.full = self.n - 1
+        self.begins = self.n
+        self.lost = self.n + 1
+        self._offsets = np.array(rules.offsets)
+
+    def __reduce__(self) -> Any:
+        return board_of, (self.rules, type(self))  # a copied or unpickled environment shares it
+
+    def make(self, state: int) -> Row:
+        """The row of a state."""
+        return Row(self, state)
+
+    def positions(self, states: States) -> States:
+        """The index of the position of each state."""
+        return np.minimum(states % self.lost, self.full)
+
+    def heaps(self, states: States) -> NDArray[np.int64]:
+        """The heap sizes, int64 of shape ``(..., n_heaps)``."""
+        return self.rules.from_index(self.positions(states))
+
+    def is_over(self, states: States) -> NDArray[np.bool_]:
+        """Whether each game is over: bool of shape ``(...)``."""
+        return (states == 0) | (states > self.begins)
+
+    def rewards(self, states: States) -> NDArray[np.float64]:
+        """The mover's reward, float64 of shape ``(...)``: 0 in games in progress, -1 for an illegal action."""
+        last = self.rules.terminal_reward
+        kind = (states > 0).view(np.int8) + (states > self.begins) + (states > self.lost)
+        return np.array([last, 0.0, -last, -1.0]).take(kind)
+
+    def masks(self, states: States) -> NDArray[np.int8]:
+        """The legal actions, int8 of shape ``(n, n_actions)``; all ones where the game is over."""
+        masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
+        for part in chunks(self.rules, len(states)):
+            masks[part] = self.rules.action_mask(self.heaps(states[part]))
+        masks[self.is_over(states)] = 1
+        return masks
+
+    def moved(self, positions: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
+        """The indices of the positions after legal actions; without ``actions`` one for each action."""
+        after: States = positions - self._offsets[actions]
+        return after
+
+    def after(self, states: States, actions: NDArray[np.int64]) -> States:
+        """The states after actions of the agent, shape ``(n,)``; in games that are over :attr:`begins`."""
+        positions = self.positions(states)
+        is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
+        after = self.moved(positions, actions)
+        np.copyto(after, positions + self.lost, where=is_illegal)
+        np.copyto(after, self.begins, where=self.is_over(states))
+        return after
+
+    def after_reply(self, states: States, actions: NDArray[np.int64]) -> States:
+        """The states after legal actions of the opponent in games in progress."""
+        after = self.moved(self.positions(states), actions)
+        return after + (after == 0) * self.lost
+
+    def random(self, generator: np.random.Generator, size: int | None = None) -> Any:
+        """Uniformly drawn positions other than the empty one, an int or int64 of shape ``(size,)``."""
+        return generator.integers(1, self.n, size)
+
+    def heap_sums(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
+        """The sum over the heaps of a function of their sizes, one for each position by its index."""
+        small = np.min_scalar_type(sum(self.rules.heaps))
+        sums = np.zeros(1, dtype=small)
+        for size in self.rules.heaps:
+            sums = np.add.outer(sums, function(np.arange(size + 1, dtype=small))).ravel()
+        return sums
+
+    def layers(self) -> Iterator[tuple[States, list[slice]]]:
+        """All positions except the empty one in batches, those with fewer objects first.
+
+        Each batch comes with slices of positions with the same number of objects. Their moves lead to earlier
+        positions only.
+        """
+        totals = self.heap_sums(lambda sizes: sizes)
+        order = totals.argsort(kind="stable")
+        for part in chunks(self.rules, self.n - 1, start=1):
+            positions = order[part]
+            bounds = np.flatnonzero(np.diff(totals[positions])) + 1
+            yield positions, [slice(*pair) for pair in pairwise([0, *bounds.tolist(), len(positions)])]
+
+
+def _looked_up(function: Callable[[Any, States], NDArray[Any]]) -> Callable[[Any, States], NDArray[Any]]:
+    """The method that looks up what ``function`` computes for all states."""
+
+    @wraps(function)
+    def look_up(board: TabulatedBoard, states: States) -> NDArray[Any]:
+        table = board.tables.get(function)
+        if table is None:
+            table = board.tables[function] = function(board, np.arange(2 * board.n + 1))
+        return table.take(states, axis=0)
+
+    return look_up
+
+
+class TabulatedBoard(Board):
+    """A board with a table of each function of states, made at its first call: for many games.
+
+    Attributes:
+        tables: The tables, each with a row for every state, by the function of :class:`Board`.
+    """
+
+    def __init__(self, rules: NimRules) -> None:
+        super().__init__(rules)
+        self.tables: dict[Any, NDArray[Any]] = {}
+        self._n_actions = rules.n_actions
+        self._has_moves = 2 * self.n * rules.n_actions <= _limits.TABULATED_MOVES
+
+    positions = _looked_up(Board.positions)
+    is_over = _looked_up(Board.is_over)
+    rewards = _looked_up(Board.rewards)
+    masks = _looked_up(Board.masks)
+
+    def after(self, states: States, actions: NDArray[np.int64]) -> States:
+        """The same, where it is small enough from a table of all states and actions."""
+        if not self._has_moves:
+            return super().after(states, actions)
+        return self._moves.take(states * self._n_actions + actions)
+
+    @cached_property
+    def _moves(self) -> States:
+        states = np.arange(2 * self.n + 1).repeat(self._n_actions)
+        return super().after(states, np.tile(np.arange(self._n_actions), 2 * self.n + 1))
+
+
+def _remembered(function: Callable[[Any, States], NDArray[Any]]) -> Callable[[Any, States], NDArray[Any]]:
+    """The method that remembers the last answer of ``function``."""
+
+    @wraps(function)
+    def remember(board: LargeBoard, states: States) -> NDArray[Any]:
+        asked, answer = board.last.get(function, (None, None))
+        if answer is None or not np.array_equal(asked, states):
+            answer = function(board, states)
+            board.last[function] = states.copy(), answer
+        return answer.copy()
+
+    return remember
+
+
+class LargeBoard(Board):
+    """A board without tables for many games, whose steps ask for the same states several times.
+
+    Attributes:
+        last: The last states and their answer, by the function of :class:`Board`.
+    """
+
+    def __init__(self, rules: NimRules) -> None:
+        super().__init__(rules)
+        self.last: dict[Any, tuple[States, NDArray[Any]]] = {}
+
+    heaps = _remembered(Board.heaps)
+    masks = _remembered(Board.masks)
+
+
+def kind_for_many(rules: NimRules) -> type[Board]:
+    """The fastest board for many games."""
+    return TabulatedBoard if rules.n_positions * rules.n_actions <= _limits.TABULATED else LargeBoard
+
+
+_boards: WeakValueDictionary[tuple[NimRules, type[Board]], Board] = WeakValueDictionary()
+
+
+def board_of(rules: NimRules, kind: type[Board] = Board) -> Board:
+    """The board of a game, shared by all its environments and freed with the last of them."""
+    board = _boards.get((rules, kind))
+    if board is None:
+        board = _boards[rules, kind] = kind(rules)
+    return board
