@@ -32,10 +32,8 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from numpy.typing import ArrayLike, NDArray
 
+from nim_env import _limits
 from nim_env.rules import NimRules
-
-_MAX_OBJECTS = 10_000_000  # for the encodings with an entry for each object: 40 MB an observation
-_MAX_INDEX = 2**31  # for "index": no table has as many rows
 
 
 class Encoding:
@@ -78,7 +76,7 @@ ObservationLike: TypeAlias = str | Encoding
 
 
 def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """The encoding of ``observation`` for a game; a custom one is tried on the full and the empty heaps.
+    """The encoding of ``observation`` for a game; a custom one is tried on full, halved and empty heaps.
 
     A ValueError if there is none of that name, the heaps are too large for it, or a custom one fails.
     """
@@ -87,26 +85,28 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
         return observation
     if observation not in tuple(_ENCODINGS):
         raise ValueError(f"observation must be one of {tuple(_ENCODINGS)} or an Encoding; got {observation!r}")
-    if observation in ("one_hot", "unary") and sum(rules.heaps) > _MAX_OBJECTS:
-        raise ValueError(f'observation={observation!r} is too large for {sum(rules.heaps):,} objects; use "bits"')
-    if observation == "index" and rules.n_positions > _MAX_INDEX:
-        raise ValueError(f'observation="index" is too large for {rules.n_positions:,} positions; use "heaps"')
+    of_rules = f"of {rules} for observation={observation!r}"
+    if observation in ("one_hot", "unary"):
+        _limits.check_size(sum(rules.heaps), _limits.OBSERVED_OBJECTS, f"the objects {of_rules}", 'use "bits"')
+    if observation == "index":
+        _limits.check_size(rules.n_positions, _limits.OBSERVED_INDEX, f"the positions {of_rules}", 'use "heaps"')
     return _NamedEncoding(observation, rules)
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
-    """A ValueError unless two positions give the same observations of the space, each alone and as a batch."""
-    positions = np.array([rules.heaps, [0] * rules.n_heaps])
+    """A ValueError unless positions give the same observations of the space, each alone and as a batch."""
+    full = np.array(rules.heaps)
+    positions = np.array([full, full // 2, 0 * full])
     batch = np.asarray(encoding.function(positions.copy()))
     alone = np.array([encoding(heaps) for heaps in positions])
     if (
-        not batch.shape == alone.shape == (2, *(encoding.space.shape or ()))
+        not batch.shape == alone.shape == (len(positions), *(encoding.space.shape or ()))
         or not np.allclose(batch, alone, equal_nan=True)  # not converted to the dtype of the space
-        or alone[0] not in encoding.space
+        or not all(observation in encoding.space for observation in alone)
     ):
         raise ValueError(
             f"observation must return an element of {encoding.space} for a position, and as many for a batch; got "
-            f"{alone[0]!r} for heaps {rules.heaps}, and {batch!r} for heaps {positions.tolist()}"
+            f"{[*alone]} for each of heaps {positions.tolist()}, and {batch!r} for all"
         )
 
 

@@ -7,22 +7,19 @@ perfect information Kuhn 1953, "Extensive games and the problem of information")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env._chunks import chunks
+from nim_env import _limits
+from nim_env.board import Board, board_of
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.policies.built_in import UniformPolicy
 from nim_env.policies.player import MoveProbabilities, Player
 from nim_env.rules import NimRules
-
-_MAX_POSITIONS = 50_000_000  # a sweep takes about a gigabyte
-_MAX_ENTRIES = 10_000_000_000  # positions times actions: a sweep takes minutes, with a slow policy hours
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,8 +42,8 @@ class Solution(UniformPolicy):
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """The value of each move to the player who makes it, shape ``(..., n_actions)``; -inf if it is illegal."""
         legal = self.rules.action_mask(heaps)
-        indices = np.asarray(self.rules.index(heaps))
-        return np.where(legal, self.table[_next_indices(self.rules, indices, legal)], -np.inf)
+        next_indices = board_of(self.rules).moved(np.asarray(self.rules.index(heaps))[..., None]) * legal
+        return np.where(legal, self.table[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """The value of positions, shape ``(..., n_heaps)``, to the player to move under best play.
@@ -175,35 +172,14 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     A ValueError is raised immediately if the game has more than 50 million positions, or more than 10 billion
     positions times actions.
     """
-    if rules.n_positions > _MAX_POSITIONS or rules.n_positions * rules.n_actions > _MAX_ENTRIES:
-        raise ValueError(
-            f"{rules} is too large for an exact sweep, up to {_MAX_POSITIONS:,} positions and {_MAX_ENTRIES:,} "
-            "positions times actions; sample games with evaluation.play_match instead"
-        )
-    return _position_batches(rules)
+    remedy = "sample games with evaluation.play_match instead"
+    _limits.check_size(rules.n_positions, _limits.SWEPT_POSITIONS, f"the positions of {rules}", remedy)
+    n_entries = rules.n_positions * rules.n_actions
+    _limits.check_size(n_entries, _limits.SWEPT, f"the positions times actions of {rules}", remedy)
+    return _position_batches(board_of(rules))
 
 
-def _position_batches(rules: NimRules) -> Iterator[PositionBatch]:
-    totals = heap_sums(rules, lambda sizes: sizes)
-    order = totals.argsort(kind="stable")
-    for part in chunks(rules, len(order) - 1, start=1):
-        indices = order[part]
-        heaps = rules.from_index(indices)
-        mask = rules.action_mask(heaps)
-        boundaries = np.flatnonzero(np.diff(totals[indices])) + 1
-        layers = [slice(*pair) for pair in pairwise([0, *boundaries.tolist(), len(indices)])]
-        yield PositionBatch(indices, heaps, mask, _next_indices(rules, indices, mask), layers)
-
-
-def heap_sums(rules: NimRules, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-    """The sum over the heaps of a function of their sizes, one for each position by its index."""
-    small = np.min_scalar_type(sum(rules.heaps))
-    sums = np.zeros(1, dtype=small)
-    for size in rules.heaps:
-        sums = np.add.outer(sums, function(np.arange(size + 1, dtype=small))).ravel()
-    return sums
-
-
-def _next_indices(rules: NimRules, indices: NDArray[np.int64], action_mask: NDArray[np.int8]) -> NDArray[np.int64]:
-    """The index that each legal action leads to, 0 for illegal actions: shape ``(..., n_actions)``."""
-    return (indices[..., None] - np.array(rules.offsets)) * action_mask
+def _position_batches(board: Board) -> Iterator[PositionBatch]:
+    for indices, layers in board.layers():
+        mask = board.masks(indices)
+        yield PositionBatch(indices, board.heaps(indices), mask, board.moved(indices[:, None]) * mask, layers)

@@ -62,32 +62,32 @@ def play_match(
         movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
     wins = 0
     for part in chunks(rules, games):
-        wins += int((_winners(rules, players, movers[part], generator) == 0).sum())
+        wins += int((_rewards(rules, players, movers[part], generator) > 0).sum())
     return MatchResult(wins, games)
 
 
-def _winners(
+def _rewards(
     rules: NimRules,
     players: tuple[Player, Player],
     movers: NDArray[np.int64],
     generator: np.random.Generator,
-) -> NDArray[np.int64]:
-    """The winner, 0 or 1, of one game for each entry of ``movers``, the player who moves first."""
+) -> NDArray[np.float64]:
+    """The reward of player 0 in one game for each entry of ``movers``, the player who moves first."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
-    winners = np.full(len(movers), -1)
-    while (is_running := winners < 0).any():
-        for index, player in enumerate(players):
-            games = np.flatnonzero(is_running & (movers == index))
+    rewards = np.zeros(len(movers))
+    while (is_running := rewards == 0).any():
+        for player, sign in zip(players, (1, -1), strict=True):
+            games = np.flatnonzero(is_running & (movers == (sign < 0)))
             if not len(games):
                 continue
             probabilities, illegal = player.query(heaps[games], rules.action_mask(heaps[games]))
             if player.illegal_action == "lose":
                 is_illegal = generator.random(len(games)) < illegal
-                winners[games[is_illegal]] = 1 - index
+                rewards[games[is_illegal]] = -sign
                 games = games[~is_illegal]
                 probabilities = probabilities[~is_illegal]
             heaps[games] = rules.apply(heaps[games], sample(probabilities, generator))
             over = games[rules.is_over(heaps[games])]
-            winners[over] = index if rules.terminal_reward > 0 else 1 - index
+            rewards[over] = sign * rules.terminal_reward
         movers = 1 - movers
-    return winners
+    return rewards

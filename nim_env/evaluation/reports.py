@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._checks import checked_integer
+from nim_env.board import board_of
 from nim_env.evaluation import exact
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.rules import NimRules
-from nim_env.solver import heap_sums, iter_positions, respond, terminal_values
+from nim_env.solver import iter_positions, respond, terminal_values
 
 
 @dataclass(frozen=True)
@@ -137,8 +138,9 @@ def report(
 def _position_groups(
     rules: NimRules, mastery: exact.Mastery, accuracy: exact.ValueAccuracy | None
 ) -> Iterator[PositionGroup]:
-    number = heap_sums(rules, lambda sizes: sizes > 0)  # of nonempty heaps
-    is_endgame = heap_sums(rules, lambda sizes: sizes > 1) <= 1
+    board = board_of(rules)
+    number = board.heap_sums(lambda sizes: sizes > 0)  # of nonempty heaps
+    is_endgame = board.heap_sums(lambda sizes: sizes > 1) <= 1
     is_lost = np.isnan(mastery.winning_move)
     for n_heaps, endgame in product(range(1, rules.n_heaps + 1), (False, True)):
         is_member = (number == n_heaps) & (is_endgame == endgame)

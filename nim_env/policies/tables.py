@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from nim_env import _limits
 from nim_env._chunks import chunks
 from nim_env.policies.arguments import PolicyLike, checked_player
 from nim_env.policies.player import IllegalAction
 from nim_env.rules import NimRules
-
-_MAX_ENTRIES = 50_000_000  # positions times actions: 400 MB
 
 
 class TabularPolicy:
@@ -50,8 +49,8 @@ def tabulate(
     given dtype.
     """
     player = checked_player(policy, rules, illegal_action)
-    if rules.n_positions * rules.n_actions > _MAX_ENTRIES:
-        raise ValueError(f"{rules} has more than {_MAX_ENTRIES:,} entries in a table; use a smaller game")
+    n_entries = rules.n_positions * rules.n_actions
+    _limits.check_size(n_entries, _limits.POLICY, f"the positions times actions of {rules}", "use a smaller game")
     table = np.zeros((rules.n_positions, rules.n_actions), dtype)
     for rows in chunks(rules, rules.n_positions - 1, start=1):
         heaps = rules.from_index(np.arange(rows.start, rows.stop))
