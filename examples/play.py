@@ -20,7 +20,7 @@ import agents
 from nim_env import NimRules, theory
 from nim_env.animation import save_gif
 from nim_env.appearance import heap_name
-from nim_env.policies import checked_policy
+from nim_env.policies import checked_player
 
 from common import load_player, run
 from terminal_game import Leave, ask_choice, play_game
@@ -107,7 +107,7 @@ def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
         numbers = opponent.q_values(position)
     else:
         print("\nHints: the opponent's probability of each move")
-        numbers = checked_policy(opponent, rules).action_probabilities(position, mask)
+        numbers = checked_player(opponent, rules).action_probabilities(position, mask)
     wins = theory.winning_action_mask(rules, position)
     for action in np.flatnonzero(mask):
         heap, count = rules.moves[action]

@@ -14,7 +14,7 @@ from pettingzoo import AECEnv
 
 from nim_env import NimRules
 from nim_env.appearance import heap_name
-from nim_env.policies import Player, checked_policy, sample
+from nim_env.policies import checked_player, sample
 from nim_env.rendering import bars
 
 
@@ -41,7 +41,7 @@ def play_game(
     """
     env.reset()
     rules = env.unwrapped.rules
-    opponent_player = Player(checked_policy(opponent, rules), "raise")
+    opponent_player = checked_player(opponent, rules, "raise", "opponent")
     print(f"\nYou play against {name}. The player who takes the last block {'loses' if rules.misere else 'wins'}.")
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()

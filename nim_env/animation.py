@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from nim_env.encodings import checked_encoding
-from nim_env.policies import Player, PolicyLike, checked_policy, sample
+from nim_env.policies import PolicyLike, checked_player, sample
 from nim_env.rendering import check_installed
 
 
@@ -24,7 +24,7 @@ def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArr
     rules = env.unwrapped.rules
     if env.render_mode != "rgb_array" or env.unwrapped.encoding != checked_encoding("heaps", rules):
         raise ValueError(f'env must be made with render_mode="rgb_array" and observation="heaps"; got {env}')
-    player = Player(checked_policy(policy, rules), "raise")
+    player = checked_player(policy, rules, "raise")
     # not the stream of the environment, which draws from default_rng(seed)
     generator = np.random.default_rng(None if seed is None else [seed, 1])
 

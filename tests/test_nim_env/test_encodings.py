@@ -193,6 +193,7 @@ WRONG = [
     Encoding(MultiDiscrete([2] * 4), lambda heaps: heaps / 10),  # no integers
     Encoding(Box(0, 255, (4,), np.uint8), lambda heaps: heaps * 100),
     Encoding(Discrete(16), lambda heaps: heaps.sum(axis=-1)),  # 16 is outside
+    Encoding(Discrete(16, start=1), lambda heaps: heaps.sum(axis=-1)),  # 0 is outside
     checked_encoding("bits", NimRules((1, 2))),
 ]
 

@@ -17,6 +17,7 @@ from strategies import few_examples, seeds
 from strategies import rules as any_rules
 from table_policies import random_table
 
+import agents
 from nim_env import (
     EncodedPolicy,
     ExpertPolicy,
@@ -104,6 +105,7 @@ def test_names_and_policies():
     for n in (0, 3.0):
         with pytest.raises((ValueError, TypeError), match=f"n .*{n}"):
             TakePolicy(SIMPLE, n)
+    assert {TakePolicy(SIMPLE, np.array(3)), TakePolicy(SIMPLE, np.int8(3))} == {TakePolicy(SIMPLE, 3)}
 
 
 def test_policies_of_another_game_are_refused():
@@ -159,7 +161,7 @@ def test_callables_on_one_position_and_on_batches():
 @pytest.mark.parametrize("answer", [0, [0], [[0]] * 21, [0] * 20, [0.0] * 21, [True] * 21, [None] * 21], ids=str)
 def test_a_batched_function_returns_one_action_for_each_position(answer):
     with pytest.raises(InvalidPolicyOutput, match="lambda"):
-        batched(lambda *_: answer).action_probabilities(*unfinished(SIMPLE))
+        Player(batched(lambda *_: answer), "raise").query(*unfinished(SIMPLE))
 
 
 # --- Functions at the door ------------------------------------------------------------------------
@@ -206,10 +208,22 @@ def test_keys_that_are_no_pairs_are_named(key):
 
 
 def drawing(rules, generator):
-    """The same random player in all forms of a function."""
+    """The same random player in all forms."""
 
     def draw(heaps, mask):  # noqa: ARG001
         return generator.choice(np.flatnonzero(mask))
+
+    class DrawingAgent(agents.Agent):
+        def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
+            return draw(observation, action_mask)
+
+        def update(self, *transition):
+            raise NotImplementedError
+
+    class DrawingPolicy:
+        def action_probabilities(self, observation, action_mask):  # noqa: ARG002
+            weights = generator.random(action_mask.shape) * action_mask
+            return weights / weights.sum(axis=-1, keepdims=True)
 
     encoding = gym.make("nim_env:Nim-v0", **asdict(rules), observation="one_hot").unwrapped.encoding
     return {
@@ -218,10 +232,16 @@ def drawing(rules, generator):
         "pairs": from_moves(rules, lambda heaps: tuple(generator.choice(rules.legal_moves(heaps)))),
         "encoded": EncodedPolicy(draw, encoding),
         "mixture": MixturePolicy(rules, ["expert", draw]),
+        "agent": DrawingAgent(MultiDiscrete(rules.shape), Discrete(rules.n_actions)),
+        "policy": DrawingPolicy(),
+        "player": Player(DrawingPolicy(), "lose"),
     }
 
 
-@pytest.mark.parametrize("form", ["function", "batch", "pairs", "encoded", "mixture"])
+FORMS = ["function", "batch", "pairs", "encoded", "agent"]
+
+
+@pytest.mark.parametrize("form", [*FORMS, "mixture", "policy", "player"])
 def test_chance_is_not_measured_as_if_it_were_none(form):
     rules = NimRules((1, 2, 3))
     player = drawing(rules, np.random.default_rng(0))[form]
@@ -239,12 +259,21 @@ def test_chance_is_not_measured_as_if_it_were_none(form):
             function(rules, player)
     # as an opponent and in sampled games it may draw
     evaluation.play_match(rules, player, player, games=50, seed=0)
-    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=player)
+    env = gym.make("nim_env:Nim-v0", heaps=rules.heaps, opponent=getattr(player, "policy", player))
     for seed in range(5):
         env.reset(seed=seed)
 
 
-@pytest.mark.parametrize("form", ["function", "batch", "pairs", "encoded"])
+def test_two_answers_that_differ_by_rounding_are_the_same():
+    """As those of a network, whose sums a processor may order in two ways."""
+    answers = iter([[0.5, 0.5, 0], [0.5 - 1e-7, 0.5 + 1e-7, 0]])
+    policy = Returns(None)
+    policy.action_probabilities = lambda *_: next(answers)
+    moves = Player(policy, "raise").query(np.array([2]), np.array([1, 1, 0], np.int8), twice=True)
+    assert moves.probabilities.tolist() == [0.5, 0.5, 0]
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_frequencies_of_a_player_that_draws(form):
     """Binomial bounds around the distribution of the player: five standard errors."""
     rules = NimRules((1, 2, 3))
@@ -285,13 +314,61 @@ def test_every_kind_of_nonsense_loses(answer):
         moves = checked_player(player, rules, "lose").query(positions, mask)
         np.testing.assert_array_equal(moves.probabilities, expected)
         np.testing.assert_array_equal(moves.illegal, loses)
-        assert evaluation.report(rules, player, illegal_action="lose").illegal_action == loses.mean()
+        report = evaluation.report(rules, player, illegal_action="lose")
+        assert report.illegal_action == loses.mean()
+        assert evaluation.report(rules, Player(checked_policy(player, rules), "lose")) == report
         if not isinstance(player, SampledPolicy):
             with pytest.raises(InvalidPolicyOutput, match=rf"{re.escape(repr(answer))}.*\[0, 0, 2\]"):
                 evaluation.mastery(rules, player)
-    evaluation.mastery(rules, batch, illegal_action="lose")
-    with pytest.raises(InvalidPolicyOutput):  # which has not changed the player
-        batch.action_probabilities(positions, mask)
+
+
+def as_batches(choose):
+    return batched(lambda heaps, masks: np.array([choose(*pair) for pair in zip(heaps, masks, strict=True)]))
+
+
+@pytest.mark.parametrize("form", [lambda choose: choose, as_batches])
+def test_a_player_that_counts_actions_from_1(form):
+    """Its number of the last action is none of ours."""
+    rules = NimRules((1, 2, 3))
+    player = form(lambda heaps, mask: np.flatnonzero(mask)[-1] + 1)  # noqa: ARG005
+    is_last = rules.action_mask(rules.all_positions())[:, -1] == 1
+    found = evaluation.mastery(rules, player, illegal_action="lose")
+    assert (found.illegal_action[is_last] == 1).all()
+    with pytest.raises(InvalidPolicyOutput, match=r"4.*\[0, 0, 1\]"):
+        evaluation.mastery(rules, player)
+
+
+# --- Who decides what an illegal action does ------------------------------------------------------
+
+
+def figures(player, **option):
+    """One of each function that takes ``illegal_action``, as a thunk."""
+    return {
+        "mastery": lambda: evaluation.mastery(SIMPLE, player, **option).expert,
+        "exploitability": lambda: evaluation.exploitability(SIMPLE, player, **option),
+        "report": lambda: evaluation.report(SIMPLE, player, **option),
+        "win_probability": lambda: evaluation.win_probability(SIMPLE, player, "random", **option),
+        "opponent": lambda: evaluation.win_probability(SIMPLE, "random", player, **option),
+        "payoff_matrix": lambda: evaluation.payoff_matrix(SIMPLE, ["random"], [player], **option).tolist(),
+        "play_match": lambda: evaluation.play_match(SIMPLE, player, player, 50, seed=0, **option),
+        "best_response": lambda: solver.best_response(SIMPLE, player, **option).table.tolist(),
+        "tabulate": lambda: tabulate(SIMPLE, player, **option).probabilities.tolist(),
+    }
+
+
+@pytest.mark.parametrize("name", figures(None))
+def test_a_player_says_what_its_illegal_actions_do(name):
+    for policy in (random_table(SIMPLE, 3, illegal=True), batched(lambda _, masks: [1] * len(masks))):
+        with pytest.raises(InvalidPolicyOutput):
+            figures(policy)[name]()
+        expected = figures(policy, illegal_action="lose")[name]()
+        for option in ({}, {"illegal_action": "lose"}):
+            assert figures(Player(policy, "lose"), **option)[name]() == expected
+        for own, other in (("lose", "raise"), ("raise", "lose"), ("raise", "loose")):
+            with pytest.raises(ValueError, match=f"illegal_action.*{own}.*{other}"):
+                figures(Player(policy, own), illegal_action=other)[name]()
+        with pytest.raises(ValueError, match=r"illegal_action.*loose"):
+            figures(policy, illegal_action="loose")[name]()
 
 
 # --- The output of a policy -----------------------------------------------------------------------
@@ -347,6 +424,10 @@ def test_a_table_returns_copies_of_its_rows(rules, seed):
         np.testing.assert_array_equal(found, expected[index])
         found[:] = -1
     np.testing.assert_array_equal(policy.probabilities, expected)
+    table[:] = 0
+    np.testing.assert_array_equal(policy.action_probabilities(positions), expected)
+    with pytest.raises(ValueError, match="read-only"):
+        policy.probabilities[0] = 0
     for shape in ((rules.n_positions, rules.n_actions + 1), (rules.n_positions - 1, rules.n_actions), (1,)):
         with pytest.raises(ValueError, match="probabilities"):
             TabularPolicy(rules, np.zeros(shape))
@@ -354,10 +435,10 @@ def test_a_table_returns_copies_of_its_rows(rules, seed):
 
 def test_a_tabulated_policy_is_a_copy():
     rules = NimRules((3, 4), max_take=2)
-    source = random_table(rules, 0)
-    expected, positions = source.probabilities.copy(), rules.all_positions()
-    copy, exact = tabulate(rules, source), tabulate(rules, source, np.float64)
-    source.probabilities[:] = 0
+    pool = MixturePolicy(rules, [random_table(rules, 0)])
+    expected, positions = pool.policies[0].probabilities, rules.all_positions()
+    copy, exact = tabulate(rules, pool), tabulate(rules, pool, np.float64)
+    pool.add("random")
     np.testing.assert_allclose(copy.action_probabilities(positions[1:]), expected[1:], atol=1e-7)
     np.testing.assert_array_equal(exact.action_probabilities(positions[1:]), expected[1:])
     assert copy.probabilities.dtype == np.float32

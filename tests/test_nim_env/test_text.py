@@ -12,7 +12,7 @@ from strategies import few_examples, seeds
 from strategies import rules as any_rules
 from table_policies import random_table
 
-from nim_env import NimRules, evaluation, text, theory
+from nim_env import NimRules, TabularPolicy, evaluation, text, theory
 from nim_env.appearance import heap_name
 
 RULES = NimRules((1, 2, 3))
@@ -139,8 +139,8 @@ def test_the_reward_of_what_is_no_text_with_a_move(content):
 @pytest.mark.parametrize("style", STYLES)
 @pytest.mark.parametrize("illegal", [False, True])
 def test_a_model_has_the_exact_figures_of_the_player_whose_answers_it_gives(style, illegal):
-    policy = random_table(RULES, 1, deterministic=True, illegal=illegal)
-    policy.probabilities[policy.probabilities < 1] = 0  # one action, or no move
+    table = random_table(RULES, 1, deterministic=True, illegal=illegal).probabilities
+    policy = TabularPolicy(RULES, table == 1)  # one action, or no move
     complete = speaker(policy)
     model = text.LanguageModelPolicy(RULES, complete, style=style)
     found = evaluation.report(RULES, model, illegal_action="lose")
@@ -156,8 +156,7 @@ def test_a_model_has_the_exact_figures_of_the_player_whose_answers_it_gives(styl
 
 
 def test_probabilities_are_frequencies():
-    policy = random_table(RULES, 2)
-    policy.probabilities[:] = np.floor(policy.probabilities * 10) / 10
+    policy = TabularPolicy(RULES, np.floor(random_table(RULES, 2).probabilities * 10) / 10)
     model = text.LanguageModelPolicy(RULES, speaker(policy, samples=10), samples=10)
     np.testing.assert_array_equal(
         model.action_probabilities(POSITIONS, RULES.action_mask(POSITIONS)), policy.probabilities[1:]
