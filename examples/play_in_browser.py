@@ -79,7 +79,8 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
         raise ValueError(f"{name} cannot be tabulated: {rules} has {size}; choose smaller heaps")
     player = load_player(name, rules)
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
-    probabilities = checked_player(player, rules).query(positions, rules.action_mask(positions), twice=True).probabilities
+    mask = rules.action_mask(positions)
+    probabilities = checked_player(player, rules).query(positions, mask, twice=True).probabilities
     values = move_values(player, rules, positions)
     return {
         "name": Path(name).name,

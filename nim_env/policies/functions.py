@@ -47,8 +47,8 @@ class FunctionPolicy:
         self.fault = None
         if len(rows) < len(masks):
             row = int(probabilities.any(axis=1).argmin())
-            got = f"got {answers[row]!r} at {observations[row].tolist()}"
-            self.fault = f"{self!r} must return {self.wanted}; {got}"
+            at = observations[row].tolist()
+            self.fault = f"its function must return {self.wanted}; got {answers[row]!r} at {at}"
         return probabilities.reshape(np.shape(action_mask))
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:

@@ -11,6 +11,10 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._checks import checked_choice
 
 _TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy, and of two answers of one policy
+_DRAWS = (
+    "exact figures need the same answer each time: switch exploration off, return probabilities (a policy), or "
+    "measure frequencies by policies.SampledPolicy(function, n)"
+)
 _ROUNDING = 1e-12  # of the sum of a row of float64 numbers that were divided by their sum
 
 
@@ -73,32 +77,20 @@ class Player:
         """
         probabilities = answers_of(self.policy, heaps, action_mask)
         if twice and not getattr(self.policy, "is_measurement", False):
-            self._check_again(probabilities, heaps, action_mask)
+            again = answers_of(self.policy, heaps, action_mask)
+            differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
+            _refuse(self.policy, _DRAWS, differs, heaps, probabilities, again)
         sums = probabilities.sum(axis=-1)
         is_complete = np.abs(sums - 1) <= _TOLERANCE
         if self.illegal_action == "raise":
-            is_illegal = (probabilities > 0) & (action_mask == 0)
-            fault = "a positive probability for an illegal action"
-            _refuse(self.policy, fault, is_illegal.any(axis=-1), heaps, probabilities)
-            _refuse(self.policy, "probabilities that do not sum to 1", ~is_complete, heaps, probabilities)
+            is_illegal = ((probabilities > 0) & (action_mask == 0)).any(axis=-1)
+            fault = fault_of(self.policy) or "a positive probability for an illegal action, or a sum other than 1"
+            _refuse(self.policy, fault, is_illegal | ~is_complete, heaps, probabilities)
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask
         probabilities /= np.where(is_complete, sums, 1.0)[..., None]
         lack = 1 - probabilities.sum(axis=-1)
         return MoveProbabilities(probabilities, np.where(lack > _ROUNDING, lack, 0.0))
-
-    def _check_again(
-        self, probabilities: NDArray[np.float64], heaps: NDArray[Any], action_mask: NDArray[np.int8]
-    ) -> None:
-        again = answers_of(self.policy, heaps, action_mask)
-        differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
-        if differs.any():
-            first, second, position = (part[differs][0].tolist() for part in (probabilities, again, heaps))
-            raise InvalidPolicyOutput(
-                f"{self.policy!r} returned {first} and then {second} at heaps {position}; exact figures need the "
-                "same answer each time: switch exploration off, return probabilities (a policy), or measure "
-                "frequencies by policies.SampledPolicy(function, n)"
-            )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The probabilities of the legal actions: float64 of shape ``(..., n_actions)``."""
@@ -114,19 +106,15 @@ def answers_of(policy: Policy, heaps: NDArray[Any], action_mask: NDArray[np.int8
             f"got {output.dtype} of shape {output.shape} at heaps {heaps.tolist()}"
         )
     probabilities = output.astype(np.float64, order="C")  # sums over rows round alike in every layout
-    is_number = (probabilities >= 0).all(axis=-1)
-    _refuse(policy, "a negative or undefined probability", ~is_number, heaps, probabilities)
-    is_above = probabilities.sum(axis=-1) - 1 > _TOLERANCE
-    _refuse(policy, "probabilities of a sum above 1", is_above, heaps, probabilities)
+    is_right = (probabilities >= 0).all(axis=-1) & (probabilities.sum(axis=-1) - 1 <= _TOLERANCE)
+    _refuse(policy, "a negative or undefined probability, or a sum above 1", ~is_right, heaps, probabilities)
     return probabilities
 
 
-def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], rows: NDArray[np.float64]) -> None:
-    """An error for the first wrong row, in the words of the policy if it has some."""
+def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *answers: NDArray[np.float64]) -> None:
     if is_wrong.any():
-        position = heaps[is_wrong][0].tolist()
-        row = rows[is_wrong][0].tolist()
-        raise InvalidPolicyOutput(fault_of(policy) or f"{policy!r} returned {fault} at heaps {position}: {row}")
+        rows = " and then ".join(str(answer[is_wrong][0].tolist()) for answer in answers)
+        raise InvalidPolicyOutput(f"{policy!r} returned {rows} at heaps {heaps[is_wrong][0].tolist()}: {fault}")
 
 
 def fault_of(policy: Policy) -> str | None:
