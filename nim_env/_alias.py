@@ -51,7 +51,7 @@ class AliasLists:
         self._choices = items if keep is None else np.column_stack([self.items, self.aliases]).ravel()
 
     def draw(self, lists: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-        """An item of each of ``lists``, shape ``(n,)``, as ``uniforms`` of [0, 1) decide: int64 of shape ``(n,)``."""
+        """An item of each of ``lists``, as ``uniforms`` of [0, 1) decide: all of shape ``(n,)``."""
         scaled = uniforms * self.counts.take(lists)
         nth = scaled.astype(np.int64)
         choices: NDArray[np.int64] = self.first.take(lists)

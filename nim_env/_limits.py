@@ -1,6 +1,6 @@
 """What limits sizes: the one home of these numbers, and of the error that names them.
 
-=====================  ==============================================================================================
+=====================  ===========================================================================================
 ``ACTIONS``            of a game
 ``PAIRS``              of a heap and an action, so that an environment starts within a second
 ``INT64``              positions of a game with indices, and the size of a heap
@@ -17,7 +17,7 @@
 ``POLICY``             positions times actions of a policy in a table: 400 MB
 ``SWEPT_POSITIONS``    of an exact sweep, which takes about a gigabyte
 ``SWEPT``              positions times actions of an exact sweep: minutes, with a slow policy hours
-=====================  ==============================================================================================
+=====================  ===========================================================================================
 """
 
 ACTIONS = 1_000_000
@@ -39,6 +39,6 @@ SWEPT = 10_000_000_000
 
 
 def check_size(number: int, limit: int, what: str, remedy: str) -> None:
-    """Raises a ValueError where ``number`` is above ``limit``; it names both and the remedy."""
+    """A ValueError where ``number`` of ``what`` is above ``limit``; it names them and the remedy."""
     if number > limit:
-        raise ValueError(f"{what} are too many: {number:,}, up to {limit:,}; {remedy}")
+        raise ValueError(f"{number:,} {what} are too many, up to {limit:,}; {remedy}")

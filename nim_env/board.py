@@ -1,6 +1,6 @@
 """The board of a game: the state of a game is one number, and what is asked of it is a row of a table.
 
-A position has an index (:meth:`NimRules.index`), and a move subtracts its offset from it (:attr:`NimRules.offsets`).
+A position has an index (:meth:`NimRules.index`), from which a move subtracts its offset (:attr:`NimRules.offsets`).
 The *state* of a game is the position and how the game began or ended, in one number. With n positions:
 
 ==============  ===========================================================================================
@@ -12,8 +12,8 @@ n + 1 + i       the mover has made an illegal action at the position of index i
 ==============  ===========================================================================================
 
 Reward, end, legal actions and observation are functions of the state. A :class:`Board` computes them. One game looks
-its state up in ``board[state]``, which keeps the rows that it has made. A :class:`TabulatedBoard` serves many games: it
-computes a function for all states at its first call, and then looks the states up. :func:`board_of` shares a board.
+its state up in ``board[state]``, which keeps the rows that it has made. For many games, a :class:`TabulatedBoard`
+computes a function for all states at its first call, and then looks states up. :func:`board_of` shares a board.
 """
 
 from __future__ import annotations
@@ -39,11 +39,13 @@ class Kept(dict[int, _Row], Generic[_Row]):
     """What was made for single states, by state. All of it is forgotten where it would take too much memory.
 
     Args:
-        n_bytes: The size of one row, about.
+        rules: The game.
+        observation_bytes: The size of an observation.
     """
 
-    def __init__(self, n_bytes: int) -> None:
+    def __init__(self, rules: NimRules, observation_bytes: int = 0) -> None:
         super().__init__()
+        n_bytes = 1_000 + 20 * (rules.n_heaps + rules.n_actions) + observation_bytes
         self._max_rows = max(1, _limits.KEPT_BYTES // n_bytes)
 
     def make(self, state: int) -> _Row:
@@ -73,21 +75,20 @@ class Row:
     __slots__ = ("action_mask", "heaps", "is_illegal", "is_legal", "is_over", "reward", "state")
 
     def __init__(self, board: Board, state: int) -> None:
-        states = np.array([state])
         self.state = state
-        self.heaps = board.heaps(states)[0]
+        self.heaps = board.heaps(state)
         self.heaps.flags.writeable = False
-        self.is_legal = board.masks(states).tobytes()
+        self.is_legal = board.legal(state, self.heaps).tobytes()
         self.action_mask: NDArray[np.int8] = np.frombuffer(self.is_legal, dtype=np.int8)
-        self.is_over: bool = board.is_over(states).item()
+        self.is_over: bool = board.is_over(state)
         self.is_illegal = state > board.lost
-        self.reward: float = board.rewards(states).item()
+        self.reward: float = board.rewards(state).item()
 
 
 class Board(Kept[Row]):
     """The states of the games of one board; ``board[state]`` is the :class:`Row` of one of them.
 
-    ``states`` are int64 of any shape ``(...)``, which are not checked.
+    ``states`` are int64 of any shape ``(...)``, or a Python int, and are not checked.
 
     Args:
         rules: The game. A ValueError if it has more than 2⁶² positions.
@@ -101,14 +102,15 @@ class Board(Kept[Row]):
     """
 
     def __init__(self, rules: NimRules) -> None:
-        _limits.check_size(rules.n_positions, _limits.STATES, f"the positions of {rules}", "use smaller heaps")
-        super().__init__(1_000 + 20 * (rules.n_heaps + rules.n_actions))
+        _limits.check_size(rules.n_positions, _limits.STATES, f"positions of {rules}", "use smaller heaps")
+        super().__init__(rules)
         self.rules = rules
         self.n = rules.n_positions
         self.full = self.n - 1
         self.begins = self.n
         self.lost = self.n + 1
         self._offsets = np.array(rules.offsets)
+        self._rewards = np.array([rules.terminal_reward, 0.0, -rules.terminal_reward, -1.0])
 
     def __reduce__(self) -> Any:
         return board_of, (self.rules, type(self))  # a copied or unpickled environment shares it
@@ -117,30 +119,31 @@ class Board(Kept[Row]):
         """The row of a state."""
         return Row(self, state)
 
-    def positions(self, states: States) -> States:
+    def positions(self, states: Any) -> Any:
         """The index of the position of each state."""
         return np.minimum(states % self.lost, self.full)
 
-    def heaps(self, states: States) -> NDArray[np.int64]:
+    def heaps(self, states: Any) -> NDArray[np.int64]:
         """The heap sizes, int64 of shape ``(..., n_heaps)``."""
         return self.rules.from_index(self.positions(states))
 
-    def is_over(self, states: States) -> NDArray[np.bool_]:
-        """Whether each game is over: bool of shape ``(...)``."""
+    def is_over(self, states: Any) -> Any:
+        """Whether each game is over, bool."""
         return (states == 0) | (states > self.begins)
 
-    def rewards(self, states: States) -> NDArray[np.float64]:
-        """The mover's reward, float64 of shape ``(...)``: 0 in games in progress, -1 for an illegal action."""
-        last = self.rules.terminal_reward
-        kind = (states > 0).view(np.int8) + (states > self.begins) + (states > self.lost)
-        return np.array([last, 0.0, -last, -1.0]).take(kind)
+    def rewards(self, states: Any) -> NDArray[np.float64]:
+        """The mover's reward, float64: 0 in games in progress, -1 for an illegal action."""
+        return self._rewards.take(0 + (states > 0) + (states > self.begins) + (states > self.lost))
+
+    def legal(self, states: Any, heaps: NDArray[np.int64]) -> NDArray[np.int8]:
+        """The legal actions with the given heap sizes, int8 of shape ``(..., n_actions)``; all where games are over."""
+        return self.rules.action_mask(heaps) | np.asarray(self.is_over(states), dtype=np.int8)[..., None]
 
     def masks(self, states: States) -> NDArray[np.int8]:
         """The legal actions, int8 of shape ``(n, n_actions)``; all ones where the game is over."""
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for part in chunks(self.rules, len(states)):
-            masks[part] = self.rules.action_mask(self.heaps(states[part]))
-        masks[self.is_over(states)] = 1
+            masks[part] = self.legal(states[part], self.heaps(states[part]))
         return masks
 
     def moved(self, positions: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
@@ -157,7 +160,7 @@ class Board(Kept[Row]):
         np.copyto(after, self.begins, where=self.is_over(states))
         return after
 
-    def after_reply(self, states: States, actions: NDArray[np.int64]) -> States:
+    def after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
         """The states after legal actions of the opponent in games in progress."""
         after = self.moved(self.positions(states), actions)
         return after + (after == 0) * self.lost
@@ -188,7 +191,7 @@ class Board(Kept[Row]):
             yield positions, [slice(*pair) for pair in pairwise([0, *bounds.tolist(), len(positions)])]
 
 
-def _looked_up(function: Callable[[Any, States], NDArray[Any]]) -> Callable[[Any, States], NDArray[Any]]:
+def _looked_up(function: Any) -> Any:
     """The method that looks up what ``function`` computes for all states."""
 
     @wraps(function)
@@ -231,15 +234,15 @@ class TabulatedBoard(Board):
         return super().after(states, np.tile(np.arange(self._n_actions), 2 * self.n + 1))
 
 
-def _remembered(function: Callable[[Any, States], NDArray[Any]]) -> Callable[[Any, States], NDArray[Any]]:
+def _remembered(function: Any) -> Any:
     """The method that remembers the last answer of ``function``."""
 
     @wraps(function)
     def remember(board: LargeBoard, states: States) -> NDArray[Any]:
         asked, answer = board.last.get(function, (None, None))
-        if answer is None or not np.array_equal(asked, states):
+        if not np.array_equal(asked, states):
             answer = function(board, states)
-            board.last[function] = states.copy(), answer
+            board.last[function] = np.array(states), answer
         return answer.copy()
 
     return remember
@@ -254,7 +257,7 @@ class LargeBoard(Board):
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self.last: dict[Any, tuple[States, NDArray[Any]]] = {}
+        self.last: dict[Any, Any] = {}
 
     heaps = _remembered(Board.heaps)
     masks = _remembered(Board.masks)

@@ -70,9 +70,9 @@ class NimRules:
         limit = max(sizes) if max_take is None else checked_integer("max_take", max_take, minimum=1)
         n_actions = sum(min(size, limit) for size in sizes)
         remedy = "use smaller heaps or a smaller max_take"
-        _limits.check_size(n_actions, _limits.ACTIONS, f"the actions of heaps {sizes}", remedy)
-        n_pairs = len(sizes) * n_actions
-        _limits.check_size(n_pairs, _limits.PAIRS, f"the pairs of a heap and an action of heaps {sizes}", remedy)
+        _limits.check_size(n_actions, _limits.ACTIONS, "actions", remedy)
+        pairs = f"pairs of an action and one of {len(sizes):,} heaps"
+        _limits.check_size(n_actions * len(sizes), _limits.PAIRS, pairs, remedy)
         object.__setattr__(self, "heaps", sizes)
         object.__setattr__(self, "max_take", None if limit >= max(sizes) else limit)  # None where it never binds
         object.__setattr__(self, "misere", checked_bool("misere", misere))
@@ -127,12 +127,12 @@ class NimRules:
         """The reward of the player who takes the last object, 1.0 or in misère play -1.0."""
         return -1.0 if self.misere else 1.0
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """The number of sizes of each heap, ``heaps + 1``. Positions are the indices of an array of this shape."""
         return tuple(size + 1 for size in self.heaps)
 
-    @property
+    @cached_property
     def n_positions(self) -> int:
         """The number of positions, the empty one included; exact however large."""
         return math.prod(self.shape)
@@ -140,9 +140,17 @@ class NimRules:
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """The strides of an array of :attr:`shape`, up to 64 bits: a position has index ``heaps @ strides``."""
-        _limits.check_size(self.n_positions, _limits.INT64, f"the positions of {self}", "use smaller heaps")
+        _limits.check_size(self.n_positions, _limits.INT64, f"positions of {self}", "an index has 64 bits")
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
         return tuple(reversed(list(products)))
+
+    @cached_property
+    def _stride_array(self) -> NDArray[np.int64]:
+        return np.array(self.strides)
+
+    @cached_property
+    def _shape_array(self) -> NDArray[np.int64]:
+        return np.array(self.shape)
 
     @cached_property
     def offsets(self) -> tuple[int, ...]:
@@ -151,7 +159,7 @@ class NimRules:
 
     def index(self, heaps: ArrayLike) -> np.int64 | NDArray[np.int64]:
         """The index of each position: int64 of shape ``(...)``, 0 for the empty position."""
-        return self.checked_positions(heaps) @ np.array(self.strides)
+        return self.checked_positions(heaps) @ self._stride_array
 
     def from_index(self, index: ArrayLike) -> NDArray[np.int64]:
         """The position of each index, int64 of shape ``(..., n_heaps)``: the inverse of :meth:`index`."""
@@ -159,12 +167,12 @@ class NimRules:
         outside = (indices < 0) | (indices >= self.n_positions)
         if outside.any():
             raise ValueError(f"index must be 0 or more and below {self.n_positions}; got {indices[outside][0]}")
-        return indices[..., None] // np.array(self.strides) % np.array(self.shape)
+        return indices[..., None] // self._stride_array % self._shape_array
 
     def all_positions(self) -> NDArray[np.int64]:
         """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``."""
         n_sizes = self.n_positions * self.n_heaps
-        _limits.check_size(n_sizes, _limits.LISTED, f"the heaps of all positions of {self}", "use smaller heaps")
+        _limits.check_size(n_sizes, _limits.LISTED, f"heaps in all positions of {self}", "use smaller heaps")
         return self.from_index(np.arange(self.n_positions))
 
     def action(self, heap: int, count: int) -> int:
@@ -184,7 +192,7 @@ class NimRules:
             raise ValueError(
                 f"heaps must have shape (..., {self.n_heaps}), one size per heap; got shape {array.shape}"
             )
-        outside = (array < 0) | (array > np.array(self.heaps))
+        outside = (array < 0) | (array >= self._shape_array)
         if outside.any():
             first = array[outside.any(axis=-1)][0].tolist()
             raise ValueError(f"heaps must lie between 0 and {self.heaps}; got {first}")

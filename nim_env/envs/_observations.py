@@ -20,8 +20,7 @@ class Observations(Kept[NDArray[Any]]):
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._board = board
         self._encoding = encoding
-        full = encoding.encode(board.heaps(np.array([board.full])))
-        super().__init__(500 + full.nbytes)
+        super().__init__(board.rules, encoding.encode(board.heaps(board.full)).nbytes)
         is_small = board.n * math.prod(encoding.space.shape or ()) <= _limits.TABULATED_NUMBERS
         self._fits = is_small and isinstance(board, TabulatedBoard)
         self._table: NDArray[Any] | None = None
@@ -31,7 +30,7 @@ class Observations(Kept[NDArray[Any]]):
 
     def make(self, state: int) -> NDArray[Any]:
         """The observation of one state, an array or a NumPy number."""
-        return self._encoding.encode(self._board.heaps(np.array([state])))[0]
+        return self._encoding.encode(self._board[state].heaps.copy())
 
     def of(self, states: States) -> NDArray[Any]:
         """The observations of some states, shape ``(n, *shape)``."""

@@ -56,7 +56,7 @@ class Options:
 
     @cached_property
     def start(self) -> str:
-        """How an episode begins: by the move of ``"agent"``, ``"opponent"``, either at ``"random"``, or ``"anywhere"``."""
+        """How an episode begins, one of the four starts of :mod:`nim_env.envs._replies`."""
         return "anywhere" if self.random_start else self.first_player or "agent"
 
     def with_opponent(self, opponent: PolicyLike) -> Options:
@@ -73,12 +73,20 @@ class Options:
         return self if first_player is None else replace(self, first_player=first_player)
 
 
-def checked_starts(heaps: Any, rules: NimRules, shape: tuple[int, ...]) -> NDArray[np.int64]:
-    """The indices of ``options["heaps"]``, positions that are not over, one for each game: int64 of this shape."""
+def checked_starts(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The indices of ``options["heaps"]``, one position for all games or one for each, where a game is reset.
+
+    ``is_reset`` has a bool for each game. A position that is over is a ValueError.
+    """
     indices = np.asarray(rules.index(heaps))
-    if indices.ndim > len(shape) or not indices.all():
-        raise ValueError(f'options["heaps"] must be {rules.n_heaps} heap sizes a game, not all 0; got {heaps!r}')
-    return np.broadcast_to(indices, shape)
+    fits = indices.shape in ((), is_reset.shape)
+    starts = np.broadcast_to(indices, is_reset.shape)[is_reset] if fits else indices
+    if not fits or not starts.all():
+        shape = (*is_reset.shape, rules.n_heaps)
+        raise ValueError(
+            f'options["heaps"] must be heap sizes of shape {shape[-1:]} or {shape}, not all 0; got {heaps!r}'
+        )
+    return starts
 
 
 def checked_action(action: Any, n_actions: int) -> int:

@@ -1,10 +1,10 @@
 """The opponent's half of a game: how an episode begins, and the replies, as states of a board.
 
-A *fixed* policy always answers a position alike: it is built in, a table, or a mixture of such. Its replies are drawn
-from lists of states, which are made once. Any other policy is queried at each move.
+A *fixed* policy always answers a position alike: it is built in, a table, or a mixture of such. Its replies are
+drawn from lists of states, which are made once. Any other policy is queried at each move.
 
-An episode has one of four starts: the ``"agent"`` moves first, the ``"opponent"`` does, either at ``"random"``, or the
-agent from a random position, ``"anywhere"``.
+An episode has one of four starts: the ``"agent"`` moves first, the ``"opponent"`` does, either at ``"random"``, or
+the agent from a random position, ``"anywhere"``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ STARTS = ("agent", "opponent", "random", "anywhere")
 class Choices(NamedTuple):
     """The :class:`AliasLists` of one state in plain Python numbers, which one game draws from faster."""
 
-    count: int
+    n_slots: int
     states: list[int]
     aliases: list[int]
     keep: list[float] | None
@@ -38,7 +38,7 @@ class Replies(Kept[Choices]):
     """The replies of a policy on a board; in self-play, without a policy, of nobody."""
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
-        super().__init__(1_000 + 50 * board.rules.n_actions)
+        super().__init__(board.rules)
         self.board = board
         self.policy = policy
         self._is_fixed = _is_fixed(policy)
@@ -77,8 +77,8 @@ class Replies(Kept[Choices]):
             row = self.board[state]
             weights = self._weights(np.int64(state), row.heaps, row.action_mask)
             return int(self._drawn(np.int64(state), weights, generator.random()))
-        count, states, aliases, keep = self[state]
-        scaled = generator.random() * count
+        n_slots, states, aliases, keep = self[state]
+        scaled = generator.random() * n_slots
         slot = int(scaled)
         return states[slot] if keep is None or scaled - slot < keep[slot] else aliases[slot]
 
@@ -107,11 +107,18 @@ class Replies(Kept[Choices]):
 
     def make(self, state: int) -> Choices:
         """The choices in one state."""
-        lists = self._lists(np.array([state]))
-        if not lists.items.size:
+        row = self.board[state]
+        weights = self._weights(np.int64(state), row.heaps, row.action_mask)
+        if not weights.any():
             raise self._no_opening()
-        keep = None if lists.keep is None else lists.keep.tolist()
-        return Choices(len(lists.items), lists.items.tolist(), lists.aliases.tolist(), keep)
+        if is_built_in(self.policy):
+            states = self.board.after_reply(state, weights.nonzero()[0]).tolist()
+            return Choices(len(states), states, states, None)
+        lists = alias_lists(weights[None])
+        states, aliases = (
+            self.board.after_reply(state, actions).tolist() for actions in (lists.items, lists.aliases)
+        )
+        return Choices(len(states), states, aliases, None if lists.keep is None else lists.keep.tolist())
 
     def _weights(
         self, states: Any, heaps: NDArray[np.int64] | None = None, masks: NDArray[np.int8] | None = None
@@ -135,8 +142,8 @@ class Replies(Kept[Choices]):
 
     def _no_opening(self) -> ValueError:
         return ValueError(
-            f"opponent={self.policy!r} has no opening move from heaps {self.board.rules.heaps} that does not end the "
-            'game; use first_player="agent"'
+            f'use first_player="agent": opponent={self.policy!r} has no opening move that leaves the game in progress '
+            f"from heaps {self.board.rules.heaps}"
         )
 
     def _lists(self, states: States) -> AliasLists:

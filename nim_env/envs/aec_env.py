@@ -98,8 +98,8 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
-        self._offsets = self.rules.offsets
         self._board = board_of(self.rules)
+        self._offsets = self.rules.offsets
         self._observations = observations_of(self._board, self.encoding)
         self._row: Row | None = None  # of the state of the game; None before the first reset
         self._last_row: Row  # before the last move
@@ -128,7 +128,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         ``seed`` seeds the generator of ``random_start``.
         """
         heaps = (options or {}).get("heaps")
-        state = self._board.full if heaps is None else int(checked_starts(heaps, self.rules, ()))
+        state = self._board.full if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
         self._display.open()
         if seed is not None or self._np_random is None:
             self._np_random = seeding.np_random(seed)[0]

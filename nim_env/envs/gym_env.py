@@ -121,9 +121,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self.action_space = Discrete(self.rules.n_actions)
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
-        self._offsets = self.rules.offsets
         self._is_self_play = opponent is None
         self._board = board_of(self.rules)
+        self._offsets = self.rules.offsets
         self._observations = observations_of(self._board, self.encoding)
         self._replies = replies_of(self._board, self._options.policy)
         self._replies.check(self._options.start)
@@ -158,7 +158,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         options = options or {}
         episode = self._options.for_episode(options, ("heaps", "first_player"))
         heaps = options.get("heaps")
-        state = None if heaps is None else int(checked_starts(heaps, self.rules, ()))
+        state = None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
         self._replies.check_start(episode.start)
         self._display.open()
         super().reset(seed=seed)

@@ -102,7 +102,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
         n_entries = self.num_envs * self.rules.n_actions
-        _limits.check_size(n_entries, _limits.GAMES, f"the action masks of num_envs={num_envs}", "use fewer games")
+        _limits.check_size(n_entries, _limits.GAMES, f"numbers in the masks of num_envs={num_envs:,}", "use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         if max_episode_steps == -1:
             max_episode_steps = None
@@ -150,7 +150,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
-        starts = None if heaps is None else checked_starts(heaps, self.rules, (self.num_envs,))[envs]
+        starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
         self._replies.check_start(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
@@ -203,7 +203,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return states
 
     def _restart(self, games: _Games, envs: NDArray[np.int64], start: str, starts: States | None = None) -> None:
-        """Starts new episodes in ``envs``, in the states ``starts`` if given; a failing opponent changes no game."""
+        """Starts new episodes in ``envs``, in ``starts`` if given; an opponent that fails changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         if starts is None:
             starts = np.full(len(envs), self.board.begins)

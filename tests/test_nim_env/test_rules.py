@@ -48,8 +48,6 @@ def test_masks_and_transitions(rules, data):
     rows, actions, after = map(np.array, zip(*expected, strict=True))
     np.testing.assert_array_equal(np.argwhere(mask), np.stack([rows, actions], axis=1))
     np.testing.assert_array_equal(rules.apply(positions[rows], actions), after)
-    played = zip(positions[rows].tolist(), actions.tolist(), strict=True)
-    assert [rules.apply_one(tuple(heaps), action) for heaps, action in played] == [*map(tuple, after)]
     np.testing.assert_array_equal(rules.index(after), rows - np.array(rules.offsets)[actions])
     assert rules.is_over(positions).tolist() == [not any(heaps) for heaps in positions.tolist()]
     row, action = data.draw(st.sampled_from(np.argwhere(mask == 0).tolist()))
@@ -181,8 +179,8 @@ def test_bad_positions(heaps):
 
 def test_bad_moves():
     rules = NimRules((5, 5), max_take=2)
-    for heap, count in ((0, 3), (2, 1), (-1, 1), (0, 0), (0, 1.5)):
-        with pytest.raises(ValueError, match=f"heap={heap}, count={count}"):
+    for heap, count in ((0, 3), (2, 1), (-1, 1), (0, 0), (0, 1.5), (1.0, 2.0), (True, True), (True, 1), (0, "1")):
+        with pytest.raises((ValueError, TypeError), match=r"heap|count"):
             rules.action(heap, count)
     for actions in (4, -1, [[1], [9]], 1.0, True, np.array(2**63, np.uint64)):
         with pytest.raises((ValueError, TypeError), match="actions"):

@@ -147,7 +147,7 @@ def test_registered():
 
 @pytest.mark.parametrize("opponent", ["random", "take-7", "expert", None])
 @pytest.mark.parametrize(
-    "arguments", [{"heaps": (200, 300, 99_000)}, {"heaps": (10**15,) * 6, "max_take": 4}], ids=str
+    "arguments", [{"heaps": (200, 300, 99_000)}, {"heaps": (10**15, 4000), "max_take": 4}], ids=str
 )
 def test_large_games(arguments, opponent):
     env = make(3, opponent=opponent, random_start=True, **arguments)
@@ -342,7 +342,7 @@ def test_copies_continue_identically(configuration):
     [
         ({"heaps": [(1, 3, 5, 7), (1, 3, 6, 7), (1, 3, 5, 7)]}, "heaps.*6"),
         ({"heaps": [(1, 3, 5, 7), (0, 0, 0, 0), (1, 3, 5, 7)]}, "heaps"),
-        ({"heaps": [(1, 3, 5, 7)] * 2}, r"\(2,4\)"),
+        ({"heaps": [(1, 3, 5, 7)] * 2}, "heaps"),
         ({"reset_mask": np.array([1, 0, 1])}, "reset_mask"),
         ({"reset_mask": np.zeros(3, dtype=bool)}, "reset_mask"),
     ],

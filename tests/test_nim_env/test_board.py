@@ -1,0 +1,131 @@
+"""The board: the numbers of states against a game that is played by its rules, and draws against their weights."""
+
+import brute_force
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies import few_examples, tiny_rules
+from strategies import rules as any_rules
+
+from nim_env import NimRules
+from nim_env._alias import alias_lists, draw
+from nim_env.board import Board, LargeBoard, TabulatedBoard
+
+KINDS = Board, LargeBoard, TabulatedBoard
+
+
+def described(rules):
+    """By brute force, of each state: the heap sizes, the reward, whether it is over and how."""
+    positions = rules.all_positions().tolist()
+    last = -1.0 if rules.misere else 1.0
+    yield positions[0], last, True, False
+    for heaps in (*positions[1:], positions[-1]):  # in progress, and the full heaps before an opening move
+        yield heaps, 0.0, False, False
+    yield positions[0], -last, True, False
+    for heaps in positions[1:]:
+        yield heaps, -1.0, True, True
+
+
+@few_examples
+@given(any_rules, st.sampled_from(KINDS))
+def test_the_number_says_the_position_and_how_the_game_ended(rules, kind):
+    board = kind(rules)
+    states = np.arange(2 * board.n + 1)
+    heaps, rewards, is_over, is_illegal = map(np.array, zip(*described(rules), strict=True))
+    masks = np.where(is_over[:, None], 1, rules.action_mask(heaps))
+    np.testing.assert_array_equal(board.heaps(states), heaps)
+    np.testing.assert_array_equal(board.rewards(states), rewards)
+    np.testing.assert_array_equal(board.is_over(states), is_over)
+    np.testing.assert_array_equal(board.masks(states), masks)
+    for state in (0, 1, board.full, board.begins, board.lost, 2 * board.n):
+        row = board[state]
+        assert row.heaps.tolist() == heaps[state].tolist()
+        assert row.action_mask.tolist() == list(row.is_legal) == masks[state].tolist()
+        assert (row.reward, row.is_over, row.is_illegal) == (rewards[state], is_over[state], is_illegal[state])
+
+
+@few_examples
+@given(tiny_rules, st.sampled_from(KINDS))
+def test_moves_of_both_players(rules, kind):
+    board = kind(rules)
+    for state in (*range(1, board.n), board.begins):
+        heaps = board.heaps(np.array([state]))[0]
+        actions = np.arange(rules.n_actions)
+        expected = dict.fromkeys(actions.tolist(), board.lost + min(state, board.full))
+        legal = {
+            rules.action(*move): after for move, after in brute_force.moves(tuple(heaps.tolist()), rules.max_take)
+        }
+        expected |= {action: int(rules.index(after)) for action, after in legal.items()}
+        assert board.after(np.full_like(actions, state), actions).tolist() == [*expected.values()]
+        replies = board.after_reply(np.full(len(legal), state), np.array([*legal])).tolist()
+        assert replies == [expected[action] or board.lost for action in legal]
+    over = np.array([0, board.lost, 2 * board.n])
+    assert (board.after(over, np.zeros(3, dtype=int)) == board.begins).all()
+
+
+@few_examples
+@given(any_rules)
+def test_layers_hold_all_positions_in_the_order_of_their_objects(rules):
+    board = Board(rules)
+    objects = []
+    indices = []
+    for positions, layers in board.layers():
+        for layer in layers:
+            indices += positions[layer].tolist()
+            objects.append(set(board.heaps(positions[layer]).sum(axis=1).tolist()))
+    assert sorted(indices) == list(range(1, board.n))
+    assert all(len(number) == 1 for number in objects)
+    assert objects == sorted(objects, key=min)
+
+
+def test_a_large_board_notices_other_states_in_the_same_array():
+    board = LargeBoard(NimRules())
+    states = np.array([1, 2, 3])
+    board.masks(states)[:] = 7  # the caller's own array
+    states[0] = 300
+    np.testing.assert_array_equal(board.masks(states), Board(NimRules()).masks(states))
+
+
+def test_too_many_positions_for_an_environment():
+    with pytest.raises(ValueError, match="positions"):
+        Board(NimRules((3,) * 31 + (1,)))
+    assert Board(NimRules((3,) * 31)).n == 2**62
+
+
+weight_rows = st.lists(
+    st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0, 1e-9]) | st.floats(0, 1), min_size=5, max_size=5),
+    min_size=1,
+    max_size=6,
+).map(np.array)
+
+
+@few_examples
+@given(weight_rows)
+def test_alias_lists_have_the_probabilities_of_their_weights(weights):
+    weights = weights[weights.sum(axis=1) > 1e-300]
+    lists = alias_lists(weights)
+    keep = np.ones(len(lists.items)) if lists.keep is None else lists.keep
+    found = np.zeros(weights.shape)
+    row = np.arange(len(weights)).repeat(lists.counts)
+    np.add.at(found, (row, lists.items), keep / lists.counts[row])
+    np.add.at(found, (row, lists.aliases), (1 - keep) / lists.counts[row])
+    np.testing.assert_allclose(found, weights / weights.sum(axis=1, keepdims=True), atol=1e-6)
+    assert not found[weights == 0].any()
+
+
+@few_examples
+@given(weight_rows, st.integers(0, 2**32))
+def test_draws_follow_the_weights(weights, seed):
+    """One row of weights, both ways: from a list, and at once."""
+    weights = weights[:1] if weights[:1].any() else np.ones((1, 5))
+    n = 4_000
+    uniforms = np.random.default_rng(seed).random(n)
+    expected = weights[0] / weights.sum()
+    for drawn in (
+        alias_lists(weights).draw(np.zeros(n, dtype=int), uniforms),
+        draw(weights.repeat(n, 0), uniforms),
+    ):
+        frequencies = np.bincount(drawn, minlength=5) / n
+        assert (np.abs(frequencies - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-6).all()
+        assert not frequencies[weights[0] == 0].any()
