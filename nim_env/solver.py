@@ -72,7 +72,7 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
     if not 0 <= gamma <= 1:
         raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
     batches = iter_positions(rules)
-    afterstates = terminal_values(rules)
+    afterstates = np.full(rules.n_positions, rules.terminal_reward)
     for batch in batches:
         for layer in batch.layers:
             afterstates[batch.indices[layer]] = -gamma * batch.best(layer, afterstates)
@@ -98,29 +98,40 @@ def response_values(
     """
     player = checked_player(policy, rules, illegal_action)
     batches = iter_positions(rules)
-    afterstates = terminal_values(rules)
-    values = -afterstates
+    values = ExpectedReturns(rules)
     for batch in batches:
-        respond(batch, batch.moves_of(player), afterstates, values)
-    return afterstates, values
+        values.enter(batch, None, batch.moves_of(player))
+    return values.going_second, values.going_first
 
 
-def respond(
-    batch: PositionBatch,
-    moves: MoveProbabilities,
-    afterstates: NDArray[np.float64],
-    values: NDArray[np.float64],
-) -> None:
-    """Enters the values of :func:`response_values` in the positions of a batch, given the moves of the policy."""
-    for layer in batch.layers:
-        indices = batch.indices[layer]
-        afterstates[indices] = batch.expected(layer, values, moves, 1.0)
-        values[indices] = batch.best(layer, afterstates)
+class ExpectedReturns:
+    """The mean result of one side from all positions, entered batch by batch.
 
+    Args:
+        rules: The game.
+        loss: The result of a lost game; that of a won one is 1.
 
-def terminal_values(rules: NimRules) -> NDArray[np.float64]:
-    """An array of values by index to the player who has just moved, with the right one in the empty position."""
-    return np.full(rules.n_positions, rules.terminal_reward)
+    Attributes:
+        going_first: The means where the side is to move, by the position's index: float64 of shape ``(n_positions,)``.
+        going_second: The same where it has just moved.
+    """
+
+    def __init__(self, rules: NimRules, loss: float = -1.0) -> None:
+        self.loss = loss
+        last = 1.0 if rules.terminal_reward > 0 else loss  # of the side that has taken the last object
+        self.going_second = np.full(rules.n_positions, last)
+        self.going_first = 1.0 + loss - self.going_second
+
+    def enter(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
+        """Enters a batch, given the moves of both sides in its positions; ``None`` for the side's best ones."""
+        for layer in batch.layers:
+            indices = batch.indices[layer]
+            self.going_first[indices] = (
+                batch.best(layer, self.going_second)
+                if moves is None
+                else batch.expected(layer, self.going_second, moves, self.loss)
+            )
+            self.going_second[indices] = batch.expected(layer, self.going_first, replies, 1.0)
 
 
 class PositionBatch(NamedTuple):

@@ -24,7 +24,7 @@ from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
 from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
 from nim_env.rules import NimRules
-from nim_env.solver import PositionBatch, iter_positions, response_values, terminal_values
+from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
 """Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape ``(n,)``."""
@@ -155,30 +155,10 @@ def win_probabilities(
     player = checked_player(policy, rules, illegal_action)
     other = checked_player(opponent, rules, illegal_action, "opponent")
     batches = iter_positions(rules)
-    going_first, going_second = terminal_probabilities(rules)
+    wins = ExpectedReturns(rules, loss=0.0)
     for batch in batches:
-        enter_wins(batch, batch.moves_of(player), batch.moves_of(other), going_first, going_second)
-    return going_first, going_second
-
-
-def terminal_probabilities(rules: NimRules) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Two arrays for :func:`win_probabilities`, with the right numbers in the empty position."""
-    going_second = (1 + terminal_values(rules)) / 2
-    return 1 - going_second, going_second
-
-
-def enter_wins(
-    batch: PositionBatch,
-    moves: MoveProbabilities,
-    replies: MoveProbabilities,
-    going_first: NDArray[np.float64],
-    going_second: NDArray[np.float64],
-) -> None:
-    """Enters the probabilities of :func:`win_probabilities` in the positions of a batch."""
-    for layer in batch.layers:
-        indices = batch.indices[layer]
-        going_first[indices] = batch.expected(layer, going_second, moves, 0.0)
-        going_second[indices] = batch.expected(layer, going_first, replies, 1.0)
+        wins.enter(batch, batch.moves_of(player), batch.moves_of(other))
+    return wins.going_first, wins.going_second
 
 
 def payoff_matrix(
@@ -208,7 +188,7 @@ def payoff_matrix(
     batches = iter_positions(rules)
     # of each population [i, j, index]: to its policy i, which has just moved to the position, against policy j
     payoffs = [
-        np.tile(terminal_values(rules), (len(own), len(other), 1))
+        np.full((len(own), len(other), rules.n_positions), rules.terminal_reward)
         for own, other in zip(players, reversed(players), strict=True)
     ]
     for batch in batches:

@@ -16,7 +16,7 @@ from nim_env.board import board_of
 from nim_env.evaluation import exact
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.rules import NimRules
-from nim_env.solver import iter_positions, respond, terminal_values
+from nim_env.solver import ExpectedReturns, iter_positions
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,17 @@ def report(
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
     batches = iter_positions(rules)
     table = exact.MasteryTable(rules)
-    going_second = terminal_values(rules)  # of a best response to the player
-    going_first = -going_second
-    wins = [exact.terminal_probabilities(rules) for _ in opponents]
+    response = ExpectedReturns(rules)
+    wins = [ExpectedReturns(rules, loss=0.0) for _ in opponents]
     for batch in batches:
         moves = batch.moves_of(player)
         table.enter(batch, moves)
-        respond(batch, moves, going_second, going_first)
-        for opponent, probabilities in zip(opponents, wins, strict=True):
-            exact.enter_wins(batch, moves, batch.moves_of(opponent), *probabilities)
+        response.enter(batch, None, moves)
+        for opponent, against in zip(opponents, wins, strict=True):
+            against.enter(batch, moves, batch.moves_of(opponent))
     mastery = table.mastery()
-    exploitabilities = (going_second + going_first) / 2
-    from_start = [float(first[-1] + second[-1]) / 2 for first, second in wins]
+    exploitabilities = (response.going_second + response.going_first) / 2
+    from_start = [float(against.going_first[-1] + against.going_second[-1]) / 2 for against in wins]
     accuracy = None if values is None else exact.value_accuracy(rules, values)
     return Report(
         expert=mastery.expert,

@@ -12,15 +12,8 @@ policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, cou
 
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
-from nim_env.policies.functions import (
-    BatchedPolicy,
-    EncodedPolicy,
-    FunctionPolicy,
-    SampledPolicy,
-    batched,
-    from_moves,
-)
-from nim_env.policies.mixture import MixturePolicy
+from nim_env.policies.composite import EncodedPolicy, MixturePolicy, SampledPolicy
+from nim_env.policies.functions import BatchedPolicy, FunctionPolicy, batched, from_moves
 from nim_env.policies.player import (
     IllegalAction,
     InvalidPolicyOutput,

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
-from nim_env.policies.functions import as_policy
+from nim_env.policies.functions import FunctionPolicy
 from nim_env.policies.player import IllegalAction, Player, Policy
 from nim_env.rules import NimRules
 
@@ -65,3 +65,13 @@ def checked_player(
     if illegal_action not in (None, checked.illegal_action):
         raise ValueError(f"{name} has illegal_action={checked.illegal_action!r}; got {illegal_action!r}")
     return checked
+
+
+def as_policy(name: str, policy: Any) -> Policy:
+    """A policy as it is, a callable on one position as a :class:`FunctionPolicy`; an error names the argument."""
+    if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
+        raise TypeError(
+            f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no "
+            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
+        )
+    return policy if isinstance(policy, Policy) else FunctionPolicy(policy)

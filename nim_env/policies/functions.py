@@ -1,4 +1,4 @@
-"""Functions as policies: on one position, on batches, or from heap sizes to pairs; and policies on encodings."""
+"""Functions as policies: on one position, on batches, or from heap sizes to pairs."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._checks import checked_integer
-from nim_env.encodings import Encoding
-from nim_env.policies.player import InvalidPolicyOutput, Policy, answers_of, fault_of
+from nim_env.policies.player import InvalidPolicyOutput
 from nim_env.rules import NimRules
 
 
@@ -121,85 +120,3 @@ def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionP
     ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the largest heap.
     """
     return MovesPolicy(rules, choose)
-
-
-class SampledPolicy:
-    """Measures a function that draws random numbers: in each position the frequencies of ``n`` answers.
-
-    The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, as expert
-    mastery, is right on average. A maximum over replies, as exploitability, is too high on average: a best
-    response also exploits the chance of the sample. Every exact figure measures each position once, anew;
-    :func:`tabulate` keeps one measurement for several figures.
-
-    Args:
-        function: A callable on one position, or a policy such as ``from_moves(rules, choose)``.
-        n: The number of answers, 1 or more.
-    """
-
-    is_measurement = True
-
-    def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
-        self.policy = as_policy("function", function)
-        self.n = checked_integer("n", n, minimum=1)
-        self.rules = getattr(self.policy, "rules", None)
-
-    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
-        heaps = np.asarray(observation)
-        mask = np.asarray(action_mask)
-        total = np.zeros(mask.shape)
-        for _ in range(self.n):
-            total += answers_of(self.policy, heaps, mask)
-        return total / self.n
-
-    @property
-    def fault(self) -> str | None:
-        """What was wrong with the last answer."""
-        return fault_of(self.policy)
-
-
-class EncodedPolicy:
-    """A policy on encoded observations as a player.
-
-    For example::
-
-        env = gym.make("Nim-v0", observation="bits", opponent=None)
-        agent = agents.QLearningAgent(env.observation_space, env.action_space)
-        agents.train(agent, env, episodes=5000)
-        evaluation.mastery(NimRules(), EncodedPolicy(agent, env.unwrapped.encoding))
-
-    Args:
-        policy: An object with ``action_probabilities``, such as an agent, or a callable
-            ``(observation, action_mask) -> action`` on one observation. It gets encoded observations.
-        encoding: The encoding that the policy was trained on: ``env.unwrapped.encoding``.
-
-    Raises:
-        ValueError: The policy has an ``observation_space`` other than that of the encoding.
-    """
-
-    def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
-        space = getattr(policy, "observation_space", encoding.space)
-        if space != encoding.space:
-            raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
-        self.policy = as_policy("policy", policy)
-        self.encoding = encoding
-        self.rules = getattr(encoding, "rules", None)  # of a named encoding
-
-    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
-        """The policy's probabilities: shape ``(..., n_actions)``."""
-        return self.policy.action_probabilities(self.encoding(observation), action_mask)
-
-    @property
-    def fault(self) -> str | None:
-        """What was wrong with the last answer, where the policy is a function."""
-        return fault_of(self.policy)
-
-
-def as_policy(name: str, policy: Any) -> Policy:
-    """A policy as it is, a callable on one position as a :class:`FunctionPolicy`; an error names the argument."""
-    if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
-        raise TypeError(
-            f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no "
-            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
-        )
-    return policy if isinstance(policy, Policy) else FunctionPolicy(policy)

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args, runt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from nim_env._alias import draw
 from nim_env._checks import checked_choice
 
 _TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy, and of two answers of one policy
@@ -84,7 +85,10 @@ class Player:
         is_complete = np.abs(sums - 1) <= _TOLERANCE
         if self.illegal_action == "raise":
             is_illegal = ((probabilities > 0) & (action_mask == 0)).any(axis=-1)
-            fault = fault_of(self.policy) or "a positive probability for an illegal action, or a sum other than 1"
+            fault = (
+                getattr(self.policy, "fault", None)
+                or "a positive probability for an illegal action, or a sum other than 1"
+            )
             _refuse(self.policy, fault, is_illegal | ~is_complete, heaps, probabilities)
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask
@@ -117,25 +121,9 @@ def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *ans
         raise InvalidPolicyOutput(f"{policy!r} returned {rows} at heaps {heaps[is_wrong][0].tolist()}: {fault}")
 
 
-def fault_of(policy: Policy) -> str | None:
-    """What the policy says was wrong with its last answer."""
-    fault: str | None = getattr(policy, "fault", None)
-    return fault
-
-
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
     """Draws one action from each distribution ``(..., n_actions)``: int64 of shape ``(...)``.
 
     Each row may sum to any positive number. An action of probability 0 is never drawn.
     """
-    cumulative = probabilities.cumsum(axis=-1)
-    drawn = generator.random(probabilities.shape[:-1]) * cumulative[..., -1]
-    return np.asarray((cumulative <= drawn[..., None]).sum(axis=-1))
-
-
-def uniform_sample(support: NDArray[Any], draws: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Draws one action uniformly from the nonzero entries of each row, by ``draws`` of [0, 1): shape ``(n,)``."""
-    candidates = np.flatnonzero(support)
-    number = np.count_nonzero(support, axis=1)
-    nth = number.cumsum() - number + (draws * number).astype(np.int64)
-    return np.asarray(candidates[nth] - np.arange(len(support)) * support.shape[1])
+    return draw(probabilities, generator.random(probabilities.shape[:-1]))

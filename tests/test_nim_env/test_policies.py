@@ -42,7 +42,6 @@ from nim_env.policies import (
     sample,
     tabulate,
 )
-from nim_env.policies.player import uniform_sample
 
 SIMPLE = NimRules(**SIMPLE)
 
@@ -520,16 +519,6 @@ def test_a_row_of_the_wrong_shape_is_not_broadcast():
 )
 def test_sampling_never_yields_an_action_of_probability_0(row, number):
     assert row[int(sample(np.array(row), ConstantGenerator(number)))] > 0
-    support = np.array([row, row]) > 0
-    assert support[[0, 1], uniform_sample(support, np.full(2, number))].all()
-
-
-@given(st.lists(st.lists(st.booleans(), min_size=4, max_size=4).filter(any), min_size=1, max_size=6), st.data())
-def test_uniform_samples_of_a_row_do_not_depend_on_the_other_rows(support, data):
-    draws = data.draw(st.lists(st.floats(0, 1, exclude_max=True), min_size=len(support), max_size=len(support)))
-    legal = [np.flatnonzero(row) for row in support]
-    expected = [row[int(draw * len(row))] for row, draw in zip(legal, draws, strict=True)]
-    assert uniform_sample(np.array(support), np.array(draws)).tolist() == expected
 
 
 def test_samples_follow_the_weights():

@@ -1,0 +1,142 @@
+"""Policies made of others: mixtures, players on encoded observations, and measured frequencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nim_env._checks import checked_integer
+from nim_env.encodings import Encoding
+from nim_env.policies.arguments import PolicyLike, as_policy, checked_policy
+from nim_env.policies.player import Policy, answers_of
+from nim_env.rules import NimRules
+
+
+class _CompositePolicy:
+    policies: list[Policy]
+
+    @property
+    def fault(self) -> str | None:
+        """What was wrong with the last answer of a function among ``policies``."""
+        return next(filter(None, (getattr(policy, "fault", None) for policy in self.policies)), None)
+
+
+class MixturePolicy(_CompositePolicy):
+    """A weighted mixture of policies: at each move one member, drawn by weight, chooses.
+
+    It serves as the opponent pool of self-play: :meth:`add` a snapshot of the learner at intervals
+    (:func:`tabulate` makes one) and pass the mixture as ``opponent``.
+
+    Args:
+        rules: The game.
+        policies: The first members, the oldest first.
+        max_size: The maximum number of members. :meth:`add` removes the oldest beyond it. ``None`` for no limit.
+        weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
+    """
+
+    def __init__(
+        self,
+        rules: NimRules,
+        policies: Iterable[PolicyLike] = (),
+        max_size: int | None = None,
+        weights: Iterable[float] | None = None,
+    ) -> None:
+        self.rules = rules
+        self.max_size = None if max_size is None else checked_integer("max_size", max_size, minimum=1)
+        self.policies: list[Policy] = []
+        self.weights: list[float] = []
+        members = list(policies)
+        member_weights = [1.0] * len(members) if weights is None else list(weights)
+        if len(member_weights) != len(members):
+            raise ValueError(f"weights must hold one number for each of {len(members)} policies; got {weights!r}")
+        for policy, weight in zip(members, member_weights, strict=True):
+            self.add(policy, weight)
+
+    def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
+        """Adds a member of a weight of 0 or more, and removes the oldest beyond ``max_size``."""
+        member = checked_policy(policy, self.rules)
+        if not 0 <= weight < np.inf:
+            raise ValueError(f"weight must be 0 or more and finite; got {weight!r}")
+        self.policies.append(member)
+        self.weights.append(float(weight))
+        if self.max_size is not None:
+            del self.policies[: -self.max_size]
+            del self.weights[: -self.max_size]
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The weighted mean of the members' probabilities. Members of weight 0 are not queried."""
+        if not any(self.weights):
+            raise ValueError(f"the mixture needs a member of positive weight, add one first; got {self.weights}")
+        weights = np.array(self.weights) / max(self.weights)  # so that their sum is finite
+        heaps = np.asarray(observation)
+        mask = np.asarray(action_mask)
+        total = np.zeros(mask.shape)
+        for policy, weight in zip(self.policies, weights.tolist(), strict=True):
+            if weight:
+                total += weight * answers_of(policy, heaps, mask)
+        return total / float(weights.sum())
+
+
+class SampledPolicy(_CompositePolicy):
+    """Measures a function that draws random numbers: in each position the frequencies of ``n`` answers.
+
+    The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, as expert
+    mastery, is right on average. A maximum over replies, as exploitability, is too high on average: a best
+    response also exploits the chance of the sample. Every exact figure measures anew;
+    :func:`tabulate` keeps one measurement for several figures, or for a member of a mixture.
+
+    Args:
+        function: A callable on one position, or a policy such as ``from_moves(rules, choose)``.
+        n: The number of answers, 1 or more.
+    """
+
+    is_measurement = True
+
+    def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
+        self.policies = [as_policy("function", function)]
+        self.n = checked_integer("n", n, minimum=1)
+        self.rules = getattr(self.policies[0], "rules", None)
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
+        """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
+        heaps = np.asarray(observation)
+        mask = np.asarray(action_mask)
+        total = np.zeros(mask.shape)
+        for _ in range(self.n):
+            total += answers_of(self.policies[0], heaps, mask)
+        return total / self.n
+
+
+class EncodedPolicy(_CompositePolicy):
+    """A policy on encoded observations as a player.
+
+    For example::
+
+        env = gym.make("Nim-v0", observation="bits", opponent=None)
+        agent = agents.QLearningAgent(env.observation_space, env.action_space)
+        agents.train(agent, env, episodes=5000)
+        evaluation.mastery(NimRules(), EncodedPolicy(agent, env.unwrapped.encoding))
+
+    Args:
+        policy: An object with ``action_probabilities``, such as an agent, or a callable
+            ``(observation, action_mask) -> action`` on one observation. It gets encoded observations.
+        encoding: The encoding that the policy was trained on: ``env.unwrapped.encoding``.
+
+    Raises:
+        ValueError: The policy has an ``observation_space`` other than that of the encoding.
+    """
+
+    def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
+        space = getattr(policy, "observation_space", encoding.space)
+        if space != encoding.space:
+            raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
+        self.policies = [as_policy("policy", policy)]
+        self.encoding = encoding
+        self.rules = getattr(encoding, "rules", None)  # of a named encoding
+
+    def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
+        """The policy's probabilities: shape ``(..., n_actions)``."""
+        return self.policies[0].action_probabilities(self.encoding(observation), action_mask)
