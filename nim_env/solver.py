@@ -112,7 +112,8 @@ class ExpectedReturns:
         loss: The result of a lost game; that of a won one is 1.
 
     Attributes:
-        going_first: The means where the side is to move, by the position's index: float64 of shape ``(n_positions,)``.
+        going_first: The means by the position's index, where the side is to move: float64 of shape
+            ``(n_positions,)``.
         going_second: The same where it has just moved.
     """
 

@@ -59,12 +59,12 @@ def checked_player(
 
     A Player that disagrees with ``illegal_action`` is a ValueError.
     """
-    checked = checked_policy(policy, rules, name)
-    if not isinstance(checked, Player):
-        return Player(checked, "raise" if illegal_action is None else illegal_action)
-    if illegal_action not in (None, checked.illegal_action):
-        raise ValueError(f"{name} has illegal_action={checked.illegal_action!r}; got {illegal_action!r}")
-    return checked
+    if isinstance(policy, Player):
+        if illegal_action not in (None, policy.illegal_action):
+            raise ValueError(f"{name} has illegal_action={policy.illegal_action!r}; got {illegal_action!r}")
+        illegal_action = policy.illegal_action
+        policy = policy.policy
+    return Player(checked_policy(policy, rules, name), "raise" if illegal_action is None else illegal_action)
 
 
 def as_policy(name: str, policy: Any) -> Policy:

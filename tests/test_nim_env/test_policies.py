@@ -114,6 +114,8 @@ def test_policies_of_another_game_are_refused():
             checked_policy(policy, SIMPLE, "opponent")
         with pytest.raises(ValueError, match=f"{other}.*{SIMPLE}"):
             MixturePolicy(SIMPLE, [policy])
+        with pytest.raises(ValueError, match=f"opponent.*{other}.*{SIMPLE}"):
+            evaluation.win_probability(SIMPLE, "random", Player(policy, "lose"))
 
 
 @pytest.mark.parametrize(
