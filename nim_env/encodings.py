@@ -76,7 +76,7 @@ ObservationLike: TypeAlias = str | Encoding
 
 
 def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """The encoding of ``observation`` for a game; a custom one is tried on full, halved and empty heaps.
+    """The encoding of ``observation`` for a game; a custom one is tried on the full and the empty heaps.
 
     A ValueError if there is none of that name, the heaps are too large for it, or a custom one fails.
     """
@@ -94,13 +94,12 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
-    """A ValueError unless positions give the same observations of the space, each alone and as a batch."""
-    full = np.array(rules.heaps)
-    positions = np.array([full, full // 2, 0 * full])
+    """A ValueError unless two positions give the same observations of the space, each alone and as a batch."""
+    positions = np.array([rules.heaps, [0] * rules.n_heaps])
     batch = np.asarray(encoding.function(positions.copy()))
     alone = np.array([encoding(heaps) for heaps in positions])
     if (
-        not batch.shape == alone.shape == (len(positions), *(encoding.space.shape or ()))
+        not batch.shape == alone.shape == (2, *(encoding.space.shape or ()))
         or not np.allclose(batch, alone, equal_nan=True)  # not converted to the dtype of the space
         or not all(observation in encoding.space for observation in alone)
     ):

@@ -16,10 +16,8 @@ from nim_env.rules import NimRules
 class FunctionPolicy:
     """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer.
 
-    An answer that is no legal action is a row of zeros, which the :class:`Player` judges.
-
-    Attributes:
-        fault: The first such answer to the last query, in words; ``None`` if there was none.
+    An answer that is no legal action is a row of zeros, which the :class:`Player` judges. ``fault`` says the first
+    one of the last query in words.
     """
 
     wanted = (
