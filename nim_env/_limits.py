@@ -10,11 +10,12 @@
 ``OBSERVED_INDEX``     positions of the encoding ``"index"``: no table has as many rows
 ``GAMES``              entries of the action masks of a vector environment: 4 GB
 ``TABULATED``          positions times actions of a board with tables; 1-3-5-7-9-11-13 has 31.6 million
-``TABULATED_MOVES``    the same for a table of the states after moves: computing a larger one is as fast
+``TABULATED_MOVES``    the same for tables that are no faster where they are larger
 ``TABULATED_NUMBERS``  positions times numbers of an observation, for a table of observations
 ``KEPT_BYTES``         about, of what is kept for the states that single games visit
 ``PART``               positions times actions that are computed at once: about 50 MB
 ``POLICY``             positions times actions of a policy in a table: 400 MB
+``SNAPSHOT``           the same of a snapshot in a pool, which else is a network
 ``SWEPT_POSITIONS``    of an exact sweep, which takes about a gigabyte
 ``SWEPT``              positions times actions of an exact sweep: minutes, with a slow policy hours
 =====================  ===========================================================================================
@@ -34,6 +35,7 @@ TABULATED_NUMBERS = 2**22
 KEPT_BYTES = 120_000_000
 PART = 2**20
 POLICY = 50_000_000
+SNAPSHOT = 2_000_000
 SWEPT_POSITIONS = 50_000_000
 SWEPT = 10_000_000_000
 

@@ -1,6 +1,6 @@
 """The board of a game: the state of a game is one number, and what is asked of it is a row of a table.
 
-A position has an index (:meth:`NimRules.index`), from which a move subtracts its offset (:attr:`NimRules.offsets`).
+A position has an index (:meth:`NimRules.index`); a move subtracts its offset from it (:attr:`NimRules.offsets`).
 The *state* of a game is the position and how the game began or ended, in one number. With n positions:
 
 ==============  ===========================================================================================
@@ -11,9 +11,9 @@ n + 1           the opponent has taken the last object
 n + 1 + i       the mover has made an illegal action at the position of index i
 ==============  ===========================================================================================
 
-Reward, end, legal actions and observation are functions of the state. A :class:`Board` computes them. One game looks
-its state up in ``board[state]``, which keeps the rows that it has made. For many games, a :class:`TabulatedBoard`
-computes a function for all states at its first call, and then looks states up. :func:`board_of` shares a board.
+Reward, end and legal actions are functions of the state. A :class:`Board` computes them. One game looks its state
+up in ``board[state]``, which keeps the rows that it has made. For many games, a :class:`TabulatedBoard` computes a
+function for all states at its first call, and then looks states up. :func:`board_of` shares a board.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class Board(Kept[Row]):
         return self._rewards.take(0 + (states > 0) + (states > self.begins) + (states > self.lost))
 
     def legal(self, states: Any, heaps: NDArray[np.int64]) -> NDArray[np.int8]:
-        """The legal actions with the given heap sizes, int8 of shape ``(..., n_actions)``; all where games are over."""
+        """The legal actions at the heap sizes, int8 ``(..., n_actions)``; all ones where a game is over."""
         return self.rules.action_mask(heaps) | np.asarray(self.is_over(states), dtype=np.int8)[..., None]
 
     def masks(self, states: States) -> NDArray[np.int8]:

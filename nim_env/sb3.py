@@ -14,7 +14,7 @@ from gymnasium.error import DependencyNotInstalled
 from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import evaluation
+from nim_env import _limits, evaluation
 from nim_env._checks import checked_integer
 from nim_env.envs.vector_env import NimVectorEnv
 from nim_env.policies import MixturePolicy, Policy, tabulate
@@ -28,9 +28,6 @@ try:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 except ImportError as error:
     raise DependencyNotInstalled('nim_env.sb3 needs Stable-Baselines3; run pip install "nim-env[sb3]"') from error
-
-_MAX_SHARED_MASKS = 2**19  # positions times actions of a board whose masks are made once
-_MAX_SNAPSHOT_ENTRIES = 2_000_000  # positions times actions of a snapshot that is stored as a table
 
 
 class NimVecEnv(VecEnv):
@@ -66,7 +63,10 @@ class NimVecEnv(VecEnv):
         self.metadata = env.metadata
         self._finished_mask = np.ones(nim.rules.n_actions, dtype=np.int8)
         self._finished_mask.flags.writeable = False
-        self._every_mask: NDArray[np.object_] | None = None  # of a board with tables, made at the first reset
+        self._shared_rows: NDArray[np.object_] | None = None
+        if nim.board.n * nim.rules.n_actions <= _limits.TABULATED_MOVES:
+            rows = _read_only_rows(nim.board.masks(np.arange(2 * nim.board.n + 1)))
+            self._shared_rows = np.fromiter(rows, dtype=object, count=len(rows))
         self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset
 
     def reset(self) -> Any:
@@ -107,15 +107,10 @@ class NimVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), terminated | truncated, listed
 
     def _mask_rows(self) -> list[NDArray[np.int8]]:
-        """The masks as read-only rows; those of a small board are made once, which is faster than slicing."""
-        env = self.unwrapped_env
-        if env.rules.n_positions * env.rules.n_actions > _MAX_SHARED_MASKS:
-            return _read_only_rows(env.action_masks())
-        if self._every_mask is None:
-            rows = _read_only_rows(env.board.masks(np.arange(2 * env.board.n + 1)))
-            self._every_mask = np.fromiter(rows, dtype=object, count=len(rows))
-        shared: list[NDArray[np.int8]] = self._every_mask.take(env.states).tolist()
-        return shared
+        """The masks as read-only rows, which a small board shares: that is faster than slicing."""
+        if self._shared_rows is None:
+            return _read_only_rows(self.unwrapped_env.action_masks())
+        return self._shared_rows.take(self.unwrapped_env.states).tolist()
 
     def get_images(self) -> list[Any]:
         """The pictures of all games with ``render_mode="rgb_array"``, from which ``render`` tiles one."""
@@ -214,9 +209,7 @@ class ModelPolicy:
         self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool = True
     ) -> None:
         if not isinstance(model, BaseAlgorithm):
-            raise TypeError(
-                f"model must be a Stable-Baselines3 model, not its network; got a {type(model).__name__}"
-            )
+            raise TypeError(f"model must be a Stable-Baselines3 model; got a {type(model).__name__}")
         for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
             normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
             if normalization is not None and normalization.norm_obs:
@@ -229,7 +222,7 @@ class ModelPolicy:
         self._is_actor_critic = hasattr(self._network, "get_distribution")
         if not (self._is_actor_critic or hasattr(self._network, "q_net")) or hasattr(self._network, "lstm_actor"):
             raise TypeError(
-                f"model must be a DQN, PPO, A2C, MaskablePPO or the like, not recurrent; got {model!r}"
+                f"model must be a DQN, PPO, A2C, MaskablePPO or the like; got {model!r}"
             )
         observation_space = self._network.observation_space
         action_space = self._network.action_space
@@ -252,8 +245,7 @@ class ModelPolicy:
             weights = (np.arange(mask.shape[-1]) == best[..., None]).astype(np.float64)
         else:
             weights = np.exp(preferences)
-        probabilities: NDArray[np.float64] = weights / weights.sum(axis=-1, keepdims=True)
-        return probabilities
+        return weights / weights.sum(axis=-1, keepdims=True)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """The critic's value of positions to the player to move; of a DQN the largest legal Q-value.
@@ -265,12 +257,11 @@ class ModelPolicy:
             with torch.no_grad():
                 return _to_numpy(network.predict_values(self._tensor(heaps)).flatten())
         q_values = np.where(self.rules.action_mask(heaps) != 0, self._preferences(heaps), -np.inf)
-        largest: NDArray[np.float64] = q_values.max(axis=-1)
-        return largest
+        return q_values.max(axis=-1)
 
     def snapshot(self) -> Policy:
         """A copy of the policy that later training does not change: a table, or in large games a network."""
-        if self.rules.n_positions * self.rules.n_actions <= _MAX_SNAPSHOT_ENTRIES:
+        if self.rules.n_positions * self.rules.n_actions <= _limits.SNAPSHOT:
             return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
         copied = copy.copy(self)
         file = io.BytesIO()  # copy.deepcopy fails for networks that have just been trained

@@ -142,8 +142,8 @@ class Replies(Kept[Choices]):
 
     def _no_opening(self) -> ValueError:
         return ValueError(
-            f'use first_player="agent": opponent={self.policy!r} has no opening move that leaves the game in progress '
-            f"from heaps {self.board.rules.heaps}"
+            f'use first_player="agent": opponent={self.policy!r} has no opening move from heaps '
+            f"{self.board.rules.heaps} that leaves the game in progress"
         )
 
     def _lists(self, states: States) -> AliasLists:

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from configurations import GYM, Wrapped, check_frequencies, distribution_after, first_legal, plain
 from gymnasium.error import InvalidAction, ResetNeeded
+from table_policies import random_table
 
-from nim_env import ExpertPolicy, NimEnv, NimRules, NimVectorEnv, RandomPolicy, aec_env
+from nim_env import ExpertPolicy, MixturePolicy, NimEnv, NimRules, NimVectorEnv, RandomPolicy, aec_env
 from nim_env.policies import InvalidPolicyOutput, checked_policy, tabulate
 
 EVERY_CONFIGURATION = pytest.mark.parametrize("configuration", GYM.values(), ids=GYM)
@@ -108,7 +109,13 @@ class Noisy(ExpertPolicy):
         return 0.9 * expert + 0.1 * RandomPolicy().action_probabilities(observation, action_mask)
 
 
-@pytest.mark.parametrize("opponent", ["random", "take-2", "expert", Noisy(NimRules()), Wrapped(RandomPolicy())])
+UNEVEN = random_table(NimRules(), 0)
+MIXTURE = MixturePolicy(NimRules(), ["expert", UNEVEN], weights=[2, 1])
+
+
+@pytest.mark.parametrize(
+    "opponent", ["random", "take-2", "expert", Noisy(NimRules()), Wrapped(RandomPolicy()), UNEVEN, MIXTURE]
+)
 def test_openings_and_replies_are_drawn_from_the_policy(opponent):
     """Also by a subclass of a built-in policy."""
     policy = checked_policy(opponent, NimRules())

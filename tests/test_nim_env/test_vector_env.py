@@ -19,9 +19,10 @@ from configurations import (
 )
 from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from table_policies import random_table
 
-from nim_env import NimRules, NimVectorEnv
-from nim_env.policies import checked_policy
+from nim_env import MixturePolicy, NimEnv, NimRules, NimVectorEnv, TabularPolicy
+from nim_env.policies import InvalidPolicyOutput, checked_policy
 
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
@@ -159,21 +160,21 @@ def test_large_games(arguments, opponent):
 # --- Opponents and starts are drawn as they should ------------------------------------------------
 
 NUMBER = 5_000
-DYNAMICS = {  # heaps of games in which a step is computed in each of the ways there are
-    "agent table": (1, 3, 5, 7),
+WAYS = {  # heaps of games in which a step is computed in each of the ways there are
+    "table of moves": (1, 3, 5, 7),
     "tables": (1, 3, 5, 7, 30),
-    "direct": (1, 3, 5, 7, *[1] * 12),
+    "large": (1, 3, 5, 7, *[1] * 12),
     "queried": (1, 3, 5, 7),
     "set later": (1, 3, 5, 7),
 }
 
 
-@pytest.fixture(params=DYNAMICS)
-def dynamics(request):
+@pytest.fixture(params=WAYS)
+def make_in_one_way(request):
     """Makes an environment whose steps are computed in one of the ways, and its opponent as a policy."""
 
     def make_so(opponent, **arguments):
-        rules = NimRules(DYNAMICS[request.param])
+        rules = NimRules(WAYS[request.param])
         policy = checked_policy(opponent, rules)
         made_with = {"queried": Wrapped(policy), "set later": first_legal}.get(request.param, opponent)
         env = make(NUMBER, opponent=made_with, heaps=rules.heaps, **arguments).unwrapped
@@ -185,8 +186,8 @@ def dynamics(request):
 
 
 @pytest.mark.parametrize("name", ["random", "expert", "take-2"])
-def test_replies_are_drawn_from_the_policy(dynamics, name):
-    env, policy = dynamics(name)
+def test_replies_are_drawn_from_the_policy(make_in_one_way, name):
+    env, policy = make_in_one_way(name)
     rules = env.rules
     for seed, start in enumerate([(1, 3, 5, 7), (0, 3, 5, 7), (1, 0, 3, 7), (1, 1, 5, 1), (0, 0, 2, 5)]):
         heaps = np.pad(start, (0, rules.n_heaps - len(start)))
@@ -198,8 +199,8 @@ def test_replies_are_drawn_from_the_policy(dynamics, name):
 
 @pytest.mark.parametrize("name", ["random", "expert", "take-2"])
 @pytest.mark.parametrize(("first_player", "probability"), [("random", 0.5), ("agent", 0.0), ("opponent", 1.0)])
-def test_openings_are_drawn_from_the_policy(dynamics, name, first_player, probability):
-    env, policy = dynamics(name, first_player=first_player, max_episode_steps=1)
+def test_openings_are_drawn_from_the_policy(make_in_one_way, name, first_player, probability):
+    env, policy = make_in_one_way(name, first_player=first_player, max_episode_steps=1)
     expected = {env.rules.heaps: 1 - probability}
     for heaps, weight in distribution_after(env.rules, env.rules.heaps, policy).items():
         expected[heaps] = weight * probability
@@ -210,6 +211,50 @@ def test_openings_are_drawn_from_the_policy(dynamics, name, first_player, probab
     env.reset(options={"heaps": np.eye(env.rules.n_heaps, dtype=int)[1]})
     assert env.step(np.zeros(NUMBER, dtype=int))[2].all()  # illegal
     check_frequencies(env.step(np.zeros(NUMBER, dtype=int))[0], expected)
+
+
+UNEVEN = [  # opponents whose replies are drawn from lists by weight, and one member that is queried
+    random_table(NimRules(), 0),
+    MixturePolicy(NimRules(), ["random", "expert"], weights=[1, 3]),
+    MixturePolicy(NimRules(), ["take-2", random_table(NimRules(), 1)]),
+    MixturePolicy(NimRules(), ["expert", first_legal]),
+]
+
+
+@pytest.mark.parametrize("policy", UNEVEN)
+def test_uneven_replies_and_openings_have_the_weights_of_the_policy(policy):
+    env = make(NUMBER, opponent=policy, first_player="opponent")
+    observations, _ = env.reset(seed=0)
+    check_frequencies(observations, distribution_after(NimRules(), (1, 3, 5, 7), policy))
+    for start in ((1, 3, 5, 7), (0, 3, 4, 6), (1, 1, 2, 2)):
+        env.reset(options={"heaps": start})
+        observations, *_ = env.step(np.full(NUMBER, 9))
+        check_frequencies(observations, distribution_after(NimRules(), NimRules().apply(start, 9), policy))
+
+
+@pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
+def test_a_mixture_may_grow_while_games_are_in_progress(kind):
+    pool = MixturePolicy(NimRules(), ["take-1"], max_size=1)
+    env = kind(opponent=pool, first_player="agent")
+    options = {"heaps": (1, 3, 3, 7)}  # the expert leaves 1-3-3-1
+    for member, left in (("take-1", 1 + 3 + 3 + 5), ("expert", 8), (first_legal, 0 + 3 + 3 + 6), ("expert", 8)):
+        pool.add(member)
+        env.reset(seed=0, options=options)
+        observation = env.step(9 if kind is NimEnv else [9])[0]  # one object of heap D
+        assert observation.sum() == left
+
+
+@pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
+def test_a_table_with_an_invalid_row_is_refused_when_the_environment_is_made(kind):
+    table = random_table(NimRules(), 0).probabilities.copy()
+    table[200] *= 0.5
+    policy = TabularPolicy(NimRules(), table)
+    with pytest.raises(InvalidPolicyOutput, match="sum to 1"):
+        kind(opponent=policy)
+    env = kind()
+    with pytest.raises(InvalidPolicyOutput, match="sum to 1"):
+        env.set_opponent(policy)
+    assert env.opponent == "random"
 
 
 @pytest.mark.parametrize("opponent", ["random", Wrapped(checked_policy("random", NimRules((3,))))])
