@@ -87,7 +87,7 @@ class Player:
             is_illegal = ((probabilities > 0) & (action_mask == 0)).any(axis=-1)
             fault = (
                 getattr(self.policy, "fault", None)
-                or "a positive probability for an illegal action, or a sum other than 1"
+                or "probabilities of illegal actions, or some that do not sum to 1"
             )
             _refuse(self.policy, fault, is_illegal | ~is_complete, heaps, probabilities)
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
