@@ -22,6 +22,13 @@ def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.int64]:
     return np.asarray((cumulative <= (uniforms * cumulative[..., -1])[..., None]).sum(axis=-1))
 
 
+def draw_equal(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+    """The same for weights of 0 and 1, shape ``(n, m)``: faster."""
+    counts = np.count_nonzero(weights, axis=1)
+    nth = counts.cumsum() - counts + (uniforms * counts).astype(np.int64)
+    return np.flatnonzero(weights)[nth] - np.arange(len(weights)) * weights.shape[1]
+
+
 class AliasLists:
     """Lists of items, from which one is drawn in proportion to its weight by two look-ups (Walker 1977).
 
@@ -94,10 +101,12 @@ def joined(parts: Sequence[AliasLists]) -> AliasLists:
 def alias_lists(weights: NDArray[Any]) -> AliasLists:
     """A list for each row of ``weights``, shape ``(n, m)``: the columns of positive weight (Vose 1991).
 
-    Weights of one row that differ by rounding alone count as equal.
+    Weights of one row that differ by rounding alone count as equal. Weights of int8 are 0 or 1.
     """
     row, column = weights.nonzero()
     counts = np.count_nonzero(weights, axis=1)
+    if weights.dtype == np.int8:
+        return AliasLists(counts, column)
     mean = weights.sum(axis=1) / counts.clip(1)
     share = weights[row, column] / mean[row]
     is_uneven = np.abs(share - 1) > _EVEN

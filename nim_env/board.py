@@ -11,9 +11,8 @@ n + 1           the opponent has taken the last object
 n + 1 + i       the mover has made an illegal action at the position of index i
 ==============  ===========================================================================================
 
-Reward, end and legal actions are functions of the state. A :class:`Board` computes them. One game looks its state
-up in ``board[state]``, which keeps the rows that it has made. For many games, a :class:`TabulatedBoard` computes a
-function for all states at its first call, and then looks states up. :func:`board_of` shares a board.
+Reward, end and legal actions are functions of the state. A :class:`Board` computes them; for many games, a
+:class:`TabulatedBoard` computes each for all states at its first call, and then looks states up.
 """
 
 from __future__ import annotations
@@ -59,34 +58,8 @@ class Kept(dict[int, _Row], Generic[_Row]):
         return row
 
 
-class Row:
-    """What one game looks up of its state. The arrays are shared and read-only.
-
-    Attributes:
-        state: The state.
-        heaps: The heap sizes, int64 of shape ``(n_heaps,)``.
-        action_mask: The legal actions, int8 of shape ``(n_actions,)``; all ones where the game is over.
-        is_legal: The action mask as bytes, which plain Python indexes fastest.
-        is_over: Whether the game is over.
-        is_illegal: Whether it is over by an illegal action.
-        reward: The mover's reward.
-    """
-
-    __slots__ = ("action_mask", "heaps", "is_illegal", "is_legal", "is_over", "reward", "state")
-
-    def __init__(self, board: Board, state: int) -> None:
-        self.state = state
-        self.heaps = board.heaps(state)
-        self.heaps.flags.writeable = False
-        self.is_legal = board.legal(state, self.heaps).tobytes()
-        self.action_mask: NDArray[np.int8] = np.frombuffer(self.is_legal, dtype=np.int8)
-        self.is_over: bool = board.is_over(state)
-        self.is_illegal = state > board.lost
-        self.reward: float = board.rewards(state).item()
-
-
-class Board(Kept[Row]):
-    """The states of the games of one board; ``board[state]`` is the :class:`Row` of one of them.
+class Board:
+    """The states of the games of one board.
 
     ``states`` are int64 of any shape ``(...)``, or a Python int, and are not checked.
 
@@ -103,7 +76,6 @@ class Board(Kept[Row]):
 
     def __init__(self, rules: NimRules) -> None:
         _limits.check_size(rules.n_positions, _limits.STATES, f"positions of {rules}", "use smaller heaps")
-        super().__init__(rules)
         self.rules = rules
         self.n = rules.n_positions
         self.full = self.n - 1
@@ -114,10 +86,6 @@ class Board(Kept[Row]):
 
     def __reduce__(self) -> Any:
         return board_of, (self.rules, type(self))  # a copied or unpickled environment shares it
-
-    def make(self, state: int) -> Row:
-        """The row of a state."""
-        return Row(self, state)
 
     def positions(self, states: Any) -> Any:
         """The index of the position of each state."""

@@ -221,9 +221,7 @@ class ModelPolicy:
         self._network: BasePolicy = model.policy
         self._is_actor_critic = hasattr(self._network, "get_distribution")
         if not (self._is_actor_critic or hasattr(self._network, "q_net")) or hasattr(self._network, "lstm_actor"):
-            raise TypeError(
-                f"model must be a DQN, PPO, A2C, MaskablePPO or the like; got {model!r}"
-            )
+            raise TypeError(f"model must be a DQN, PPO, A2C, MaskablePPO or the like; got {model!r}")
         observation_space = self._network.observation_space
         action_space = self._network.action_space
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != self.rules.n_actions:

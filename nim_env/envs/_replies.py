@@ -16,9 +16,10 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env._alias import AliasLists, alias_lists, draw, joined
+from nim_env._alias import AliasLists, alias_lists, draw, draw_equal, joined
 from nim_env._chunks import chunks
 from nim_env.board import Board, Kept, States, TabulatedBoard
+from nim_env.envs._rows import Rows
 from nim_env.policies import MixturePolicy, Player, Policy, TabularPolicy
 from nim_env.policies.built_in import is_built_in
 
@@ -63,18 +64,18 @@ class Replies(Kept[Choices]):
             elif not self._is_opening.any():
                 raise self._no_opening()
 
-    def begin(self, start: str, generator: np.random.Generator) -> int:
+    def begin(self, start: str, rows: Rows, generator: np.random.Generator) -> int:
         """The first state of one game."""
         if start == "anywhere":
             return int(self.board.random(generator))
         if start == "opponent" or (start == "random" and generator.random() < 0.5):
-            return self.one(self.board.begins, generator)
+            return self.one(self.board.begins, rows, generator)
         return self.board.full
 
-    def one(self, state: int, generator: np.random.Generator) -> int:
+    def one(self, state: int, rows: Rows, generator: np.random.Generator) -> int:
         """The state after the reply in a game in progress; from ``begins`` after an opening move."""
         if not self._is_fixed:
-            row = self.board[state]
+            row = rows[state]
             weights = self._weights(np.int64(state), row.heaps, row.action_mask)
             return int(self._drawn(np.int64(state), weights, generator.random()))
         n_slots, states, aliases, keep = self[state]
@@ -107,13 +108,10 @@ class Replies(Kept[Choices]):
 
     def make(self, state: int) -> Choices:
         """The choices in one state."""
-        row = self.board[state]
-        weights = self._weights(np.int64(state), row.heaps, row.action_mask)
+        heaps = self.board.heaps(state)
+        weights = self._weights(np.int64(state), heaps, self.board.legal(state, heaps))
         if not weights.any():
             raise self._no_opening()
-        if is_built_in(self.policy):
-            states = self.board.after_reply(state, weights.nonzero()[0]).tolist()
-            return Choices(len(states), states, states, None)
         lists = alias_lists(weights[None])
         states, aliases = (
             self.board.after_reply(state, actions).tolist() for actions in (lists.items, lists.aliases)
@@ -132,13 +130,14 @@ class Replies(Kept[Choices]):
             assert self.policy is not None
             weights = Player(self.policy, "raise").query(heaps, masks).probabilities
         opens = states == self.board.begins
-        return weights * (self._is_opening | ~opens[..., None]) if opens.any() else weights
+        return weights * (self._is_opening | ~opens[..., None]).view(np.int8) if opens.any() else weights
 
     def _drawn(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
         """The states after moves that are drawn in proportion to the weights."""
         if not weights.any(axis=-1).all():
             raise self._no_opening()
-        return self.board.after_reply(states, draw(weights, uniforms))
+        actions = draw_equal(weights, uniforms) if is_built_in(self.policy) else draw(weights, uniforms)
+        return self.board.after_reply(states, actions)
 
     def _no_opening(self) -> ValueError:
         return ValueError(
@@ -190,9 +189,9 @@ class MixtureReplies(Replies):
         self._mixture = policy
         self._members: tuple[list[Policy], list[float]] = ([], [])
 
-    def one(self, state: int, generator: np.random.Generator) -> int:
+    def one(self, state: int, rows: Rows, generator: np.random.Generator) -> int:
         self._update()
-        return super().one(state, generator)
+        return super().one(state, rows, generator)
 
     def many(self, states: States, start: str, generator: np.random.Generator) -> States:
         self._update()

@@ -47,10 +47,10 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from nim_env._checks import checked_choice
-from nim_env.board import Row, board_of
+from nim_env.board import board_of
 from nim_env.encodings import ObservationLike
-from nim_env.envs._observations import observations_of
 from nim_env.envs._options import Options, checked_action, checked_starts
+from nim_env.envs._rows import Row, rows_of
 from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -100,10 +100,11 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self._n_actions = self.rules.n_actions
         self._board = board_of(self.rules)
         self._offsets = self.rules.offsets
-        self._observations = observations_of(self._board, self.encoding)
+        self._rows = rows_of(self._board, self.encoding)
         self._row: Row | None = None  # of the state of the game; None before the first reset
         self._last_row: Row  # before the last move
         self._to_play = 0  # 0 or 1
+        self.agents: list[str] = []  # none before the first reset
         self._calls = 0  # resets and steps so far; agent_iter checks that one was made
         self._np_random: np.random.Generator | None = None
         self.possible_agents = list(_PLAYERS)
@@ -134,7 +135,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             self._np_random = seeding.np_random(seed)[0]
         if heaps is None and self._options.random_start:
             state = int(self._board.random(self._np_random))
-        self._row = self._last_row = self._board[state]
+        self._row = self._last_row = self._rows[state]
         self._to_play = 0
         self.agents = list(_PLAYERS)
         self.agent_selection = _PLAYERS[0]
@@ -170,7 +171,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         else:
             raise InvalidAction(self.rules.illegal_action_message(action, row.heaps))
         self._last_row = row
-        self._row = row = self._board[state]
+        self._row = row = self._rows[state]
         if row.is_over:
             self.rewards = {mover: row.reward, other: 0.0 if row.is_illegal else -row.reward}
             self._cumulative_rewards = self.rewards.copy()  # all rewards before were 0
@@ -196,13 +197,13 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             mask = np.zeros(self._n_actions, dtype=np.int8)
         else:
             raise ValueError(f"agent must be one of {_PLAYERS}; got {agent!r}")
-        return {"observation": self._observations[row.state].copy(), "action_mask": mask}
+        return {"observation": row.observation.copy(), "action_mask": mask}
 
     def last(
         self, observe: bool = True
     ) -> tuple[dict[str, NDArray[Any]] | None, float, bool, bool, dict[str, Any]]:
         """Observation, cumulative reward, terminated, truncated and info of ``agent_selection``."""
-        if self._row is None or not self.agents:
+        if not self.agents:
             raise ResetNeeded("there is no player to move: call reset() first, and again when a game is over")
         agent = self.agent_selection
         return (

@@ -12,11 +12,11 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from nim_env._checks import checked_choice
-from nim_env.board import Row, board_of
+from nim_env.board import board_of
 from nim_env.encodings import ObservationLike
-from nim_env.envs._observations import observations_of
 from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
 from nim_env.envs._replies import replies_of
+from nim_env.envs._rows import Row, rows_of
 from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -124,7 +124,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._is_self_play = opponent is None
         self._board = board_of(self.rules)
         self._offsets = self.rules.offsets
-        self._observations = observations_of(self._board, self.encoding)
+        self._rows = rows_of(self._board, self.encoding)
         self._replies = replies_of(self._board, self._options.policy)
         self._replies.check(self._options.start)
         self._row: Row | None = None  # of the state of the game; None before the first reset
@@ -165,15 +165,15 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         before = self._board.full  # before an opening move
         if state is None:
-            state = self._replies.begin(episode.start, generator)
+            state = self._replies.begin(episode.start, self._rows, generator)
         if heaps is not None or episode.random_start:
             before = state
-        self._row = row = self._board[state]
+        self._row = row = self._rows[state]
         self._last_states = (before, before)
         self._to_play = 0
         if self.render_mode == "human":
             self.render()
-        return self._observations[state].copy(), self._get_info(row)
+        return row.observation.copy(), self._get_info(row)
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
         """Plays ``action`` and, unless the game is over or in self-play, the opponent's reply.
@@ -189,17 +189,17 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         if row.is_legal[action]:
             state = after = before - self._offsets[action]
             if after and not self._is_self_play:
-                state = self._replies.one(after, self.np_random)
+                state = self._replies.one(after, self._rows, self.np_random)
         elif self._options.illegal_action == "lose":
             state = after = self._board.lost + before
         else:
             raise InvalidAction(self.rules.illegal_action_message(action, row.heaps))
-        self._row = row = self._board[state]
+        self._row = row = self._rows[state]
         self._last_states = (before, after)
         self._to_play ^= 1
         if self.render_mode == "human":
             self.render()
-        return self._observations[state].copy(), row.reward, row.is_over, False, self._get_info(row)
+        return row.observation.copy(), row.reward, row.is_over, False, self._get_info(row)
 
     def action_masks(self) -> NDArray[np.int8]:
         """The legal actions: int8 of shape ``(n_actions,)``, all ones when the game is over."""
@@ -208,7 +208,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     def render(self) -> str | NDArray[np.uint8] | None:
         """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
         row = self._started()
-        last_heaps = [self._board[state].heaps.tolist() for state in self._last_states]
+        last_heaps = [self._rows[state].heaps.tolist() for state in self._last_states]
         to_play = self._to_play if self._is_self_play else None
         view = view_of(self.rules, row.heaps.tolist(), to_play, row.is_over, row.reward > 0, last_heaps)
         return self._display.render(view)

@@ -17,9 +17,9 @@ from nim_env import _limits
 from nim_env._checks import checked_choice, checked_integer
 from nim_env.board import States, board_of, kind_for_many
 from nim_env.encodings import ObservationLike
-from nim_env.envs._observations import observations_of
 from nim_env.envs._options import FirstPlayer, Options, checked_starts
 from nim_env.envs._replies import replies_of
+from nim_env.envs._rows import rows_of
 from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -118,7 +118,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._is_self_play = opponent is None
         self._is_stochastic = opponent is not None or random_start
         self.board = board_of(self.rules, kind_for_many(self.rules))
-        self._observations = observations_of(self.board, self.encoding)
+        self._rows = rows_of(self.board, self.encoding)
         self._replies = replies_of(self.board, self._options.policy)
         self._replies.check(self._options.start)
         self._games: _Games | None = None  # None before the first reset
@@ -156,7 +156,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         super().reset(seed=seed)
         self._restart(games, envs, episode.start, starts)
         self._games = games
-        return self._observations.of(games.states), self._get_infos(games, reset_mask)
+        return self._rows.observations(games.states), self._get_infos(games, reset_mask)
 
     def step(
         self, actions: Any
@@ -187,7 +187,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             self._restart(games, games.is_over.nonzero()[0], self._options.start)
         self._games = games
         infos |= self._get_infos(games, np.ones(self.num_envs, dtype=np.bool_))
-        return self._observations.of(games.states), rewards, terminated, truncated, infos
+        return self._rows.observations(games.states), rewards, terminated, truncated, infos
 
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
         """The states after the agent's actions, those of games that begin where the game was over."""
@@ -284,7 +284,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
         observations = np.empty(self.num_envs, dtype=object)  # of None
-        final = self._observations.of(games.states[ended])
+        final = self._rows.observations(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over.copy())
         infos["action_mask"] *= games.is_over.view(np.int8)[:, None]  # zeros for the other games

@@ -3,14 +3,16 @@
 import brute_force
 import numpy as np
 import pytest
+from gymnasium.spaces import Box
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import few_examples, tiny_rules
 from strategies import rules as any_rules
 
-from nim_env import NimRules
+from nim_env import Encoding, NimRules
 from nim_env._alias import alias_lists, draw
 from nim_env.board import Board, LargeBoard, TabulatedBoard
+from nim_env.envs._rows import Rows
 
 KINDS = Board, LargeBoard, TabulatedBoard
 
@@ -38,8 +40,10 @@ def test_the_number_says_the_position_and_how_the_game_ended(rules, kind):
     np.testing.assert_array_equal(board.rewards(states), rewards)
     np.testing.assert_array_equal(board.is_over(states), is_over)
     np.testing.assert_array_equal(board.masks(states), masks)
+    rows = Rows(board, Encoding(Box(0, 7), lambda heaps: heaps[..., :1]))
     for state in (0, 1, board.full, board.begins, board.lost, 2 * board.n):
-        row = board[state]
+        row = rows[state]
+        assert row.observation.tolist() == heaps[state][:1].tolist()
         assert row.heaps.tolist() == heaps[state].tolist()
         assert row.action_mask.tolist() == list(row.is_legal) == masks[state].tolist()
         assert (row.reward, row.is_over, row.is_illegal) == (rewards[state], is_over[state], is_illegal[state])
