@@ -11,13 +11,15 @@ from typing import Any
 import gymnasium
 import pettingzoo
 
-from nim_env import encodings, evaluation, policies, rendering, rules, solver, theory
+from nim_env import board, encodings, evaluation, policies, rendering, rules, solver, theory
+from nim_env.board import Board
 from nim_env.encodings import Encoding
 from nim_env.envs import NimEnv, NimVectorEnv, aec_env, gym_env, vector_env
 from nim_env.policies import EncodedPolicy, ExpertPolicy, MixturePolicy, RandomPolicy, TabularPolicy, TakePolicy
 from nim_env.rules import NimRules
 
 __all__ = [
+    "Board",
     "EncodedPolicy",
     "Encoding",
     "ExpertPolicy",
@@ -29,6 +31,7 @@ __all__ = [
     "TabularPolicy",
     "TakePolicy",
     "aec_env",
+    "board",
     "encodings",
     "evaluation",
     "gym_env",

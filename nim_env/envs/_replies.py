@@ -113,10 +113,11 @@ class Replies(Kept[Choices]):
         if not weights.any():
             raise self._no_opening()
         lists = alias_lists(weights[None])
-        states, aliases = (
-            self.board.after_reply(state, actions).tolist() for actions in (lists.items, lists.aliases)
-        )
-        return Choices(len(states), states, aliases, None if lists.keep is None else lists.keep.tolist())
+        states = self.board.after_reply(state, lists.items).tolist()
+        if lists.keep is None:
+            return Choices(len(states), states, states, None)
+        aliases = self.board.after_reply(state, lists.aliases).tolist()
+        return Choices(len(states), states, aliases, lists.keep.tolist())
 
     def _weights(
         self, states: Any, heaps: NDArray[np.int64] | None = None, masks: NDArray[np.int8] | None = None
