@@ -43,4 +43,5 @@ SWEPT = 10_000_000_000
 def check_size(number: int, limit: int, what: str, remedy: str) -> None:
     """A ValueError where ``number`` of ``what`` is above ``limit``; it names them and the remedy."""
     if number > limit:
-        raise ValueError(f"{number:,} {what} are too many, up to {limit:,}; {remedy}")
+        text = f"{number:,}" if number < 10**18 else "more than 10^18"
+        raise ValueError(f"{text} {what} are too many, up to {limit:,}; {remedy}")

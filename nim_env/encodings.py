@@ -87,9 +87,9 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
         raise ValueError(f"observation must be one of {tuple(_ENCODINGS)} or an Encoding; got {observation!r}")
     of_rules = f"of {rules} for observation={observation!r}"
     if observation in ("one_hot", "unary"):
-        _limits.check_size(sum(rules.heaps), _limits.OBSERVED_OBJECTS, f"the objects {of_rules}", 'use "bits"')
+        _limits.check_size(sum(rules.heaps), _limits.OBSERVED_OBJECTS, f"objects {of_rules}", 'use "bits"')
     if observation == "index":
-        _limits.check_size(rules.n_positions, _limits.OBSERVED_INDEX, f"the positions {of_rules}", 'use "heaps"')
+        _limits.check_size(rules.n_positions, _limits.OBSERVED_INDEX, f"positions {of_rules}", 'use "heaps"')
     return _NamedEncoding(observation, rules)
 
 

@@ -185,9 +185,9 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     positions times actions.
     """
     remedy = "sample games with evaluation.play_match instead"
-    _limits.check_size(rules.n_positions, _limits.SWEPT_POSITIONS, f"the positions of {rules}", remedy)
+    _limits.check_size(rules.n_positions, _limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
     n_entries = rules.n_positions * rules.n_actions
-    _limits.check_size(n_entries, _limits.SWEPT, f"the positions times actions of {rules}", remedy)
+    _limits.check_size(n_entries, _limits.SWEPT, f"positions times actions of {rules}", remedy)
     return _position_batches(board_of(rules))
 
 

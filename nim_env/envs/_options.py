@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nim_env._checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
-from nim_env.policies import IllegalAction, Policy, PolicyLike, checked_policy
+from nim_env.policies import IllegalAction, Policy, PolicyLike, checked_player
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
@@ -52,7 +52,11 @@ class Options:
     @cached_property
     def policy(self) -> Policy | None:
         """The opponent as a policy; ``None`` in self-play."""
-        return None if self.opponent is None else checked_policy(self.opponent, self.rules, "opponent")
+        return (
+            None
+            if self.opponent is None
+            else checked_player(self.opponent, self.rules, "raise", "opponent").policy
+        )
 
     @cached_property
     def start(self) -> str:

@@ -50,7 +50,7 @@ def tabulate(
     """
     player = checked_player(policy, rules, illegal_action)
     n_entries = rules.n_positions * rules.n_actions
-    _limits.check_size(n_entries, _limits.POLICY, f"the positions times actions of {rules}", "use a smaller game")
+    _limits.check_size(n_entries, _limits.POLICY, f"positions times actions of {rules}", "use a smaller game")
     table = np.zeros((rules.n_positions, rules.n_actions), dtype)
     for rows in chunks(rules, rules.n_positions - 1, start=1):
         heaps = rules.from_index(np.arange(rows.start, rows.stop))

@@ -21,8 +21,8 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from table_policies import random_table
 
-from nim_env import MixturePolicy, NimEnv, NimRules, NimVectorEnv, TabularPolicy
-from nim_env.policies import InvalidPolicyOutput, checked_policy
+from nim_env import MixturePolicy, NimEnv, NimRules, NimVectorEnv, RandomPolicy, TabularPolicy
+from nim_env.policies import InvalidPolicyOutput, Player, checked_policy
 
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
 
@@ -255,6 +255,17 @@ def test_a_table_with_an_invalid_row_is_refused_when_the_environment_is_made(kin
     with pytest.raises(InvalidPolicyOutput, match="sum to 1"):
         env.set_opponent(policy)
     assert env.opponent == "random"
+
+
+@pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
+def test_a_player_whose_illegal_actions_lose_is_no_opponent(kind):
+    """The environment has no way to say that the opponent lost by an illegal action."""
+    with pytest.raises(ValueError, match="illegal_action"):
+        kind(opponent=Player(RandomPolicy(), "lose"))
+    env = kind(opponent=Player(RandomPolicy(), "raise"), first_player="agent")
+    with pytest.raises(ValueError, match="illegal_action"):
+        env.set_opponent(Player(RandomPolicy(), "lose"))
+    env.reset(seed=0)
 
 
 @pytest.mark.parametrize("opponent", ["random", Wrapped(checked_policy("random", NimRules((3,))))])
