@@ -42,8 +42,10 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
     if target.exists() and not target.is_file():
         raise OSError(f"path must be a regular file or new; got {path}")  # os.replace would replace a device
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
+    # safetensors 0.8 saves arrays that are not C-contiguous in the wrong order
+    arrays = {name: np.asarray(array, order="C") for name, array in agent.state_dict().items()}
     try:
-        temporary.write_bytes(safetensors.numpy.save(agent.state_dict(), {"agent": text}))
+        temporary.write_bytes(safetensors.numpy.save(arrays, {"agent": text}))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
