@@ -34,16 +34,13 @@ def _nonzero_bytes(mask: bytes) -> Sequence[int]:
 
 
 def legal_actions(action_masks: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Where actions are legal, bool of this shape; everywhere without masks. Errors as :func:`legal_indices`."""
-    is_legal = np.broadcast_to(True if action_masks is None else np.asarray(action_masks) != 0, shape)
-    if not is_legal.any(axis=-1).all():
-        raise ValueError("action_mask leaves an observation without a legal action")
-    return is_legal
+    """Where actions are legal, bool of this shape; everywhere without masks."""
+    return np.broadcast_to(True if action_masks is None else np.asarray(action_masks) != 0, shape)
 
 
-def mask_penalties(action_masks: NDArray[Any]) -> NDArray[np.float64]:
+def mask_penalties(action_masks: Any) -> NDArray[np.float64]:
     """0 for legal actions and :data:`ILLEGAL` for others, to add to values."""
-    return (action_masks == 0) * ILLEGAL
+    return (np.asarray(action_masks) == 0) * ILLEGAL
 
 
 def row_max(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -59,6 +59,11 @@ class Agent(ABC):
         super().__init_subclass__(**kwargs)
         if cls.bootstraps_from not in ("own turn", "opponent turn"):
             raise ValueError(f'bootstraps_from must be "own turn" or "opponent turn"; got {cls.bootstraps_from!r}')
+        for method in ("act", "update"):
+            batch_method = f"{method}_batch"
+            owner = next(parent for parent in cls.__mro__ if vars(parent).keys() & {method, batch_method})
+            if batch_method not in vars(owner):  # an inherited one would not do what the new method does
+                setattr(cls, batch_method, getattr(Agent, batch_method))
         saving.CLASSES[saving.class_name(cls)] = cls
 
     def __init__(
@@ -93,6 +98,24 @@ class Agent(ABC):
             An action of ``action_space``, a Python or NumPy integer.
         """
 
+    def act_batch(
+        self, observations: Any, action_masks: Any = None, explore: bool = False
+    ) -> NDArray[np.integer[Any]]:
+        """Chooses an action for each of ``n`` observations; here by :meth:`act`, one after another.
+
+        Args:
+            observations: A batch of observations.
+            action_masks: Their masks, shape ``(n, n_actions)``; None: all actions are legal.
+            explore: Whether to explore.
+
+        Returns:
+            Actions of ``action_space``, integers of shape ``(n,)``.
+        """
+        masks = [None] * len(observations) if action_masks is None else action_masks
+        pairs = zip(observations, masks, strict=True)
+        actions = [self.act(observation, mask, explore=explore) for observation, mask in pairs]
+        return np.array([checked_action(self, "act", action) for action in actions], np.int64)
+
     @abstractmethod
     def update(
         self,
@@ -114,6 +137,30 @@ class Agent(ABC):
             next_action_mask: The mask of the next observation, shape ``(n_actions,)``; None: all are legal.
         """
 
+    def update_batch(
+        self,
+        observations: Any,
+        actions: Any,
+        rewards: Any,
+        next_observations: Any,
+        terminated: Any,
+        next_action_masks: Any = None,
+    ) -> None:
+        """Learns from ``n`` transitions; here by :meth:`update`, one after another.
+
+        Args:
+            observations: What the players observed.
+            actions: What they did, int64 ``(n,)``.
+            rewards: Their rewards, float64 ``(n,)``.
+            next_observations: The next observations.
+            terminated: Whether their episodes have ended for good, bool ``(n,)``.
+            next_action_masks: The masks of the next observations, ``(n, n_actions)``; None: all are legal.
+        """
+        masks = [None] * len(observations) if next_action_masks is None else next_action_masks
+        actions, rewards, terminated = (np.asarray(column).tolist() for column in (actions, rewards, terminated))
+        for transition in zip(observations, actions, rewards, next_observations, terminated, masks, strict=True):
+            self.update(*transition)
+
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
         """Called by :func:`agents.train` after each episode, also after one that an error cuts short.
 
@@ -126,19 +173,14 @@ class Agent(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no Q-values")
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        """The policy without exploration, float64 ``(..., n_actions)``: here 1 for what :meth:`act` returns."""
-        if self.is_batch(observation):
-            masks = [None] * len(observation) if action_mask is None else action_mask
-            every = zip(observation, masks, strict=True)
-            return np.array([self.action_probabilities(*each) for each in every])
-        action = checked_action(self, "act", self.act(observation, action_mask))
-        probabilities = np.zeros(self.n_actions)
-        probabilities[action - self.first_action] = 1.0
-        return probabilities
-
-    def is_batch(self, observation: Any) -> bool:
-        """Whether ``observation`` has leading dimensions before the shape of the observation space."""
-        return np.ndim(observation) > len(self.observation_space.shape or ())
+        """The policy without exploration, float64 ``(..., n_actions)``: 1 for what :meth:`act_batch` returns."""
+        observations = np.asarray(observation)
+        n_leading = observations.ndim - len(self.observation_space.shape or ())
+        shape = *observations.shape[:n_leading], self.n_actions
+        observations = observations.reshape(-1, *observations.shape[n_leading:])
+        masks = action_mask if action_mask is None else np.broadcast_to(action_mask, shape).reshape(-1, shape[-1])
+        columns = self.act_batch(observations, masks) - self.first_action
+        return np.asarray(columns[:, None] == np.arange(self.n_actions), np.float64).reshape(shape)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """What :meth:`save` stores in addition to the constructor's arguments: copies of arrays of numbers."""

@@ -1,7 +1,7 @@
 """Tabular Q-learning."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -78,34 +78,23 @@ class QLearningAgent(TabularAgent):
             return choices[0] + self.first_action
         return choices[int(self.generator.random() * len(choices))] + self.first_action
 
-    def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        if type(self).act is not QLearningAgent.act:
-            return super().action_probabilities(observation, action_mask)
-        values = self.q_values(observation)
-        values += mask_penalties(legal_actions(action_mask, values.shape))
-        return np.asarray(np.arange(self.n_actions) == values.argmax(axis=-1)[..., None], np.float64)
-
-    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The rows of the table, int64 ``(n,)``, and the penalties of the actions, float64 ``(n, n_actions)``."""
-        return self.table.rows(observations, add=~is_last), mask_penalties(action_masks)
-
-    def act_encoded(self, rows: NDArray[np.int64], penalties: NDArray[np.float64]) -> NDArray[np.int64]:
-        """While exploring, an action for each row of the table."""
-        n = len(rows)
+    def act_batch(
+        self, observations: Any, action_masks: Any = None, explore: bool = False
+    ) -> NDArray[np.integer[Any]]:
+        n = len(observations)
         random = self.generator.random
-        epsilon = self._current("epsilon")
+        epsilon = self._current("epsilon") if explore else 0.0
         if epsilon == 1.0:
-            return uniform_choice(penalties == 0.0, random(n)) + self.first_action
-        is_random = random(n) < epsilon
-        explorers = is_random.nonzero()[0]
-        greedy = (~is_random).nonzero()[0]
-        values = self._legal_values(rows, penalties)
-        thresholds = row_max(values)
-        thresholds[explorers] = LOWEST  # all legal actions are above
+            return uniform_choice(legal_actions(action_masks, (n, self.n_actions)), random(n)) + self.first_action
         uniforms = np.zeros(n)  # 0 chooses the first
-        uniforms[explorers] = random(len(explorers))
-        if self.ties == "random":
-            uniforms[greedy] = random(len(greedy))
+        is_random = random(n) < epsilon if explore else np.zeros(n, np.bool_)
+        values = self._legal_values(observations, action_masks)
+        thresholds = np.maximum(row_max(values), LOWEST)  # all legal actions are above LOWEST
+        if explore:
+            thresholds[is_random] = LOWEST
+            uniforms[is_random] = random(np.count_nonzero(is_random))
+            if self.ties == "random":
+                uniforms[~is_random] = random(n - np.count_nonzero(is_random))
         return uniform_choice(values >= thresholds[:, None], uniforms) + self.first_action
 
     def update(
@@ -136,32 +125,45 @@ class QLearningAgent(TabularAgent):
         old = self.table.values.item(row, column)
         self.table.values[row, column] = (1.0 - learning_rate) * old + learning_rate * target
 
-    def update_encoded(self, transitions: Sequence[Any], ids: Any) -> None:
-        """:meth:`update` for transitions from rows to next rows of the table, of which those at ``ids`` count.
+    def update_batch(
+        self,
+        observations: Any,
+        actions: Any,
+        rewards: Any,
+        next_observations: Any,
+        terminated: Any,
+        next_action_masks: Any = None,
+    ) -> None:
+        """Learns from many transitions.
 
         Every V(s′) is computed before any update; then the updates are applied one after another, so that a pair
         that occurs several times is updated each time.
         """
-        rows, actions, rewards, next_rows, is_end, penalties = transitions
         learning_rate = self._current("learning_rate")
-        targets = row_max(self._legal_values(next_rows, penalties))
-        targets[is_end | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
+        targets = row_max(self._legal_values(next_observations, next_action_masks))
+        targets[np.asarray(terminated) | (targets < LOWEST)] = 0.0  # there is no future, or no legal action
         targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
-        pairs = rows * self.n_actions
-        pairs += actions - self.first_action
-        # selected here, since this is faster than to select from all columns
-        td_update(self.table.values.reshape(-1), pairs.take(ids), targets.take(ids), learning_rate)
+        if not np.isfinite(targets).all():
+            raise ValueError(f"rewards must be finite; got {rewards!r}")
+        rows = self.table.rows(observations, add=True)
+        try:
+            columns = np.subtract(actions, self.first_action)
+            pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
+        except (TypeError, ValueError):
+            raise ValueError(f"actions must be integers in {self.action_space}; got {actions!r}") from None
+        td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
     def _current(self, name: str) -> float:
         """The value of a schedule at this point of the training run."""
         value = getattr(self, name)
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
-    def _legal_values(self, rows: NDArray[np.int64], penalties: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The values of some rows, below :data:`LOWEST` for illegal actions."""
-        values = self.table.values.take(rows, axis=0)
-        values += penalties
+    def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
+        """The values of many observations, below :data:`LOWEST` for illegal actions."""
+        values = self.table.values.take(self.table.rows(observations), axis=0)
+        if action_masks is not None:
+            values += mask_penalties(action_masks)
         return values
 
 

@@ -73,6 +73,8 @@ class WinCountAgent(TabularAgent):
         """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
         counts *= legal_actions(action_mask, counts.shape)
+        if not counts.any(axis=-1).all():
+            raise ValueError("action_mask leaves an observation without a legal action")
         return counts / counts.sum(axis=-1, keepdims=True)
 
     def update(

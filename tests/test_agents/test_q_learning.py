@@ -7,7 +7,7 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from agent_helpers import ConstantGenerator, act_in_batch, agent_of, random_batch, update_in_batch
+from agent_helpers import ConstantGenerator, act_in_batch, agent_of, random_batch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,7 +50,7 @@ def test_an_update_is_what_its_definition_says(kind, table, seed, learning_rate,
         if n == 1:
             agent.update(*(None if part is None else part[0] for part in batch))
         else:
-            update_in_batch(agent, *batch)
+            agent.update_batch(*batch)
         for state, values in expected.items():
             np.testing.assert_allclose(agent.q_values(np.array(state)), values, rtol=0, atol=1e-14)
 
@@ -64,7 +64,7 @@ def test_illegal_values_never_count_however_large(kind):
     assert agent.action_probabilities(observations, mask).argmax(axis=1).tolist() == [1, 2]
     assert act_in_batch(agent, observations, mask)[0] == 1
     expected = (-1 if kind is MinimaxQAgent else 1) * 0.9 * np.array([-1e300, -1e290])
-    update_in_batch(agent, np.ones((2, 2), int), [0, 1], np.zeros(2), observations, np.zeros(2, bool), mask)
+    agent.update_batch(np.ones((2, 2), int), [0, 1], np.zeros(2), observations, np.zeros(2, bool), mask)
     np.testing.assert_allclose(agent.q_values([1, 1])[:2], expected)
     for action in range(2):
         agent.update([2, 2], action, 0.0, observations[action], False, mask[action])
@@ -141,7 +141,7 @@ def test_without_exploration_the_first_of_the_best_legal_actions():
 def test_action_spaces_may_start_anywhere(kind):
     agent = kind(spaces.Discrete(2), spaces.Discrete(3, start=5), learning_rate=1, seed=0)
     agent.update(1, 6, 1.0, 0, True)
-    update_in_batch(agent, [0], [7], [1.0], [0], [True])
+    agent.update_batch([0], [7], [1.0], [0], [True])
     assert agent.q_values([1, 0]).tolist() == [[0, 1, 0], [0, 0, 1]]
     assert agent.act(1) == 6
     assert agent.action_probabilities(1).tolist() == [0, 1, 0]
@@ -188,7 +188,7 @@ def test_hyperparameters_may_follow_the_progress(batched):
 
     def update(*transition):
         if batched:
-            update_in_batch(agent, *([part] for part in transition))
+            agent.update_batch(*([part] for part in transition))
         else:
             agent.update(*transition)
 
@@ -209,7 +209,7 @@ def test_a_wrong_schedule_changes_nothing():
     with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
         agent.update([0, 1], 0, 1.0, [0, 0], True)
     with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
-        update_in_batch(agent, [[0, 1]], [1], [1.0], [[0, 0]], [True])
+        agent.update_batch([[0, 1]], [1], [1.0], [[0, 0]], [True])
     for act in (partial(agent.act, explore=True), lambda observation: act_in_batch(agent, [observation])):
         with pytest.raises(ValueError, match=r"epsilon .*nan"):
             act([0, 0])
