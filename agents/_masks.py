@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-ILLEGAL = -1e308  # added to the values of illegal actions; training is 1.1 times as fast as with -inf by np.where
-LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
+LOWEST = np.finfo(np.float64).min  # below the value of any legal action; the values of illegal ones are -inf
 
 
 def legal_indices(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
@@ -38,14 +37,9 @@ def legal_actions(action_masks: Any, shape: tuple[int, ...]) -> NDArray[np.bool_
     return np.broadcast_to(True if action_masks is None else np.asarray(action_masks) != 0, shape)
 
 
-def mask_penalties(action_masks: Any) -> NDArray[np.float64]:
-    """0 for legal actions and :data:`ILLEGAL` for others, to add to values."""
-    return (np.asarray(action_masks) == 0) * ILLEGAL
-
-
 def row_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest value of each row; on 1,000 short rows three times as fast as ``max(axis=1)``."""
-    return np.maximum.reduce(np.ascontiguousarray(values.T))
+    """The largest value of each row, :data:`LOWEST` where no action is legal; three times as fast as ``axis=1``."""
+    return np.maximum.reduce(np.ascontiguousarray(values.T), initial=LOWEST)
 
 
 def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -53,13 +47,12 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
 
     ``choices`` has the shape ``(n, n_actions)``; ``uniforms`` holds a draw from [0, 1) for each row.
     """
-    # on large batches faster than a sum
-    counts = (choices @ np.ones(choices.shape[1])).astype(np.int64)
-    if not counts.all():
+    n, n_actions = choices.shape
+    chosen = choices.reshape(-1).nonzero()[0]
+    counts = np.bincount(chosen // n_actions, minlength=n)
+    if np.count_nonzero(counts) < n:
         raise ValueError("action_mask leaves an observation without a legal action")
     nth = counts.cumsum()
     nth -= counts  # where each row begins among all choices
     nth += (uniforms * counts).astype(np.int64)
-    indices: NDArray[np.int64] = choices.reshape(-1).nonzero()[0].take(nth)
-    indices -= np.arange(0, choices.size, choices.shape[1])
-    return indices
+    return chosen.take(nth) % n_actions

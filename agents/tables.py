@@ -38,6 +38,7 @@ class Table:
         is_dense = sizes is not None and len(sizes) <= 32 and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES
         self._sizes = sizes if is_dense else None  # None: a hash table
         self._shape: tuple[int, ...] = space.shape or ()
+        self._n_components = math.prod(self._shape)
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"
         # by the bytes of the observation, of a dense table those looked up one by one
@@ -71,10 +72,11 @@ class Table:
     def rows(self, observations: Any, add: bool = False) -> NDArray[np.int64]:
         """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``."""
         observations = np.asarray(observations)
-        leading = observations.shape[: observations.ndim - len(self._shape)]
-        if observations.shape != leading + self._shape:
+        n_leading = observations.ndim - len(self._shape)
+        leading = observations.shape[:n_leading]
+        if observations.shape[n_leading:] != self._shape:
             raise ValueError(f"observations must be a batch of {self._space}; got the shape {observations.shape}")
-        batch = observations.reshape(math.prod(leading), math.prod(self._shape))
+        batch = observations.reshape(-1, self._n_components)
         if self._sizes is None:
             return self._hashed(batch, add).reshape(leading)
         try:

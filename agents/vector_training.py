@@ -55,7 +55,7 @@ def vector_episodes(
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
     observed = observed_in(agent, observations, infos)
     own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
-    for step, acting, ended in vector_steps(agent, env, mode, observed):
+    for step, acting, ended in vector_steps(agent, env, n_players, mode, observed):
         counter.add(step)
         acting, ended = counter.counted(acting), counter.counted(ended)
         transitions = (
@@ -68,16 +68,17 @@ def vector_episodes(
 
 
 def vector_steps(
-    agent: Agent, env: VectorEnv[Any, Any, Any], mode: AutoresetMode, observed: Observed
+    agent: Agent, env: VectorEnv[Any, Any, Any], n_players: int, mode: AutoresetMode, observed: Observed
 ) -> Iterator[tuple[Step, Indices, Indices]]:
     """Acts in all environments, in any autoreset mode but in those that are only reset in a step.
 
     Yields each step, and the environments where the agent acted and where an episode ended.
     """
     everywhere = np.arange(env.num_envs)
+    any_actions = np.full(env.num_envs, agent.first_action)
     acting = everywhere
     while True:
-        actions = np.full(env.num_envs, agent.first_action)
+        actions = any_actions.copy()
         if acting.size:
             actions[acting] = agent.act_batch(*selected(observed[:2], acting), explore=True)
         observations, rewards, terminated, truncated, infos = env.step(actions)
@@ -90,8 +91,9 @@ def vector_steps(
             reset = observed_in(agent, *env.reset(options={"reset_mask": is_over}))
             following = following.replaced(ended, selected(reset, ended))
         opponent_rewards = -rewards
-        is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
-        opponent_rewards[ended[is_illegal]] = 0.0
+        if n_players == 2:
+            is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
+            opponent_rewards[ended[is_illegal]] = 0.0
         yield Step(observed, actions, rewards.copy(), opponent_rewards, after, terminated), acting, ended
         observed = following
         acting = (~is_over).nonzero()[0] if ended.size and mode is AutoresetMode.NEXT_STEP else everywhere
@@ -174,7 +176,8 @@ class EpisodeCounter:
         self._numbers = np.arange(num_envs)  # of their episodes, in the order in which these began
         self._n_begun = num_envs
         self._returns = np.zeros(num_envs)
-        self._lengths = np.zeros(num_envs, np.int64)
+        self._began = np.zeros(num_envs, np.int64)  # after which step each episode began
+        self._n_steps = 0
 
     def add(self, step: Step) -> None:
         """Adds the rewards of a step, in self-play those of player 0, to the returns."""
@@ -182,7 +185,7 @@ class EpisodeCounter:
         if self._n_players == 2:
             rewards = rewards + step.before.to_play * (step.opponent_rewards - rewards)  # faster than np.where
         self._returns += rewards
-        self._lengths += 1
+        self._n_steps += 1
 
     def counted(self, ids: Indices) -> Indices:
         """Those of the environments ``ids`` whose episodes count."""
@@ -193,7 +196,7 @@ class EpisodeCounter:
         self._numbers[ended] = np.arange(self._n_begun, self._n_begun + ended.size)
         self._n_begun += ended.size
         returns = self._returns[ended]
-        lengths = self._lengths[ended]
+        lengths = self._n_steps - self._began[ended]
         self._returns[ended] = 0.0
-        self._lengths[ended] = -self._n_pauses
+        self._began[ended] = self._n_steps + self._n_pauses
         return ended.size, returns, lengths
