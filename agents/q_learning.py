@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._masks import LOWEST, legal_actions, legal_indices, row_max, uniform_choice
+from agents._masks import ILLEGAL, LOWEST, legal_indices, row_max, uniform_choice
 from agents.agent import checked_action
 from agents.tables import TabularAgent
 
@@ -85,8 +85,9 @@ class QLearningAgent(TabularAgent):
         random = self.generator.random
         epsilon = self._current("epsilon") if explore else 0.0
         if epsilon == 1.0:
-            return uniform_choice(legal_actions(action_masks, (n, self.n_actions)), random(n)) + self.first_action
-        values = self._legal_values(self.table.rows(observations), action_masks)
+            masks = np.ones((n, self.n_actions)) if action_masks is None else np.asarray(action_masks)
+            return uniform_choice(masks != 0, random(n)) + self.first_action
+        values = self._legal_values(observations, action_masks)
         thresholds = row_max(values)
         uniforms = np.zeros(n)  # 0 chooses the first
         if explore:
@@ -142,22 +143,16 @@ class QLearningAgent(TabularAgent):
         that occurs several times is updated each time.
         """
         learning_rate = self._current("learning_rate")
-        n = len(observations)
-        future = (~np.asarray(terminated)).nonzero()[0]
-        rows = self.table.rows(
-            np.concatenate([observations, np.take(next_observations, future, axis=0)]), add=True
-        )
-        next_masks = None if next_action_masks is None else np.take(next_action_masks, future, axis=0)
-        next_values = row_max(self._legal_values(rows[n:], next_masks))
-        next_values[next_values == LOWEST] = 0.0  # no action is legal
-        next_values *= self._current("gamma") * self.next_value_sign
-        targets = np.array(rewards, np.float64)
-        targets[future] += next_values
+        targets = row_max(self._legal_values(next_observations, next_action_masks))
+        targets[np.asarray(terminated) | (targets == LOWEST)] = 0.0  # there is no future, or no legal action
+        targets *= self._current("gamma") * self.next_value_sign
+        targets += rewards
         if not np.isfinite(targets).all():
             raise ValueError(f"rewards must be finite; got {rewards!r}")
+        rows = self.table.rows(observations, add=True)
         try:
             columns = np.subtract(actions, self.first_action)
-            pairs = np.ravel_multi_index((rows[:n], columns), self.table.values.shape)
+            pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
         except (TypeError, ValueError):
             raise ValueError(f"actions must be integers in {self.action_space}; got {actions!r}") from None
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
@@ -167,10 +162,12 @@ class QLearningAgent(TabularAgent):
         value = getattr(self, name)
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
-    def _legal_values(self, rows: NDArray[np.int64], action_masks: Any) -> NDArray[np.float64]:
-        """The values of some rows of the table, -inf for illegal actions."""
-        values = self.table.values.take(rows, axis=0)
-        return values if action_masks is None else np.where(action_masks, values, -np.inf)
+    def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
+        """The values of many observations, below :data:`LOWEST` for illegal actions."""
+        values = self.table.values.take(self.table.rows(observations), axis=0)
+        if action_masks is not None:
+            values += (np.asarray(action_masks) == 0) * ILLEGAL
+        return values
 
 
 def _checked_schedule(name: str, value: Any) -> Any:

@@ -92,12 +92,10 @@ class Table:
         keys = batch.view(f"V{batch.shape[1] * batch.itemsize}").ravel().tolist()
         rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.int64, len(keys))
         missing = (rows < 0).nonzero()[0]
-        if not missing.size:
-            return rows
-        if self._n_values is not None:
-            is_in_space = (self._start <= batch) & (batch <= self._start + (self._n_values - 1))
-            if not is_in_space.all():
-                raise self._not_in_space(batch)
+        if missing.size and self._n_values is not None:
+            unknown = batch.take(missing, axis=0)
+            if not ((self._start <= unknown) & (unknown <= self._start + (self._n_values - 1))).all():
+                raise self._not_in_space(unknown)
         if add:
             for index in missing.tolist():
                 rows[index] = self._rows.setdefault(keys[index], len(self._rows))
