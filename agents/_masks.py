@@ -33,16 +33,8 @@ def _nonzero_bytes(mask: bytes) -> Sequence[int]:
     return tuple(np.frombuffer(mask, np.uint8).nonzero()[0].tolist())
 
 
-def legal_actions(action_masks: Any, shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Where actions are legal, bool of this shape; everywhere without masks."""
-    return np.broadcast_to(True if action_masks is None else np.asarray(action_masks) != 0, shape)
-
-
 def row_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The largest value of each row, :data:`LOWEST` where no action is legal.
-
-    On 1,000 short rows it is three times as fast as ``max(axis=1)``.
-    """
+    """The largest value of each row, :data:`LOWEST` where no action is legal; faster than ``max(axis=1)``."""
     return np.maximum.reduce(np.ascontiguousarray(values.T), initial=LOWEST)
 
 
@@ -51,9 +43,8 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
 
     ``choices`` has the shape ``(n, n_actions)``; ``uniforms`` holds a draw from [0, 1) for each row.
     """
-    counts = (choices @ np.ones(choices.shape[1], np.float32)).astype(
-        np.int64
-    )  # on large batches faster than a sum
+    # on large batches faster than a sum
+    counts = (choices @ np.ones(choices.shape[1], np.float32)).astype(np.int64)
     if np.count_nonzero(counts) < len(counts):
         raise ValueError("action_mask leaves an observation without a legal action")
     nth = counts.cumsum()

@@ -98,22 +98,10 @@ class Agent(ABC):
             An action of ``action_space``, a Python or NumPy integer.
         """
 
-    def act_batch(
-        self, observations: Any, action_masks: Any = None, explore: bool = False
-    ) -> NDArray[np.integer[Any]]:
-        """Chooses an action for each of ``n`` observations; here by :meth:`act`, one after another.
-
-        Args:
-            observations: A batch of observations.
-            action_masks: Their masks, shape ``(n, n_actions)``; None: all actions are legal.
-            explore: Whether to explore.
-
-        Returns:
-            Actions of ``action_space``, integers of shape ``(n,)``.
-        """
+    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.int64]:
+        """:meth:`act` for ``n`` observations, here one after another: int64 of shape ``(n,)``."""
         masks = [None] * len(observations) if action_masks is None else action_masks
-        pairs = zip(observations, masks, strict=True)
-        actions = [self.act(observation, mask, explore=explore) for observation, mask in pairs]
+        actions = [self.act(*each, explore=explore) for each in zip(observations, masks, strict=True)]
         return np.array([checked_action(self, "act", action) for action in actions], np.int64)
 
     @abstractmethod
@@ -146,16 +134,7 @@ class Agent(ABC):
         terminated: Any,
         next_action_masks: Any = None,
     ) -> None:
-        """Learns from ``n`` transitions; here by :meth:`update`, one after another.
-
-        Args:
-            observations: What the players observed.
-            actions: What they did, int64 ``(n,)``.
-            rewards: Their rewards, float64 ``(n,)``.
-            next_observations: The next observations.
-            terminated: Whether their episodes have ended for good, bool ``(n,)``.
-            next_action_masks: The masks of the next observations, ``(n, n_actions)``; None: all are legal.
-        """
+        """:meth:`update` for ``n`` transitions, here one after another; each argument is an array with ``n`` rows."""
         masks = [None] * len(observations) if next_action_masks is None else next_action_masks
         actions, rewards, terminated = (np.asarray(column).tolist() for column in (actions, rewards, terminated))
         for transition in zip(observations, actions, rewards, next_observations, terminated, masks, strict=True):

@@ -78,9 +78,7 @@ class QLearningAgent(TabularAgent):
             return choices[0] + self.first_action
         return choices[int(self.generator.random() * len(choices))] + self.first_action
 
-    def act_batch(
-        self, observations: Any, action_masks: Any = None, explore: bool = False
-    ) -> NDArray[np.integer[Any]]:
+    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.int64]:
         n = len(observations)
         random = self.generator.random
         epsilon = self._current("epsilon") if explore else 0.0
@@ -92,12 +90,11 @@ class QLearningAgent(TabularAgent):
         uniforms = np.zeros(n)  # 0 chooses the first
         if explore:
             is_random = random(n) < epsilon
-            explorers = is_random.nonzero()[0]
-            thresholds[explorers] = LOWEST
-            uniforms[explorers] = random(len(explorers))
+            thresholds[is_random] = LOWEST
             if self.ties == "random":
-                greedy = (~is_random).nonzero()[0]
-                uniforms[greedy] = random(len(greedy))
+                uniforms[(~is_random).argsort(kind="stable")] = random(n)  # the explorers draw first
+            else:
+                uniforms[is_random] = random(np.count_nonzero(is_random))
         return uniform_choice(values >= thresholds[:, None], uniforms) + self.first_action
 
     def update(

@@ -21,23 +21,22 @@ class Observed(NamedTuple):
     masks: NDArray[Any]
     to_play: NDArray[np.integer[Any]]
 
-    def replaced(self, ids: Indices, rows: Iterable[NDArray[Any]]) -> "Observed":
-        """Copies with other rows at the indices ``ids``."""
-        copies = Observed(*(column.copy() for column in self))
-        for column, new in zip(copies, rows, strict=True):
-            column[ids] = new
-        return copies
-
 
 class Step(NamedTuple):
     """One step of all environments."""
 
+    has_acted: NDArray[np.bool_]  # False where an environment was only reset
     before: Observed
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the players who acted
     opponent_rewards: NDArray[np.float64]
     after: Observed  # before any reset
     terminated: NDArray[np.bool_]
+    is_over: NDArray[np.bool_]  # terminated or truncated
+
+    def goes_on(self) -> NDArray[np.bool_]:
+        """Where the players who acted may act again."""
+        return self.has_acted & ~self.is_over
 
 
 def vector_episodes(
@@ -50,53 +49,63 @@ def vector_episodes(
     observations, infos = env.reset(seed=seed)
     n_players = 2 if TO_PLAY in infos else 1
     check_setting(agent, n_players)
-    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-    counter = EpisodeCounter(env.num_envs, episodes, n_players, mode)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    observed = observed_in(agent, observations, infos)
-    own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
-    for step, acting, ended in vector_steps(agent, env, n_players, mode, observed):
-        counter.add(step)
-        acting, ended = counter.counted(acting), counter.counted(ended)
-        transitions = (
-            transitions_of(step, acting) if own_turns is None else own_turns.complete(step, acting, ended)
-        )
+    numbers = np.arange(env.num_envs)  # of the running episodes, in the order in which they began
+    n_begun = env.num_envs
+    returns = np.zeros(env.num_envs)
+    lengths = np.zeros(env.num_envs, np.int64)
+    last = None
+    for step in vector_steps(agent, env, n_players, observed_in(agent, observations, infos)):
+        returns += step.rewards
+        if n_players == 2:  # the returns are those of player 0
+            returns += step.before.to_play * (step.opponent_rewards - step.rewards)
+        lengths += step.has_acted
+        ids = step.has_acted.nonzero()[0]
+        ended = step.is_over.nonzero()[0]
+        if n_begun > episodes:
+            ids = ids[numbers.take(ids) < episodes]
+            ended = ended[numbers.take(ended) < episodes]
+        transitions = own_turns(last, step, ids) if is_own_turn else next_turns(step, ids)
+        last = step
         if len(transitions[0]):
             agent.update_batch(*transitions)
         if ended.size:
-            yield counter.end(ended)
+            yield ended.size, returns[ended], lengths[ended]
+            numbers[ended] = np.arange(n_begun, n_begun + ended.size)
+            n_begun += ended.size
+            returns[ended] = 0.0
+            lengths[ended] = 0
 
 
 def vector_steps(
-    agent: Agent, env: VectorEnv[Any, Any, Any], n_players: int, mode: AutoresetMode, observed: Observed
-) -> Iterator[tuple[Step, Indices, Indices]]:
-    """Acts in all environments, in any autoreset mode but in those that are only reset in a step.
-
-    Yields each step, and the environments where the agent acted and where an episode ended.
-    """
-    everywhere = np.arange(env.num_envs)
+    agent: Agent, env: VectorEnv[Any, Any, Any], n_players: int, observed: Observed
+) -> Iterator[Step]:
+    """Acts in all environments, in any autoreset mode."""
+    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     any_actions = np.full(env.num_envs, agent.first_action)
-    acting = everywhere
+    everywhere = has_acted = np.ones(env.num_envs, np.bool_)
     while True:
         actions = any_actions.copy()
-        if acting.size:
-            actions[acting] = agent.act_batch(*selected(observed[:2], acting), explore=True)
+        ids = has_acted.nonzero()[0]
+        if ids.size:
+            observations, masks = selected(observed[:2], ids)
+            actions[ids] = agent.act_batch(observations, masks, explore=True)
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
         after = following = observed_in(agent, observations, infos)
         if ended.size and mode is AutoresetMode.SAME_STEP:
-            after = following.replaced(ended, final_observed(agent, infos, ended))
+            after = replaced(following, ended, final_observed(agent, infos, ended))
         elif ended.size and mode is AutoresetMode.DISABLED:
             reset = observed_in(agent, *env.reset(options={"reset_mask": is_over}))
-            following = following.replaced(ended, selected(reset, ended))
+            following = replaced(following, ended, selected(reset, ended))
         opponent_rewards = -rewards
         if n_players == 2:
             is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
             opponent_rewards[ended[is_illegal]] = 0.0
-        yield Step(observed, actions, rewards.copy(), opponent_rewards, after, terminated), acting, ended
+        yield Step(has_acted, observed, actions, rewards.copy(), opponent_rewards, after, terminated, is_over)
         observed = following
-        acting = (~is_over).nonzero()[0] if ended.size and mode is AutoresetMode.NEXT_STEP else everywhere
+        has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 
 
 def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
@@ -124,14 +133,22 @@ def selected(columns: Iterable[NDArray[Any]], ids: Indices) -> Columns:
     return [column.take(ids, axis=0) for column in columns]
 
 
-def transitions_of(step: Step, ids: Indices) -> Columns:
-    """The transitions from each action of a step to what is observed after it."""
+def replaced(observed: Observed, ids: Indices, rows: Iterable[NDArray[Any]]) -> Observed:
+    """A copy with other rows at the indices ``ids``."""
+    copies = Observed(*(column.copy() for column in observed))
+    for column, new in zip(copies, rows, strict=True):
+        column[ids] = new
+    return copies
+
+
+def next_turns(step: Step, ids: Indices) -> Columns:
+    """The transitions of the environments ``ids`` from an action to what is observed next."""
     before, after = step.before, step.after
     columns = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
     return selected(columns, ids)
 
 
-class OwnTurns:
+def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
     """In self-play, transitions from a player's turn to its own next turn, or to the end of the episode.
 
     ::
@@ -140,63 +157,16 @@ class OwnTurns:
         player 0    o, a ------------> o, a -----> o of the end
         player 1             o, a ---------------> o of the end
 
-    The players alternate, so an action is pending until the other player has acted.
+    The players alternate. A step completes the transitions of the players who did not act in it, then those of the
+    players whose action ended an episode. After truncation the player who has just moved observes no end.
     """
-
-    def __init__(self, num_envs: int, observations: NDArray[Any]) -> None:
-        self._is_pending = np.zeros(num_envs, np.bool_)
-        self._before: Columns = [observations, np.zeros(num_envs, np.int64), np.zeros(num_envs)]
-
-    def complete(self, step: Step, ids: Indices, ended: Indices) -> Columns:
-        """The transitions that a step completes, first those of the players who did not act in it."""
-        observes_next = ids[self._is_pending.take(ids)]
-        # after truncation there is no observation for the player who has just moved
-        observes_end = ids[step.terminated.take(ids)]
-        self._is_pending[:] = False
-        self._is_pending[ids] = True
-        self._is_pending[ended] = False
-        if (step.after.to_play == step.before.to_play)[self._is_pending].any():
-            raise ValueError("in a vector environment the players must alternate; train on a single environment")
-        observations, actions, rewards = self._before
-        waiting = selected([observations, actions, rewards + step.opponent_rewards], observes_next)
-        self._before = [step.before.observations, step.actions, step.rewards]
-        moved = selected(self._before, observes_end)
-        before = [np.concatenate(pair) for pair in zip(waiting, moved, strict=True)]
-        after = step.after.observations, step.terminated, step.after.masks
-        return [*before, *selected(after, np.concatenate([observes_next, observes_end]))]
-
-
-class EpisodeCounter:
-    """Counts the episodes that are the first to begin, with their returns and lengths."""
-
-    def __init__(self, num_envs: int, episodes: int, n_players: int, mode: AutoresetMode) -> None:
-        self._n_pauses = int(mode is AutoresetMode.NEXT_STEP)  # steps between two episodes
-        self._n_players = n_players
-        self._episodes = episodes
-        self._numbers = np.arange(num_envs)  # of their episodes, in the order in which these began
-        self._n_begun = num_envs
-        self._returns = np.zeros(num_envs)
-        self._began = np.zeros(num_envs, np.int64)  # after which step each episode began
-        self._n_steps = 0
-
-    def add(self, step: Step) -> None:
-        """Adds the rewards of a step, in self-play those of player 0, to the returns."""
-        rewards = step.rewards
-        if self._n_players == 2:
-            rewards = rewards + step.before.to_play * (step.opponent_rewards - rewards)  # faster than np.where
-        self._returns += rewards
-        self._n_steps += 1
-
-    def counted(self, ids: Indices) -> Indices:
-        """Those of the environments ``ids`` whose episodes count."""
-        return ids if self._n_begun <= self._episodes else ids[self._numbers.take(ids) < self._episodes]
-
-    def end(self, ended: Indices) -> tuple[int, NDArray[np.float64], NDArray[np.int64]]:
-        """The number, returns and lengths of the episodes that have ended; others begin in their environments."""
-        self._numbers[ended] = np.arange(self._n_begun, self._n_begun + ended.size)
-        self._n_begun += ended.size
-        returns = self._returns[ended]
-        lengths = self._n_steps - self._began[ended]
-        self._returns[ended] = 0.0
-        self._began[ended] = self._n_steps + self._n_pauses
-        return ended.size, returns, lengths
+    if (step.after.to_play == step.before.to_play)[step.goes_on()].any():
+        raise ValueError("in a vector environment the players must alternate; train on a single environment")
+    ended = ids[step.terminated.take(ids)]
+    columns = next_turns(step, ended)
+    if last is None:
+        return columns
+    waiting = ids[last.goes_on().take(ids)]
+    rewards = last.rewards + step.opponent_rewards
+    earlier = next_turns(step._replace(before=last.before, actions=last.actions, rewards=rewards), waiting)
+    return [np.concatenate(pair) for pair in zip(earlier, columns, strict=True)]
