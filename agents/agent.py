@@ -2,6 +2,8 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -134,7 +136,7 @@ class Agent(ABC):
         terminated: Any,
         next_action_masks: Any = None,
     ) -> None:
-        """:meth:`update` for ``n`` transitions, here one after another; each argument is an array with ``n`` rows."""
+        """:meth:`update` for ``n`` transitions, here one after another: arrays with a row for each."""
         masks = [None] * len(observations) if next_action_masks is None else next_action_masks
         actions, rewards, terminated = (np.asarray(column).tolist() for column in (actions, rewards, terminated))
         for transition in zip(observations, actions, rewards, next_observations, terminated, masks, strict=True):
@@ -188,11 +190,33 @@ def checked_action(agent: Agent, method: str, action: Any) -> int:
     if type(action) is int and 0 <= action - agent.first_action < agent.n_actions:
         return action
     is_integer = np.asarray(action).dtype.kind in "iu"
-    if not is_integer or action not in agent.action_space:
-        error = ValueError if is_integer else TypeError
-        name = f"the action of {type(agent).__name__}.{method}"
-        raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
-    return int(action)
+    if is_integer and action in agent.action_space:
+        return int(action)
+    error = ValueError if is_integer else TypeError
+    name = f"the action of {type(agent).__name__}.{method}"
+    raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
+
+
+def legal_indices(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
+    """The indices of the legal actions of one observation, all of them without a mask.
+
+    A ValueError if the shape is wrong, or if no action is legal, unless the indices ``may_be_empty``.
+    """
+    if action_mask is None:
+        return range(n_actions)
+    mask = np.asarray(action_mask)
+    if mask.shape != (n_actions,):
+        raise ValueError(f"action_mask must have shape {(n_actions,)}; got {mask.shape}")
+    indices = _nonzero_bytes((mask if mask.itemsize == 1 else mask != 0).tobytes())
+    if not indices and not may_be_empty:
+        raise ValueError("action_mask leaves no legal action")
+    return indices
+
+
+@lru_cache(maxsize=2**14)
+def _nonzero_bytes(mask: bytes) -> Sequence[int]:
+    """The indices of the nonzero bytes; cached, since the same masks recur."""
+    return tuple(np.frombuffer(mask, np.uint8).nonzero()[0].tolist())
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
@@ -248,5 +272,4 @@ def load(path: str | os.PathLike[str]) -> Agent:
         OSError: The file cannot be read.
         ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class.
     """
-    agent: Agent = saving.load(path)
-    return agent
+    return saving.load(path)

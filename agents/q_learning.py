@@ -9,10 +9,11 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._masks import ILLEGAL, LOWEST, legal_indices, row_max, uniform_choice
-from agents.agent import checked_action
+from agents.agent import checked_action, legal_indices
 from agents.tables import TabularAgent
 
+ILLEGAL = -1e308  # added to the values of illegal actions; training is 1.1 times as fast as with -inf by np.where
+LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
 Schedule: TypeAlias = float | Callable[[float], float]
 """A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
 
@@ -62,10 +63,7 @@ class QLearningAgent(TabularAgent):
         self.ties = ties
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:
-        """The best legal action; while exploring, with probability ``epsilon`` a uniformly random one.
-
-        Of several best actions it is the first, while exploring a random one (``ties="random"``).
-        """
+        """The best legal action, the first of several; while exploring, as the arguments say."""
         legal = legal_indices(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = self._current("epsilon") if explore else 0.0
@@ -134,10 +132,9 @@ class QLearningAgent(TabularAgent):
         terminated: Any,
         next_action_masks: Any = None,
     ) -> None:
-        """Learns from many transitions.
+        """:meth:`update` for many transitions: first every V(s′), then one update after another.
 
-        Every V(s′) is computed before any update; then the updates are applied one after another, so that a pair
-        that occurs several times is updated each time.
+        So a pair that occurs several times is updated each time.
         """
         learning_rate = self._current("learning_rate")
         targets = row_max(self._legal_values(next_observations, next_action_masks))
@@ -147,11 +144,8 @@ class QLearningAgent(TabularAgent):
         if not np.isfinite(targets).all():
             raise ValueError(f"rewards must be finite; got {rewards!r}")
         rows = self.table.rows(observations, add=True)
-        try:
-            columns = np.subtract(actions, self.first_action)
-            pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
-        except (TypeError, ValueError):
-            raise ValueError(f"actions must be integers in {self.action_space}; got {actions!r}") from None
+        columns = np.subtract(actions, self.first_action)
+        pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
     def _current(self, name: str) -> float:
@@ -173,10 +167,9 @@ def _checked_schedule(name: str, value: Any) -> Any:
         return value
     if not isinstance(value, Real):
         raise TypeError(f"{name} must be a number or a function; got {value!r}")
-    fraction = float(value)
-    if not 0 <= fraction <= 1:
+    if not 0 <= float(value) <= 1:
         raise ValueError(f"{name} must lie between 0 and 1; got {value!r}")
-    return fraction
+    return float(value)
 
 
 def td_update(
@@ -197,14 +190,31 @@ def td_update(
     np.not_equal(indices[1:], indices[:-1], out=is_first[1:-1])
     edges = is_first.nonzero()[0]
     first = edges[:-1]
-    end = edges[1:]
-    counts = end - first
-    n_later = end.repeat(counts)  # updates after each one
-    n_later -= np.arange(1, n + 1)
+    counts = edges[1:] - first
+    n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # updates after each one
     powers = np.ones(n + 1)
     powers[1:] = 1.0 - learning_rate
     powers = powers.cumprod()  # products, unlike **, are the same on every processor
-    new = learning_rate * powers.take(n_later)
-    new *= targets.take(order)
+    new = learning_rate * powers.take(n_later) * targets.take(order)
     where = indices.take(first)
     values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)
+
+
+def row_max(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The largest value of each row, :data:`LOWEST` where no action is legal; faster than ``max(axis=1)``."""
+    return np.maximum.reduce(np.ascontiguousarray(values.T), initial=LOWEST)
+
+
+def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A uniformly random index of each row among those, one or more, where ``choices`` is True.
+
+    ``choices`` has the shape ``(n, n_actions)``; ``uniforms`` holds a draw from [0, 1) for each row.
+    """
+    # on large batches faster than a sum
+    counts = (choices @ np.ones(choices.shape[1], np.float32)).astype(np.int64)
+    if np.count_nonzero(counts) < len(counts):
+        raise ValueError("action_mask leaves an observation without a legal action")
+    nth = counts.cumsum()
+    nth -= counts  # where each row begins among all choices
+    nth += (uniforms * counts).astype(np.int64)
+    return choices.reshape(-1).nonzero()[0].take(nth) % choices.shape[1]

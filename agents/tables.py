@@ -138,16 +138,7 @@ def _n_values(space: Space[Any]) -> NDArray[np.integer[Any]] | None:
 
 
 class TabularAgent(Agent):
-    """An agent that learns in a table with a row for each observation and a column for each action.
-
-    Args:
-        observation_space: The space of the observations, see :class:`Agent`.
-        action_space: A ``Discrete`` space.
-        seed: Seeds the agent's own generator.
-
-    Attributes:
-        table: The :class:`agents.tables.Table`.
-    """
+    """An :class:`Agent`, with its arguments, that learns in ``table``, a :class:`agents.tables.Table`."""
 
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], *, seed: int | None = None

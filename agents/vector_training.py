@@ -12,6 +12,8 @@ from agents.agent import TO_PLAY, Agent, check_setting, split_observation
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = list[NDArray[Any]]
 """Arrays with a row for each environment or transition."""
+Ended: TypeAlias = Iterator[tuple[int, Any, Any]]
+"""After each step that ends episodes: their number, returns (in self-play of the first player) and lengths."""
 
 
 class Observed(NamedTuple):
@@ -34,15 +36,9 @@ class Step(NamedTuple):
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
 
-    def goes_on(self) -> NDArray[np.bool_]:
-        """Where the players who acted may act again."""
-        return self.has_acted & ~self.is_over
 
-
-def vector_episodes(
-    agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, seed: int | None
-) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
-    """Learns from the first ``episodes`` episodes to begin; yields how many end in a step, returns and lengths."""
+def vector_episodes(agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, seed: int | None) -> Ended:
+    """Learns from the first ``episodes`` episodes to begin."""
     kind = type(agent)
     if kind.end_episode is not Agent.end_episode:
         raise ValueError(f"{kind.__name__} learns from whole episodes; train it on a single environment")
@@ -119,13 +115,12 @@ def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Obser
 
 def final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
     """In same-step mode, what the ended environments returned before they were reset."""
-    final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
-    observations, masks = zip(*final, strict=True)
+    final = infos["final_obs"][ended].tolist()
     final_infos = infos.get("final_info", {})
     known = {key: final_infos[key][ended] for key in ("action_mask", TO_PLAY) if key in final_infos}
-    if masks[0] is not None:
-        known["action_mask"] = np.array(masks)
-    return observed_in(agent, np.array(observations), known)
+    if isinstance(final[0], dict):
+        return observed_in(agent, {key: np.array([each[key] for each in final]) for key in final[0]}, known)
+    return observed_in(agent, np.array(final), known)
 
 
 def selected(columns: Iterable[NDArray[Any]], ids: Indices) -> Columns:
@@ -160,13 +155,13 @@ def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
     The players alternate. A step completes the transitions of the players who did not act in it, then those of the
     players whose action ended an episode. After truncation the player who has just moved observes no end.
     """
-    if (step.after.to_play == step.before.to_play)[step.goes_on()].any():
+    if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
         raise ValueError("in a vector environment the players must alternate; train on a single environment")
     ended = ids[step.terminated.take(ids)]
     columns = next_turns(step, ended)
     if last is None:
         return columns
-    waiting = ids[last.goes_on().take(ids)]
+    waiting = ids[(last.has_acted & ~last.is_over).take(ids)]
     rewards = last.rewards + step.opponent_rewards
     earlier = next_turns(step._replace(before=last.before, actions=last.actions, rewards=rewards), waiting)
     return [np.concatenate(pair) for pair in zip(earlier, columns, strict=True)]

@@ -8,8 +8,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._masks import legal_indices
-from agents.agent import checked_action
+from agents.agent import checked_action, legal_indices
 from agents.tables import TabularAgent
 
 

@@ -76,11 +76,6 @@ class InBatches:
             self.update(*transition)
 
 
-def act_in_batch(agent, observations, action_masks=None):
-    """What an agent does while exploring in the environments of a vector environment."""
-    return agent.act_batch(observations, action_masks, explore=True)
-
-
 def recorder(env, actions, in_batches=False, **attributes):
     """An agent that plays ``actions[observation]`` and writes down its transitions and the ends of episodes."""
 

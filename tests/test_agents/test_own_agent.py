@@ -107,6 +107,10 @@ def nothing(agent, observation, *_):  # noqa: ARG001
     assert np.ndim(observation) == 1
 
 
+def nothing_in_batch(agent, observations, *_):  # noqa: ARG001
+    assert np.ndim(observations) == 2
+
+
 def first_actions(agent, observations, action_masks=None, explore=False):  # noqa: ARG001
     return np.zeros(len(observations), int)
 
@@ -118,6 +122,8 @@ def first_actions(agent, observations, action_masks=None, explore=False):  # noq
         ({"act": first_legal, "act_batch": first_actions}, {21}, True),
         ({"act_batch": first_actions}, {21}, True),
         ({"update": nothing}, None, False),
+        ({"update": nothing, "update_batch": nothing_in_batch}, None, False),
+        ({"act": first_legal, "update_batch": nothing_in_batch}, {21}, False),
         ({}, None, True),
     ],
 )

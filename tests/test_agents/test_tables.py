@@ -99,7 +99,7 @@ def test_a_hash_table_grows_with_updates_and_keeps_its_values(space):
     for number, observation in enumerate(observations[:50]):
         agent.update(observation, 0, number + 1.0, observation, True)
     rewards = np.arange(5000) + 1.0
-    for some in np.array_split(np.arange(4999), 40):
+    for some in np.array_split(np.arange(4999).repeat(2), 40):
         agent.update_batch(observations[some], 0 * some, rewards[some], observations[some], some >= 0)
     assert agent.table.n_rows == 4999
     assert agent.q_values(observations)[:, 0].tolist() == [*rewards[:-1], 0]
