@@ -230,8 +230,7 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
         parts: Any = space.spaces
         space = spaces.MultiDiscrete([part.n for part in parts], start=[part.start for part in parts])
     if space.shape is None:
-        hint = "FlattenObservation of Gymnasium may help"
-        raise TypeError(f"observation_space must hold arrays; got {space}; {hint}")
+        raise TypeError(f"observation_space must hold arrays; got {space}; FlattenObservation may help")
     return space
 
 

@@ -132,10 +132,7 @@ class QLearningAgent(TabularAgent):
         terminated: Any,
         next_action_masks: Any = None,
     ) -> None:
-        """:meth:`update` for many transitions: first every V(s′), then one update after another.
-
-        So a pair that occurs several times is updated each time.
-        """
+        """:meth:`update` for many transitions: every V(s′), then one update after another, a pair's too."""
         learning_rate = self._current("learning_rate")
         targets = row_max(self._legal_values(next_observations, next_action_masks))
         targets[np.asarray(terminated) | (targets == LOWEST)] = 0.0  # there is no future, or no legal action

@@ -29,11 +29,13 @@ def class_name(agent_class: type[Any]) -> str:
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """See :meth:`Agent.save`."""
+    arguments = {name: getattr(agent, name) for name in constructor_arguments(type(agent))}
+    now = agent.progress_remaining
     about = {
         "class": class_name(type(agent)),
         "observation_space": _space_to_json(agent.observation_space),
         "action_space": _space_to_json(agent.action_space),
-        "arguments": {name: _argument(agent, name) for name in constructor_arguments(type(agent))},
+        "arguments": {name: _plain(each(now) if callable(each) else each) for name, each in arguments.items()},
         "generator": agent.generator.bit_generator.state,
     }
     text = json.dumps(about)
@@ -78,12 +80,6 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
             if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
                 break
     return [name for name in dict.fromkeys(names) if name not in NOT_SAVED]
-
-
-def _argument(agent: Any, name: str) -> Any:
-    """The current value of an argument of the constructor."""
-    value = getattr(agent, name)
-    return _plain(value(agent.progress_remaining) if callable(value) else value)
 
 
 def _new_agent(about: dict[str, Any]) -> Any:

@@ -32,7 +32,10 @@ class Table:
     def __init__(self, space: Space[Any], n_actions: int) -> None:
         self._space = space
         self._start = np.ravel(getattr(space, "start", 0))
-        self._n_values = _n_values(space)
+        n_values: Any = getattr(space, "nvec", getattr(space, "n", None))  # of MultiBinary n is the shape
+        n_values = 2 if isinstance(space, spaces.MultiBinary) else n_values
+        is_discrete = isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+        self._n_values = np.broadcast_to(n_values, space.shape or (1,)).ravel() if is_discrete else None
         sizes = None if self._n_values is None or self._start.any() else tuple(self._n_values.tolist())
         # NumPy computes indices of up to 32 dimensions
         is_dense = sizes is not None and len(sizes) <= 32 and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES
@@ -40,7 +43,6 @@ class Table:
         self._shape: tuple[int, ...] = space.shape or ()
         self._n_components = math.prod(self._shape)
         self._dtype = np.dtype(space.dtype)
-        self._is_float = self._dtype.kind == "f"
         # by the bytes of the observation, of a dense table those looked up one by one
         self._rows: dict[bytes, int] = {}
         n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
@@ -61,7 +63,7 @@ class Table:
             array = np.asarray(observation).astype(self._dtype, casting="same_kind")
             if array.shape != self._shape:
                 raise self._not_in_space(observation)
-        key = (array + 0.0 if self._is_float else array).tobytes()  # turns -0.0 into 0.0
+        key = (array + 0.0 if self._dtype.kind == "f" else array).tobytes()  # turns -0.0 into 0.0
         row = self._rows.get(key)
         if row is None:
             row = int(self.rows(array[None], add)[0])
@@ -87,7 +89,7 @@ class Table:
     def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.int64]:
         """The rows of observations of a hash table, which are the rows of ``batch``."""
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
-        if self._is_float:
+        if self._dtype.kind == "f":
             batch = batch + 0.0
         keys = batch.view(f"V{batch.shape[1] * batch.itemsize}").ravel().tolist()
         rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.int64, len(keys))
@@ -127,14 +129,6 @@ class Table:
         if values.shape != shape or values.dtype != np.float64 or not np.isfinite(values).all():
             raise ValueError(f"values must be finite numbers, float64 of shape {shape}")
         self.values = np.concatenate([values, self.values]) if self._sizes is None else values.copy()
-
-
-def _n_values(space: Space[Any]) -> NDArray[np.integer[Any]] | None:
-    """The number of values of each component of a discrete space; None for other spaces."""
-    if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
-        return None
-    n_values = space.n if isinstance(space, spaces.Discrete) else getattr(space, "nvec", 2)
-    return np.broadcast_to(n_values, space.shape or (1,)).ravel()
 
 
 class TabularAgent(Agent):

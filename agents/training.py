@@ -106,9 +106,7 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
     return _single_episodes(agent, env, _aec_episode, seed)
 
 
-def _single_episodes(
-    agent: Agent, env: Any, play: Callable[[Agent, Any, int | None], tuple[float, int]], seed: int | None
-) -> Ended:
+def _single_episodes(agent: Agent, env: Any, play: Callable[..., tuple[float, int]], seed: int | None) -> Ended:
     """Plays and learns in one episode after another by the function ``play``."""
     while True:
         try:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from agents.agent import TO_PLAY, Agent, check_setting, split_observation
@@ -37,11 +37,10 @@ class Step(NamedTuple):
     is_over: NDArray[np.bool_]  # terminated or truncated
 
 
-def vector_episodes(agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, seed: int | None) -> Ended:
+def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
     """Learns from the first ``episodes`` episodes to begin."""
-    kind = type(agent)
-    if kind.end_episode is not Agent.end_episode:
-        raise ValueError(f"{kind.__name__} learns from whole episodes; train it on a single environment")
+    if type(agent).end_episode is not Agent.end_episode:
+        raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     observations, infos = env.reset(seed=seed)
     n_players = 2 if TO_PLAY in infos else 1
     check_setting(agent, n_players)
@@ -52,9 +51,10 @@ def vector_episodes(agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, 
     lengths = np.zeros(env.num_envs, np.int64)
     last = None
     for step in vector_steps(agent, env, n_players, observed_in(agent, observations, infos)):
-        returns += step.rewards
-        if n_players == 2:  # the returns are those of player 0
-            returns += step.before.to_play * (step.opponent_rewards - step.rewards)
+        rewards = step.rewards
+        if n_players == 2:  # of player 0
+            rewards = rewards + step.before.to_play * (step.opponent_rewards - rewards)
+        returns += rewards
         lengths += step.has_acted
         ids = step.has_acted.nonzero()[0]
         ended = step.is_over.nonzero()[0]
@@ -73,9 +73,7 @@ def vector_episodes(agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, 
             lengths[ended] = 0
 
 
-def vector_steps(
-    agent: Agent, env: VectorEnv[Any, Any, Any], n_players: int, observed: Observed
-) -> Iterator[Step]:
+def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> Iterator[Step]:
     """Acts in all environments, in any autoreset mode."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     any_actions = np.full(env.num_envs, agent.first_action)
@@ -157,8 +155,7 @@ def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
     """
     if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
         raise ValueError("in a vector environment the players must alternate; train on a single environment")
-    ended = ids[step.terminated.take(ids)]
-    columns = next_turns(step, ended)
+    columns = next_turns(step, ids[step.terminated.take(ids)])
     if last is None:
         return columns
     waiting = ids[(last.has_acted & ~last.is_over).take(ids)]

@@ -112,10 +112,9 @@ class WinCountAgent(TabularAgent):
             for alternative in legal:
                 counts[alternative] += 1
             counts[index] -= 1
-        if self.cutoff is not None:
-            legal_counts = [counts[legal_index] for legal_index in legal]
-            if sum(legal_counts) + len(legal) > self.cutoff:
-                least = min(legal_counts)
-                for legal_index in legal:
-                    counts[legal_index] -= least
+        legal_counts = [counts[legal_index] for legal_index in legal]
+        if self.cutoff is not None and sum(legal_counts) + len(legal) > self.cutoff:
+            least = min(legal_counts)
+            for legal_index in legal:
+                counts[legal_index] -= least
         self.table.values[row] = counts
