@@ -41,8 +41,8 @@ class Table:
         is_dense = sizes is not None and len(sizes) <= 32 and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES
         self._sizes = sizes if is_dense else None  # None: a hash table
         self._shape: tuple[int, ...] = space.shape or ()
-        self._n_components = math.prod(self._shape)
         self._dtype = np.dtype(space.dtype)
+        self._is_float = self._dtype.kind == "f"
         # by the bytes of the observation, of a dense table those looked up one by one
         self._rows: dict[bytes, int] = {}
         n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
@@ -63,7 +63,7 @@ class Table:
             array = np.asarray(observation).astype(self._dtype, casting="same_kind")
             if array.shape != self._shape:
                 raise self._not_in_space(observation)
-        key = (array + 0.0 if self._dtype.kind == "f" else array).tobytes()  # turns -0.0 into 0.0
+        key = (array + 0.0 if self._is_float else array).tobytes()  # turns -0.0 into 0.0
         row = self._rows.get(key)
         if row is None:
             row = int(self.rows(array[None], add)[0])
@@ -78,7 +78,7 @@ class Table:
         leading = observations.shape[:n_leading]
         if observations.shape[n_leading:] != self._shape:
             raise ValueError(f"observations must be a batch of {self._space}; got the shape {observations.shape}")
-        batch = observations.reshape(-1, self._n_components)
+        batch = observations.reshape(-1, math.prod(self._shape))
         if self._sizes is None:
             return self._hashed(batch, add).reshape(leading)
         try:
@@ -89,7 +89,7 @@ class Table:
     def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.int64]:
         """The rows of observations of a hash table, which are the rows of ``batch``."""
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
-        if self._dtype.kind == "f":
+        if self._is_float:
             batch = batch + 0.0
         keys = batch.view(f"V{batch.shape[1] * batch.itemsize}").ravel().tolist()
         rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.int64, len(keys))

@@ -155,10 +155,11 @@ def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
     """
     if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
         raise ValueError("in a vector environment the players must alternate; train on a single environment")
-    columns = next_turns(step, ids[step.terminated.take(ids)])
-    if last is None:
-        return columns
-    waiting = ids[(last.has_acted & ~last.is_over).take(ids)]
-    rewards = last.rewards + step.opponent_rewards
-    earlier = next_turns(step._replace(before=last.before, actions=last.actions, rewards=rewards), waiting)
-    return [np.concatenate(pair) for pair in zip(earlier, columns, strict=True)]
+    waiting = ids[:0] if last is None else ids[(last.has_acted & ~last.is_over).take(ids)]
+    last = step if last is None else last
+    n = len(step.actions)
+    which = np.concatenate([waiting, n + ids[step.terminated.take(ids)]])  # of the last step, then of this one
+    earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
+    now = step.before.observations, step.actions, step.rewards
+    before = [np.concatenate(pair).take(which, axis=0) for pair in zip(earlier, now, strict=True)]
+    return before + selected((step.after.observations, step.terminated, step.after.masks), which % n)
