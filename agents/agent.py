@@ -2,6 +2,8 @@
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -59,6 +61,11 @@ class Agent(ABC):
         super().__init_subclass__(**kwargs)
         if cls.bootstraps_from not in ("own turn", "opponent turn"):
             raise ValueError(f'bootstraps_from must be "own turn" or "opponent turn"; got {cls.bootstraps_from!r}')
+        for method in ("act", "update"):
+            batch_method = f"{method}_batch"
+            owner = next(parent for parent in cls.__mro__ if vars(parent).keys() & {method, batch_method})
+            if batch_method not in vars(owner):  # an inherited one would not do what the new method does
+                setattr(cls, batch_method, getattr(Agent, batch_method))
         saving.CLASSES[saving.class_name(cls)] = cls
 
     def __init__(
@@ -93,6 +100,12 @@ class Agent(ABC):
             An action of ``action_space``, a Python or NumPy integer.
         """
 
+    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.int64]:
+        """:meth:`act` for ``n`` observations, here one after another: int64 of shape ``(n,)``."""
+        masks = [None] * len(observations) if action_masks is None else action_masks
+        actions = [self.act(*each, explore=explore) for each in zip(observations, masks, strict=True)]
+        return np.array([checked_action(self, "act", action) for action in actions], np.int64)
+
     @abstractmethod
     def update(
         self,
@@ -114,6 +127,21 @@ class Agent(ABC):
             next_action_mask: The mask of the next observation, shape ``(n_actions,)``; None: all are legal.
         """
 
+    def update_batch(
+        self,
+        observations: Any,
+        actions: Any,
+        rewards: Any,
+        next_observations: Any,
+        terminated: Any,
+        next_action_masks: Any = None,
+    ) -> None:
+        """:meth:`update` for ``n`` transitions, here one after another: arrays with a row for each."""
+        masks = [None] * len(observations) if next_action_masks is None else next_action_masks
+        actions, rewards, terminated = (np.asarray(column).tolist() for column in (actions, rewards, terminated))
+        for transition in zip(observations, actions, rewards, next_observations, terminated, masks, strict=True):
+            self.update(*transition)
+
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
         """Called by :func:`agents.train` after each episode, also after one that an error cuts short.
 
@@ -126,19 +154,14 @@ class Agent(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no Q-values")
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        """The policy without exploration, float64 ``(..., n_actions)``: here 1 for what :meth:`act` returns."""
-        if self.is_batch(observation):
-            masks = [None] * len(observation) if action_mask is None else action_mask
-            every = zip(observation, masks, strict=True)
-            return np.array([self.action_probabilities(*each) for each in every])
-        action = checked_action(self, "act", self.act(observation, action_mask))
-        probabilities = np.zeros(self.n_actions)
-        probabilities[action - self.first_action] = 1.0
-        return probabilities
-
-    def is_batch(self, observation: Any) -> bool:
-        """Whether ``observation`` has leading dimensions before the shape of the observation space."""
-        return np.ndim(observation) > len(self.observation_space.shape or ())
+        """The policy without exploration, float64 ``(..., n_actions)``: 1 for what :meth:`act_batch` returns."""
+        observations = np.asarray(observation)
+        n_leading = observations.ndim - len(self.observation_space.shape or ())
+        shape = *observations.shape[:n_leading], self.n_actions
+        observations = observations.reshape(-1, *observations.shape[n_leading:])
+        masks = action_mask if action_mask is None else np.broadcast_to(action_mask, shape).reshape(-1, shape[-1])
+        columns = self.act_batch(observations, masks) - self.first_action
+        return np.asarray(columns[:, None] == np.arange(self.n_actions), np.float64).reshape(shape)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """What :meth:`save` stores in addition to the constructor's arguments: copies of arrays of numbers."""
@@ -167,11 +190,33 @@ def checked_action(agent: Agent, method: str, action: Any) -> int:
     if type(action) is int and 0 <= action - agent.first_action < agent.n_actions:
         return action
     is_integer = np.asarray(action).dtype.kind in "iu"
-    if not is_integer or action not in agent.action_space:
-        error = ValueError if is_integer else TypeError
-        name = f"the action of {type(agent).__name__}.{method}"
-        raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
-    return int(action)
+    if is_integer and action in agent.action_space:
+        return int(action)
+    error = ValueError if is_integer else TypeError
+    name = f"the action of {type(agent).__name__}.{method}"
+    raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
+
+
+def legal_indices(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
+    """The indices of the legal actions of one observation, all of them without a mask.
+
+    A ValueError if the shape is wrong, or if no action is legal, unless the indices ``may_be_empty``.
+    """
+    if action_mask is None:
+        return range(n_actions)
+    mask = np.asarray(action_mask)
+    if mask.shape != (n_actions,):
+        raise ValueError(f"action_mask must have shape {(n_actions,)}; got {mask.shape}")
+    indices = _nonzero_bytes((mask if mask.itemsize == 1 else mask != 0).tobytes())
+    if not indices and not may_be_empty:
+        raise ValueError("action_mask leaves no legal action")
+    return indices
+
+
+@lru_cache(maxsize=2**14)
+def _nonzero_bytes(mask: bytes) -> Sequence[int]:
+    """The indices of the nonzero bytes; cached, since the same masks recur."""
+    return tuple(np.frombuffer(mask, np.uint8).nonzero()[0].tolist())
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
@@ -185,8 +230,7 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
         parts: Any = space.spaces
         space = spaces.MultiDiscrete([part.n for part in parts], start=[part.start for part in parts])
     if space.shape is None:
-        hint = "FlattenObservation of Gymnasium may help"
-        raise TypeError(f"observation_space must hold arrays; got {space}; {hint}")
+        raise TypeError(f"observation_space must hold arrays; got {space}; FlattenObservation may help")
     return space
 
 
@@ -227,5 +271,4 @@ def load(path: str | os.PathLike[str]) -> Agent:
         OSError: The file cannot be read.
         ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class.
     """
-    agent: Agent = saving.load(path)
-    return agent
+    return saving.load(path)

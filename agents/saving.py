@@ -29,11 +29,13 @@ def class_name(agent_class: type[Any]) -> str:
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """See :meth:`Agent.save`."""
+    arguments = {name: getattr(agent, name) for name in constructor_arguments(type(agent))}
+    now = agent.progress_remaining
     about = {
         "class": class_name(type(agent)),
         "observation_space": _space_to_json(agent.observation_space),
         "action_space": _space_to_json(agent.action_space),
-        "arguments": {name: _argument(agent, name) for name in constructor_arguments(type(agent))},
+        "arguments": {name: _plain(each(now) if callable(each) else each) for name, each in arguments.items()},
         "generator": agent.generator.bit_generator.state,
     }
     text = json.dumps(about)
@@ -42,8 +44,10 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
     if target.exists() and not target.is_file():
         raise OSError(f"path must be a regular file or new; got {path}")  # os.replace would replace a device
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
+    # safetensors 0.8 saves arrays that are not C-contiguous in the wrong order
+    arrays = {name: np.asarray(array, order="C") for name, array in agent.state_dict().items()}
     try:
-        temporary.write_bytes(safetensors.numpy.save(agent.state_dict(), {"agent": text}))
+        temporary.write_bytes(safetensors.numpy.save(arrays, {"agent": text}))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
@@ -76,12 +80,6 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
             if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters):
                 break
     return [name for name in dict.fromkeys(names) if name not in NOT_SAVED]
-
-
-def _argument(agent: Any, name: str) -> Any:
-    """The current value of an argument of the constructor."""
-    value = getattr(agent, name)
-    return _plain(value(agent.progress_remaining) if callable(value) else value)
 
 
 def _new_agent(about: dict[str, Any]) -> Any:

@@ -1,6 +1,7 @@
 """Tables of action values, dense for small discrete spaces and else hash tables, and agents that learn in them."""
 
 import math
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,20 @@ class Table:
     """
 
     def __init__(self, space: Space[Any], n_actions: int) -> None:
-        sizes = _sizes(space)
-        is_dense = sizes is not None and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES
-        self._sizes = sizes if is_dense else None  # None: a hash table
         self._space = space
+        self._start = np.ravel(getattr(space, "start", 0))
+        n_values: Any = getattr(space, "nvec", getattr(space, "n", None))  # of MultiBinary n is the shape
+        n_values = 2 if isinstance(space, spaces.MultiBinary) else n_values
+        is_discrete = isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
+        self._n_values = np.broadcast_to(n_values, space.shape or (1,)).ravel() if is_discrete else None
+        sizes = None if self._n_values is None or self._start.any() else tuple(self._n_values.tolist())
+        # NumPy computes indices of up to 32 dimensions
+        is_dense = sizes is not None and len(sizes) <= 32 and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES
+        self._sizes = sizes if is_dense else None  # None: a hash table
         self._shape: tuple[int, ...] = space.shape or ()
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"
-        # by the bytes of the observation, of a dense table those looked up before
+        # by the bytes of the observation, of a dense table those looked up one by one
         self._rows: dict[bytes, int] = {}
         n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
         self.values = np.zeros((n_rows, n_actions))
@@ -49,7 +56,7 @@ class Table:
     def row(self, observation: Any, add: bool = True) -> int:
         """The row of one observation; without ``add``, that of an unknown one is -1, a row of zeros.
 
-        A ValueError if the observation is not in the space; the bounds of a ``Box`` are not checked.
+        A ValueError if the observation is not in the space; of a space that is not discrete the shape is checked.
         """
         array = observation
         if type(array) is not np.ndarray or array.dtype is not self._dtype or array.shape != self._shape:
@@ -58,53 +65,45 @@ class Table:
                 raise self._not_in_space(observation)
         key = (array + 0.0 if self._is_float else array).tobytes()  # turns -0.0 into 0.0
         row = self._rows.get(key)
-        return self._missing_row(key, array, add) if row is None else row
-
-    def _missing_row(self, key: bytes, array: NDArray[Any], add: bool) -> int:
-        if self._sizes is not None:
-            row = int(self._indices(array[None])[0])
-        else:
-            if not isinstance(self._space, spaces.Box) and array not in self._space:
-                raise self._not_in_space(array)
-            if not add:
-                return -1
-            row = len(self._rows)
-            if row + 1 == len(self.values):  # the last row is -1, the zeros of all missing rows
-                self.values = np.concatenate([self.values, np.zeros_like(self.values)])
-        self._rows[key] = row
+        if row is None:
+            row = int(self.rows(array[None], add)[0])
+            if self._sizes is not None:
+                self._rows[key] = row
         return row
 
-    def rows(self, observations: NDArray[Any], add: NDArray[np.bool_] | None = None) -> NDArray[np.int64]:
-        """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``.
-
-        Rows of unknown observations are added where ``add``, bool ``(...)``; None: nowhere.
-        """
-        leading = observations.shape[: observations.ndim - len(self._shape)]
-        if observations.shape != leading + self._shape:
+    def rows(self, observations: Any, add: bool = False) -> NDArray[np.int64]:
+        """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``."""
+        observations = np.asarray(observations)
+        n_leading = observations.ndim - len(self._shape)
+        leading = observations.shape[:n_leading]
+        if observations.shape[n_leading:] != self._shape:
             raise ValueError(f"observations must be a batch of {self._space}; got the shape {observations.shape}")
-        batch = observations.reshape(math.prod(leading), *self._shape)
-        if self._sizes is not None:
-            return self._indices(batch).reshape(leading)
-        batch = batch.astype(self._dtype, casting="same_kind", copy=False)
-        size = math.prod(self._shape)
-        array = np.ascontiguousarray(batch).reshape(len(batch), size)
-        keys = array.view(f"V{size * array.itemsize}").ravel().tolist()
-        rows = np.array([self._rows.get(key, -1) for key in keys], np.int64)
-        is_missing = rows < 0
-        if add is not None:
-            is_missing &= add.reshape(-1)
-        for index in is_missing.nonzero()[0]:
-            rows[index] = self.row(batch[index], add is not None)
-        return rows.reshape(leading)
-
-    def _indices(self, batch: NDArray[Any]) -> NDArray[np.int64]:
-        """The row-major indices of observations of a dense table; a ValueError if one is not in the space."""
-        assert self._sizes is not None
-        digits = batch.reshape(len(batch), len(self._sizes))
+        batch = observations.reshape(-1, math.prod(self._shape))
+        if self._sizes is None:
+            return self._hashed(batch, add).reshape(leading)
         try:
-            return np.asarray(np.ravel_multi_index(tuple(digits.T), self._sizes))
+            return np.asarray(np.ravel_multi_index(tuple(batch.T), self._sizes)).reshape(leading)
         except (TypeError, ValueError):
-            raise self._not_in_space(batch) from None
+            raise self._not_in_space(observations) from None
+
+    def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.int64]:
+        """The rows of observations of a hash table, which are the rows of ``batch``."""
+        batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
+        if self._is_float:
+            batch = batch + 0.0
+        keys = batch.view(f"V{batch.shape[1] * batch.itemsize}").ravel().tolist()
+        rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.int64, len(keys))
+        missing = (rows < 0).nonzero()[0]
+        if missing.size and self._n_values is not None:
+            unknown = batch.take(missing, axis=0)
+            if not ((self._start <= unknown) & (unknown <= self._start + (self._n_values - 1))).all():
+                raise self._not_in_space(unknown)
+        if add:
+            for index in missing.tolist():
+                rows[index] = self._rows.setdefault(keys[index], len(self._rows))
+            while len(self._rows) >= len(self.values):  # the last row is that of all missing observations
+                self.values = np.concatenate([self.values, np.zeros_like(self.values)])
+        return rows
 
     def _not_in_space(self, observation: Any) -> ValueError:
         return ValueError(f"observation {observation!r} is not in {self._space}")
@@ -132,28 +131,8 @@ class Table:
         self.values = np.concatenate([values, self.values]) if self._sizes is None else values.copy()
 
 
-def _sizes(space: Space[Any]) -> tuple[int, ...] | None:
-    """The numbers of values of the components of a discrete space; None for a space that no dense table holds."""
-    if not isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary):
-        return None
-    if np.any(getattr(space, "start", 0)):
-        return None
-    n_values = space.n if isinstance(space, spaces.Discrete) else getattr(space, "nvec", 2)
-    sizes = np.broadcast_to(n_values, space.shape or (1,)).ravel()
-    return tuple(sizes.tolist()) if sizes.size <= 32 else None  # NumPy computes indices of up to 32 dimensions
-
-
 class TabularAgent(Agent):
-    """An agent that learns in a table with a row for each observation and a column for each action.
-
-    Args:
-        observation_space: The space of the observations, see :class:`Agent`.
-        action_space: A ``Discrete`` space.
-        seed: Seeds the agent's own generator.
-
-    Attributes:
-        table: The :class:`agents.tables.Table`.
-    """
+    """An :class:`Agent`, with its arguments, that learns in ``table``, a :class:`agents.tables.Table`."""
 
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], *, seed: int | None = None
@@ -162,9 +141,7 @@ class TabularAgent(Agent):
         self.table = Table(self.observation_space, self.n_actions)
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        if self.is_batch(observation):
-            return self.table.values.take(self.table.rows(np.asarray(observation)), axis=0)
-        return np.array(self.table.get(observation))
+        return self.table.values.take(self.table.rows(observation), axis=0)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return self.table.state_dict()

@@ -3,15 +3,15 @@
 There are two loops, since a vector environment of one environment trains about ten times slower than a single one.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agents.agent import TO_PLAY, Agent, check_setting, check_spaces, checked_action, split_observation
-from agents.vector_training import vector_episodes
+from agents.vector_training import Ended, vector_episodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,6 @@ class History:
 
     returns: NDArray[np.float64]
     lengths: NDArray[np.int64]
-
-
-Ended: TypeAlias = Iterator[tuple[int, Any, Any]]
-"""After each step that ends episodes: their number, returns (in self-play of the first player) and lengths."""
 
 
 def train(
@@ -110,9 +106,7 @@ def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
     return _single_episodes(agent, env, _aec_episode, seed)
 
 
-def _single_episodes(
-    agent: Agent, env: Any, play: Callable[[Agent, Any, int | None], tuple[float, int]], seed: int | None
-) -> Ended:
+def _single_episodes(agent: Agent, env: Any, play: Callable[..., tuple[float, int]], seed: int | None) -> Ended:
     """Plays and learns in one episode after another by the function ``play``."""
     while True:
         try:

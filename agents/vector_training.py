@@ -1,235 +1,147 @@
 """The training loop over vector environments, which steps all environments at once."""
 
-import math
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from agents.agent import TO_PLAY, Agent, check_setting, checked_action, split_observation
+from agents.agent import TO_PLAY, Agent, check_setting, split_observation
 
 Indices: TypeAlias = NDArray[np.intp]
-Columns: TypeAlias = Sequence[Any]
+Columns: TypeAlias = list[NDArray[Any]]
 """Arrays with a row for each environment or transition."""
-
-
-class EncodedLearner(Protocol):
-    """What the loop calls. An observation is encoded once, although two transitions hold it."""
-
-    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:
-        """Observations and masks, as new arrays of any form with a row for each observation.
-
-        ``is_last``, bool ``(n,)``, says which observations end an episode.
-        """
-
-    def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
-        """While exploring, a legal action for each encoded observation."""
-
-    def update_encoded(self, transitions: Columns, ids: Any) -> None:
-        """Learns from the transitions at the indices ``ids``.
-
-        The columns are the arguments of :meth:`Agent.update`, with encoded observations and masks.
-        """
-
-
-def vector_episodes(
-    agent: Agent, env: VectorEnv[Any, Any, Any], episodes: int, seed: int | None
-) -> Iterator[tuple[int, NDArray[np.float64], NDArray[np.int64]]]:
-    """Learns from the first ``episodes`` episodes to begin; yields how many end in a step, returns and lengths."""
-    learner = encoded_learner(agent)
-    observations, infos = env.reset(seed=seed)
-    n_players = 2 if TO_PLAY in infos else 1
-    check_setting(agent, n_players)
-    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-    observed = encoded(learner, columns_of(agent, observations, infos), np.zeros(env.num_envs, np.bool_))
-    counter = EpisodeCounter(env.num_envs, episodes, n_players, mode)
-    is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    own_turns = OwnTurns(env.num_envs, observed.observations) if is_own_turn else None
-    for every_step in vector_steps(agent, learner, env, mode, observed):
-        step = counter.counted(every_step)
-        if own_turns is None:
-            learner.update_encoded(step.transitions(), step.ids)
-        else:
-            learner.update_encoded(*own_turns.complete(step))
-        if step.ended.size:
-            yield counter.end(step.ended)
-
-
-def encoded_learner(agent: Agent) -> EncodedLearner:
-    """The agent itself if it is an :class:`EncodedLearner`, else what calls its ``act`` and ``update``.
-
-    The latter also where a subclass overrides ``act`` or ``update`` without its encoded form.
-    """
-    kind = type(agent)
-    if kind.end_episode is not Agent.end_episode:
-        raise ValueError(f"{kind.__name__} learns from whole episodes; train it on a single environment")
-    learner: Any = agent
-    for name in ("act", "update"):
-        definers = (parent for parent in kind.__mro__ if vars(parent).keys() & {name, f"{name}_encoded"})
-        if f"{name}_encoded" not in vars(next(definers)):
-            return OneByOne(agent)
-    return learner
+Ended: TypeAlias = Iterator[tuple[int, Any, Any]]
+"""After each step that ends episodes: their number, returns (in self-play of the first player) and lengths."""
 
 
 class Observed(NamedTuple):
-    """What is observed in all environments, and the players to move."""
+    """Copies of what is observed in all environments, and the players to move."""
 
-    observations: Any  # encoded
-    masks: Any  # encoded
+    observations: NDArray[Any]
+    masks: NDArray[Any]
     to_play: NDArray[np.integer[Any]]
 
-    def replaced(self, ids: Indices, rows: "Observed") -> "Observed":
-        """A copy with other rows at the indices ``ids``."""
-        copies = Observed(*(part.copy() for part in self))
-        for part, new in zip(copies, rows, strict=True):
-            part[ids] = new
-        return copies
 
+class Step(NamedTuple):
+    """One step of all environments."""
 
-class VectorStep(NamedTuple):
-    """One step of all environments, of which those of ``ids`` count."""
-
-    ids: Indices
-    observed: Observed
+    has_acted: NDArray[np.bool_]  # False where an environment was only reset
+    before: Observed
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the players who acted
     opponent_rewards: NDArray[np.float64]
-    next_observed: Observed  # before any reset
+    after: Observed  # before any reset
     terminated: NDArray[np.bool_]
-    ended: Indices  # those of ids whose episode has terminated or been truncated
-
-    def transitions(self) -> Columns:
-        """The transitions of all environments."""
-        before, after = self.observed, self.next_observed
-        return before.observations, self.actions, self.rewards, after.observations, self.terminated, after.masks
+    is_over: NDArray[np.bool_]  # terminated or truncated
 
 
-def columns_of(agent: Agent, observations: Any, infos: dict[str, Any]) -> Columns:
-    """The observations, masks and players to move in what environments returned; all legal and 0 if not given."""
-    observations, masks = split_observation(observations, infos)
-    if isinstance(observations, tuple):
-        observations = np.stack(observations, axis=-1)
-    n = len(observations)
-    if masks is None:
-        masks = np.ones((n, agent.n_actions), np.int8)
-    return observations, masks, infos.get(TO_PLAY, np.zeros(n, np.int64))
+def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
+    """Learns from the first ``episodes`` episodes to begin."""
+    if type(agent).end_episode is not Agent.end_episode:
+        raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
+    observations, infos = env.reset(seed=seed)
+    n_players = 2 if TO_PLAY in infos else 1
+    check_setting(agent, n_players)
+    is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
+    numbers = np.arange(env.num_envs)  # of the running episodes, in the order in which they began
+    n_begun = env.num_envs
+    returns = np.zeros(env.num_envs)
+    lengths = np.zeros(env.num_envs, np.int64)
+    last = None
+    for step in vector_steps(agent, env, n_players, observed_in(agent, observations, infos)):
+        rewards = step.rewards
+        if n_players == 2:  # of player 0
+            rewards = rewards + step.before.to_play * (step.opponent_rewards - rewards)
+        returns += rewards
+        lengths += step.has_acted
+        ids = step.has_acted.nonzero()[0]
+        ended = step.is_over.nonzero()[0]
+        if n_begun > episodes:
+            ids = ids[numbers.take(ids) < episodes]
+            ended = ended[numbers.take(ended) < episodes]
+        transitions = own_turns(last, step, ids) if is_own_turn else next_turns(step, ids)
+        last = step
+        if len(transitions[0]):
+            agent.update_batch(*transitions)
+        if ended.size:
+            yield ended.size, returns[ended], lengths[ended]
+            numbers[ended] = np.arange(n_begun, n_begun + ended.size)
+            n_begun += ended.size
+            returns[ended] = 0.0
+            lengths[ended] = 0
 
 
-def encoded(learner: EncodedLearner, columns: Columns, is_last: NDArray[np.bool_]) -> Observed:
-    """What :func:`columns_of` returned, encoded."""
-    observations, masks, to_play = columns
-    return Observed(*learner.encode(observations, masks, is_last), to_play.copy())
-
-
-def vector_steps(
-    agent: Agent, learner: EncodedLearner, env: VectorEnv[Any, Any, Any], mode: AutoresetMode, observed: Observed
-) -> Iterator[VectorStep]:
-    """Acts in all environments, in any autoreset mode; those that are only reset in a step do not count."""
-    ids = everywhere = np.arange(env.num_envs)
+def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> Iterator[Step]:
+    """Acts in all environments, in any autoreset mode."""
+    mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     any_actions = np.full(env.num_envs, agent.first_action)
+    everywhere = has_acted = np.ones(env.num_envs, np.bool_)
     while True:
         actions = any_actions.copy()
+        ids = has_acted.nonzero()[0]
         if ids.size:
-            actions[ids] = learner.act_encoded(*selected(observed[:2], ids))
+            observations, masks = selected(observed[:2], ids)
+            actions[ids] = agent.act_batch(observations, masks, explore=True)
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
-        is_last = np.zeros_like(is_over) if mode is AutoresetMode.SAME_STEP else is_over
-        following = next_observed = encoded(learner, columns_of(agent, observations, infos), is_last)
+        after = following = observed_in(agent, observations, infos)
         if ended.size and mode is AutoresetMode.SAME_STEP:
-            final = encoded(learner, final_columns(agent, infos, ended), is_over[ended])
-            next_observed = following.replaced(ended, final)
+            after = replaced(following, ended, final_observed(agent, infos, ended))
         elif ended.size and mode is AutoresetMode.DISABLED:
-            after_reset = columns_of(agent, *env.reset(options={"reset_mask": is_over}))
-            following = following.replaced(ended, encoded(learner, selected(after_reset, ended), ~is_over[ended]))
+            reset = observed_in(agent, *env.reset(options={"reset_mask": is_over}))
+            following = replaced(following, ended, selected(reset, ended))
         opponent_rewards = -rewards
-        if isinstance(learner, OneByOne):  # others act legally
+        if n_players == 2:
             is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
             opponent_rewards[ended[is_illegal]] = 0.0
-        yield VectorStep(ids, observed, actions, rewards, opponent_rewards, next_observed, terminated, ended)
+        yield Step(has_acted, observed, actions, rewards.copy(), opponent_rewards, after, terminated, is_over)
         observed = following
-        ids = (~is_over).nonzero()[0] if ended.size and mode is AutoresetMode.NEXT_STEP else everywhere
+        has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 
 
-def final_columns(agent: Agent, infos: dict[str, Any], ended: Indices) -> Columns:
+def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
+    """What environments returned; all actions are legal and player 0 is to move where they do not say."""
+    observations, masks = split_observation(observations, infos)
+    observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
+    n = len(observations)
+    masks = np.ones((n, agent.n_actions), np.int8) if masks is None else np.array(masks)
+    return Observed(observations, masks, np.array(infos.get(TO_PLAY, np.zeros(n, np.int64))))
+
+
+def final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
     """In same-step mode, what the ended environments returned before they were reset."""
-    final = [split_observation(observation, {}) for observation in infos["final_obs"][ended]]
-    observations, masks = zip(*final, strict=True)
+    final = infos["final_obs"][ended].tolist()
     final_infos = infos.get("final_info", {})
     known = {key: final_infos[key][ended] for key in ("action_mask", TO_PLAY) if key in final_infos}
-    if masks[0] is not None:
-        known["action_mask"] = np.array(masks)
-    return columns_of(agent, np.array(observations), known)
+    if isinstance(final[0], dict):
+        return observed_in(agent, {key: np.array([each[key] for each in final]) for key in final[0]}, known)
+    return observed_in(agent, np.array(final), known)
 
 
-def selected(columns: Columns, ids: Indices) -> Columns:
+def selected(columns: Iterable[NDArray[Any]], ids: Indices) -> Columns:
     """Copies of the rows ``ids`` of each column."""
     return [column.take(ids, axis=0) for column in columns]
 
 
-class OneByOne:
-    """Calls :meth:`Agent.act` and :meth:`Agent.update` for one observation after another."""
-
-    def __init__(self, agent: Agent) -> None:
-        self._agent = agent
-
-    def encode(self, observations: Any, action_masks: Any, is_last: Any) -> tuple[Any, Any]:  # noqa: ARG002
-        return observations.copy(), action_masks.copy()  # since an environment may overwrite its own
-
-    def act_encoded(self, observations: Any, action_masks: Any) -> NDArray[np.int64]:
-        agent = self._agent
-        chosen = [agent.act(*each, explore=True) for each in zip(observations, action_masks, strict=True)]
-        return np.array([checked_action(agent, "act", action) for action in chosen])
-
-    def update_encoded(self, transitions: Columns, ids: Any) -> None:
-        observations, actions, rewards, next_observations, terminated, masks = selected(transitions, ids)
-        plain = actions.tolist(), rewards.tolist(), next_observations, terminated.tolist()
-        for transition in zip(observations, *plain, masks, strict=True):
-            self._agent.update(*transition)
+def replaced(observed: Observed, ids: Indices, rows: Iterable[NDArray[Any]]) -> Observed:
+    """A copy with other rows at the indices ``ids``."""
+    copies = Observed(*(column.copy() for column in observed))
+    for column, new in zip(copies, rows, strict=True):
+        column[ids] = new
+    return copies
 
 
-class EpisodeCounter:
-    """Counts the episodes that are the first to begin, with their returns and lengths."""
-
-    def __init__(self, num_envs: int, episodes: int, n_players: int, mode: AutoresetMode) -> None:
-        self._n_reset_steps = int(mode is AutoresetMode.NEXT_STEP)  # between two episodes
-        self._episodes = episodes
-        self._n_players = n_players
-        self._numbers = np.arange(num_envs)  # of their episodes, in the order in which these began
-        self._n_begun = num_envs
-        self._n_steps = 0
-        self._returns = np.zeros(num_envs)
-        self._began = np.zeros(num_envs, np.int64)  # after which step each episode began
-
-    def counted(self, step: VectorStep) -> VectorStep:
-        """The part of a step that belongs to episodes that count; adds its rewards to their returns."""
-        self._n_steps += 1
-        rewards = step.rewards
-        if not math.isfinite(rewards.sum()):
-            raise ValueError(f"the rewards of an environment must be finite; got {rewards!r}")
-        to_play = step.observed.to_play
-        if self._n_players == 2:
-            rewards = rewards + to_play * (step.opponent_rewards - rewards)  # of player 0; faster than np.where
-        self._returns += rewards
-        if self._n_begun <= self._episodes:
-            return step
-        ids, ended = (indices[self._numbers.take(indices) < self._episodes] for indices in (step.ids, step.ended))
-        return step._replace(ids=ids, ended=ended)
-
-    def end(self, ended: Indices) -> tuple[int, NDArray[np.float64], NDArray[np.int64]]:
-        """The number, returns and lengths of the episodes that have ended; others begin in their environments."""
-        self._numbers[ended] = np.arange(self._n_begun, self._n_begun + ended.size)
-        self._n_begun += ended.size
-        returns = self._returns[ended]
-        lengths = self._n_steps - self._began[ended]
-        self._returns[ended] = 0.0
-        self._began[ended] = self._n_steps + self._n_reset_steps
-        return ended.size, returns, lengths
+def next_turns(step: Step, ids: Indices) -> Columns:
+    """The transitions of the environments ``ids`` from an action to what is observed next."""
+    before, after = step.before, step.after
+    columns = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
+    return selected(columns, ids)
 
 
-class OwnTurns:
+def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
     """In self-play, transitions from a player's turn to its own next turn, or to the end of the episode.
 
     ::
@@ -238,30 +150,16 @@ class OwnTurns:
         player 0    o, a ------------> o, a -----> o of the end
         player 1             o, a ---------------> o of the end
 
-    The players alternate, so an action is pending until the other player has acted.
+    The players alternate. A step completes the transitions of the players who did not act in it, then those of the
+    players whose action ended an episode. After truncation the player who has just moved observes no end.
     """
-
-    def __init__(self, num_envs: int, observations: Any) -> None:
-        self._is_pending = np.zeros(num_envs, np.bool_)
-        self._before: Columns = observations, np.zeros(num_envs, np.int64), np.zeros(num_envs)
-
-    def complete(self, step: VectorStep) -> tuple[Columns, Indices]:
-        """The transitions that a step completes, and the indices of them all."""
-        ids = step.ids
-        observes_next = ids[self._is_pending.take(ids)]
-        # after truncation there is no observation for the player who has just moved
-        observes_end = ids[step.terminated.take(ids)]
-        self._is_pending[:] = False
-        self._is_pending[ids] = True
-        self._is_pending[step.ended] = False
-        moves_again = step.next_observed.to_play == step.observed.to_play
-        if moves_again[self._is_pending].any():
-            raise ValueError("in a vector environment the players must alternate; train on a single environment")
-        observations, actions, rewards = self._before
-        waiting = selected([observations, actions, rewards + step.opponent_rewards], observes_next)
-        self._before = step.observed.observations, step.actions, step.rewards.copy()
-        ended = selected(self._before, observes_end)
-        after = step.next_observed.observations, step.terminated, step.next_observed.masks
-        before = [np.concatenate(pair) for pair in zip(waiting, ended, strict=True)]
-        observers = np.concatenate([observes_next, observes_end])
-        return [*before, *selected(after, observers)], np.arange(observers.size)
+    if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
+        raise ValueError("in a vector environment the players must alternate; train on a single environment")
+    waiting = ids[:0] if last is None else ids[(last.has_acted & ~last.is_over).take(ids)]
+    last = step if last is None else last
+    n = len(step.actions)
+    which = np.concatenate([waiting, n + ids[step.terminated.take(ids)]])  # of the last step, then of this one
+    earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
+    now = step.before.observations, step.actions, step.rewards
+    before = [np.concatenate(pair).take(which, axis=0) for pair in zip(earlier, now, strict=True)]
+    return before + selected((step.after.observations, step.terminated, step.after.masks), which % n)

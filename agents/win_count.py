@@ -8,8 +8,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents._masks import legal_actions, legal_indices
-from agents.agent import checked_action
+from agents.agent import checked_action, legal_indices
 from agents.tables import TabularAgent
 
 
@@ -72,7 +71,10 @@ class WinCountAgent(TabularAgent):
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
         """The counts of the legal actions divided by their sum."""
         counts = self.counts(observation)
-        counts *= legal_actions(action_mask, counts.shape)
+        if action_mask is not None:
+            counts *= np.asarray(action_mask) != 0
+        if not counts.any(axis=-1).all():
+            raise ValueError("action_mask leaves an observation without a legal action")
         return counts / counts.sum(axis=-1, keepdims=True)
 
     def update(
@@ -110,10 +112,9 @@ class WinCountAgent(TabularAgent):
             for alternative in legal:
                 counts[alternative] += 1
             counts[index] -= 1
-        if self.cutoff is not None:
-            legal_counts = [counts[legal_index] for legal_index in legal]
-            if sum(legal_counts) + len(legal) > self.cutoff:
-                least = min(legal_counts)
-                for legal_index in legal:
-                    counts[legal_index] -= least
+        legal_counts = [counts[legal_index] for legal_index in legal]
+        if self.cutoff is not None and sum(legal_counts) + len(legal) > self.cutoff:
+            least = min(legal_counts)
+            for legal_index in legal:
+                counts[legal_index] -= least
         self.table.values[row] = counts

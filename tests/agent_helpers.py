@@ -65,34 +65,15 @@ def agent_for(env, kind=QLearningAgent, **arguments):
 
 
 class InBatches:
-    """Makes an agent one that trains in batches in a vector environment; observations encode themselves."""
+    """Makes an agent one that has its own methods for batches, which are called in a vector environment."""
 
-    def encode(self, observations, action_masks, is_last):  # noqa: ARG002
-        return observations.copy(), action_masks.copy()
+    def act_batch(self, observations, action_masks=None, explore=False):
+        assert explore
+        return np.array([self.act(*each, explore) for each in zip(observations, action_masks, strict=True)])
 
-    def act_encoded(self, *batch):
-        return np.array([self.act(*each, explore=True) for each in zip(*batch, strict=True)])
-
-    def update_encoded(self, transitions, ids):
-        for transition in zip(*(column[ids] for column in transitions), strict=True):
+    def update_batch(self, *transitions):
+        for transition in zip(*transitions, strict=True):
             self.update(*transition)
-
-
-def act_in_batch(agent, observations, action_masks=None):
-    """What an agent does while exploring in the environments of a vector environment."""
-    n = len(observations)
-    masks = np.ones((n, agent.n_actions)) if action_masks is None else np.asarray(action_masks)
-    return agent.act_encoded(*agent.encode(np.asarray(observations), masks, np.zeros(n, bool)))
-
-
-def update_in_batch(agent, observations, actions, rewards, next_observations, terminated, action_masks=None):
-    """Lets an agent learn as from the steps of a vector environment."""
-    n = len(observations)
-    masks = np.ones((n, agent.n_actions)) if action_masks is None else np.asarray(action_masks)
-    rows, _ = agent.encode(np.asarray(observations), masks, np.zeros(n, bool))
-    next_rows, penalties = agent.encode(np.asarray(next_observations), masks, np.ones(n, bool))
-    told = np.asarray(actions), np.asarray(rewards), next_rows, np.asarray(terminated), penalties
-    agent.update_encoded((rows, *told), np.arange(n))
 
 
 def recorder(env, actions, in_batches=False, **attributes):

@@ -107,23 +107,29 @@ def nothing(agent, observation, *_):  # noqa: ARG001
     assert np.ndim(observation) == 1
 
 
-def encoded(agent, rows, penalties):  # noqa: ARG001
-    return np.zeros(len(rows), int)
+def nothing_in_batch(agent, observations, *_):  # noqa: ARG001
+    assert np.ndim(observations) == 2
+
+
+def first_actions(agent, observations, action_masks=None, explore=False):  # noqa: ARG001
+    return np.zeros(len(observations), int)
 
 
 @pytest.mark.parametrize(
     ("methods", "lengths", "learns"),
     [
         ({"act": first_legal}, {21}, True),
-        ({"act": first_legal, "act_encoded": encoded}, {21}, True),
-        ({"act_encoded": encoded}, {21}, True),
+        ({"act": first_legal, "act_batch": first_actions}, {21}, True),
+        ({"act_batch": first_actions}, {21}, True),
         ({"update": nothing}, None, False),
+        ({"update": nothing, "update_batch": nothing_in_batch}, None, False),
+        ({"act": first_legal, "update_batch": nothing_in_batch}, {21}, False),
         ({}, None, True),
     ],
 )
 @pytest.mark.parametrize("as_mixin", [False, True])
 def test_vector_training_calls_the_method_that_a_subclass_defines(methods, lengths, learns, as_mixin):
-    """Itself or as a mixin; ``act`` and ``update`` of one observation at a time, the encoded forms of batches."""
+    """Itself or as a mixin; ``act`` and ``update`` of one observation at a time, or of batches."""
     env = gym.make_vec("SimpleNim-v0", 3, opponent=None)
     if as_mixin:
         kind = type("Mixed", (type("Mixin", (), methods), agents.QLearningAgent), {})
@@ -133,7 +139,7 @@ def test_vector_training_calls_the_method_that_a_subclass_defines(methods, lengt
     history = agents.train(agent, env, 9, seed=0)
     assert lengths is None or set(history.lengths) == lengths
     assert agent.table.values.any() == learns
-    if "act" in methods:
+    if methods.keys() & {"act", "act_batch"} == {"act"}:
         masks = np.array([[0, 1, 1], [1, 1, 1]])
         assert agent.action_probabilities(np.array([[5], [6]]), masks).argmax(axis=1).tolist() == [1, 0]
 

@@ -7,7 +7,7 @@ from functools import partial
 import gymnasium as gym
 import numpy as np
 import pytest
-from agent_helpers import ConstantGenerator, act_in_batch, agent_of, random_batch, update_in_batch
+from agent_helpers import ConstantGenerator, agent_of, random_batch
 from gymnasium import spaces
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,7 +50,7 @@ def test_an_update_is_what_its_definition_says(kind, table, seed, learning_rate,
         if n == 1:
             agent.update(*(None if part is None else part[0] for part in batch))
         else:
-            update_in_batch(agent, *batch)
+            agent.update_batch(*batch)
         for state, values in expected.items():
             np.testing.assert_allclose(agent.q_values(np.array(state)), values, rtol=0, atol=1e-14)
 
@@ -62,9 +62,9 @@ def test_illegal_values_never_count_however_large(kind):
         agent.update([0, 0], action, value, [0, 0], True)
     observations, mask = np.zeros((2, 2), int), np.array([[0, 1, 0], [0, 1, 1]])
     assert agent.action_probabilities(observations, mask).argmax(axis=1).tolist() == [1, 2]
-    assert act_in_batch(agent, observations, mask)[0] == 1
+    assert agent.act_batch(observations, mask, explore=True)[0] == 1
     expected = (-1 if kind is MinimaxQAgent else 1) * 0.9 * np.array([-1e300, -1e290])
-    update_in_batch(agent, np.ones((2, 2), int), [0, 1], np.zeros(2), observations, np.zeros(2, bool), mask)
+    agent.update_batch(np.ones((2, 2), int), [0, 1], np.zeros(2), observations, np.zeros(2, bool), mask)
     np.testing.assert_allclose(agent.q_values([1, 1])[:2], expected)
     for action in range(2):
         agent.update([2, 2], action, 0.0, observations[action], False, mask[action])
@@ -74,6 +74,18 @@ def test_illegal_values_never_count_however_large(kind):
 NAMES = {0: "observation", 1: "action", 2: "reward", 5: "action_mask"}
 TRANSITION = ([0, 1], 0, 1.0, [1, 1], False, [1, 1, 1])
 WRONG = [(0, [9, 9]), (0, [[0, 1], [0, 2]]), (1, 3), (1, -1), (2, math.nan), (5, [1, 1])]
+
+
+@pytest.mark.parametrize(("part", "value"), [*WRONG, (0, [0.5, 1]), (1, 0.5)])
+def test_a_wrong_transition_in_a_batch_changes_nothing(part, value):
+    agent = agent_of(table="hash")
+    agent.update([0, 1], 1, 1.0, [0, 0], True)
+    before = agent.q_values(list(np.ndindex(3, 4)))
+    columns = [[each, each] for each in TRANSITION]
+    columns[part][1] = value
+    with pytest.raises((TypeError, ValueError)):
+        agent.update_batch(*columns)
+    np.testing.assert_array_equal(agent.q_values(list(np.ndindex(3, 4))), before)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +128,7 @@ def test_exploration(values, arguments, mask, shares, batched):
     """Uniform over legal actions with probability ε, else one of the best legal actions."""
     agent = agent_with(values, **arguments)
     if batched:
-        actions = act_in_batch(agent, np.ones(N, int), None if mask is None else np.tile(mask, (N, 1)))
+        actions = agent.act_batch(np.ones(N, int), None if mask is None else np.tile(mask, (N, 1)), explore=True)
     else:
         actions = [agent.act(1, mask, explore=True) for _ in range(N)]
     drawn = np.bincount(actions, minlength=len(values)) / N
@@ -129,7 +141,7 @@ def test_without_exploration_the_first_of_the_best_legal_actions():
     before = agent.generator.bit_generator.state
     assert type(agent.act(1)) is int
     masks = np.array([[1, 1, 1, 1], [1, 1, 1, 0], [1, 0, 1, 0]])
-    assert [agent.act(1, mask) for mask in masks] == [3, 1, 2]
+    assert [agent.act(1, mask) for mask in masks] == agent.act_batch([1] * 3, masks).tolist() == [3, 1, 2]
     assert agent.action_probabilities([1] * 3, masks).argmax(axis=1).tolist() == [3, 1, 2]
     assert agent.action_probabilities(1).tolist() == [0, 0, 0, 1]
     probabilities = agent.action_probabilities([[1], [0]], [[[1, 1, 1, 0]], [[0, 0, 1, 1]]])
@@ -141,14 +153,14 @@ def test_without_exploration_the_first_of_the_best_legal_actions():
 def test_action_spaces_may_start_anywhere(kind):
     agent = kind(spaces.Discrete(2), spaces.Discrete(3, start=5), learning_rate=1, seed=0)
     agent.update(1, 6, 1.0, 0, True)
-    update_in_batch(agent, [0], [7], [1.0], [0], [True])
+    agent.update_batch([0], [7], [1.0], [0], [True])
     assert agent.q_values([1, 0]).tolist() == [[0, 1, 0], [0, 0, 1]]
     assert agent.act(1) == 6
     assert agent.action_probabilities(1).tolist() == [0, 1, 0]
     agent.epsilon = 0.0
-    assert act_in_batch(agent, [1, 0]).tolist() == [6, 7]
+    assert agent.act_batch([1, 0], explore=True).tolist() == [6, 7]
     agent.epsilon = 1.0
-    assert set(act_in_batch(agent, [0] * 50)) == {5, 6, 7}
+    assert set(agent.act_batch([0] * 50, explore=True)) == {5, 6, 7}
     assert {agent.act(0, explore=True) for _ in range(50)} == {5, 6, 7}
     with pytest.raises(ValueError, match="4"):
         agent.update(1, 4, 1.0, 0, True)
@@ -161,7 +173,7 @@ def test_no_rounding_draws_an_illegal_action(uniform):
         mask[0, :n] = mask[1, n:] = mask[2, ::2] = 1
         agent = agent_of(spaces.Discrete(3), 2 * n, epsilon=epsilon)
         agent.generator = ConstantGenerator(uniform)
-        batch = act_in_batch(agent, np.arange(3), mask)
+        batch = agent.act_batch(np.arange(3), mask, explore=True)
         assert batch.tolist() == ([0, n, 0] if uniform == 0 else [n - 1, 2 * n - 1, 2 * n - 2])
         assert all(mask[index, agent.act(index, mask[index], explore=True)] for index in range(3))
 
@@ -188,7 +200,7 @@ def test_hyperparameters_may_follow_the_progress(batched):
 
     def update(*transition):
         if batched:
-            update_in_batch(agent, *([part] for part in transition))
+            agent.update_batch(*([part] for part in transition))
         else:
             agent.update(*transition)
 
@@ -198,7 +210,7 @@ def test_hyperparameters_may_follow_the_progress(batched):
         update([1, column], 0, 1.0, [0, column], False)
         assert agent.q_values([[0, column], [1, column]])[:, 0].tolist() == [left, left * (1 + 2 * left * left)]
         if batched:
-            actions = act_in_batch(agent, np.full((N, 2), [0, column]))
+            actions = agent.act_batch(np.full((N, 2), [0, column]), explore=True)
         else:
             actions = np.array([agent.act([0, column], explore=True) for _ in range(N)])
         assert abs((actions != 0).mean() - (1 - left) * 2 / 3) < TOLERANCE
@@ -209,8 +221,11 @@ def test_a_wrong_schedule_changes_nothing():
     with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
         agent.update([0, 1], 0, 1.0, [0, 0], True)
     with pytest.raises(ValueError, match=r"learning_rate .*5\.0"):
-        update_in_batch(agent, [[0, 1]], [1], [1.0], [[0, 0]], [True])
-    for act in (partial(agent.act, explore=True), lambda observation: act_in_batch(agent, [observation])):
+        agent.update_batch([[0, 1]], [1], [1.0], [[0, 0]], [True])
+    for act in (
+        partial(agent.act, explore=True),
+        lambda observation: agent.act_batch([observation], explore=True),
+    ):
         with pytest.raises(ValueError, match=r"epsilon .*nan"):
             act([0, 0])
     assert not agent.table.values.any()

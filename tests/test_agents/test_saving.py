@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import safetensors
-from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, agent_of, sample
+from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, Constant, agent_of, sample
 from gymnasium import spaces
 from safetensors import safe_open
 from safetensors.numpy import save_file
@@ -77,6 +77,21 @@ class SideEffect:
 
     def __reduce__(self):
         return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("array", [np.arange(12.0).reshape(3, 4).T, np.arange(10)[::2], np.array(7)], ids=str)
+def test_arrays_keep_their_order_and_shape(array, tmp_path):
+    class Holder(Constant):
+        def state_dict(self):
+            return {"array": array}
+
+        def load_state_dict(self, arrays):
+            self.restored = arrays["array"]
+
+    agent_of(kind=Holder).save(tmp_path / "agent")
+    restored = agents.load(tmp_path / "agent").restored
+    assert restored.shape == array.shape
+    np.testing.assert_array_equal(restored, array)
 
 
 def test_other_files_are_refused_and_run_no_code(tmp_path):

@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, agent_of, sample, update_in_batch
+from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, agent_of, sample
 from gymnasium import spaces
 
 from agents import QLearningAgent, TabularAgent
@@ -81,7 +81,7 @@ def test_observations_are_recognized_in_any_form(table):
     assert shifted.q_values(3).any()
     box = agent_of(BOX, table=table)
     box.update(np.full((2, 2), -0.0), 0, 1.0, np.zeros((2, 2)), True)
-    update_in_batch(box, np.full((1, 2, 2), -0.0, np.float32), [1], [1.0], np.zeros((1, 2, 2)), [True])
+    box.update_batch(np.full((1, 2, 2), -0.0, np.float32), [1], [1.0], np.zeros((1, 2, 2)), [True])
     assert box.q_values(np.zeros((2, 2))).tolist() == [0.5, 0.5, 0]
     assert box.table.n_rows == 1
 
@@ -99,8 +99,8 @@ def test_a_hash_table_grows_with_updates_and_keeps_its_values(space):
     for number, observation in enumerate(observations[:50]):
         agent.update(observation, 0, number + 1.0, observation, True)
     rewards = np.arange(5000) + 1.0
-    for some in np.array_split(np.arange(4999), 40):
-        update_in_batch(agent, observations[some], 0 * some, rewards[some], observations[some], some >= 0)
+    for some in np.array_split(np.arange(4999).repeat(2), 40):
+        agent.update_batch(observations[some], 0 * some, rewards[some], observations[some], some >= 0)
     assert agent.table.n_rows == 4999
     assert agent.q_values(observations)[:, 0].tolist() == [*rewards[:-1], 0]
     assert [agent.q_values(observation)[0] for observation in observations] == [*rewards[:-1], 0]

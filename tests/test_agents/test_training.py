@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pettingzoo
 import pytest
-from agent_helpers import Constant, agent_for, recorder
+from agent_helpers import Constant, InBatches, agent_for, recorder
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
@@ -142,12 +142,16 @@ def test_self_play_masters_1_3_5_7():
 
 
 @pytest.mark.parametrize("kind", [QLearningAgent, MinimaxQAgent])
-def test_every_api_gives_the_same_self_play_with_illegal_actions(kind):
+@pytest.mark.parametrize("in_batches", [False, True])
+def test_every_api_gives_the_same_self_play_with_illegal_actions(kind, in_batches):
     """Whoever plays one loses, and the other player is credited nothing, as in PettingZoo."""
 
     class IgnoresMasks(kind):
         def act(self, observation, action_mask=None, explore=False):  # noqa: ARG002
             return super().act(observation, None, explore)
+
+    if in_batches:
+        IgnoresMasks = type("InBatches", (InBatches, IgnoresMasks), {})  # noqa: N806
 
     learned = []
     for name in ("pettingzoo", "self-play", *MODES):
