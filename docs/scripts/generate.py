@@ -5,6 +5,7 @@ A page marks such a part with ``<!-- generated: KIND NAME -->`` and ``<!-- end -
 
 import importlib
 import inspect
+import pkgutil
 import re
 from pathlib import Path
 
@@ -42,7 +43,113 @@ def docstring(name):
     return inspect.getdoc(documented).partition("\n\n")[2].replace("\n###", "\n##").strip()
 
 
-KINDS = {function.__name__: function for function in (gymnasium_table, pettingzoo_table, docstring)}
+ROUTES = {
+    "step": (
+        "nim_env.board",
+        "nim_env.envs.gym_env.NimEnv.step",
+        "nim_env.envs.gym_env.NimEnv._get_info",
+        "nim_env.envs._rows.Row",
+        "nim_env.board.Kept",
+        "nim_env.board.Board.positions",
+        "nim_env.board.Board.is_over",
+        "nim_env.board.Board.rewards",
+        "nim_env.board.Board.legal",
+        "nim_env.rules.NimRules.offsets",
+        "nim_env.rules.NimRules.from_index",
+        "nim_env.rules.NimRules.action_mask",
+        "nim_env.envs._replies.Replies.one",
+        "nim_env.envs._replies.Replies.make",
+        "nim_env.envs._replies.Replies._weights",
+    ),
+    "vector_step": (
+        "nim_env.board",
+        "nim_env.envs.vector_env.NimVectorEnv.step",
+        "nim_env.envs.vector_env.NimVectorEnv._agent_step",
+        "nim_env.envs.vector_env.NimVectorEnv._restart",
+        "nim_env.envs.vector_env.NimVectorEnv._checked_actions",
+        "nim_env.envs.vector_env.NimVectorEnv._get_infos",
+        "nim_env.envs.vector_env.NimVectorEnv._final_infos",
+        "nim_env.board.Board.positions",
+        "nim_env.board.Board.is_over",
+        "nim_env.board.Board.rewards",
+        "nim_env.board.Board.legal",
+        "nim_env.board.Board.masks",
+        "nim_env.board.Board.moved",
+        "nim_env.board.Board.after",
+        "nim_env.board.Board.after_reply",
+        "nim_env.board.TabulatedBoard",
+        "nim_env.envs._rows.Rows.observations",
+        "nim_env.envs._replies.Replies.many",
+        "nim_env.envs._replies.Replies._weights",
+        "nim_env.envs._replies.Replies._lists",
+        "nim_env.envs._replies.Replies._table",
+        "nim_env.envs._replies.Replies._every_list",
+        "nim_env._alias.AliasLists.draw",
+    ),
+    "update": (
+        "agents.training._gymnasium_episode",
+        "agents.q_learning.QLearningAgent.act",
+        "agents.q_learning.QLearningAgent.update",
+        "agents.q_learning.QLearningAgent._current",
+        "agents.agent.checked_action",
+        "agents.agent.legal_indices",
+        "agents.tables.Table.row",
+        "agents.tables.Table.get",
+    ),
+    "vector_update": (
+        "agents.vector_training",
+        "agents.vector_training.Observed",
+        "agents.vector_training.Step",
+        "agents.vector_training.vector_episodes",
+        "agents.vector_training.vector_steps",
+        "agents.vector_training.observed_in",
+        "agents.vector_training.final_observed",
+        "agents.vector_training.selected",
+        "agents.vector_training.replaced",
+        "agents.vector_training.next_turns",
+        "agents.vector_training.own_turns",
+        "agents.q_learning.QLearningAgent.act_batch",
+        "agents.q_learning.QLearningAgent.update_batch",
+        "agents.q_learning.QLearningAgent._legal_values",
+        "agents.q_learning.td_update",
+        "agents.q_learning.row_max",
+        "agents.q_learning.uniform_choice",
+        "agents.tables.Table.rows",
+    ),
+    "mastery": (
+        "nim_env.evaluation.exact.Mastery",
+        "nim_env.evaluation.exact.mastery",
+        "nim_env.evaluation.exact.MasteryTable",
+        "nim_env.solver.PositionBatch",
+        "nim_env.solver.iter_positions",
+        "nim_env.policies.player.Player",
+        "nim_env.policies.player.answers_of",
+        "nim_env.policies.arguments.checked_player",
+        "nim_env.board.Board.layers",
+        "nim_env.board.Board.masks",
+        "nim_env.board.Board.legal",
+        "nim_env.board.Board.moved",
+    ),
+}
+
+
+def route(name):
+    """What one reads to understand one thing, in order, with the number of lines; a module is its docstring."""
+    rows = ["| read | in | lines |", "|---|---|---|"]
+    total = 0
+    for dotted in ROUTES[name]:
+        documented = pkgutil.resolve_name(dotted)
+        code = getattr(documented, "func", documented)  # of a cached property
+        file = Path(inspect.getsourcefile(code)).relative_to(FOLDER.parent).as_posix()
+        label = dotted.removeprefix(file.removesuffix(".py").replace("/", ".")).lstrip(".")
+        source = inspect.getsource(code) if label else documented.__doc__
+        lines = len(source.splitlines())
+        total += lines
+        rows.append(f"| {f'`{label}`' if label else 'its docstring'} | [{file}](../{file}) | {lines} |")
+    return "\n".join([*rows, f"| | in all | {total} |"])
+
+
+KINDS = {function.__name__: function for function in (gymnasium_table, pettingzoo_table, docstring, route)}
 
 
 def generate(text):
