@@ -24,6 +24,9 @@ import pandas as pd
 import pettingzoo
 from tqdm import tqdm
 
+from nim_env import MixturePolicy, NimRules
+from nim_env.policies import tabulate
+
 from common import COLORS, LINE_COLORS, run, save_figure
 
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
@@ -37,7 +40,8 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
     ("PettingZoo, nim-v0", "PettingZoo, OpenSpiel's nim"),
     ("vector, Nim-v0, self-play", "vector, CartPole-v1"),
     ("vector, Nim-v0, random", "vector, CartPole-v1"),
-    ("vector, Nim-v0, expert", "vector, CartPole-v1"),
+    ("vector, Nim-v0, table", "vector, Nim-v0, random"),
+    ("vector, Nim-v0, mixture", "vector, Nim-v0, random"),
     ("pgx, Nim", "pgx, tic_tac_toe"),
     ("pgx, Nim", "pgx, connect_four"),
 )
@@ -97,9 +101,9 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
 def plot(rates: pd.DataFrame) -> plt.Figure:
     """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
     own = dict.fromkeys(name for name, _ in COMPARISONS)  # in their order
-    colors = dict(zip(own, (*LINE_COLORS[:5], COLORS["ink"]), strict=True))
+    colors = dict(zip(own, (*LINE_COLORS[:5], COLORS["ink"], COLORS["block"]), strict=True))
     figure, axes = plt.subplots(layout="constrained")
-    for marker, (name, row) in zip("os^vDosX^Pds", rates.iterrows(), strict=False):
+    for marker, (name, row) in zip("os^vDPosX^Pds", rates.iterrows(), strict=False):
         style = {"color": colors.get(name, COLORS["muted"]), "linestyle": "-" if name in colors else "--"}
         axes.loglog(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
     last = rates[NUM_ENVS[-1]]
@@ -120,7 +124,10 @@ def benchmarks() -> Iterator[tuple[str, int, Steps]]:
     """The name, the number of environments and the endless steps of each benchmark."""
     yield "Gymnasium, Nim-v0", 1, gym_steps("nim_env:Nim-v0")
     yield "PettingZoo, nim-v0", 1, aec_steps("nim-v0")
-    for name, opponent in (("self-play", None), ("random", "random"), ("expert", "expert")):
+    rules = NimRules()
+    expert = tabulate(rules, "expert")
+    mixture = MixturePolicy(rules, ["random", "take-3", expert])
+    for name, opponent in (("self-play", None), ("random", "random"), ("table", expert), ("mixture", mixture)):
         for n in NUM_ENVS:
             yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=opponent)
     yield "Gymnasium, FrozenLake-v1", 1, gym_steps("FrozenLake-v1")
