@@ -31,10 +31,10 @@ from nim_env._chunks import chunks
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
-_Row = TypeVar("_Row")
+_T = TypeVar("_T")
 
 
-class Kept(dict[int, _Row], Generic[_Row]):
+class Kept(dict[int, _T], Generic[_T]):
     """What was made for single states, by state. All of it is forgotten where it would take too much memory.
 
     Args:
@@ -47,11 +47,11 @@ class Kept(dict[int, _Row], Generic[_Row]):
         n_bytes = 1_000 + 20 * (rules.n_heaps + rules.n_actions) + observation_bytes
         self._max_rows = max(1, _limits.KEPT_BYTES // n_bytes)
 
-    def make(self, state: int) -> _Row:
+    def make(self, state: int) -> _T:
         """The row of a state."""
         raise NotImplementedError
 
-    def __missing__(self, state: int) -> _Row:
+    def __missing__(self, state: int) -> _T:
         if len(self) >= self._max_rows:
             self.clear()
         row = self[state] = self.make(state)
@@ -85,7 +85,7 @@ class Board:
         self._rewards = np.array([rules.terminal_reward, 0.0, -rules.terminal_reward, -1.0])
 
     def __reduce__(self) -> Any:
-        return board_of, (self.rules, type(self))  # a copied or unpickled environment shares it
+        return shared, (type(self), self.rules)  # a copied or unpickled environment shares it
 
     def positions(self, states: Any) -> Any:
         """The index of the position of each state."""
@@ -236,12 +236,12 @@ def kind_for_many(rules: NimRules) -> type[Board]:
     return TabulatedBoard if rules.n_positions * rules.n_actions <= _limits.TABULATED else LargeBoard
 
 
-_boards: WeakValueDictionary[tuple[NimRules, type[Board]], Board] = WeakValueDictionary()
+_shared: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 
 
-def board_of(rules: NimRules, kind: type[Board] = Board) -> Board:
-    """The board of a game, shared by all its environments and freed with the last of them."""
-    board = _boards.get((rules, kind))
-    if board is None:
-        board = _boards[rules, kind] = kind(rules)
-    return board
+def shared(kind: Callable[..., _T], *arguments: Any) -> _T:
+    """What ``kind(*arguments)`` makes: the same object for all environments, freed with the last of them."""
+    made = _shared.get((kind, *arguments))
+    if made is None:
+        made = _shared[(kind, *arguments)] = kind(*arguments)
+    return made

@@ -214,8 +214,10 @@ class ModelPolicy:
             normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
             if normalization is not None and normalization.norm_obs:
                 raise ValueError("model must be trained without normalized observations: norm_obs=False")
-        self.rules = _attribute(env, "rules")
-        self.encoding = _attribute(env, "encoding")
+        self.rules, self.encoding = (
+            env.get_attr(name)[0] if isinstance(env, VecEnv) else getattr(env.unwrapped, name)
+            for name in ("rules", "encoding")
+        )
         self.deterministic = deterministic
         self.use_masking = use_masking
         self._network: BasePolicy = model.policy
@@ -227,8 +229,7 @@ class ModelPolicy:
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != self.rules.n_actions:
             raise ValueError(
                 f"model was trained on {observation_space} and {action_space}, but env has {self.encoding.space} "
-                f"and {self.rules.n_actions} actions; pass the environment it was trained in, and use "
-                'observation="one_hot" or the like instead of wrappers that change observations'
+                f'and {self.rules.n_actions} actions; use observation="one_hot" or the like instead of wrappers'
             )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
@@ -383,11 +384,6 @@ class SelfPlayCallback(BaseCallback):
 
     def _on_step(self) -> bool:
         return True
-
-
-def _attribute(env: Any, name: str) -> Any:
-    """An attribute of an environment of Gymnasium or Stable-Baselines3 without its wrappers."""
-    return env.get_attr(name)[0] if isinstance(env, VecEnv) else getattr(env.unwrapped, name)
 
 
 def _to_numpy(tensor: torch.Tensor) -> NDArray[np.float64]:

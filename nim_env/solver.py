@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import _limits
-from nim_env.board import Board, board_of
+from nim_env.board import Board
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.policies.built_in import UniformPolicy
 from nim_env.policies.player import MoveProbabilities, Player
@@ -42,7 +42,7 @@ class Solution(UniformPolicy):
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
         """The value of each move to the player who makes it, shape ``(..., n_actions)``; -inf if it is illegal."""
         legal = self.rules.action_mask(heaps)
-        next_indices = board_of(self.rules).moved(np.asarray(self.rules.index(heaps))[..., None]) * legal
+        next_indices = Board(self.rules).moved(np.asarray(self.rules.index(heaps))[..., None]) * legal
         return np.where(legal, self.table[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
@@ -188,7 +188,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     _limits.check_size(rules.n_positions, _limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
     n_entries = rules.n_positions * rules.n_actions
     _limits.check_size(n_entries, _limits.SWEPT, f"positions times actions of {rules}", remedy)
-    return _position_batches(board_of(rules))
+    return _position_batches(Board(rules))
 
 
 def _position_batches(board: Board) -> Iterator[PositionBatch]:

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from functools import cached_property
 from typing import Any, NamedTuple
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._alias import AliasLists, alias_lists, draw, draw_equal, joined
 from nim_env._chunks import chunks
-from nim_env.board import Board, Kept, States, TabulatedBoard
+from nim_env.board import Board, Kept, States, TabulatedBoard, shared
 from nim_env.envs._rows import Rows
 from nim_env.policies import MixturePolicy, Player, Policy, TabularPolicy
 from nim_env.policies.built_in import is_built_in
@@ -219,17 +218,8 @@ def _is_fixed(policy: Policy | None) -> bool:
     return policy is None or is_built_in(policy) or type(policy) is TabularPolicy
 
 
-_replies: WeakValueDictionary[Any, Replies] = WeakValueDictionary()
-
-
 def replies_of(board: Board, policy: Policy | None) -> Replies:
-    """The replies of a policy, those of a fixed one shared by all environments of the board."""
+    """The replies of a policy, those of a fixed one and of a mixture shared by all environments of the board."""
     if isinstance(policy, MixturePolicy):
-        return MixtureReplies(board, policy)
-    if not _is_fixed(policy):
-        return Replies(board, policy)
-    key = board.rules, type(board), policy
-    replies = _replies.get(key)
-    if replies is None:
-        replies = _replies[key] = Replies(board, policy)
-    return replies
+        return shared(MixtureReplies, board, policy)
+    return shared(Replies, board, policy) if _is_fixed(policy) else Replies(board, policy)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from typing import Any
-from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nim_env import _limits
-from nim_env.board import Board, Kept, States, TabulatedBoard
+from nim_env.board import Board, Kept, States, TabulatedBoard, shared
 from nim_env.encodings import Encoding
 
 
@@ -53,7 +52,7 @@ class Rows(Kept[Row]):
         self._observations: NDArray[Any] | None = None
 
     def __reduce__(self) -> Any:
-        return rows_of, (self.board, self.encoding)  # a copied or unpickled environment shares them
+        return shared, (Rows, self.board, self.encoding)  # a copied or unpickled environment shares them
 
     def make(self, state: int) -> Row:
         return Row(self.board, self.encoding, state)
@@ -65,15 +64,3 @@ class Rows(Kept[Row]):
         if self._observations is None:
             self._observations = self.encoding.encode(self.board.heaps(np.arange(2 * self.board.n + 1)))
         return self._observations.take(states, axis=0)
-
-
-_rows: WeakValueDictionary[Any, Rows] = WeakValueDictionary()
-
-
-def rows_of(board: Board, encoding: Encoding) -> Rows:
-    """The rows of a board through an encoding, shared by its environments."""
-    key = board.rules, type(board), encoding
-    rows = _rows.get(key)
-    if rows is None:
-        rows = _rows[key] = Rows(board, encoding)
-    return rows

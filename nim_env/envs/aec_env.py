@@ -47,10 +47,10 @@ from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
 from nim_env._checks import checked_choice
-from nim_env.board import board_of
+from nim_env.board import Board, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import Options, checked_action, checked_starts
-from nim_env.envs._rows import Row, rows_of
+from nim_env.envs._rows import Row, Rows
 from nim_env.policies import IllegalAction
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -98,9 +98,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
-        self._board = board_of(self.rules)
+        self._board = shared(Board, self.rules)
         self._offsets = self.rules.offsets
-        self._rows = rows_of(self._board, self.encoding)
+        self._rows = shared(Rows, self._board, self.encoding)
         self._row: Row | None = None  # of the state of the game; None before the first reset
         self._last_row: Row  # before the last move
         self._to_play = 0  # 0 or 1

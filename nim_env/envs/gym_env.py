@@ -12,11 +12,11 @@ from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
 from nim_env._checks import checked_choice
-from nim_env.board import board_of
+from nim_env.board import Board, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
 from nim_env.envs._replies import replies_of
-from nim_env.envs._rows import Row, rows_of
+from nim_env.envs._rows import Row, Rows
 from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -122,9 +122,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._display = Display(self.render_mode)
         self._n_actions = self.rules.n_actions
         self._is_self_play = opponent is None
-        self._board = board_of(self.rules)
+        self._board = shared(Board, self.rules)
         self._offsets = self.rules.offsets
-        self._rows = rows_of(self._board, self.encoding)
+        self._rows = shared(Rows, self._board, self.encoding)
         self._replies = replies_of(self._board, self._options.policy)
         self._replies.check(self._options.start)
         self._row: Row | None = None  # of the state of the game; None before the first reset

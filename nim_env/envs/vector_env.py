@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from nim_env import _limits
 from nim_env._checks import checked_choice, checked_integer
-from nim_env.board import States, board_of, kind_for_many
+from nim_env.board import States, kind_for_many, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import FirstPlayer, Options, checked_starts
 from nim_env.envs._replies import replies_of
-from nim_env.envs._rows import rows_of
+from nim_env.envs._rows import Rows
 from nim_env.policies import IllegalAction, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
@@ -117,8 +117,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._display = Display(self.render_mode)
         self._is_self_play = opponent is None
         self._is_stochastic = opponent is not None or random_start
-        self.board = board_of(self.rules, kind_for_many(self.rules))
-        self._rows = rows_of(self.board, self.encoding)
+        self.board = shared(kind_for_many(self.rules), self.rules)
+        self._rows = shared(Rows, self.board, self.encoding)
         self._replies = replies_of(self.board, self._options.policy)
         self._replies.check(self._options.start)
         self._games: _Games | None = None  # None before the first reset

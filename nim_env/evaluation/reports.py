@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env._checks import checked_integer
-from nim_env.board import board_of
+from nim_env.board import Board
 from nim_env.evaluation import exact
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.rules import NimRules
@@ -137,7 +137,7 @@ def report(
 def _position_groups(
     rules: NimRules, mastery: exact.Mastery, accuracy: exact.ValueAccuracy | None
 ) -> Iterator[PositionGroup]:
-    board = board_of(rules)
+    board = Board(rules)
     number = board.heap_sums(lambda sizes: sizes > 0)  # of nonempty heaps
     is_endgame = board.heap_sums(lambda sizes: sizes > 1) <= 1
     is_lost = np.isnan(mastery.winning_move)
