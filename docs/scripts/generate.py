@@ -134,19 +134,22 @@ ROUTES = {
 
 
 def route(name):
-    """What one reads to understand one thing, in order, with the number of lines; a module is its docstring."""
-    rows = ["| read | in | lines |", "|---|---|---|"]
-    total = 0
+    """What one reads to understand one thing, by file, with the numbers of lines; a module is its docstring."""
+    files = {}
     for dotted in ROUTES[name]:
         documented = pkgutil.resolve_name(dotted)
         code = getattr(documented, "func", documented)  # of a cached property
         file = Path(inspect.getsourcefile(code)).relative_to(FOLDER.parent).as_posix()
         label = dotted.removeprefix(file.removesuffix(".py").replace("/", ".")).lstrip(".")
-        source = inspect.getsource(code) if label else documented.__doc__
-        lines = len(source.splitlines())
-        total += lines
-        rows.append(f"| {f'`{label}`' if label else 'its docstring'} | [{file}](../{file}) | {lines} |")
-    return "\n".join([*rows, f"| | in all | {total} |"])
+        source = inspect.getsource(code) if label else code.__doc__
+        read = files.setdefault(file, [])
+        read.append((f"`{label}`" if label else "its docstring", len(source.splitlines())))
+    rows = ["| file | read | lines |", "|---|---|---|"]
+    for file, read in files.items():
+        labels = ", ".join(label for label, _ in read)
+        rows.append(f"| [{file}](../{file}) | {labels} | {sum(lines for _, lines in read)} |")
+    total = sum(lines for read in files.values() for _, lines in read)
+    return "\n".join([*rows, f"| {len(files)} files | | {total} |"])
 
 
 KINDS = {function.__name__: function for function in (gymnasium_table, pettingzoo_table, docstring, route)}
