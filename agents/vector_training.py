@@ -76,14 +76,14 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
 def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> Iterator[Step]:
     """Acts in all environments, in any autoreset mode."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
-    any_actions = np.full(env.num_envs, agent.first_action)
     everywhere = has_acted = np.ones(env.num_envs, np.bool_)
     while True:
-        actions = any_actions.copy()
+        actions = everywhere * agent.first_action
         ids = has_acted.nonzero()[0]
         if ids.size:
             observations, masks = selected(observed[:2], ids)
-            actions[ids] = agent.act_batch(observations, masks, explore=True)
+            chosen = agent.act_batch(observations, masks, explore=True)
+            actions[ids] = np.asarray(chosen).astype(np.int64, casting="same_kind")  # a TypeError for floats
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]

@@ -336,6 +336,16 @@ def test_an_action_outside_the_space(make):
             agents.train(agent, env, 1, seed=0)
 
 
+def test_actions_in_batches_are_integers():
+    class Floats(Constant):
+        def act_batch(self, observations, action_masks=None, explore=False):  # noqa: ARG002
+            return np.full(len(observations), 1.5)
+
+    env = gym.make_vec("SimpleNim-v0", 3)
+    with pytest.raises(TypeError):
+        agents.train(agent_for(env, Floats), env, 1)
+
+
 def test_what_is_an_action():
     env = gym.make("SimpleNim-v0", opponent=None)
     agent = agent_for(env, Constant)
