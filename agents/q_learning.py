@@ -214,4 +214,6 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
     nth = counts.cumsum()
     nth -= counts  # where each row begins among all choices
     nth += (uniforms * counts).astype(np.int64)
-    return choices.reshape(-1).nonzero()[0].take(nth) % choices.shape[1]
+    indices = choices.reshape(-1).nonzero()[0].take(nth)
+    indices -= np.arange(0, choices.size, choices.shape[1])
+    return indices
