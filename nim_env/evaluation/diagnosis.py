@@ -29,13 +29,14 @@ LIMITS = {  # where each comes from: a theorem, a definition, or the runs of doc
     "refuted": 0.02,  # runs: of the trained values, those that a bug cannot have made
     "nearer": 0.85,  # runs: of the values that tell two targets apart, those nearer to the bug's
     "explained": 0.5,  # runs: of the trained values, those that a bug has to explain
-    "surprise": 12,  # runs: minus the logarithm of a probability that is no chance
+    "surprise": 8,  # runs: minus the logarithm of a probability that is no chance
     "tie": 1.3,  # definition: two bugs whose mean distances differ by less are named together
     "discount": 0.04,  # definition: a discount closer than this is the same
     "holds": 0.8,  # definition: of the trained values, those that Bellman's has to explain
     "endgame": 5,  # the most objects of positions whose best moves are tried again and again
     "still": 0.02,  # definition: a value that moved less between two tables has not moved
 }
+_ROUNDING = 1e-6  # of float32
 _BELLMAN = "Bellman's equation"
 _OR = {  # what values cannot tell from a bug
     "opponent's reward": "the rules of the other variant",
@@ -232,9 +233,12 @@ def _is_named(v: Values, own: list[Target], equation: Equation, bug: Target) -> 
     if is_explained and _prefers(v, own, bug, v.is_known, LIMITS["nearer"]):
         return True  # the values have arrived at the bug's targets
     means = np.array([t.mean for t in own])
-    is_forbidden = v.is_known & (np.maximum(bug.low - means, means - bug.high).min(axis=0) > LIMITS["apart"])
+    is_way_shut = np.where(means < 0, bug.low > -_ROUNDING, bug.high < _ROUNDING) & (
+        np.abs(means) > LIMITS["apart"]
+    )
+    is_forbidden = v.is_known & is_way_shut.all(axis=0)
     is_comparable = v.is_known & ~is_forbidden & (np.abs(means).max(axis=0) > LIMITS["apart"])
-    n_gone = (is_forbidden & (_beyond(v, [bug]) > LIMITS["same"])).sum()
+    n_gone = (is_forbidden & (_beyond(v, [bug]) > _ROUNDING)).sum()
     chance = 1 - ((is_comparable & v.is_trained).sum() + 1) / (is_comparable.sum() + 2)
     if equation.future == "mean" or n_gone > LIMITS["refuted"] * is_forbidden.sum():
         return False

@@ -100,11 +100,25 @@ def test_a_correct_learner_has_no_bug():
     assert found[1::2].count({BELLMAN}) >= 15
 
 
+@pytest.mark.parametrize(
+    ("heaps", "opponent", "rate", "updates"),
+    [((2, 3, 4), "random", 0.02, 1350), ((1, 2, 3), "random", 0.1, 360), ((1, 2, 3), "take-1", 0.1, 360)],
+)
+def test_a_young_learner_has_no_bug(heaps, opponent, rate, updates):
+    for seed in range(12):
+        rules = NimRules(heaps, misere=seed % 2 == 0)
+        table = learn(rules, updates, opponent, rate=rate, seed=seed)
+        assert NO_BUG.issuperset(evaluation.diagnose(rules, table, opponent).findings)
+
+
 @pytest.mark.parametrize("bug", BUGS)
 def test_learners_with_a_bug_hear_its_name(bug):
-    found = [findings for findings in finding_sets(bug, 16)[1::2] if bug in findings]
-    assert len(found) >= 10
-    assert sum(map(len, found)) <= 1.3 * len(found)
+    found = finding_sets(bug, 16)
+    n_wrong = sum(bug not in findings and not NO_BUG.issuperset(findings) for findings in found)
+    assert n_wrong <= (2 if bug in BY_TURN else 1)
+    named = [findings for findings in found[1::2] if bug in findings]
+    assert len(named) >= 10
+    assert sum(map(len, named)) <= 1.3 * len(named)
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -162,7 +176,7 @@ def halve_every_third(table):
     ("change", "finding"),
     [
         (lambda q: 0.93 * q, BELLMAN),  # on its way, and near
-        (lambda q: 0.5 * q * np.linspace(1, 1.05, RULES.n_actions), "train longer"),  # no scale: last moves differ
+        (lambda q: put(2 * q, (0, 0, 1), (2, 1), -1.9), "values out of range"),  # last moves differ: no scale
         (lambda q: put(q, (2, 3, 4), (0, 1), 1.05), "values out of range"),  # more than any return
         (lambda q: 1e7 * q * np.arange(len(q))[:, None], "values out of range"),
         (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # not far enough to tell
