@@ -1,0 +1,170 @@
+"""Find the bug: six clean learners, bugs that people met as one replaced line each, and what the diagnosis says.
+
+The learners are the other files of this folder, and each row of bugs.csv replaces a text of one of them. They
+train on boards and with settings drawn at random. nim_env.evaluation.diagnose, which is told the opponent and the
+discount, judges them after 5 %, 30 % and all of their moves. docs/experiments/diagnosis.md has the results.
+
+    cd examples
+    python -m find_the_bug.matrix
+
+Install: pip install -e ".[examples,sb3]"
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+from nim_env import NimRules, TabularPolicy, evaluation
+
+from common import percent, run, save_figure
+
+HERE = Path(__file__).parent
+BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
+BOARDS = (
+    ((1, 2, 4), None),
+    ((3, 5), None),
+    ((2, 2, 3), None),
+    ((6, 3), 4),
+    ((1, 1, 1, 3), None),
+    ((1, 3, 4), None),
+)
+SHARES = (0.05, 0.3, 1.0)  # of the moves
+MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}  # of a table, 200 for each pair of a position and an action
+SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # where the values of illegal actions stay 0
+NO_NAME = {"train longer", "untrained", "a bug in no list"}
+
+
+@dataclass
+class Args:
+    """The options of this script."""
+
+    n_correct: int = 250
+    """The number of runs of each correct table; of each network a thirtieth."""
+    n_bug: int = 20
+    """The number of runs of each bug in a table; in a network a fifth."""
+    n_jobs: int = -1
+    """The number of runs at the same time; -1 for one per core."""
+    folder: Path = Path("results/find_the_bug")
+    """Where the table and the figure are saved."""
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Trains all learners and returns a row for each diagnosis."""
+    correct = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
+    rows = BUGS.to_dict("records") + [{"learner": name} | correct for name in BUGS["learner"].unique()]
+    runs = []
+    for row in rows:
+        n_runs = args.n_bug if row["bug"] else args.n_correct
+        if row["learner"] in MOVES:
+            n_runs //= 5 if row["bug"] else 30
+        runs += [joblib.delayed(train_and_diagnose)(row, seed) for seed in range(n_runs)]
+    results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    table = pd.DataFrame(
+        [row for rows in tqdm(results, total=len(runs), desc="runs", disable=None) for row in rows]
+    )
+    args.folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(args.folder / "find_the_bug.csv", index=False)
+    save_figure(draw(table), args.folder / "find_the_bug.svg")
+    print(pd.crosstab([table["learner"], table["bug"]], [table["share"], table["verdict"]]).to_string())
+    summarize(table)
+    return table
+
+
+def load(learner: str, text: str = "", replacement: str = "") -> Any:
+    """The function ``train`` of a learner, with one text of its file replaced."""
+    source = (HERE / f"{learner}.py").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(compile(source.replace(text, replacement, 1), learner, "exec"), names)
+    return names["train"]
+
+
+def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
+    """The diagnoses of one learner, with or without a bug, with settings drawn by the seed."""
+    learner, bug = row["learner"], row["bug"]
+    train = load(learner, row["text"], row["replacement"])
+    draws = random.Random(f"{learner}, {bug}, {seed}")
+    rules = NimRules(*draws.choice(BOARDS), misere=draws.random() < 0.5)
+    moves = MOVES.get(learner, 200 * int(rules.action_mask(rules.all_positions()).sum()))
+    settings: dict[str, Any] = {"seed": seed}
+    told: dict[str, Any] = {}
+    if learner != "maskable_ppo":
+        settings["exploration"] = draws.choice((0.05, 0.1, 0.3, 0.5))
+        told["discount"] = 1.0 if bug == "discount" else draws.choice((0.8, 0.9, 0.95, 0.99, 1.0, 1.0))
+    if learner not in MOVES:
+        settings["learning_rate"] = draws.choice((0.05, 0.1, 0.2, 0.5, 1.0))
+    if learner in ("against_opponent", "dqn"):
+        told["opponent"] = draws.choice(("random", "take-1", "take-3", "expert"))
+    diagnoses = []
+    earlier = None
+    for share in SHARES:
+        values = train(rules, round(share * moves), **settings, **told)
+        findings: tuple[str, ...] = ()
+        if learner == "maskable_ppo":
+            actions, values = values
+            findings = evaluation.diagnose_moves(
+                rules, TabularPolicy(rules, np.eye(rules.n_actions)[actions])
+            ).findings
+        diagnosis = evaluation.diagnose(rules, values, **told, earlier=earlier if share == 1 else None)
+        if findings != ("no mask at prediction",):
+            findings = diagnosis.findings
+        earlier = values
+        names = sorted({name if learner in MOVES else SAME.get(name, name) for name in findings})
+        result = {"findings": " or ".join(names), "n_names": len(names), "witness": diagnosis.witness is not None}
+        run_of = {"learner": learner, "bug": bug, "is_listed": row["findings"] != "", "share": share}
+        diagnoses.append(run_of | {"verdict": verdict(row, names), "board": str(rules)} | settings | told | result)
+    return diagnoses
+
+
+def verdict(row: dict[str, str], names: list[str]) -> str:
+    """Whether findings are the right ones, others, or none. Where no name is right, none is."""
+    if row["findings"] and any(name.startswith(tuple(row["findings"].split(" / "))) for name in names):
+        return "right"
+    return "none" if NO_NAME.issuperset(names) else "wrong"
+
+
+def summarize(table: pd.DataFrame) -> None:
+    """Prints the rates with their 95 % intervals (Wilson)."""
+    is_table = ~table["learner"].isin(MOVES)
+    ended = table[is_table & (table["share"] == 1)]
+    correct = table[is_table & (table["bug"] == "")]
+    listed = ended[ended["is_listed"] & ~ended["bug"].isin(["", "discount"])]
+    outside = ended[~ended["is_listed"]]
+    named = listed[listed["verdict"] == "right"]
+    rates = {
+        "correct tables told a bug": correct["verdict"] == "wrong",
+        "bugs in the list named after all moves": listed["verdict"] == "right",
+        "bugs in the list given a wrong name": listed["verdict"] == "wrong",
+        "bugs outside the list: Bellman's equation": outside["findings"] == "Bellman's equation",
+        "bugs outside the list: another name": outside["verdict"] == "wrong",
+        "bugs outside the list: a witness": outside["witness"],
+    }
+    for name, hits in rates.items():
+        low, high = evaluation.MatchResult(int(hits.sum()), len(hits)).interval()
+        print(f"{name}: {hits.sum()} of {len(hits)} ({percent(low, 2)} to {percent(high, 2)} %)")
+    print(f"names of a bug that is named: {named['n_names'].mean():.2f} on average")
+
+
+def draw(table: pd.DataFrame) -> Figure:
+    """A map of the learners and bugs: the fraction of the runs with the right name, after all moves."""
+    ended = table[(table["share"] == 1) & table["is_listed"]]
+    shares = (ended["verdict"] == "right").groupby([ended["bug"], ended["learner"]]).mean().unstack()
+    figure, axis = plt.subplots(figsize=(7.4, 5), layout="constrained")
+    sns.heatmap(shares, annot=True, fmt=".0%", vmin=0, vmax=1, cmap="Greens", cbar=False, ax=axis)
+    axis.set(title="The fraction of the runs whose bug the diagnosis names", xlabel="", ylabel="")
+    axis.grid(visible=False)
+    return figure
+
+
+if __name__ == "__main__":
+    run(main, Args)
