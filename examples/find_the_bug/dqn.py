@@ -16,6 +16,7 @@ def train(rules, moves, learning_rate=2e-3, discount=1.0, exploration=0.3, seed=
     options = {"random_start": True, "observation": "index", "autoreset_mode": "SameStep", **asdict(rules)}
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=32, opponent=opponent, **options)
     torch.manual_seed(seed)
+    torch.set_num_threads(1)  # the tensors are small
     every = torch.tensor(rules.all_positions())
     inputs = torch.cat(
         [nn.functional.one_hot(h, n + 1) for h, n in zip(every.T, rules.heaps, strict=True)], 1

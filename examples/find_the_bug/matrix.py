@@ -26,8 +26,9 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from nim_env import NimRules, TabularPolicy, evaluation
+from nim_env.appearance import COLORS
 
-from common import percent, run, save_figure
+from common import run, save_figure
 
 HERE = Path(__file__).parent
 BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
@@ -73,11 +74,12 @@ def main(args: Args) -> pd.DataFrame:
     table = pd.DataFrame(
         [row for rows in tqdm(results, total=len(runs), desc="runs", disable=None) for row in rows]
     )
-    args.folder.mkdir(parents=True, exist_ok=True)
-    table.to_csv(args.folder / "find_the_bug.csv", index=False)
-    save_figure(draw(table), args.folder / "find_the_bug.svg")
-    print(pd.crosstab([table["learner"], table["bug"]], [table["share"], table["verdict"]]).to_string())
-    summarize(table)
+    matrix = count(table)
+    save_figure(draw(matrix), args.folder / "find_the_bug.svg")
+    table.to_csv(args.folder / "runs.csv", index=False)
+    matrix.to_csv(args.folder / "find_the_bug.csv", index=False)
+    print(matrix.to_string(index=False))
+    print("\n".join(sentences(matrix)))
     return table
 
 
@@ -133,35 +135,47 @@ def verdict(row: dict[str, str], names: list[str]) -> str:
     return "none" if NO_NAME.issuperset(names) else "wrong"
 
 
-def summarize(table: pd.DataFrame) -> None:
-    """Prints the rates with their 95 % intervals (Wilson)."""
-    is_table = ~table["learner"].isin(MOVES)
-    ended = table[is_table & (table["share"] == 1)]
-    correct = table[is_table & (table["bug"] == "")]
+def count(table: pd.DataFrame) -> pd.DataFrame:
+    """The matrix: a row for each learner, bug and length, with the numbers of runs by what they were told."""
+    is_right = table["verdict"] == "right"
+    columns = {name: table["verdict"] == name for name in ("right", "none", "wrong")}
+    columns |= {"bellman": table["findings"] == "Bellman's equation", "witness": table["witness"]}
+    columns |= {"names": table["n_names"].where(is_right, 0)}
+    keys = [table[name] for name in ("learner", "bug", "is_listed", "share")]
+    return pd.DataFrame(columns).astype(int).groupby(keys).sum().reset_index()
+
+
+def sentences(matrix: pd.DataFrame) -> list[str]:
+    """What the matrix says of tables, with 95 % intervals (Wilson)."""
+    tables = matrix[~matrix["learner"].isin(MOVES)]
+    ended = tables[tables["share"] == 1]
+    correct = tables[tables["bug"] == ""]
     listed = ended[ended["is_listed"] & ~ended["bug"].isin(["", "discount"])]
     outside = ended[~ended["is_listed"]]
-    named = listed[listed["verdict"] == "right"]
-    rates = {
-        "correct tables told a bug": correct["verdict"] == "wrong",
-        "bugs in the list named after all moves": listed["verdict"] == "right",
-        "bugs in the list given a wrong name": listed["verdict"] == "wrong",
-        "bugs outside the list: Bellman's equation": outside["findings"] == "Bellman's equation",
-        "bugs outside the list: another name": outside["verdict"] == "wrong",
-        "bugs outside the list: a witness": outside["witness"],
-    }
-    for name, hits in rates.items():
-        low, high = evaluation.MatchResult(int(hits.sum()), len(hits)).interval()
-        print(f"{name}: {hits.sum()} of {len(hits)} ({percent(low, 2)} to {percent(high, 2)} %)")
-    print(f"names of a bug that is named: {named['n_names'].mean():.2f} on average")
+    lines = []
+    for name, rows, column in (
+        ("correct learners told a bug", correct, "wrong"),
+        ("bugs of the list named", listed, "right"),
+        ("bugs of the list given another name", listed, "wrong"),
+        ("other bugs told Bellman's equation", outside, "bellman"),
+        ("other bugs given a name", outside, "wrong"),
+        ("other bugs with a witness", outside, "witness"),
+    ):
+        hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
+        low, high = evaluation.MatchResult(hits, n).interval()
+        lines.append(f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)")
+    return [*lines, f"names of a bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}"]
 
 
-def draw(table: pd.DataFrame) -> Figure:
+def draw(matrix: pd.DataFrame) -> Figure:
     """A map of the learners and bugs: the fraction of the runs with the right name, after all moves."""
-    ended = table[(table["share"] == 1) & table["is_listed"]]
-    shares = (ended["verdict"] == "right").groupby([ended["bug"], ended["learner"]]).mean().unstack()
-    figure, axis = plt.subplots(figsize=(7.4, 5), layout="constrained")
-    sns.heatmap(shares, annot=True, fmt=".0%", vmin=0, vmax=1, cmap="Greens", cbar=False, ax=axis)
-    axis.set(title="The fraction of the runs whose bug the diagnosis names", xlabel="", ylabel="")
+    ended = matrix[(matrix["share"] == 1) & matrix["is_listed"] & (matrix["bug"] != "")]
+    shares = ended["right"] / ended[["right", "none", "wrong"]].sum(axis=1)
+    figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
+    style = {"vmin": 0, "vmax": 1, "cmap": sns.light_palette(COLORS["good"], as_cmap=True), "cbar": False}
+    of_pairs = shares.groupby([ended["bug"], ended["learner"]]).mean().unstack()
+    sns.heatmap(of_pairs, annot=True, fmt=".0%", ax=axis, rasterized=True, **style)
+    axis.set(title="The fraction of the runs in which the diagnosis names the bug", xlabel="", ylabel="")
     axis.grid(visible=False)
     return figure
 

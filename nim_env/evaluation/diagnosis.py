@@ -138,7 +138,7 @@ def diagnose(
     if found:
         names = tuple(name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9)
         verdict = "Another equation than Bellman's holds. Look for: "
-        verdict += " or ".join(dict.fromkeys([*names, *(_OR[name] for name in names if name in _OR)]))
+        verdict += ", or ".join(dict.fromkeys([*names, *(_OR[name] for name in names if name in _OR)]))
         return Diagnosis(f"{verdict}.", names, witness)
     if _holds(v, own, [target for *_, target in bugs]):
         verdict = f"{_BELLMAN} holds in {_explained(v, own):.0%} of the trained values"
