@@ -52,6 +52,10 @@ class Args:
     """The maximum number of objects that one move may take; None for no limit."""
     normal: bool = False
     """Whether the player who takes the last object wins."""
+    opponent: str | None = None
+    """Whom the values were learned against: random, take-N or expert; None for self-play."""
+    discount: float = 1.0
+    """The discount with which they were learned."""
     episodes: int = 10_000
     """The number of training games of a FILE.py without a name."""
     seed: int = 0
@@ -79,7 +83,9 @@ def main(args: Args) -> evaluation.Report:
     if n_drawn := (policy.probabilities % 1 > 0).any(axis=1).sum():
         print(f"it draws its move in {n_drawn} positions; if it is a function, its figures are estimates")
     print_mistakes(rules, policy)
-    diagnosis = evaluation.diagnose_moves(rules, policy) if values is None else evaluation.diagnose(rules, values)
+    diagnosis = evaluation.diagnose_moves(rules, policy)
+    if values is not None:
+        diagnosis = evaluation.diagnose(rules, values, args.opponent, args.discount)
     print(textwrap.fill(f"verdict: {remark}{diagnosis.verdict}", 80))
     return report
 

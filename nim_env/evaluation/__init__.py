@@ -1,6 +1,6 @@
 """Exact evaluation of any policy by sweeps over all positions, and sampled matches where there are too many."""
 
-from nim_env.evaluation.diagnosis import Diagnosis, Equation, diagnose, diagnose_moves
+from nim_env.evaluation.diagnosis import Diagnosis, Witness, diagnose, diagnose_moves
 from nim_env.evaluation.exact import (
     Mastery,
     ValueAccuracy,
@@ -17,7 +17,6 @@ from nim_env.evaluation.reports import LearningCurve, PositionGroup, Report, rep
 
 __all__ = [
     "Diagnosis",
-    "Equation",
     "LearningCurve",
     "Mastery",
     "MatchResult",
@@ -25,6 +24,7 @@ __all__ = [
     "Report",
     "ValueAccuracy",
     "ValueFunction",
+    "Witness",
     "diagnose",
     "diagnose_moves",
     "exploitability",

@@ -176,6 +176,17 @@ def test_a_saved_agent():
     assert check("my.agent") == evaluation.report(RULES, agent, common.values_of(agent, RULES))
 
 
+def test_values_against_an_opponent_are_judged_with_it(capsys):
+    env = NimEnv(RULES.heaps, opponent="take-1", random_start=True)
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, gamma=0.9, seed=0)
+    agents.train(agent, env, 20_000, seed=0)
+    agent.save("my.agent")
+    check("my.agent", opponent="take-1", discount=0.9)
+    assert "Bellman's equation holds" in " ".join(capsys.readouterr().out.split())
+    check("my.agent")
+    assert "Bellman's equation holds" not in " ".join(capsys.readouterr().out.split())
+
+
 def test_the_seed_decides_the_training():
     first, second, other = (check(PLAYERS / "q_dictionary.py", episodes=50, seed=seed) for seed in (0, 0, 1))
     assert first == second != other
@@ -183,7 +194,8 @@ def test_the_seed_decides_the_training():
 
 def test_the_page_shows_what_the_script_prints(capsys):
     page = (ROOT / "docs" / "test_your_agent.md").read_text(encoding="utf-8")
-    program, shown = re.search(r"```python\n(.*?)```.*?```text\n(.*?)```", page, re.DOTALL).groups()
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
+    program = re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1]
     Path("nim.py").write_text(program)
     main(Args("nim.py"))
     printed = capsys.readouterr().out

@@ -1,129 +1,235 @@
-"""The diagnosis of values against the fixed point of each equation, and of moves against the theory."""
+"""The diagnosis of values against fixed points and learners of each equation, and of moves against the theory."""
 
+import random
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from strategies import few_examples
+from strategies import few_examples, seeds
 from strategies import rules as any_rules
 
-from nim_env import ExpertPolicy, NimRules, TabularPolicy, evaluation, theory
+from nim_env import ExpertPolicy, NimRules, TabularPolicy, evaluation, policies, theory
 from nim_env.policies import batched
 
 BELLMAN = "Bellman's equation"
-NO_BUG = {BELLMAN, "untrained", "train longer", "values too small"}
+NO_BUG = {BELLMAN, "untrained", "train longer", "a bug in no list"}
 BOARDS = [((1, 2, 3), None), ((2, 3, 4), None), ((1, 1, 2, 3), None), ((5, 4), 3), ((2, 6), None)]
 games = st.builds(lambda board, misere: NimRules(*board, misere), st.sampled_from(BOARDS), st.booleans())
-
-FUTURES = {  # of the values of the legal actions; the best for any other equation
-    "maximum that starts from 0": lambda values: max(0, max(values)),
-    "maximum over illegal actions": lambda values: max(0, max(values)),  # that of an illegal action stays 0
-    "minimum in place of the maximum": min,
-    "mean in place of the maximum": np.mean,
+RULES = NimRules((2, 3, 4))
+RIGHT = (max, 1, 1, 1)
+BUGS = {  # what a bug makes of the next values, its factors of that, of the mover's and of the other's reward
+    "opponent's reward": (max, 1, -1, -1),
+    "no minus sign": (max, -1, 1, 1),
+    "maximum that starts from 0": (lambda values: max(0, max(values)), 1, 1, 1),
+    "minimum in place of the maximum": (min, 1, 1, 1),
+    "mean in place of the maximum": (np.mean, 1, 1, 1),
+    "last mover's reward dropped": (max, 1, 0, 1),
+    "other player's reward dropped": (max, 1, 1, 0),
 }
-PLANTED = [  # an equation, whether it is in own turns, and what it changes
-    ("opponent's reward", False, {"reward": -1.0}),
-    ("no minus sign", False, {"weight": -1.0}),
-    ("maximum that starts from 0", False, {}),
-    ("maximum that starts from 0", True, {}),
-    ("maximum over illegal actions", False, {}),
-    ("minimum in place of the maximum", False, {}),
-    ("minimum in place of the maximum", True, {}),
-    ("mean in place of the maximum", False, {}),
-    ("last mover's reward dropped", True, {"mover": 0.0}),
-    ("other player's reward dropped", True, {"other": 0.0}),
-    ("random opponent", True, {}),
-    ("discount of 0.90 per move", False, {"weight": 0.9}),
-    ("discount of 0.90 per own turn", True, {"weight": 0.9}),
-]
+BY_TURN = ("last mover's reward dropped", "other player's reward dropped")  # by move each game has one reward
+SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # illegal ones stay 0
 
 
-def fixed_point(rules, name=BELLMAN, by_turn=False, reward=1.0, mover=1.0, other=1.0, weight=1.0):
-    """The Q-values that satisfy an equation in every position, the smallest first; illegal ones are 0."""
-    future = FUTURES.get(name, max)
-    legal = [np.flatnonzero(mask) for mask in rules.action_mask(rules.all_positions())]
-    last_reward = reward * rules.terminal_reward
-    q_values = np.zeros((rules.n_positions, rules.n_actions))
+def learn(
+    rules, updates, opponent=None, by_turn=False, bug=RIGHT, discount=1.0, rate=1.0, exploration=0.3, seed=0
+):
+    """The table of a learner by move, by own turn against itself, or against an opponent.
 
-    def value_after(index):
-        if index == 0:
-            return mover * last_reward
-        if not by_turn:
-            return -weight * future(q_values[index, legal[index]])
-        replies = [index - rules.offsets[action] for action in legal[index]]
-        values = [weight * future(q_values[i, legal[i]]) if i else -other * last_reward for i in replies]
-        return np.mean(values) if name == "random opponent" else values[q_values[index, legal[index]].argmax()]
+    It updates random pairs, or with ``updates=None`` each pair once, where all next values are final.
+    """
+    future, sign, mover, other = bug
+    generator = random.Random(seed)
+    masks = rules.action_mask(rules.all_positions())
+    legal = [np.flatnonzero(mask).tolist() for mask in masks]
+    replies = policies.tabulate(rules, opponent or "random").probabilities.tolist()
+    table = np.zeros(masks.shape).tolist()
 
-    for index in range(1, rules.n_positions):
-        for action in legal[index]:
-            q_values[index, action] = value_after(index - rules.offsets[action])
-    return q_values
+    def values(position):
+        return [table[position][action] for action in legal[position]]
+
+    def choose(position):
+        if generator.random() < exploration:
+            return generator.choice(legal[position])
+        return max(legal[position], key=lambda action: table[position][action])
+
+    pairs = np.argwhere(masks).tolist() if updates is None else [None] * updates
+    for pair in pairs:
+        position = pair[0] if pair else generator.randrange(1, len(legal))
+        action = pair[1] if pair else choose(position)
+        after = position - rules.offsets[action]
+        target = mover * rules.terminal_reward
+        if after and not by_turn and opponent is None:
+            target = -discount * sign * future(values(after))
+        elif after:
+            is_self = opponent is None
+            reply = choose(after) if is_self else generator.choices(range(rules.n_actions), replies[after])[0]
+            own = after - rules.offsets[reply]
+            target = discount * sign * future(values(own)) if own else -other * rules.terminal_reward
+        table[position][action] += rate * (target - table[position][action])
+    return np.array(table)
 
 
-@pytest.mark.parametrize(("name", "by_turn", "changes"), PLANTED)
+def exact(rules, discount=1.0):
+    return learn(rules, None, discount=discount)
+
+
+def finding_sets(bug, n):
+    """The findings after few and after many updates of ``n`` learners of all kinds, with all settings."""
+    found = []
+    for seed in range(n):
+        draw = random.Random(seed)
+        heaps, max_take = BOARDS[seed % 4]
+        rules = NimRules(heaps, max_take, misere=seed % 8 < 4)
+        kinds = ["by turn", "random", "take-1", "expert", "by move"][: 3 if bug in BY_TURN else 5]
+        kind = draw.choice(kinds)
+        opponent = None if kind.startswith("by") else kind
+        options = {"discount": draw.choice([0.8, 0.95, 1]), "rate": draw.choice([0.1, 0.4, 1]), "seed": seed}
+        for per_pair in (3, 30):
+            updates = per_pair * int(rules.action_mask(rules.all_positions()).sum())
+            table = learn(rules, updates, opponent, kind == "by turn", BUGS.get(bug, RIGHT), **options)
+            findings = evaluation.diagnose(rules, table, opponent, options["discount"]).findings
+            found.append({SAME.get(name, name) for name in findings})
+    return found
+
+
+def test_a_correct_learner_has_no_bug():
+    found = finding_sets(None, 60)
+    assert NO_BUG.issuperset(set().union(*found))
+    assert found[1::2].count({BELLMAN}) >= 15
+
+
+@pytest.mark.parametrize(
+    ("heaps", "opponent", "rate", "updates"),
+    [((2, 3, 4), "random", 0.02, 1350), ((1, 2, 3), "random", 0.1, 360), ((1, 2, 3), "take-1", 0.1, 360)],
+)
+def test_a_young_learner_has_no_bug(heaps, opponent, rate, updates):
+    for seed in range(12):
+        rules = NimRules(heaps, misere=seed % 2 == 0)
+        table = learn(rules, updates, opponent, rate=rate, seed=seed)
+        assert NO_BUG.issuperset(evaluation.diagnose(rules, table, opponent).findings)
+
+
+@pytest.mark.parametrize("bug", BUGS)
+def test_learners_with_a_bug_hear_its_name(bug):
+    found = finding_sets(bug, 16)
+    n_wrong = sum(bug not in findings and not NO_BUG.issuperset(findings) for findings in found)
+    assert n_wrong <= (2 if bug in BY_TURN else 1)
+    named = [findings for findings in found[1::2] if bug in findings]
+    assert len(named) >= 10
+    assert sum(map(len, named)) <= 1.3 * len(named)
+
+
+@pytest.mark.parametrize("bug", BUGS)
 @settings(max_examples=4)
-@given(games, st.floats(1, 1000))
-def test_the_fixed_point_of_each_bug_has_its_name(name, by_turn, changes, rules, scale):
-    diagnosis = evaluation.diagnose(rules, scale * fixed_point(rules, name, by_turn, **changes))
-    assert name in diagnosis.findings
+@given(games, st.booleans(), st.sampled_from([1, 2.5, 100]))
+def test_the_fixed_point_of_each_bug_has_its_name(bug, rules, by_turn, scale):
+    table = learn(rules, None, by_turn=by_turn or bug in BY_TURN, bug=BUGS[bug], exploration=0)
+    scale = 1 if bug in BY_TURN else scale  # without all last rewards their size cannot be told
+    assert bug in evaluation.diagnose(rules, scale * table).findings
 
 
 @few_examples
-@given(any_rules, st.floats(-3, 3), st.booleans())
-def test_exact_values_satisfy_bellmans_equation(rules, exponent, of_positions):
+@given(any_rules, st.floats(-3, 3))
+def test_exact_values_satisfy_bellmans_equation(rules, exponent):
     scale = 10.0**exponent
-    values = scale * np.where(theory.winning_action_mask(rules, rules.all_positions()), 1.0, -1.0)
+    wins = theory.winning_action_mask(rules, rules.all_positions())
+    values = np.where(wins, 1.0, -1.0)
+    of_positions = np.where(theory.is_winning(rules, rules.all_positions()), 1, -1)
     values[rules.action_mask(rules.all_positions()) == 0] = np.nan
-    if of_positions:
-        values = np.where(theory.is_winning(rules, rules.all_positions()), scale, -scale)
-    diagnosis = evaluation.diagnose(rules, values)
-    assert diagnosis.findings == (BELLMAN if 0.8 < scale < 1.25 else "rewards of a scale other than 1",)
-    assert "Bellman" in str(diagnosis)
+    assert evaluation.diagnose(rules, values).findings == (BELLMAN,)
+    assert evaluation.diagnose(rules, of_positions).findings == (BELLMAN,)
+    assert evaluation.diagnose(rules, of_positions, "random").findings != ("a bug in no list",)
+    if max(rules.heaps) > 2 and abs(scale - 1) > 0.2:
+        assert evaluation.diagnose(rules, scale * values).findings == ("rewards of a scale other than 1",)
 
 
-def test_a_correct_learner_is_told_of_no_bug():
-    generator = np.random.default_rng(0)
-    runs = list(product(BOARDS, (True, False), (0.1, 0.5, 1.0), (30, 100, 200, 300, 500)))
-    alarms = []
-    for board, misere, learning_rate, n_updates in runs:
-        rules = NimRules(*board, misere)
-        masks = rules.action_mask(rules.all_positions()) > 0
-        q_values = np.zeros(masks.shape)
-        states, actions = masks.nonzero()
-        for i in generator.integers(len(states), size=n_updates):
-            after = states[i] - rules.offsets[actions[i]]
-            target = -q_values[after, masks[after]].max() if after else rules.terminal_reward
-            q_values[states[i], actions[i]] += learning_rate * (target - q_values[states[i], actions[i]])
-        findings = evaluation.diagnose(rules, q_values).findings
-        alarms += [(rules, learning_rate, n_updates, findings)] if not NO_BUG.issuperset(findings) else []
-    assert len(alarms) <= 0.01 * len(runs), alarms
+@pytest.mark.parametrize(("discount", "step"), [(0.3, "move"), (0.7, "move"), (0.9, "move"), (0.8, "own turn")])
+@settings(max_examples=5)
+@given(games)
+def test_another_discount_is_told(discount, step, rules):
+    rules = rules if step == "move" else RULES  # where enough values tell
+    table = learn(rules, None, by_turn=step == "own turn", discount=discount, exploration=0)
+    assert evaluation.diagnose(rules, table, discount=discount).findings == (BELLMAN,)
+    assert evaluation.diagnose(rules, table).findings == (f"discount of {discount:.2f} per {step}",)
 
 
-def test_rewards_of_two_views_show_in_the_last_moves():
-    rules = NimRules((2, 3, 4))
-    q_values = fixed_point(rules)
-    q_values[rules.index([2, 0, 0]), rules.action(0, 2)] *= -1
-    assert evaluation.diagnose(rules, q_values).findings == ("last moves of both signs",)
+@given(games, seeds, st.sampled_from([0.02, 0.3, 1.0]), st.integers(1, 2000))
+def test_values_by_move_never_pass_their_targets(rules, seed, rate, updates):
+    """The theorem: from 0 a witness lies between 0 and its target, at any time."""
+    witness = evaluation.diagnose(rules, learn(rules, updates, rate=rate, seed=seed)).witness
+    assert witness is None or abs(witness.value) <= abs(witness.target)
 
 
-def test_shrunken_values_are_too_small():
-    rules = NimRules((2, 3, 4))
-    factors = np.random.default_rng(0).uniform(0.3, 1, size=(rules.n_positions, rules.n_actions))
-    assert evaluation.diagnose(rules, factors * fixed_point(rules)).findings == ("values too small",)
+def put(table, heaps, move, value):
+    table[RULES.index(heaps), RULES.action(*move)] = value
+    return table
+
+
+def halve_every_third(table):
+    table[::3] /= 2
+    return table
+
+
+@pytest.mark.parametrize(
+    ("change", "finding"),
+    [
+        (lambda q: 0.93 * q, BELLMAN),  # on its way, and near
+        (lambda q: put(2 * q, (0, 0, 1), (2, 1), -1.9), "values out of range"),  # last moves differ: no scale
+        (lambda q: put(q, (2, 3, 4), (0, 1), 1.05), "values out of range"),  # more than any return
+        (lambda q: 1e7 * q * np.arange(len(q))[:, None], "values out of range"),
+        (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # not far enough to tell
+        (lambda q: put(q, (0, 2, 2), (1, 1), 0.3), "train longer"),  # a best move near the end
+        (lambda q: put(q, (0, 2, 0), (1, 2), 0.9), "last moves of both signs"),
+        (halve_every_third, "train longer"),  # Bellman's equation explains two thirds
+        (lambda q: 0 * q, "untrained"),
+    ],
+)
+def test_changed_values(change, finding):
+    assert evaluation.diagnose(RULES, change(exact(RULES))).findings == (finding,)
+
+
+def test_few_last_moves_tell_no_scale():
+    assert evaluation.diagnose(NimRules((2,)), 10 * exact(NimRules((2,)))).findings == ("values out of range",)
+
+
+def test_a_close_discount_is_the_given_one():
+    table = exact(RULES, discount=0.97)
+    assert evaluation.diagnose(RULES, table).findings == (BELLMAN,)
+
+
+def test_noise_of_replies_is_no_bug():
+    table = learn(RULES, 60_000, "random", rate=0.3)
+    assert evaluation.diagnose(RULES, table, "random").findings == (BELLMAN,)
+    table = learn(RULES, 20_000, "take-1", rate=0.3)
+    assert evaluation.diagnose(RULES, table, "take-1").findings == (BELLMAN,)
+    assert evaluation.diagnose(RULES, table).findings != (BELLMAN,)
+
+
+def test_an_earlier_table_tells_a_bug_from_a_learner_on_its_way():
+    """The values of three best moves near the end lie off their targets."""
+    later = exact(RULES)
+    for heaps in ((0, 2, 1), (1, 2, 0), (2, 1, 0), (0, 1, 2)):
+        best = later[RULES.index(heaps)].argmax()
+        later[RULES.index(heaps), best] = 0.4
+    earlier = np.where(later == 0.4, 0.3, later)
+    assert evaluation.diagnose(RULES, later).findings == ("train longer",)
+    assert evaluation.diagnose(RULES, later, earlier=earlier).findings == ("train longer",)
+    diagnosis = evaluation.diagnose(RULES, later, earlier=later)
+    assert diagnosis.findings == ("a bug in no list",)
+    assert sum(diagnosis.witness.heaps) == 3
+    assert diagnosis.witness[2:] == (0.4, 1.0)
+    assert str(diagnosis.witness) in diagnosis.verdict
 
 
 def test_values_of_illegal_actions_tell_what_the_maximum_runs_over():
-    rules = NimRules((2, 3, 4))
-    heaps = rules.all_positions()
-    q_values = np.random.default_rng(0).uniform(-1, 1, size=(rules.n_positions, rules.n_actions))
-    for index, mask in enumerate(rules.action_mask(heaps)):
+    table = np.random.default_rng(0).uniform(-1, 1, size=(RULES.n_positions, RULES.n_actions))
+    for index, mask in enumerate(RULES.action_mask(RULES.all_positions())):
         for action in np.flatnonzero(mask):
-            after = index - rules.offsets[action]
-            q_values[index, action] = -q_values[after].max() if after else rules.terminal_reward
-    assert evaluation.diagnose(rules, q_values).findings == ("maximum over illegal actions",)
+            after = index - RULES.offsets[action]
+            table[index, action] = -table[after].max() if after else RULES.terminal_reward
+    assert evaluation.diagnose(RULES, table).findings == ("maximum over illegal actions",)
 
 
 def test_a_large_game_is_judged_by_its_small_positions():
@@ -134,14 +240,20 @@ def test_a_large_game_is_judged_by_its_small_positions():
     assert evaluation.diagnose(rules, np.where(wins_normal, 1, -1)).findings == ("opponent's reward",)
 
 
-def test_zeros_are_untrained():
-    assert evaluation.diagnose(NimRules((1, 2, 3)), np.zeros((24, 6))).findings == ("untrained",)
+def test_a_player_that_explores_at_each_move_is_told():
+    table = learn(RULES, 30_000, by_turn=True, rate=0.05, exploration=1)
+    assert "explore less" in evaluation.diagnose(RULES, table).verdict
 
 
 @pytest.mark.parametrize("values", [np.ones((6, 24)), np.full((24, 6), np.nan), np.full(24, np.inf)])
 def test_values_of_a_wrong_shape_or_undefined_ones_are_refused(values):
+    rules = NimRules((1, 2, 3))
     with pytest.raises(ValueError, match="q_values must"):
-        evaluation.diagnose(NimRules((1, 2, 3)), values)
+        evaluation.diagnose(rules, values)
+    with pytest.raises(ValueError, match="earlier must"):
+        evaluation.diagnose(rules, learn(rules, 50), earlier=values)
+    with pytest.raises(ValueError, match=r"discount must.*1\.5"):
+        evaluation.diagnose(rules, np.ones((24, 6)), discount=1.5)
 
 
 @pytest.mark.parametrize("misere", [True, False])

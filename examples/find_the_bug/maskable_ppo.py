@@ -1,0 +1,30 @@
+"""MaskablePPO of sb3-contrib against a pool of its own snapshots.
+
+Source: Huang and Ontañón (2022), A closer look at invalid action masking in policy gradient algorithms.
+"""
+
+from dataclasses import asdict
+
+import gymnasium as gym
+import numpy as np
+from sb3_contrib import MaskablePPO
+from stable_baselines3.common.utils import LinearSchedule
+
+from nim_env.sb3 import ModelPolicy, NimVecEnv, SelfPlayCallback
+
+from sb3_self_play import EntropySchedule
+
+
+def train(rules, moves, seed=0):
+    """Returns the action in each position, int64, and its value, float64, both of shape (n_positions,)."""
+    env_options = {"random_start": True, "observation": "one_hot", "autoreset_mode": "SameStep"}
+    env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=64, **env_options, **asdict(rules)))
+    options = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "gamma": 1.0, "gae_lambda": 0.5}
+    options |= {"learning_rate": LinearSchedule(5e-3, 0.0, 1.0), "policy_kwargs": {"net_arch": [64, 64]}}
+    model = MaskablePPO("MlpPolicy", env, seed=seed, device="cpu", **options)
+    model.learn(moves, callback=[SelfPlayCallback(3, pool_size=20), EntropySchedule(0.5, moves)])
+    player = ModelPolicy(model, env, deterministic=True)
+    positions = rules.all_positions()[1:]
+    masks = rules.action_mask(positions)
+    actions, _ = model.predict(player.encoding(positions), action_masks=masks, deterministic=True)
+    return np.append(0, actions), np.append(0.0, player.values(positions))

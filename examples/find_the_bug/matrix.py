@@ -1,0 +1,184 @@
+"""Find the bug: six clean learners, bugs that people met as one replaced line each, and what the diagnosis says.
+
+The learners are the other files of this folder, and each row of bugs.csv replaces a text of one of them. They
+train on boards and with settings drawn at random. nim_env.evaluation.diagnose, which is told the opponent and the
+discount, judges them after 5 %, 30 % and all of their moves. docs/experiments/diagnosis.md has the results.
+
+    cd examples
+    python -m find_the_bug.matrix
+
+Install: pip install -e ".[examples,sb3]"
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.figure import Figure
+from tqdm import tqdm
+
+from nim_env import NimRules, TabularPolicy, evaluation
+from nim_env.appearance import COLORS
+
+from common import run, save_figure
+
+HERE = Path(__file__).parent
+BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)
+BOARDS = (
+    ((1, 2, 4), None),
+    ((3, 5), None),
+    ((2, 2, 3), None),
+    ((6, 3), 4),
+    ((1, 1, 1, 3), None),
+    ((1, 3, 4), None),
+)
+SHARES = (0.05, 0.3, 1.0)  # of the moves
+MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}  # of a table, 200 for each pair of a position and an action
+SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # where the values of illegal actions stay 0
+NO_NAME = {"train longer", "untrained", "a bug in no list"}
+
+
+@dataclass
+class Args:
+    """The options of this script."""
+
+    n_correct: int = 250
+    """The number of runs of each correct table; of each network a thirtieth."""
+    n_bug: int = 20
+    """The number of runs of each bug in a table; in a network a fifth."""
+    n_jobs: int = -1
+    """The number of runs at the same time; -1 for one per core."""
+    folder: Path = Path("results/find_the_bug")
+    """Where the table and the figure are saved."""
+
+
+def main(args: Args) -> pd.DataFrame:
+    """Trains all learners and returns a row for each diagnosis."""
+    correct = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
+    rows = BUGS.to_dict("records") + [{"learner": name} | correct for name in BUGS["learner"].unique()]
+    runs = []
+    for row in rows:
+        n_runs = args.n_bug if row["bug"] else args.n_correct
+        if row["learner"] in MOVES:
+            n_runs //= 5 if row["bug"] else 30
+        runs += [joblib.delayed(train_and_diagnose)(row, seed) for seed in range(n_runs)]
+    results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    table = pd.DataFrame(
+        [row for rows in tqdm(results, total=len(runs), desc="runs", disable=None) for row in rows]
+    )
+    matrix = count(table)
+    save_figure(draw(matrix), args.folder / "find_the_bug.svg")
+    table.to_csv(args.folder / "runs.csv", index=False)
+    matrix.to_csv(args.folder / "find_the_bug.csv", index=False)
+    print(matrix.to_string(index=False))
+    print("\n".join(sentences(matrix)))
+    return table
+
+
+def load(learner: str, text: str = "", replacement: str = "") -> Any:
+    """The function ``train`` of a learner, with one text of its file replaced."""
+    source = (HERE / f"{learner}.py").read_text(encoding="utf-8")
+    names: dict[str, Any] = {}
+    exec(compile(source.replace(text, replacement, 1), learner, "exec"), names)
+    return names["train"]
+
+
+def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
+    """The diagnoses of one learner, with or without a bug, with settings drawn by the seed."""
+    learner, bug = row["learner"], row["bug"]
+    train = load(learner, row["text"], row["replacement"])
+    draws = random.Random(f"{learner}, {bug}, {seed}")
+    rules = NimRules(*draws.choice(BOARDS), misere=draws.random() < 0.5)
+    moves = MOVES.get(learner, 200 * int(rules.action_mask(rules.all_positions()).sum()))
+    settings: dict[str, Any] = {"seed": seed}
+    told: dict[str, Any] = {}
+    if learner != "maskable_ppo":
+        settings["exploration"] = draws.choice((0.05, 0.1, 0.3, 0.5))
+        told["discount"] = 1.0 if bug == "discount" else draws.choice((0.8, 0.9, 0.95, 0.99, 1.0, 1.0))
+    if learner not in MOVES:
+        settings["learning_rate"] = draws.choice((0.05, 0.1, 0.2, 0.5, 1.0))
+    if learner in ("against_opponent", "dqn"):
+        told["opponent"] = draws.choice(("random", "take-1", "take-3", "expert"))
+    diagnoses = []
+    earlier = None
+    for share in SHARES:
+        values = train(rules, round(share * moves), **settings, **told)
+        findings: tuple[str, ...] = ()
+        if learner == "maskable_ppo":
+            actions, values = values
+            findings = evaluation.diagnose_moves(
+                rules, TabularPolicy(rules, np.eye(rules.n_actions)[actions])
+            ).findings
+        diagnosis = evaluation.diagnose(rules, values, **told, earlier=earlier if share == 1 else None)
+        if findings != ("no mask at prediction",):
+            findings = diagnosis.findings
+        earlier = values
+        names = sorted({name if learner in MOVES else SAME.get(name, name) for name in findings})
+        result = {"findings": " or ".join(names), "n_names": len(names), "witness": diagnosis.witness is not None}
+        run_of = {"learner": learner, "bug": bug, "is_listed": row["findings"] != "", "share": share}
+        diagnoses.append(run_of | {"verdict": verdict(row, names), "board": str(rules)} | settings | told | result)
+    return diagnoses
+
+
+def verdict(row: dict[str, str], names: list[str]) -> str:
+    """Whether findings are the right ones, others, or none. Where no name is right, none is."""
+    if row["findings"] and any(name.startswith(tuple(row["findings"].split(" / "))) for name in names):
+        return "right"
+    return "none" if NO_NAME.issuperset(names) else "wrong"
+
+
+def count(table: pd.DataFrame) -> pd.DataFrame:
+    """The matrix: a row for each learner, bug and length, with the numbers of runs by what they were told."""
+    is_right = table["verdict"] == "right"
+    columns = {name: table["verdict"] == name for name in ("right", "none", "wrong")}
+    columns |= {"bellman": table["findings"] == "Bellman's equation", "witness": table["witness"]}
+    columns |= {"names": table["n_names"].where(is_right, 0)}
+    keys = [table[name] for name in ("learner", "bug", "is_listed", "share")]
+    return pd.DataFrame(columns).astype(int).groupby(keys).sum().reset_index()
+
+
+def sentences(matrix: pd.DataFrame) -> list[str]:
+    """What the matrix says of tables, with 95 % intervals (Wilson)."""
+    tables = matrix[~matrix["learner"].isin(MOVES)]
+    ended = tables[tables["share"] == 1]
+    correct = tables[tables["bug"] == ""]
+    listed = ended[ended["is_listed"] & ~ended["bug"].isin(["", "discount"])]
+    outside = ended[~ended["is_listed"]]
+    lines = []
+    for name, rows, column in (
+        ("correct learners told a bug", correct, "wrong"),
+        ("bugs of the list named", listed, "right"),
+        ("bugs of the list given another name", listed, "wrong"),
+        ("other bugs told Bellman's equation", outside, "bellman"),
+        ("other bugs given a name", outside, "wrong"),
+        ("other bugs with a witness", outside, "witness"),
+    ):
+        hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
+        low, high = evaluation.MatchResult(hits, n).interval()
+        lines.append(f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)")
+    return [*lines, f"names of a bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}"]
+
+
+def draw(matrix: pd.DataFrame) -> Figure:
+    """A map of the learners and bugs: the fraction of the runs with the right name, after all moves."""
+    ended = matrix[(matrix["share"] == 1) & matrix["is_listed"] & (matrix["bug"] != "")]
+    shares = ended["right"] / ended[["right", "none", "wrong"]].sum(axis=1)
+    figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
+    style = {"vmin": 0, "vmax": 1, "cmap": sns.light_palette(COLORS["good"], as_cmap=True), "cbar": False}
+    of_pairs = shares.groupby([ended["bug"], ended["learner"]]).mean().unstack()
+    sns.heatmap(of_pairs, annot=True, fmt=".0%", ax=axis, rasterized=True, **style)
+    axis.set(title="The fraction of the runs in which the diagnosis names the bug", xlabel="", ylabel="")
+    axis.grid(visible=False)
+    return figure
+
+
+if __name__ == "__main__":
+    run(main, Args)

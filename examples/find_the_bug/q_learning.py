@@ -1,0 +1,40 @@
+"""Q-learning for both players in PettingZoo's loop: the next value is that of the player's own next turn.
+
+Source: Watkins (1989), Learning from Delayed Rewards.
+"""
+
+from dataclasses import asdict
+
+import numpy as np
+import pettingzoo
+
+
+def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0):
+    """Returns the values of the player to move, float64 of shape (n_positions, n_actions)."""
+    env = pettingzoo.make("aec", "nim-v0", random_start=True, observation="index", **asdict(rules))
+    generator = np.random.default_rng(seed)
+    q_values = np.zeros((rules.n_positions, rules.n_actions))
+    env.reset(seed=seed)
+    while moves > 0:
+        last_turns = {}  # the position and the action of each player
+        for player in env.agent_iter():
+            observation, reward, terminated, _, _ = env.last()
+            position = observation["observation"]
+            legal = np.flatnonzero(observation["action_mask"])
+            values = q_values[position, legal]
+            if player in last_turns:
+                future = 0 if terminated else values.max()
+                target = reward + discount * future
+                q_values[last_turns[player]] += learning_rate * (target - q_values[last_turns[player]])
+            if terminated:
+                env.step(None)
+                continue
+            if generator.random() < exploration:
+                action = generator.choice(legal)
+            else:
+                action = generator.choice(legal[values == values.max()])
+            last_turns[player] = position, action
+            env.step(action)
+            moves -= 1
+        env.reset()
+    return q_values
