@@ -112,7 +112,6 @@ ROUTES = {
         "agents.q_learning.QLearningAgent.update_batch",
         "agents.q_learning.QLearningAgent._legal_values",
         "agents.q_learning.td_update",
-        "agents.q_learning.row_max",
         "agents.q_learning.uniform_choice",
         "agents.tables.Table.rows",
     ),
