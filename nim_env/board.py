@@ -175,6 +175,9 @@ def _looked_up(function: Any) -> Any:
 class TabulatedBoard(Board):
     """A board with a table of each function of states, made at its first call: for many games.
 
+    Args:
+        rules: The game.
+
     Attributes:
         tables: The tables, each with a row for every state, by the function of :class:`Board`.
     """
@@ -218,6 +221,9 @@ def _remembered(function: Any) -> Any:
 
 class LargeBoard(Board):
     """A board without tables for many games, whose steps ask for the same states several times.
+
+    Args:
+        rules: The game.
 
     Attributes:
         last: The last states and their answer, by the function of :class:`Board`.

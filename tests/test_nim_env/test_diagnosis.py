@@ -141,7 +141,7 @@ def test_exact_values_satisfy_bellmans_equation(rules, exponent):
     assert evaluation.diagnose(rules, values).findings == (BELLMAN,)
     assert evaluation.diagnose(rules, of_positions).findings == (BELLMAN,)
     assert evaluation.diagnose(rules, of_positions, "random").findings != ("a bug in no list",)
-    if max(rules.heaps) > 2 and abs(scale - 1) > 0.2:
+    if rules.n_actions > 2 and abs(scale - 1) > 0.2:  # each action may be the last one
         assert evaluation.diagnose(rules, scale * values).findings == ("rewards of a scale other than 1",)
 
 
