@@ -120,7 +120,7 @@ class Board:
         return after
 
     def after(self, states: States, actions: NDArray[np.int64]) -> States:
-        """The states after actions of the agent, shape ``(n,)``; in games that are over :attr:`begins`."""
+        """The states after actions of the agent, shape ``(n,)``; ``begins`` in games that are over."""
         positions = self.positions(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
         after = self.moved(positions, actions)

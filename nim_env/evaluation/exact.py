@@ -56,7 +56,7 @@ class Mastery:
 
     @cached_property
     def mistakes(self) -> NDArray[np.int64]:
-        """The won positions where a losing move has positive probability: int64 of shape ``(k, n_heaps)``."""
+        """The won positions where a losing move has positive probability, int64 of shape ``(k, n_heaps)``."""
         return self.rules.from_index(self.mistake_indices)
 
 
