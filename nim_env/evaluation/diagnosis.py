@@ -117,14 +117,15 @@ def diagnose(
     last = v.value[v.after == 0]
     if not most:
         return Diagnosis("All values are 0: nothing was learned.", ("untrained",))
-    if most > LIMITS["range"] + (not v.starts_at_0) * LIMITS["apart"]:
+    overshoot, share = (0, 0) if v.starts_at_0 else (LIMITS["apart"], 1 - LIMITS["holds"])  # a network's
+    if (np.abs(v.value) > LIMITS["range"] + overshoot).mean() > share:
         verdict = (
             f"Values reach {most:.3g} and last moves {np.abs(last).max():.3g}, where every return is 1 or -1. "
             "Look for a target that goes on after the last move (no done flag), an update that adds the target, "
             "not its difference from the old value, or rewards of another size."
         )
         return Diagnosis(verdict, ("values out of range",))
-    if min(-last.min(), last.max()) > LIMITS["near"]:
+    if v.starts_at_0 and min(-last.min(), last.max()) > LIMITS["near"]:
         verdict = "Last moves have values of both signs: look for rewards of the wrong player's view."
         return Diagnosis(verdict, ("last moves of both signs",))
     if other := _other_discount(v, discount):
@@ -249,7 +250,8 @@ def _is_named(v: Values, own: list[Target], equation: Equation, bug: Target) -> 
 def _other_discount(v: Values, discount: float) -> str | None:
     """The discount, by move or own turn, that most values agree on, where the last moves have arrived."""
     last = np.abs(v.value[v.is_trained & (v.after == 0)])
-    if (np.abs(last - 1) < LIMITS["discount"]).sum() < max(1, LIMITS["nearer"] * len(last)):
+    has_arrived = (np.abs(last - 1) < LIMITS["discount"]).sum() >= max(1, LIMITS["nearer"] * len(last))
+    if not (has_arrived and v.starts_at_0):  # the values of a young network are all alike
         return None
     steps = ("move", "own turn") if v.exploration is not None else ("own turn",)
     found = None

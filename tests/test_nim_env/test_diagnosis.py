@@ -232,6 +232,17 @@ def test_values_of_illegal_actions_tell_what_the_maximum_runs_over():
     assert evaluation.diagnose(RULES, table).findings == ("maximum over illegal actions",)
 
 
+def test_a_network_may_overshoot_and_has_last_moves_of_both_signs_when_young():
+    table = exact(RULES)
+    table[RULES.action_mask(RULES.all_positions()) == 0] = -0.5  # illegal values of a table stay 0
+    assert evaluation.diagnose(RULES, put(table.copy(), (2, 3, 4), (0, 1), 1.3)).findings == (BELLMAN,)
+    assert evaluation.diagnose(RULES, 1.3 * table * np.linspace(1, 1.1, len(table))[:, None]).findings == (
+        "values out of range",
+    )
+    young = np.random.default_rng(0).uniform(-0.3, 0.3, table.shape)
+    assert evaluation.diagnose(RULES, young).findings == ("train longer",)
+
+
 def test_a_large_game_is_judged_by_its_small_positions():
     rules = NimRules((37, 37, 37), max_take=2)
     wins = theory.winning_action_mask(rules, rules.all_positions())
