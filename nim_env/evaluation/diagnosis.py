@@ -159,6 +159,8 @@ def diagnose(
     if is_bug:
         name = "a bug in no list"
         verdict = "A bug in no list: more training does not mend it."
+    if np.abs(last).max() < 1 - LIMITS["near"]:
+        verdict += " No last move is worth 1 or -1 yet, though these values are learned first."
     if not v.starts_at_0:
         verdict += " Equations alone judge these values, which did not start at 0."
     if witness:

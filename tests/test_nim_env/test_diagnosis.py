@@ -240,7 +240,12 @@ def test_a_network_may_overshoot_and_has_last_moves_of_both_signs_when_young():
         "values out of range",
     )
     young = np.random.default_rng(0).uniform(-0.3, 0.3, table.shape)
-    assert evaluation.diagnose(RULES, young).findings == ("train longer",)
+    diagnosis = evaluation.diagnose(RULES, young)
+    assert diagnosis.findings == ("train longer",)
+    assert "last move" in diagnosis.verdict
+    grown = evaluation.diagnose(RULES, put(exact(RULES), (0, 2, 2), (1, 1), 0.3))
+    assert grown.findings == ("train longer",)
+    assert "last move" not in grown.verdict
 
 
 def test_a_large_game_is_judged_by_its_small_positions():
