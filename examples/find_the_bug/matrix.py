@@ -173,7 +173,12 @@ def draw(matrix: pd.DataFrame) -> Figure:
     shares = ended["right"] / ended[["right", "none", "wrong"]].sum(axis=1)
     figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")
     style = {"vmin": 0, "vmax": 1, "cmap": sns.light_palette(COLORS["good"], as_cmap=True), "cbar": False}
-    of_pairs = shares.groupby([ended["bug"], ended["learner"]]).mean().unstack()
+    of_pairs = (
+        shares.groupby([ended["bug"], ended["learner"]])
+        .mean()
+        .unstack()
+        .rename(columns=lambda name: name.replace("_", "\n"))
+    )
     sns.heatmap(of_pairs, annot=True, fmt=".0%", ax=axis, rasterized=True, **style)
     axis.set(title="The fraction of the runs in which the diagnosis names the bug", xlabel="", ylabel="")
     axis.grid(visible=False)
