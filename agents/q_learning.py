@@ -134,8 +134,7 @@ class QLearningAgent(TabularAgent):
     ) -> None:
         """:meth:`update` for many transitions: every V(s′), then one update after another, a pair's too."""
         learning_rate = self._current("learning_rate")
-        values = self._legal_values(next_observations, next_action_masks)
-        targets = np.maximum.reduce(values, initial=LOWEST)
+        targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=LOWEST)
         targets[np.asarray(terminated) | (targets == LOWEST)] = 0.0  # there is no future, or no legal action
         targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
