@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -122,12 +123,13 @@ def test_learners_with_a_bug_hear_its_name(bug):
 
 
 @pytest.mark.parametrize("bug", BUGS)
-@settings(max_examples=4)
-@given(games, st.booleans(), st.sampled_from([1, 2.5, 100]))
-def test_the_fixed_point_of_each_bug_has_its_name(bug, rules, by_turn, scale):
-    table = learn(rules, None, by_turn=by_turn or bug in BY_TURN, bug=BUGS[bug], exploration=0)
-    scale = 1 if bug in BY_TURN else scale  # without all last rewards their size cannot be told
-    assert bug in evaluation.diagnose(rules, scale * table).findings
+def test_the_fixed_point_of_each_bug_has_its_name(bug):
+    """On all boards but 1-2-3, which has too few values to tell a mean by own turn from a minimum."""
+    for board, misere, by_turn in product(BOARDS[1:], (False, True), (bug in BY_TURN, True)):
+        rules = NimRules(*board, misere)
+        table = learn(rules, None, by_turn=by_turn, bug=BUGS[bug], exploration=0)
+        for scale in (1,) if bug in BY_TURN else (1, 2.5, 100):  # without all last rewards none tells their size
+            assert bug in evaluation.diagnose(rules, scale * table).findings
 
 
 @few_examples
