@@ -33,7 +33,7 @@ LIMITS = {  # where each comes from: a theorem, a definition, or the runs of doc
     "tie": 1.3,  # definition: two bugs whose mean distances differ by less are named together
     "discount": 0.04,  # definition: a discount closer than this is the same
     "holds": 0.8,  # definition: of the trained values, those that Bellman's has to explain
-    "endgame": 5,  # the most objects of positions whose best moves are tried again and again
+    "endgame": 5,  # the maximum number of objects where best moves are tried again and again
     "still": 0.02,  # definition: a value that moved less between two tables has not moved
 }
 _ROUNDING = 1e-6  # of float32
