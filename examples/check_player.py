@@ -26,8 +26,8 @@ import seaborn as sns
 import tyro
 
 import agents
-from nim_env import NimRules, evaluation, policies, theory
-from nim_env.appearance import COLORS, heap_name
+from nim_env import NimRules, evaluation, policies
+from nim_env.appearance import COLORS
 
 from common import foreign_code, load_file, load_player, run, save_figure
 
@@ -82,7 +82,10 @@ def main(args: Args) -> evaluation.Report:
     show_report(report, f"{Path(args.player).name}, {rules}", args.picture)
     if n_drawn := (policy.probabilities % 1 > 0).any(axis=1).sum():
         print(f"it draws its move in {n_drawn} positions; if it is a function, its figures are estimates")
-    print_mistakes(rules, policy)
+    mastery = evaluation.mastery(rules, policy)
+    print(f"mistakes in {len(mastery.mistakes)} of {mastery.won_positions} won positions")
+    for sentence in evaluation.mistake_sentences(rules, policy):
+        print(sentence)
     diagnosis = evaluation.diagnose_moves(rules, policy)
     if values is not None:
         diagnosis = evaluation.diagnose(rules, values, args.opponent, args.discount)
@@ -166,19 +169,6 @@ def show_report(report: evaluation.Report, player: str, path: Path) -> None:
     axis.set(title=f"{player}: worst with {worst} ({shown.loc[worst, 'expert']:.1%} expert mastery)", ylabel="")
     axis.grid(visible=False)
     save_figure(drawing, path)
-
-
-def print_mistakes(rules: NimRules, policy: policies.TabularPolicy) -> None:
-    """Prints the number of mistakes and the five with the fewest objects."""
-    moves = [f"{count} from {heap_name(heap)}" for heap, count in rules.moves]
-    mastery = evaluation.mastery(rules, policy)
-    print(f"mistakes in {len(mastery.mistakes)} of {mastery.won_positions} won positions")
-    for heaps in sorted(mastery.mistakes.tolist(), key=sum)[:5]:
-        winning = theory.winning_action_mask(rules, heaps)
-        losing = policy.action_probabilities(heaps) * (1 - winning)
-        takes = f"{'takes' if losing.max() == 1 else 'may take'} {moves[losing.argmax()]}"
-        better = " or ".join(moves[action] for action in winning.nonzero()[0])
-        print(f"at {'-'.join(map(str, heaps))} it {takes}; {better} wins")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env import theory
 from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
+from nim_env.appearance import heap_name
 from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
@@ -110,6 +111,29 @@ class MasteryTable:
             illegal_action=self._illegal,
             rules=self._rules,
         )
+
+
+def mistake_sentences(
+    rules: NimRules, policy: PolicyLike, n: int = 5, illegal_action: IllegalAction | None = None
+) -> list[str]:
+    """The ``n`` mistakes with the fewest objects in words: "at 0-0-2 it takes 2 from C; 1 from C wins".
+
+    The letters are those of :func:`nim_env.appearance.heap_name`. A policy that draws "may take" its most probable
+    mistake.
+    """
+    player = checked_player(policy, rules, illegal_action)
+    names = [*(f"{count} from {heap_name(heap)}" for heap, count in rules.moves), "an illegal action"]
+    sentences = []
+    for heaps in sorted(mastery(rules, player).mistakes.tolist(), key=sum)[:n]:
+        position = np.array([heaps])
+        moves = player.query(position, rules.action_mask(position))
+        is_winning = theory.winning_action_mask(rules, heaps)
+        losing = [*moves.probabilities[0] * (1 - is_winning), moves.illegal[0]]
+        worst = int(np.argmax(losing))
+        takes = "takes" if losing[worst] == 1 else "may take"
+        better = " or ".join(names[action] for action in is_winning.nonzero()[0])
+        sentences.append(f"at {'-'.join(map(str, heaps))} it {takes} {names[worst]}; {better} wins")
+    return sentences
 
 
 def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None) -> float:

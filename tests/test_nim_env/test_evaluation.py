@@ -113,13 +113,34 @@ def test_a_single_mistake_is_named(rules, data):
         return
     index, action = data.draw(st.sampled_from(np.argwhere(wrong).tolist()))
     heaps = tuple(positions[index].tolist())
-    found = evaluation.mastery(rules, with_mistakes(rules, ExpertPolicy(rules), {heaps: action}))
+    player = with_mistakes(rules, ExpertPolicy(rules), {heaps: action})
+    found = evaluation.mastery(rules, player)
     assert found.mistakes.tolist() == [list(heaps)]
+    names = [f"{count} from {'ABCD'[heap]}" for heap, count in rules.moves]
+    [sentence] = evaluation.mistake_sentences(rules, player)
+    mistake, better = sentence.split("; ")
+    assert "-".join(map(str, heaps)) in mistake
+    assert f"takes {names[action]}" in mistake
+    assert {name for name in names if name in better} == {names[i] for i in winning[index].nonzero()[0]}
     n_won = winning.any(axis=1).sum()
     assert found.expert == pytest.approx(1 - 1 / n_won, abs=1e-12)
     right = evaluation.mastery(rules, "expert")
     assert (right.expert, right.champion, right.won_positions, len(right.mistakes)) == (1.0, True, n_won, 0)
     assert evaluation.exploitability(rules, "expert") == 0.0
+
+
+def test_mistakes_in_words_begin_with_the_fewest_objects():
+    rules = NimRules((1, 2, 3))
+    mistakes = evaluation.mastery(rules, "random").mistakes
+    sentences = evaluation.mistake_sentences(rules, "random", n=len(mistakes) + 1)
+    positions = [[int(size) for size in sentence.split()[1].split("-")] for sentence in sentences]
+    assert sorted(positions) == sorted(mistakes.tolist())
+    assert [sum(heaps) for heaps in positions] == sorted(sum(heaps) for heaps in positions)
+    assert all("may take" in sentence for sentence in sentences)
+    assert evaluation.mistake_sentences(rules, "random", n=2) == sentences[:2]
+    nothing = TabularPolicy(rules, np.zeros((rules.n_positions, rules.n_actions)))
+    assert "illegal" in evaluation.mistake_sentences(rules, nothing, 1, "lose")[0]
+    assert evaluation.mistake_sentences(rules, "expert") == []
 
 
 # --- Value accuracy -------------------------------------------------------------------------------
