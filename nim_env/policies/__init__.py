@@ -22,7 +22,7 @@ from nim_env.policies.player import (
     Policy,
     sample,
 )
-from nim_env.policies.tables import TabularPolicy, q_values_of, tabulate
+from nim_env.policies.tables import TabularPolicy, greedy, q_values_of, tabulate
 
 __all__ = [
     "BatchedPolicy",
@@ -44,6 +44,7 @@ __all__ = [
     "checked_player",
     "checked_policy",
     "from_moves",
+    "greedy",
     "q_values_of",
     "sample",
     "tabulate",

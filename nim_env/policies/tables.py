@@ -74,3 +74,17 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
             message = f"table[{key!r}] = {value!r} is no Q-value of a pair (heap sizes, (heap, count)) of {rules}"
             raise type(error)(f"{message}: {error}") from None
     return q_values
+
+
+def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
+    """The policy that plays the first of the legal actions with the largest value.
+
+    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``, finite where legal.
+    """
+    values = np.asarray(q_values)
+    expected = rules.n_positions, rules.n_actions
+    if values.shape != expected:
+        raise ValueError(f"q_values must have shape {expected}; got {values.shape}")
+    legal = rules.action_mask(rules.all_positions())
+    best = np.where(legal, values, -np.inf).argmax(axis=1)
+    return TabularPolicy(rules, np.eye(rules.n_actions)[best])

@@ -1,0 +1,8 @@
+"""``python -m nim_env``: the command of :mod:`nim_env.check`."""
+
+import sys
+
+from nim_env.check import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,219 @@
+"""The command ``python -m nim_env check FILE ...``: how good a player is, and what is wrong with it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import random
+import sys
+import textwrap
+import threading
+from collections.abc import Iterable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nim_env import evaluation, players, policies
+from nim_env.map import position_map
+from nim_env.policies import FunctionPolicy, PolicyLike, SampledPolicy, TabularPolicy
+from nim_env.rules import NimRules
+
+_EARLIER = 0.3  # of the training games, for a second table
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    main = argparse.ArgumentParser("python -m nim_env", description="Nim for reinforcement learning.")
+    commands = main.add_subparsers(required=True)
+    check = commands.add_parser(
+        "check",
+        help="say how good a player is, and what is wrong with it",
+        description="Says how good a player of Nim is, exactly, where it errs, and which bug its values show.",
+        epilog=f"{players.__doc__}\nThe exit status is 0 where every file was judged, 1 where one lies below "
+        "--min-expert, and 2 where one could not be judged.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    option = check.add_argument
+    option("files", nargs="+", metavar="FILE", help="a player, see below")
+    option("--heaps", type=int, nargs="+", default=[1, 3, 5, 7], help="starting heap sizes (1 3 5 7)")
+    option("--max-take", type=int, help="the maximum number of objects that one move may take (no limit)")
+    option("--normal", action="store_true", help="the player who takes the last object wins (it loses)")
+    option("--opponent", help="whom it learned against: random, take-N, expert or a file (itself)")
+    option("--discount", type=float, default=1.0, help="the discount with which it learned (1.0)")
+    option("--episodes", type=int, default=10_000, help="the number of games for train(n) of a file (10000)")
+    option("--seed", type=int, default=0, help="the seed of Python and NumPy before a file is loaded (0)")
+    option("--picture", type=Path, metavar="FILE.svg", help="draw the map of positions there")
+    option("--json", type=Path, metavar="FILE", help="write a list of all figures there, an entry for each file")
+    option("--min-expert", type=float, help="the exit status is 1 where expert mastery is below it")
+    option("--time-limit", type=float, metavar="SECONDS", help="for each file")
+    return main
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Judges the files, each in a process of its own, prints what it finds, and returns the exit status."""
+    check = parser()
+    args = check.parse_args(arguments)
+    try:
+        _rules(args)
+    except (TypeError, ValueError) as wrong:
+        check.error(str(wrong))
+    if args.picture is not None and len(args.files) > 1:
+        check.error("--picture takes one FILE")
+    entries = []
+    for name in args.files:
+        entry = judge_apart(name, args)
+        entries.append(entry)
+        if error := entry.get("error"):
+            print(error if error.startswith(name) else f"{name}: {error}", file=sys.stderr, flush=True)
+        else:
+            print(in_full(entry) if len(args.files) == 1 else in_one_line(entry), flush=True)
+    if args.json is not None:
+        args.json.write_text(f"{json.dumps(entries, indent=1)}\n", encoding="utf-8")
+    if any("error" in entry for entry in entries):
+        return 2
+    return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
+
+
+def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    """What :func:`judge` returns, from a process that may crash or take too long; then an ``error``."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_send, args=(sender, name, args))
+    process.start()
+    sender.close()
+    try:
+        if receiver.poll(args.time_limit):
+            entry = receiver.recv()
+            process.join(5)
+            return entry
+        return {"player": name, "error": f"takes longer than {args.time_limit:g} s"}
+    except EOFError:
+        process.join()
+        return {"player": name, "error": f"ends its process with exit code {process.exitcode}"}
+    finally:
+        process.kill()
+        process.join()
+
+
+def _send(sender: Connection, name: str, args: argparse.Namespace) -> None:
+    try:
+        sender.send(judge(name, args))
+    except (ValueError, TypeError, OSError) as error:
+        sender.send({"player": name, "error": " ".join(str(error).split())})
+
+
+def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
+    """All that is said of a player; a ValueError, TypeError or OSError where it cannot be judged."""
+    rules = _rules(args)
+    player = _load(name, rules, args.seed, args.episodes)
+    policy = tabulated(rules, player.policy)
+    mastery = evaluation.mastery(rules, policy, "lose")
+    report = evaluation.report(rules, policy, player.state_values if player.values else None, "lose")
+    random_play = evaluation.mastery(rules, "random").expert
+    diagnosis = evaluation.diagnose_moves(rules, policy)
+    q_values = None
+    if player.values is not None:
+        q_values = np.asarray(player.values(rules.all_positions()))
+        earlier = None
+        if player.is_trained:
+            earlier = _load(name, rules, args.seed, round(_EARLIER * args.episodes)).values
+        opponent = args.opponent and players.load_player(args.opponent, rules).policy
+        before = earlier and earlier(rules.all_positions())
+        diagnosis = evaluation.diagnose(rules, q_values, opponent, args.discount, before)
+    if args.picture is not None:
+        args.picture.write_text(position_map(rules, policy, Path(name).name), encoding="utf-8")
+    return {
+        "player": name,
+        "game": str(rules),
+        **report.to_dict(),
+        "share": 1.0 if random_play == 1 else (report.expert - random_play) / (1 - random_play),
+        "won_positions": mastery.won_positions,
+        "mistakes": len(mastery.mistake_indices),
+        "first_mistakes": evaluation.mistake_sentences(rules, policy, illegal_action="lose"),
+        "remarks": [*filter(None, [player.remark]), *_remarks(rules, policy, q_values)],
+        "findings": diagnosis.findings,
+        "verdict": diagnosis.verdict,
+    }
+
+
+def _rules(args: argparse.Namespace) -> NimRules:
+    return NimRules(args.heaps, args.max_take, misere=not args.normal)
+
+
+def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.LoadedPlayer:
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002  the file may draw from it
+    return players.load_player(name, rules, episodes)
+
+
+def tabulated(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
+    """The probabilities of a player in all positions; of a function that draws its moves, its frequencies."""
+    asked = _Asked(policy) if isinstance(policy, FunctionPolicy) else policy
+    return policies.tabulate(rules, asked, np.float64, "lose")
+
+
+class _Asked:
+    """A function as a policy: it is asked 100 times in each position where its first two answers differ."""
+
+    is_measurement = True
+
+    def __init__(self, policy: FunctionPolicy) -> None:
+        self.policy = policy
+
+    def action_probabilities(self, observation: Any, action_mask: Any) -> Any:
+        return np.concatenate([self._row(i, observation, action_mask) for i in _progress(len(observation))])
+
+    def _row(self, i: int, *positions: Any) -> Any:
+        position = [array[i : i + 1] for array in positions]
+        first, second = (self.policy.action_probabilities(*position) for _ in range(2))
+        return (
+            first if (first == second).all() else SampledPolicy(self.policy, 100).action_probabilities(*position)
+        )
+
+
+def _progress(n: int) -> Iterable[int]:
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return range(n)
+    tqdm.set_lock(threading.RLock())  # its own one would outlive a process that is killed
+    return tqdm(range(n), "positions", leave=False, disable=None, delay=1)
+
+
+def _remarks(rules: NimRules, policy: TabularPolicy, q_values: Any) -> list[str]:
+    """Sentences on positions without a legal move, on draws, and on moves that have not the largest value."""
+    heaps = rules.all_positions()[1:]
+    plays = policy.probabilities[1:]
+    has_q_values = np.ndim(q_values) == 2
+    values = np.where(rules.action_mask(heaps), q_values[1:] if has_q_values else 0, -np.inf)
+    remarks = []
+    unanswered = plays.sum(axis=1) < 1 - 1e-9
+    if n := unanswered.sum():
+        first = min(heaps[unanswered].tolist(), key=sum)
+        remarks.append(f"It gives no legal move in {n} positions, the first {'-'.join(map(str, first))}.")
+        if has_q_values and (values[unanswered] <= 0).all():
+            remarks.append("All its values there are 0 or below: the maximum of its choice starts from 0.")
+    if n := (plays % 1 > 0).any(axis=1).sum():
+        remarks.append(f"It draws its move in {n} positions. The figures of a function that draws are estimates.")
+    if n := ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1).sum():
+        remarks.append(f"In {n} positions its move has not the largest value: look at its choice, or exploration.")
+    return remarks
+
+
+def in_full(entry: dict[str, Any]) -> str:
+    """All that is said of one player."""
+    figures = {name: number for name, number in entry.items() if isinstance(number, float | bool)}
+    mistakes = f"mistakes in {entry['mistakes']} of {entry['won_positions']} won positions"
+    said = [*entry["remarks"], f"verdict: {entry['verdict']}"]
+    lines = [f"{entry['player']} on {entry['game']}"]
+    lines += [f"{name:24} {number:.4f}" for name, number in figures.items()]
+    lines += [mistakes, *entry["first_mistakes"], *(textwrap.fill(sentence, 80) for sentence in said)]
+    return "\n".join(lines)
+
+
+def in_one_line(entry: dict[str, Any]) -> str:
+    """Name, expert mastery, share and findings."""
+    return f"{entry['player']:24} {entry['expert']:.4f} {entry['share']:7.1%}  {' or '.join(entry['findings'])}"

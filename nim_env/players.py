@@ -1,0 +1,300 @@
+"""Players from files: what other people write, as policies with their values. A player is named by one of
+
+==================  =========================================================================================
+``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns one after
+                    n games, as in CS50's project Nim
+``FILE.py:NAME``    a function ``(heaps) -> (heap, count)`` or ``(observation, action_mask) -> action``, an
+                    object with ``choose_action``, a policy, an agent, or a table of Q-values, a dictionary or
+                    an array; NAME may have dots, as ``agent.get_move``
+``.npy`` ``.npz``   Q-values of shape ``(n_positions, n_actions)``; a ``.npz`` holds this array alone, or one
+                    named ``probabilities``
+``.json``           Q-values in rows of heaps, heap, count and value: ``[[[1, 3, 5, 7], 0, 1, -0.5], ...]``
+``.zip``            a model of Stable-Baselines3 or sb3-contrib
+==================  =========================================================================================
+
+or is a policy: ``random``, ``take-N``, ``expert``. Files ``.py`` and ``.zip`` run code when they are loaded: give
+only those that you trust.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import io
+import json
+import runpy
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeAlias
+from unittest import mock
+
+import numpy as np
+from gymnasium.spaces import MultiDiscrete
+from numpy.typing import ArrayLike, NDArray
+
+from nim_env import policies
+from nim_env.encodings import encoding_of
+from nim_env.rules import NimRules
+
+SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
+"""The files that are read."""
+Values: TypeAlias = Callable[[NDArray[Any]], ArrayLike]
+"""Maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values of the player to move ``(n,)``."""
+_modules_before: dict[Path, set[str]] = {}  # by folder, those that no file of it has imported
+_Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of a player, (heaps, (heap, count)) -> number
+
+
+@dataclass(frozen=True)
+class LoadedPlayer:
+    """A player that was read from a file.
+
+    Attributes:
+        rules: The game.
+        policy: What it plays.
+        values: Its values as a function of positions; None if it has none.
+        remark: A sentence about its values; empty where there is nothing to say.
+        is_trained: Whether the ``train`` of its file made it.
+    """
+
+    rules: NimRules
+    policy: policies.Policy
+    values: Values | None = None
+    remark: str = ""
+    is_trained: bool = False
+
+    def state_values(self, heaps: NDArray[Any]) -> NDArray[Any]:
+        """The values of positions ``(n, n_heaps)`` for the player to move, ``(n,)``: the best of its Q-values."""
+        assert self.values is not None
+        values = np.asarray(self.values(heaps))
+        if values.ndim == 2:
+            values = np.where(self.rules.action_mask(heaps), values, -np.inf).max(axis=1)
+        return values
+
+
+def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPlayer:
+    """The player that a command line names, by the table above; a ValueError where there is none.
+
+    ``episodes`` is the number of games for a ``train`` in a ``FILE.py``. Code of a file prints nothing, gets no
+    input, and its errors are ValueErrors that name its line.
+    """
+    path = Path(name)
+    if ".py:" in name:
+        file, _, attribute = name.partition(".py:")
+        with foreign_code(name, "when it is imported"):
+            thing: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
+        for part in attribute.split("."):
+            if not hasattr(thing, part):
+                raise ValueError(f"{file}.py has no {attribute}")
+            thing = getattr(thing, part)
+        return player_of(thing, rules, name)
+    if path.suffix == ".py":
+        return _of_program(path, rules, episodes)
+    if path.suffix == ".ipynb":
+        raise ValueError(f"{name} is a notebook; make a program of it: jupyter nbconvert --to script {name}")
+    if not path.is_file():
+        named = policies.checked_policy(name, rules, f"there is no file {name}, so the player")
+        return LoadedPlayer(rules, named)
+    if path.suffix not in SUFFIXES:
+        raise ValueError(
+            f"{name} is none of the files that are read: {', '.join(SUFFIXES)}; others need a FILE.py"
+        )
+    try:
+        return player_of(_read(path, rules), rules, name)
+    except Exception as error:  # PyTorch, zipfile, json and NumPy raise many kinds
+        raise ValueError(f"{name} cannot be loaded: {shown(error, str)}") from error
+
+
+def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
+    """A player of anything that the table above names; errors name it.
+
+    An agent or a policy that was trained on a named encoding gets its observations.
+    """
+    if isinstance(thing, Mapping):
+        _check_board(rules, thing, name)
+        thing = policies.q_values_of(rules, thing)
+    if isinstance(thing, np.ndarray):
+        return LoadedPlayer(rules, policies.greedy(rules, thing), _looked_up(rules, thing))
+    if isinstance(thing, policies.Policy):
+        return _of_policy(thing, rules, name)
+    choose = getattr(thing, "choose_action", thing)
+    if not callable(choose) or inspect.isclass(thing):
+        methods = [name for name, _ in inspect.getmembers(thing, inspect.ismethod) if name[0] != "_"]
+        remedy = f"; name a method of it, as {name}.{methods[0]}" if methods else ""
+        what = "a function, a policy, a table of Q-values or an object with choose_action"
+        raise ValueError(f"{name} must be {what}; got {shown(thing)}{remedy}")
+    policy = _of_function(choose, rules, name)
+    values, remark = _values_of(thing, rules, name)
+    return LoadedPlayer(rules, policy, values, remark)
+
+
+def run_file(path: Path) -> dict[str, Any]:
+    """What a Python file defines. It may import its neighbors, as a script does; each run imports them anew."""
+    folder = path.resolve().parent
+    before = _modules_before.setdefault(folder, set(sys.modules))
+    for name in set(sys.modules) - before:
+        file = Path(getattr(sys.modules[name], "__file__", None) or "")
+        if folder in file.parents and "site-packages" not in file.parts:
+            del sys.modules[name]
+    if str(folder) not in sys.path:
+        sys.path.insert(0, str(folder))
+    return runpy.run_path(str(path))
+
+
+@contextlib.contextmanager
+def foreign_code(name: str, where: str) -> Iterator[None]:
+    """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
+    file = Path(name.partition(":")[0])
+    try:
+        with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", io.StringIO()):
+            yield
+    except (Exception, SystemExit) as error:
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+        place = f"{name}, line {lines[-1]}," if lines else name
+        what = (
+            "asks for input"
+            if isinstance(error, EOFError)
+            else f"raises {type(error).__name__} ({shown(error, str)})"
+        )
+        raise ValueError(f"{place} {what} {where}") from error
+
+
+def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
+    """A value in up to 200 characters."""
+    string = text(value)
+    return string if len(string) <= 200 else f"{string[:200]}..."
+
+
+def _read(path: Path, rules: NimRules) -> Any:
+    if path.suffix == ".zip":
+        from nim_env.sb3 import load_policy
+
+        return load_policy(path, rules)
+    if path.suffix == ".json":
+        rows = json.loads(path.read_text(encoding="utf-8"))
+        return {(tuple(heaps), (heap, count)): value for heaps, heap, count, value in rows}
+    if path.suffix == ".npy":
+        return np.load(path, allow_pickle=False)
+    with np.load(path, allow_pickle=False) as arrays:
+        if "game" in arrays and str(arrays["game"]) != str(rules):
+            raise ValueError(f"its game is {arrays['game']}, not {rules}")
+        if "probabilities" in arrays:
+            return policies.TabularPolicy(rules, arrays["probabilities"])
+        if len(arrays.files) != 1:
+            raise ValueError(f"it must hold one array of Q-values, or probabilities; it holds {arrays.files}")
+        return arrays[arrays.files[0]]
+
+
+def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
+    name = str(path)
+    with foreign_code(name, "when it is imported"):
+        things = run_file(path)
+    players = [name for name, thing in things.items() if inspect.ismethod(getattr(thing, "choose_action", None))]
+    if len(players) > 1:
+        raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{players[0]}")
+    if players:
+        return player_of(things[players[0]], rules, name)
+    train = things.get("train")
+    if train is None:
+        raise ValueError(f"{name} has no train(n) and no choose_action: name a function, as {name}:NAME")
+    if len(needed := _needed(train)) > 1:
+        wrapper = f"def train(n): return {path.stem}.train(n, ...)"
+        raise ValueError(
+            f"{name} has train({', '.join(needed)}); write a file with `import {path.stem}` and `{wrapper}`"
+        )
+    with foreign_code(name, f"in train({episodes})"):
+        trained = train(episodes)
+    return replace(player_of(trained, rules, name), is_trained=True)
+
+
+def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
+    space = getattr(policy, "observation_space", None)
+    if space is None:
+        return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))
+    encoding = encoding_of(rules, space)  # of an agent
+    is_plain = isinstance(encoding.space, MultiDiscrete)
+    player = policies.checked_policy(policy if is_plain else policies.EncodedPolicy(policy, encoding), rules, name)
+    try:
+        policy.q_values(encoding(rules.heaps))
+    except (AttributeError, NotImplementedError):
+        return LoadedPlayer(rules, player)
+    return LoadedPlayer(rules, player, lambda heaps: policy.q_values(encoding(heaps)))
+
+
+def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
+    """A function or method as a policy that does not explore; what it raises names the position."""
+    parameters = inspect.signature(choose).parameters
+    options = {"epsilon": False} if "epsilon" in parameters else {}
+    needed = _needed(choose)
+    called = "(heaps)" if len(needed) == 1 else "(observation, action_mask)"
+
+    @functools.wraps(choose)
+    def ask(heaps: Any, *mask: Any) -> Any:
+        with foreign_code(name, f"at {'-'.join(map(str, heaps))}, called as {called}"):
+            return choose(heaps, *mask, **options)
+
+    return policies.from_moves(rules, ask) if len(needed) == 1 else policies.FunctionPolicy(ask)
+
+
+def _needed(function: Callable[..., Any]) -> list[str]:
+    """The parameters without a default, but for ``epsilon``."""
+    parameters = inspect.signature(function).parameters.values()
+    return [p.name for p in parameters if p.default is p.empty and p.name != "epsilon"]
+
+
+def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[Values | None, str]:
+    """The values of an object, by its table ``q``, else by a method; and what to say of them."""
+    q = getattr(thing, "q", None)
+    remark = ""
+    if isinstance(q, Mapping) and q:
+        _check_board(rules, q, name)
+        try:
+            return _looked_up(rules, _table_of(rules, q)), ""
+        except (TypeError, ValueError):
+            wanted = rules.heaps, rules.moves[0]
+            remark = f"Its q has keys such as {shown(next(iter(q)))}, not {wanted}: its values are not judged."
+    for method in _Q_METHODS:
+        if callable(getattr(thing, method, None)):
+            try:
+                with foreign_code(name, f"in {method}"):
+                    table = _answers_of(rules, getattr(thing, method))
+            except ValueError as error:
+                return None, f"Its values are not judged: {error}."
+            return _looked_up(rules, table), f"Its values are those of {method}."
+    values = getattr(thing, "values", None)
+    return (values if callable(values) else None), remark
+
+
+def _looked_up(rules: NimRules, table: NDArray[Any]) -> Values:
+    return lambda heaps: table[rules.index(heaps)]
+
+
+def _check_board(rules: NimRules, q: Mapping[Any, Any], name: str) -> None:
+    starts = {tuple(key[0]) for key in q if isinstance(key, tuple) and isinstance(key[0], list | tuple)}
+    if starts and rules.heaps not in starts:
+        raise ValueError(f"{name} has no value at the start of {rules}; --heaps must be the board that it learns")
+
+
+def _table_of(rules: NimRules, q: Mapping[Any, Any]) -> NDArray[np.float64]:
+    """Q-values of a dictionary; a TypeError or ValueError where its keys have another form."""
+    known = {
+        key: value for key, value in q.items() if value != 0
+    }  # a defaultdict has keys that were looked up too
+    table = policies.q_values_of(rules, known)
+    if rules.n_heaps > 1 and known and all(list(heaps) == sorted(heaps) for heaps, _ in known):
+        raise ValueError("the heaps of its keys are sorted")
+    return table
+
+
+def _answers_of(rules: NimRules, value: Callable[[list[int], tuple[int, int]], Any]) -> NDArray[np.float64]:
+    """Q-values of a method ``(heaps, (heap, count)) -> number``."""
+    table = np.zeros((rules.n_positions, rules.n_actions))
+    for row, heaps in zip(table, rules.all_positions().tolist(), strict=True):
+        for move in rules.legal_moves(heaps):
+            row[rules.action(*move)] = value(list(heaps), move)
+    return table
