@@ -8,7 +8,6 @@ import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -23,6 +22,7 @@ from matplotlib.figure import Figure
 import agents
 from nim_env import NimRules
 from nim_env.appearance import COLORS
+from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
 from nim_env.policies import EncodedPolicy, PolicyLike, TabularPolicy, checked_policy
 
@@ -101,7 +101,9 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
         player = checked_policy(name, rules, f"there is no file {name}, so the player")
     if not isinstance(player, agents.Agent):
         return player
-    encoding = _env_of(player, rules).unwrapped.encoding
+    encoding = encoding_of(rules, player.observation_space)
+    if player.action_space != gym.spaces.Discrete(rules.n_actions):
+        raise ValueError(f"the player learned {player.action_space}, another game than {rules}")
     is_plain = isinstance(encoding.space, gym.spaces.MultiDiscrete)  # heap sizes; such an agent has q_values
     return player if is_plain else EncodedPolicy(player, encoding)
 
@@ -135,23 +137,11 @@ def values_of(player: PolicyLike, rules: NimRules) -> ValueFunction | None:
     return lambda heaps: np.where(rules.action_mask(heaps), player.q_values(heaps), -np.inf).max(axis=1)
 
 
-def _env_of(learner: Any, rules: NimRules) -> Any:
-    """The environment with the encoding that an agent or model has learned on."""
-    for observation in ("heaps", "one_hot", "bits", "unary"):
-        env: Any = gym.make("nim_env:Nim-v0", **asdict(rules), observation=observation, opponent=None)
-        if (env.observation_space, env.action_space) == (learner.observation_space, learner.action_space):
-            return env
-    raise ValueError(f"the player learned another game than {rules}, or on a custom encoding")
-
-
 def _load(path: Path, rules: NimRules) -> Any:
     if path.suffix == ".zip":
-        from sb3_contrib import MaskablePPO  # here, since most scripts run without PyTorch
+        from nim_env.sb3 import load_policy as load_model  # here, since most scripts run without PyTorch
 
-        from nim_env.sb3 import ModelPolicy
-
-        model = MaskablePPO.load(path, device="cpu")
-        return ModelPolicy(model, _env_of(model, rules), deterministic=True)
+        return load_model(path, rules)
     if path.suffix == ".pt":
         from learn_the_rule.network import load_policy
 

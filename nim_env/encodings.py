@@ -25,6 +25,7 @@ needs a ``Discrete`` space. The nim-sum, which decides the game, is the parity o
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -91,6 +92,20 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
     if observation == "index":
         _limits.check_size(rules.n_positions, _limits.OBSERVED_INDEX, f"positions {of_rules}", 'use "heaps"')
     return _NamedEncoding(observation, rules)
+
+
+def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
+    """The encoding by name that an agent or a model of a game learned on, found by its observation space.
+
+    Raises:
+        ValueError: None has this space: it learned another game, or on a custom encoding.
+    """
+    for name in _ENCODINGS:
+        with contextlib.suppress(ValueError):  # the heaps are too large for this one
+            encoding = checked_encoding(name, rules)
+            if encoding.space == observation_space:
+                return encoding
+    raise ValueError(f"{observation_space} belongs to another game than {rules}, or to a custom encoding")
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:

@@ -1,0 +1,115 @@
+"""Exact evaluation and self-play during training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from nim_env import evaluation
+from nim_env._checks import checked_integer
+from nim_env.policies import MixturePolicy
+from nim_env.sb3.models import ModelPolicy
+
+
+class EvaluationCallback(BaseCallback):
+    """Evaluates the model exactly at intervals, and logs the metrics of :func:`nim_env.evaluation.report`.
+
+    The logger (TensorBoard, CSV or the terminal) gets each metric under ``nim/``, such as ``nim/expert``. The
+    model is evaluated before the first step, after every ``eval_freq`` timesteps, and at the end of training.
+
+    Args:
+        eval_freq: The number of timesteps between two evaluations, counted over all environments.
+        deterministic: Whether the most probable actions are evaluated, or the distribution over actions.
+        name: The first part of the names in the log; two callbacks need two.
+        verbose: 1 to print the main metrics.
+
+    Attributes:
+        evaluations: One dictionary for each evaluation: ``timesteps`` and the metrics.
+    """
+
+    def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self.eval_freq = checked_integer("eval_freq", eval_freq, 1)
+        self.deterministic = deterministic
+        self.name = name
+        self.evaluations: list[dict[str, Any]] = []
+        self._next_evaluation = 0
+
+    def _on_training_start(self) -> None:
+        self._policy = ModelPolicy(self.model, self.training_env, self.deterministic)
+        self._evaluate()
+
+    def _on_step(self) -> bool:
+        if self.num_timesteps >= self._next_evaluation:
+            self._evaluate()
+        return True
+
+    def _on_training_end(self) -> None:
+        self._evaluate()
+
+    def _evaluate(self) -> None:
+        """Evaluates the model, unless it was evaluated at this timestep."""
+        self._next_evaluation = self.num_timesteps + self.eval_freq
+        if self.evaluations and self.evaluations[-1]["timesteps"] == self.num_timesteps:
+            return
+        metrics = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
+        self.evaluations.append({"timesteps": self.num_timesteps, **metrics})
+        for name, value in metrics.items():
+            self.logger.record(f"{self.name}/{name}", float(value))
+        self.logger.dump(self.num_timesteps)
+        if self.verbose:
+            names = ("expert", "champion", "exploitability", "value_accuracy_overall")
+            main_metrics = ", ".join(f"{name} {metrics[name]:.4g}" for name in names if name in metrics)
+            print(f"{self.num_timesteps:,} timesteps: {main_metrics}", flush=True)
+
+
+class SelfPlayCallback(BaseCallback):
+    """Trains the model against a pool of its own snapshots.
+
+    The opponent of the environment becomes a uniform mixture of snapshots (:class:`MixturePolicy`). A snapshot of
+    the model joins it before the first rollout and after every ``snapshot_interval`` rollouts.
+
+    For example::
+
+        env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, random_start=True, autoreset_mode="SameStep"))
+        callbacks = [SelfPlayCallback(snapshot_interval=3, pool_size=20), CheckpointCallback(1000, "checkpoints")]
+        model = MaskablePPO("MlpPolicy", env, n_steps=32)
+        model.learn(1_000_000, callback=callbacks)
+
+        model = MaskablePPO.load("checkpoints/rl_model_768000_steps", env=env)  # continues with its pool
+        model.learn(232_000, callback=callbacks, reset_num_timesteps=False)
+
+    The pool is ``model.opponent_pool``. ``model.save`` stores it with the model, so each file of
+    ``CheckpointCallback`` holds the pool too; ``model.save(path, exclude=["opponent_pool"])`` leaves it out.
+
+    Args:
+        snapshot_interval: The number of rollouts between two snapshots.
+        pool_size: The maximum number of snapshots in the pool, of which the oldest is removed; ``None`` for no
+            limit.
+        verbose: As in every callback of Stable-Baselines3.
+    """
+
+    def __init__(self, snapshot_interval: int, pool_size: int | None = None, verbose: int = 0) -> None:
+        super().__init__(verbose)
+        self.snapshot_interval = checked_integer("snapshot_interval", snapshot_interval, 1)
+        self.pool_size = None if pool_size is None else checked_integer("pool_size", pool_size, 1)
+        self._n_rollouts = 0
+
+    def _on_training_start(self) -> None:
+        self._policy = ModelPolicy(self.model, self.training_env)
+        model: Any = self.model
+        snapshots = model.opponent_pool.policies if hasattr(model, "opponent_pool") else []
+        self.pool = MixturePolicy(self._policy.rules, snapshots, self.pool_size)
+        model.opponent_pool = self.pool
+        self._n_rollouts = 0
+
+    def _on_rollout_start(self) -> None:
+        if self._n_rollouts % self.snapshot_interval == 0:
+            self.pool.add(self._policy.snapshot())
+            # each time, since environments in other processes have a copy of the pool
+            self.training_env.env_method("set_opponent", self.pool)
+        self._n_rollouts += 1
+
+    def _on_step(self) -> bool:
+        return True

@@ -1,0 +1,164 @@
+"""The vector environment of Nim as a ``VecEnv``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env import VecEnv
+from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
+
+from nim_env import _limits
+from nim_env.envs.vector_env import NimVectorEnv
+
+
+class NimVecEnv(VecEnv):
+    """A :class:`nim_env.envs.vector_env.NimVectorEnv` as a Stable-Baselines3 ``VecEnv``.
+
+    For example::
+
+        import gymnasium as gym
+        from nim_env.sb3 import NimVecEnv
+        from sb3_contrib import MaskablePPO
+        from stable_baselines3.common.vec_env import VecMonitor
+
+        env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
+        MaskablePPO("MlpPolicy", VecMonitor(env)).learn(100_000)  # VecMonitor logs the episodes' returns
+
+    It behaves as ``DummyVecEnv`` and has masks for sb3-contrib: ``env_method("action_masks")``. They and those in
+    the infos are read-only. All environments share their attributes and one generator, so the first of the seeds
+    of ``seed`` counts. ``set_options`` takes the same options for all; only ``heaps`` may differ.
+
+    Args:
+        env: A vector environment of Nim in same-step autoreset mode; wrapped or not.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
+        nim = env.unwrapped if isinstance(env, VectorEnv) else None
+        if not isinstance(nim, NimVectorEnv):
+            raise TypeError(f'env must be a vector environment, from gym.make_vec("Nim-v0", ...); got {env!r}')
+        if nim.autoreset_mode is not AutoresetMode.SAME_STEP:
+            raise ValueError(f'env must be made with autoreset_mode="SameStep"; got {nim.autoreset_mode.value!r}')
+        self.env = env
+        self.unwrapped_env = nim
+        super().__init__(env.num_envs, env.single_observation_space, env.single_action_space)
+        self.metadata = env.metadata
+        self._finished_mask = np.ones(nim.rules.n_actions, dtype=np.int8)
+        self._finished_mask.flags.writeable = False
+        self._shared_rows: NDArray[np.object_] | None = None
+        if nim.board.n * nim.rules.n_actions <= _limits.TABULATED_MOVES:
+            rows = _read_only_rows(nim.board.masks(np.arange(2 * nim.board.n + 1)))
+            self._shared_rows = np.fromiter(rows, dtype=object, count=len(rows))
+        self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset
+
+    def reset(self) -> Any:
+        """Starts an episode in every environment; the options of ``set_options`` are used once."""
+        observations, infos = self.env.reset(seed=self._seeds[0], options=self._shared_options())
+        self._masks = self._mask_rows()
+        self.reset_infos = _list_infos(self._masks, infos)
+        self._reset_seeds()
+        self._reset_options()
+        return observations
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Stores the actions of the next :meth:`step_wait`, shape ``(num_envs,)``."""
+        self.actions = actions
+
+    def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
+        """Plays the stored actions."""
+        observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
+        self._masks = self._mask_rows()
+        listed = _list_infos(self._masks, infos)
+        if "final_info" in infos:
+            final = infos["final_info"]
+            ended = infos["_final_info"].nonzero()[0]
+            masks = [self._finished_mask] * len(ended)  # faster than a row for each
+            if truncated.any():
+                masks = final["action_mask"][ended]
+                masks.flags.writeable = False
+            final_infos = _list_infos(masks, final, ended)
+            are_illegal = final["illegal_action"][ended].tolist()
+            ends = zip(ended.tolist(), final_infos, are_illegal, infos["final_obs"][ended], strict=True)
+            for env, info, is_illegal, observation in ends:
+                info["illegal_action"] = is_illegal
+                info["terminal_observation"] = observation
+                self.reset_infos[env] = listed[env]
+                listed[env] = info
+        for info, is_truncated in zip(listed, (truncated & ~terminated).tolist(), strict=True):
+            info["TimeLimit.truncated"] = is_truncated
+        return observations, rewards.astype(np.float32), terminated | truncated, listed
+
+    def _mask_rows(self) -> list[NDArray[np.int8]]:
+        """The masks as read-only rows, which a small board shares: that is faster than slicing."""
+        if self._shared_rows is None:
+            return _read_only_rows(self.unwrapped_env.action_masks())
+        return self._shared_rows.take(self.unwrapped_env.states).tolist()
+
+    def get_images(self) -> list[Any]:
+        """The pictures of all games with ``render_mode="rgb_array"``, from which ``render`` tiles one."""
+        return list(self.env.render() or ())
+
+    def close(self) -> None:
+        """Closes the environment."""
+        self.env.close()
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """An attribute of the environment or of its wrappers, once for each of ``indices``."""
+        value = getattr(_owner(self.env, attr_name), attr_name)
+        return self._at(indices, [value] * self.num_envs)
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Sets an attribute, which all environments share, so a ValueError where ``indices`` leave some out."""
+        if len(set(self._at(indices, range(self.num_envs)))) != self.num_envs:
+            raise ValueError(f"all environments share {attr_name!r}; set it for all, got indices={indices!r}")
+        setattr(_owner(self.env, attr_name), attr_name, value)
+
+    def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
+        """Calls a method of the vector environment once, for all environments.
+
+        It returns the results of ``indices`` if the method has one for each environment, as ``action_masks``, and
+        None for each if it returns None, as ``set_opponent``.
+        """
+        if method_name == "action_masks":  # sb3-contrib calls it at every step
+            return self._at(indices, self._masks or self._mask_rows())
+        results = getattr(_owner(self.env, method_name), method_name)(*args, **kwargs)
+        return self._at(indices, [None] * self.num_envs if results is None else results)
+
+    def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
+        """False for each of ``indices``, since there are no single environments."""
+        return self._at(indices, [False] * self.num_envs)
+
+    def _at(self, indices: VecEnvIndices, results: Any) -> list[Any]:
+        return list(results) if indices is None else [results[index] for index in self._get_indices(indices)]
+
+    def _shared_options(self) -> dict[str, Any]:
+        """The options of all environments as those of the vector environment."""
+        heaps = [options["heaps"] for options in self._options if options.get("heaps") is not None]
+        others = [{name: options[name] for name in options if name != "heaps"} for options in self._options]
+        is_shared = all(options == others[0] for options in others)
+        if not is_shared or len(others) != self.num_envs or len(heaps) not in (0, self.num_envs):
+            raise ValueError(f"set_options needs the same for all, or heaps for each; got {self._options}")
+        return others[0] | ({"heaps": heaps} if heaps else {})
+
+
+def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
+    masks.flags.writeable = False
+    return list(masks)
+
+
+def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:
+    """One info for each of ``envs`` from the infos of a vector environment; ``masks`` are theirs."""
+    listed = [{"action_mask": mask, "illegal_action": False} for mask in masks]
+    if "to_play" in infos:
+        for info, player in zip(listed, infos["to_play"][envs].tolist(), strict=True):
+            info["to_play"] = player
+    return listed
+
+
+def _owner(env: Any, name: str) -> Any:
+    """The outermost wrapper of an environment that has an attribute, or the environment itself."""
+    while not hasattr(env, name) and hasattr(env, "env"):
+        env = env.env
+    return env
