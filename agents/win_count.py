@@ -52,8 +52,8 @@ class WinCountAgent(TabularAgent):
         self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
-        """The counts of one observation or a batch, 1 more than the Q-values: float64 ``(..., n_actions)``."""
-        return self.q_values(observation) + 1
+        """The counts of one observation or a batch: float64 ``(..., n_actions)``."""
+        return self.table.values.take(self.table.rows(observation), axis=0) + 1
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
         """A legal action, drawn in proportion to the counts, with or without exploration."""

@@ -63,7 +63,7 @@ class Args:
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns the learning curves, and the win probability of each player (row), moving first, against each."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
-    entered = {name: load_player(name, rules) for name in (*BASELINES, *args.enter)}
+    entered = {name: load_player(name, rules).policy for name in (*BASELINES, *args.enter)}
     trained = {}
     curves = []
     runs = [(learner, opponent) for learner, opponents in OPPONENTS.items() for opponent in opponents]

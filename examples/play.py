@@ -58,7 +58,9 @@ def main(args: Args) -> Any:
     """Returns the opponent."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
     env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
-    opponent = train(rules, args) if args.opponent in agents.ALGORITHMS else load_player(args.opponent, rules)
+    opponent = (
+        train(rules, args) if args.opponent in agents.ALGORITHMS else load_player(args.opponent, rules).policy
+    )
     if args.save is not None:
         if not isinstance(opponent, agents.Agent):
             raise ValueError(f"--save needs an agent as --opponent; got {args.opponent}")

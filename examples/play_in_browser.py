@@ -21,8 +21,8 @@ from urllib.parse import quote
 
 import numpy as np
 
-import agents
 from nim_env import NimRules
+from nim_env.players import LoadedPlayer
 from nim_env.policies import checked_player
 
 from common import load_player, run
@@ -80,7 +80,7 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     player = load_player(name, rules)
     positions = rules.all_positions()[1:]  # the first one is empty: nobody moves there
     mask = rules.action_mask(positions)
-    probabilities = checked_player(player, rules).query(positions, mask, twice=True).probabilities
+    probabilities = checked_player(player.policy, rules).query(positions, mask, twice=True).probabilities
     values = move_values(player, rules, positions)
     return {
         "name": Path(name).name,
@@ -92,16 +92,19 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
     }
 
 
-def move_values(player: Any, rules: NimRules, positions: np.ndarray) -> np.ndarray | None:
-    """An agent's Q-values, or those that follow from a network's values of positions; None if there are none."""
-    if isinstance(player, agents.QLearningAgent):
-        return player.q_values(positions)
-    if not hasattr(player, "values"):
+def move_values(player: LoadedPlayer, rules: NimRules, positions: np.ndarray) -> np.ndarray | None:
+    """A player's Q-values, or those that follow from its values of positions; None if there are none."""
+    if player.values is None:
         return None
+    values = np.asarray(player.values(positions))
+    if values.ndim == 2:
+        return values
     values = np.zeros((len(positions), rules.n_actions))
     rows, actions = np.nonzero(rules.action_mask(positions))
     after = rules.apply(positions[rows], actions)
-    values[rows, actions] = np.where(rules.is_over(after), rules.terminal_reward, -player.values(after))
+    values[rows, actions] = np.where(
+        rules.is_over(after), rules.terminal_reward, -np.asarray(player.values(after))
+    )
     return values
 
 

@@ -29,8 +29,9 @@ from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation
+from nim_env.players import player_of
 
-from common import COLORS, percent, run, save_figure, values_of
+from common import COLORS, percent, run, save_figure
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
@@ -100,7 +101,8 @@ def train(args: Args, rules: NimRules, learner: str, seed: int) -> pd.DataFrame:
         callback.n_seen = 0
         agents.train(agent, env, episodes, seed=run_seed, callback=callback)
         run_seed += 1
-    callback.rows[-1] |= evaluation.report(rules, agent, values_of(agent, rules)).to_dict()
+    player = player_of(agent, rules)
+    callback.rows[-1] |= evaluation.report(rules, agent, player.state_values).to_dict()
     heaps = "-".join(map(str, rules.heaps))
     return pd.DataFrame(callback.rows).assign(learner=learner, heaps=heaps, n_heaps=rules.n_heaps, seed=seed)
 

@@ -57,7 +57,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
         print(f"{observation[0]} stick(s) left. Your turn.")
         return ask_move(rules, observation.tolist())
 
-    opponent = human if args.opponent == "human" else load_player(args.opponent, rules)
+    opponent = human if args.opponent == "human" else load_player(args.opponent, rules).policy
     env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=opponent, first_player="agent")
     agent = agents.QLearningAgent(
         env.observation_space,

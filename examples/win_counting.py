@@ -66,7 +66,7 @@ class LoserStarts(gym.Wrapper):
 
 def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     """Returns the agent, and the proportion won in each interval by the number of games played until then."""
-    opponent = load_player(args.opponent, RULES)
+    opponent = load_player(args.opponent, RULES).policy
     env = LoserStarts(gym.make("nim_env:SimpleNim-v0", opponent=opponent))
     agent = agents.WinCountAgent(env.observation_space, env.action_space, cutoff=1000, seed=args.seed)
     proportions: dict[int, float] = {}

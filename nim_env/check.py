@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import json
 import multiprocessing
 import random
@@ -32,7 +33,7 @@ def parser() -> argparse.ArgumentParser:
         "check",
         help="say how good a player is, and what is wrong with it",
         description="Says how good a player of Nim is, exactly, where it errs, and which bug its values show.",
-        epilog=f"{players.__doc__}\nThe exit status is 0 where every file was judged, 1 where one lies below "
+        epilog=f"{inspect.getdoc(players)}\nThe exit status is 0 where every file was judged, 1 where one lies below "
         "--min-expert, and 2 where one could not be judged.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

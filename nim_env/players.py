@@ -1,4 +1,6 @@
-"""Players from files: what other people write, as policies with their values. A player is named by one of
+"""Players from files: what other people write, as policies with their values.
+
+A player is named by
 
 ==================  =========================================================================================
 ``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns one after
@@ -12,7 +14,7 @@
 ``.zip``            a model of Stable-Baselines3 or sb3-contrib
 ==================  =========================================================================================
 
-or is a policy: ``random``, ``take-N``, ``expert``. Files ``.py`` and ``.zip`` run code when they are loaded: give
+or by a policy: ``random``, ``take-N``, ``expert``. Files ``.py`` and ``.zip`` run code when they are loaded: give
 only those that you trust.
 """
 
@@ -39,13 +41,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import policies
 from nim_env.encodings import encoding_of
+from nim_env.evaluation import ValueFunction
 from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The files that are read."""
 Values: TypeAlias = Callable[[NDArray[Any]], ArrayLike]
 """Maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values of the player to move ``(n,)``."""
-_modules_before: dict[Path, set[str]] = {}  # by folder, those that no file of it has imported
+_last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were there before it
 _Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of a player, (heaps, (heap, count)) -> number
 
 
@@ -67,13 +70,20 @@ class LoadedPlayer:
     remark: str = ""
     is_trained: bool = False
 
-    def state_values(self, heaps: NDArray[Any]) -> NDArray[Any]:
-        """The values of positions ``(n, n_heaps)`` for the player to move, ``(n,)``: the best of its Q-values."""
-        assert self.values is not None
-        values = np.asarray(self.values(heaps))
-        if values.ndim == 2:
-            values = np.where(self.rules.action_mask(heaps), values, -np.inf).max(axis=1)
-        return values
+    @property
+    def state_values(self) -> ValueFunction | None:
+        """The values of positions for the player to move, the best of its Q-values there; None if it has none."""
+        values = self.values
+        if values is None:
+            return None
+
+        def best(heaps: NDArray[Any]) -> NDArray[Any]:
+            found = np.asarray(values(heaps))
+            return (
+                found if found.ndim == 1 else np.where(self.rules.action_mask(heaps), found, -np.inf).max(axis=1)
+            )
+
+        return best
 
 
 def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPlayer:
@@ -116,7 +126,10 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
     """
     if isinstance(thing, Mapping):
         _check_board(rules, thing, name)
-        thing = policies.q_values_of(rules, thing)
+        try:
+            thing = policies.q_values_of(rules, thing)
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{name} is no table of Q-values: {shown(error, str)}") from error
     if isinstance(thing, np.ndarray):
         return LoadedPlayer(rules, policies.greedy(rules, thing), _looked_up(rules, thing))
     if isinstance(thing, policies.Policy):
@@ -134,14 +147,15 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
 
 def run_file(path: Path) -> dict[str, Any]:
     """What a Python file defines. It may import its neighbors, as a script does; each run imports them anew."""
+    for folder, before in _last_run.items():
+        for name in set(sys.modules) - before:
+            file = Path(getattr(sys.modules[name], "__file__", None) or "")
+            if folder in file.parents and "site-packages" not in file.parts:
+                del sys.modules[name]
+    _last_run.clear()
     folder = path.resolve().parent
-    before = _modules_before.setdefault(folder, set(sys.modules))
-    for name in set(sys.modules) - before:
-        file = Path(getattr(sys.modules[name], "__file__", None) or "")
-        if folder in file.parents and "site-packages" not in file.parts:
-            del sys.modules[name]
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
+    _last_run[folder] = set(sys.modules)
+    sys.path.insert(0, str(folder))
     return runpy.run_path(str(path))
 
 
@@ -213,10 +227,11 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
 
 
 def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
+    """A policy with its ``values``, or an agent with its ``q_values`` on the encoding that it learned on."""
     space = getattr(policy, "observation_space", None)
     if space is None:
         return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))
-    encoding = encoding_of(rules, space)  # of an agent
+    encoding = encoding_of(rules, space)
     is_plain = isinstance(encoding.space, MultiDiscrete)
     player = policies.checked_policy(policy if is_plain else policies.EncodedPolicy(policy, encoding), rules, name)
     try:
@@ -228,23 +243,25 @@ def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy that does not explore; what it raises names the position."""
-    parameters = inspect.signature(choose).parameters
-    options = {"epsilon": False} if "epsilon" in parameters else {}
     needed = _needed(choose)
-    called = "(heaps)" if len(needed) == 1 else "(observation, action_mask)"
+    called = "(heaps)" if len(needed) < 2 else "(observation, action_mask)"
+    if len(needed) > 2:
+        raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(needed)})")
+    options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
 
     @functools.wraps(choose)
     def ask(heaps: Any, *mask: Any) -> Any:
         with foreign_code(name, f"at {'-'.join(map(str, heaps))}, called as {called}"):
             return choose(heaps, *mask, **options)
 
-    return policies.from_moves(rules, ask) if len(needed) == 1 else policies.FunctionPolicy(ask)
+    return policies.from_moves(rules, ask) if len(needed) < 2 else policies.FunctionPolicy(ask)
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
-    """The parameters without a default, but for ``epsilon``."""
+    """The parameters that must be given, but for ``epsilon``."""
     parameters = inspect.signature(function).parameters.values()
-    return [p.name for p in parameters if p.default is p.empty and p.name != "epsilon"]
+    is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
 
 
 def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[Values | None, str]:

@@ -28,7 +28,7 @@ import tyro
 from nim_env import NimRules, evaluation
 from nim_env.appearance import COLORS
 
-from common import load_player, percent, run, save_figure, values_of
+from common import load_player, percent, run, save_figure
 
 BOARDS = {"-".join(map(str, heaps)): heaps for heaps in (range(1, 2 * n, 2) for n in (5, 6, 7))}
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2026)"
@@ -83,7 +83,7 @@ def evaluate_player(name: str, args: Args) -> list[dict[str, Any]]:
         except ValueError as error:
             refusal = error
             continue
-        report = evaluation.report(rules, player, values_of(player, rules))
+        report = evaluation.report(rules, player.policy, player.state_values)
         rows.append({"board": board, "player": label or name} | report.to_dict())
     if not rows:
         raise refusal

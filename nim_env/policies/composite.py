@@ -135,6 +135,7 @@ class EncodedPolicy(_CompositePolicy):
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
         self.policies = [as_policy("policy", policy)]
         self.encoding = encoding
+        self.action_space = getattr(policy, "action_space", None)
         self.rules = getattr(encoding, "rules", None)  # of a named encoding
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:

@@ -82,7 +82,9 @@ class ModelPolicy:
         self._network: BasePolicy = model.policy
         kinds = [kind for kind in _SCORES if hasattr(self._network, kind)]
         if not kinds or isinstance(model, RecurrentPPO):
-            raise TypeError(f"model must choose by the position alone, as PPO or DQN does; got a {type(model).__name__}")
+            raise TypeError(
+                f"model must choose by the position alone, as PPO or DQN does; got a {type(model).__name__}"
+            )
         self._kind = kinds[0]
         observation_space = self._network.observation_space
         action_space = self._network.action_space

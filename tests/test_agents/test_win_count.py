@@ -53,7 +53,6 @@ def test_a_win_counts_the_moves_played_and_a_loss_their_alternatives(cutoff, tab
         play(agent, moves, reward, terminated)
         count(counts, legal, moves, reward * terminated, cutoff)
         assert agent.counts([0, 1, 2]).tolist() == counts
-        assert (agent.q_values([0, 1, 2]) + 1).tolist() == counts
 
 
 def test_moves_are_drawn_in_proportion_to_their_counts_among_the_legal_ones():

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import agents
-from nim_env import EncodedPolicy, NimEnv, NimRules, policies
+from nim_env import EncodedPolicy, NimEnv, NimRules
 
 import common
 from common import load_player
@@ -50,80 +50,28 @@ def test_only_0_and_1_are_written_as_0_and_100_percent():
     assert [common.percent(fraction) for fraction in fractions] == ["0.0", "0.1", "12.3", "99.9", "100.0"]
 
 
-def probabilities(player):
-    heaps = np.array(RULES.heaps)
-    return policies.checked_policy(player, RULES).action_probabilities(heaps, RULES.action_mask(heaps))
-
-
-def save_table(probabilities):
-    np.savez_compressed("table.npz", game=str(RULES), probabilities=probabilities)
-
-
-@pytest.mark.parametrize("name", ["grandmaster", "take-0", "", "no.npz", "no.py:f", "mine.py:f", "bad.py:f", "."])
-def test_unknown_players(name, refused):
-    Path("mine.py").write_text("def last(observation, action_mask): return 0")
-    Path("bad.py").write_text("f = 1 / 0")
-    with refused(name.split(":")[0]):
-        load_player(name, RULES)
-
-
-def test_a_function_or_policy_in_a_file():
-    Path("imported.py").write_text(
-        "from nim_env import RandomPolicy\n"
-        "def last(observation, action_mask):\n    return action_mask.nonzero()[0][-1]\n"
-        "policy = RandomPolicy()\n"
-    )
-    Path("neighbor.py").write_text("from imported import last")
-    assert probabilities(load_player("neighbor.py:last", RULES)).tolist() == [0, 0, 0, 0, 1]
-    assert probabilities(load_player("imported.py:policy", RULES)).tolist() == [0.2] * 5
-
-
 @pytest.mark.parametrize("observation", ["heaps", "bits"])
 def test_a_saved_agent_and_its_values(observation, refused):
     env = NimEnv(RULES.heaps, opponent=None, observation=observation)
     agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
     agents.train(agent, env, 100, seed=0)
     agent.save("my.agent")
-    Path("loaded.py").write_text("import agents\nplayer = agents.load('my.agent')")
-    for name in ("my.agent", "loaded.py:player"):
-        player = load_player(name, RULES)
-        np.testing.assert_array_equal(probabilities(player), probabilities(EncodedPolicy(agent, env.encoding)))
-        with refused("another game"):
-            load_player(name, NimRules((2, 4)))
-    if observation == "heaps":
-        positions = RULES.all_positions()[1:]
-        expected = [max(agent.q_values(heaps)[RULES.action_mask(heaps) == 1]) for heaps in positions]
-        np.testing.assert_array_equal(common.values_of(player, RULES)(positions), expected)
+    player = load_player("my.agent", RULES)
+    positions = RULES.all_positions()[1:]
+    masks = RULES.action_mask(positions)
+    expected = EncodedPolicy(agent, env.encoding).action_probabilities(positions, masks)
+    np.testing.assert_array_equal(player.policy.action_probabilities(positions, masks), expected)
+    values = np.where(masks, agent.q_values(env.encoding(positions)), -np.inf).max(axis=1)
+    np.testing.assert_array_equal(player.state_values(positions), values)
+    with refused("another game"):
+        load_player("my.agent", NimRules((2, 4)))
 
 
-@pytest.mark.parametrize("observation", ["heaps", "bits", "one_hot", "unary"])
-def test_a_saved_model_plays_its_most_probable_action(observation):
-    sb3_contrib = pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
-    env = NimEnv(RULES.heaps, observation=observation)
-    model = sb3_contrib.MaskablePPO("MlpPolicy", env, seed=0, policy_kwargs={"net_arch": [4]})
-    model.save("model.zip")
-    player = load_player("model.zip", RULES)
-    for heaps in RULES.all_positions()[1:]:
-        mask = RULES.action_mask(heaps)
-        encoded, _ = env.reset(options={"heaps": heaps.tolist()})
-        action, _ = model.predict(encoded, action_masks=mask, deterministic=True)
-        assert player.action_probabilities(heaps, mask)[action] == 1
-
-
-def test_a_saved_table(refused):
-    expert = policies.tabulate(RULES, "expert")
-    save_table(expert.probabilities)
-    np.testing.assert_array_equal(probabilities(load_player("table.npz", RULES)), probabilities(expert))
-    with refused("table.npz", "2-4"):
-        load_player("table.npz", NimRules((2, 4)))
-
-
-def test_only_zip_files_run_pickled_code(refused, makes_folder):
+def test_files_of_agents_and_networks_do_not_run_code(refused, makes_folder):
     torch = pytest.importorskip("torch", reason='needs pip install -e ".[sb3]"')
-    save_table(np.full((RULES.n_positions, RULES.n_actions), makes_folder))
     torch.save({"weights": makes_folder}, "x.pt")
     Path("x").write_bytes(Path("x.pt").read_bytes())
-    for name in ("table.npz", "x.pt", "x"):
+    for name in ("x.pt", "x"):
         with refused(name):
             load_player(name, RULES)
     assert not Path("ran").exists()
@@ -131,10 +79,9 @@ def test_only_zip_files_run_pickled_code(refused, makes_folder):
     assert Path("ran").exists()  # so the file would have run its code
 
 
-@pytest.mark.parametrize("name", ["my.agent", "table.npz", "model.zip", "network.pt"])
-def test_damaged_files_are_named(name, refused):
-    save_table(np.ones((RULES.n_positions, RULES.n_actions)))
-    content = Path("table.npz").read_bytes()
-    Path(name).write_bytes(content[: len(content) // 2])
+@pytest.mark.parametrize("name", ["my.agent", "network.pt", "no.npz", "no player"])
+def test_what_cannot_be_loaded_is_named(name, refused):
+    if not name.startswith("no ") and name != "no.npz":
+        Path(name).write_bytes(b"damaged")
     with refused(name):
         load_player(name, RULES)

@@ -38,7 +38,7 @@ def test_it_learns_the_exact_solution(tmp_path):
     report = evaluation.report(RULES, rllib_self_play.policy_of(module, RULES)).to_dict()
     for metric in ("win_probability_random", "exploitability"):
         assert table[metric].iloc[-1] == pytest.approx(report[metric], abs=1e-6)
-    mastery = evaluation.mastery(RULES, load_player(str(tmp_path / "player.npz"), RULES))
+    mastery = evaluation.mastery(RULES, load_player(str(tmp_path / "player.npz"), RULES).policy)
     assert mastery.champion
     assert table["expert"].iloc[-1] == mastery.expert
 

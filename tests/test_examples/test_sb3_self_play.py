@@ -22,7 +22,7 @@ def test_self_play_learns(tmp_path):
     assert table["expert"].iloc[0] < 0.6
     assert table["champion"].iloc[-1]
     assert table["exploitability_sampled"].iloc[-1] < 0.1
-    assert evaluation.mastery(RULES, load_player(str(tmp_path / "model.zip"), RULES)).champion
+    assert evaluation.mastery(RULES, load_player(str(tmp_path / "model.zip"), RULES).policy).champion
     assert (tmp_path / "sb3_self_play.svg").read_bytes().startswith(b"<?xml")
 
 

@@ -82,7 +82,7 @@ def test_a_saved_network_is_a_player(network, player_type, tmp_path):
     assert load_network(path)[1] == {"misere": True, "max_take": None}
     heaps = rules.all_positions()[1:]
     mask = rules.action_mask(heaps)
-    player = load_player(str(path), rules)
+    player = load_player(str(path), rules).policy
     expected = player_type(network, rules).action_probabilities(heaps, mask)
     np.testing.assert_array_equal(player.action_probabilities(heaps.astype(np.uint16), mask), expected)
     np.testing.assert_array_equal(player.values(heaps), predict(network, heaps))
@@ -109,7 +109,7 @@ def test_it_learns_a_small_board(tmp_path, monkeypatch):
     row = train.main(train.Args(**training, folder=tmp_path))
     assert set(row) == {"seed", "seconds", "20 × 15", "20 × 15, outcome", "proven"}
     rules = NimRules((3, 3), misere=False)
-    assert evaluation.mastery(rules, load_player(str(tmp_path / "network.pt"), rules)).expert == 1
+    assert evaluation.mastery(rules, load_player(str(tmp_path / "network.pt"), rules).policy).expert == 1
 
 
 @pytest.mark.parametrize("options", [{}, {"misere": True}, {"max_take": 2}])

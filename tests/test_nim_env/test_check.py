@@ -1,0 +1,227 @@
+"""The command ``check`` on players in the shapes that strangers write."""
+
+import json
+import random
+import re
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import agents
+from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, players
+from nim_env.check import in_full, judge, main, parser
+
+ROOT = Path(__file__).parents[2]
+PLAYERS = ROOT / "tests" / "data" / "players"
+RULES = NimRules((2, 3, 4))
+FIGURES = ("expert", "champion", "exploitability", "win_probability_random", "win_probability_take_3")
+
+
+@pytest.fixture(autouse=True)
+def in_own_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+def check(player, *options, episodes=1_000):
+    """What is said of a player of 2-3-4, in this process."""
+    given = ["check", str(player), "--heaps", "2", "3", "4", "--episodes", str(episodes), *options]
+    return judge(str(player), parser().parse_args(given))
+
+
+def trained(name, episodes=1_000):
+    """The learner of a player's file, trained with the seed of the command."""
+    random.seed(0)
+    return players.run_file(PLAYERS / f"{name}.py")["train"](episodes)
+
+
+def is_best(table):
+    """Which legal moves have the largest value of a dictionary: bool of shape (n_positions, n_actions)."""
+    rows = []
+    for heaps in RULES.all_positions().tolist():
+        values = [table.get((tuple(heaps), move), 0) for move in RULES.moves]
+        legal = [value if mask else -np.inf for value, mask in zip(values, RULES.action_mask(heaps), strict=True)]
+        rows.append(np.isfinite(legal) & (legal == np.max(legal)))
+    return np.array(rows)
+
+
+def same_figures(entry, probabilities, illegal_action="raise"):
+    expected = evaluation.report(RULES, TabularPolicy(RULES, probabilities), None, illegal_action).to_dict()
+    return {name: entry[name] for name in expected} == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["q_dictionary", "maximum_from_zero"])
+def test_a_class_with_a_dictionary_plays_without_exploration(name):
+    table = trained(name).q
+
+    def values(positions):
+        return [
+            max(table.get((tuple(heaps), move), 0) for move in RULES.legal_moves(heaps))
+            for heaps in positions.tolist()
+        ]
+
+    entry = check(PLAYERS / f"{name}.py")
+    assert same_figures(entry, np.arange(RULES.n_actions) == is_best(table).argmax(axis=1)[:, None])
+    accuracy = evaluation.value_accuracy(RULES, values)
+    assert entry["value_accuracy_won"] == accuracy.won
+    assert entry["value_error_lost"] == pytest.approx(accuracy.error_lost)
+
+
+def test_ties_at_random_are_measured_as_chance():
+    chosen = is_best(trained("random_ties", episodes=50).q)
+    entry = check(PLAYERS / "random_ties.py", episodes=50)
+    expected = TabularPolicy(RULES, chosen / np.maximum(chosen.sum(axis=1, keepdims=True), 1))
+    win_probability = evaluation.win_probability(RULES, expected, "random")
+    assert entry["win_probability_random"] == pytest.approx(win_probability, abs=0.05)
+    number = int(re.search(r"draws its move in (\d+) positions", " ".join(entry["remarks"]))[1])
+    assert 0.3 * (chosen.sum(axis=1) > 1).sum() < number <= (chosen.sum(axis=1) > 1).sum()
+
+
+def test_a_function_is_asked_often_only_where_it_draws():
+    Path("mine.py").write_text(
+        "calls = []\n"
+        "def player(heaps):\n"
+        "    with open('calls', 'a') as file: file.write(f'{heaps}\\n')\n"
+        "    calls.append(heaps)\n"
+        "    return heaps.index(max(heaps)), 1 + len(calls) % 2 if heaps == [2, 3, 4] else 1\n"
+    )
+    check("mine.py:player")
+    calls = Path("calls").read_text().splitlines()
+    assert calls.count("[2, 3, 4]") > 50
+    assert len(calls) - calls.count("[2, 3, 4]") == 2 * (RULES.n_positions - 2)
+
+
+def test_the_loop_variable_is_the_last_move():
+    last = [np.flatnonzero(mask)[-1:] for mask in RULES.action_mask(RULES.all_positions()[1:])]
+    entry = check(PLAYERS / "loop_variable.py")
+    assert same_figures(entry, np.arange(RULES.n_actions) == np.vstack([[0], *last]))
+    assert "at 0-0-2 it takes 2 from C; 1 from C wins" in entry["first_mistakes"]
+    assert "largest value" in " ".join(entry["remarks"])
+
+
+def test_a_player_without_an_answer_is_judged():
+    table = trained("without_answer").q
+    best = is_best(table)
+    values = np.array(
+        [[table.get((tuple(heaps), move), 0) for move in RULES.moves] for heaps in RULES.all_positions()]
+    )
+    answers = (np.arange(RULES.n_actions) == best.argmax(axis=1)[:, None]) & (values > 0)
+    entry = check(PLAYERS / "without_answer.py")
+    assert same_figures(entry, answers, "lose")
+    remarks = " ".join(entry["remarks"])
+    assert f"no legal move in {(~answers[1:].any(axis=1)).sum()} positions, the first 0-0-1" in remarks
+    assert "starts from 0" in remarks
+    assert "value_accuracy_won" in entry
+
+
+def test_a_maximum_from_0_is_not_said_of_values_above_it():
+    Path("mine.py").write_text(
+        "class AI:\n"
+        "    def get_q_value(self, state, action): return 0.5\n"
+        "    def choose_action(self, state): return None\n"
+        "ai = AI()\n"
+    )
+    remarks = " ".join(check("mine.py")["remarks"])
+    assert f"no legal move in {RULES.n_positions - 1} positions" in remarks
+    assert "starts from 0" not in remarks
+
+
+def test_the_bug_is_named_and_a_correct_learner_has_none():
+    assert "maximum that starts from 0" in check(PLAYERS / "maximum_from_zero.py", episodes=6_000)["verdict"]
+    entry = check(PLAYERS / "q_dictionary.py", episodes=6_000)
+    assert {"Bellman's equation", "train longer"}.issuperset(entry["findings"])
+    assert not entry["remarks"]
+
+
+def test_two_tables_of_one_training_decide():
+    Path("mine.py").write_text(
+        "from nim_env import NimRules, theory\n"
+        "rules = NimRules((2, 3, 4))\n"
+        "class AI:\n"
+        "    def __init__(self, right): self.right = right\n"
+        "    def choose_action(self, state): return state.index(max(state)), 1\n"
+        "    def get_q_value(self, state, move):\n"
+        "        is_right = theory.winning_action_mask(rules, state)[rules.action(*move)]\n"
+        "        return (self.right if sum(state) in (4, 5) else 1) if is_right else -1\n"
+        "def train(n): return AI(0.5 if n == 1000 else earlier)\n"
+    )
+    for earlier, finding in ((0.5, "a bug in no list"), (0.3, "train longer")):  # moved, so on its way
+        with Path("mine.py").open("a") as file:
+            file.write(f"earlier = {earlier}\n")
+        assert check("mine.py")["findings"] == (finding,)
+
+
+def test_values_against_an_opponent_are_judged_with_it():
+    env = NimEnv(RULES.heaps, opponent="take-1", random_start=True)
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, gamma=0.9, seed=0)
+    agents.train(agent, env, 20_000, seed=0)
+    agent.save("my.agent")
+    Path("mine.py").write_text("import agents\nplayer = agents.load('my.agent')")
+    told = check("mine.py:player", "--opponent", "take-1", "--discount", "0.9")
+    assert told["findings"] == ("Bellman's equation",)
+    assert check("mine.py:player")["findings"] != ("Bellman's equation",)
+
+
+def test_the_seed_decides_the_training():
+    first, second, other = (
+        check(PLAYERS / "q_dictionary.py", "--seed", str(seed), episodes=50) for seed in (0, 0, 1)
+    )
+    assert first == second != other
+
+
+def test_the_share_goes_from_random_to_perfect_play():
+    assert check("random")["share"] == pytest.approx(0)
+    assert check("expert")["share"] == 1
+    worse = check("take-1", "--normal")
+    normal = NimRules(RULES.heaps, misere=False)
+    by_chance, expert = (evaluation.mastery(normal, name).expert for name in ("random", "take-1"))
+    assert worse["share"] == pytest.approx((expert - by_chance) / (1 - by_chance))
+
+
+def test_the_map_of_positions():
+    entry = check("take-1", "--picture", "map.svg")
+    ET.fromstring(Path("map.svg").read_text(encoding="utf-8"))
+    assert entry["expert"] < 1
+
+
+def test_files_in_processes_of_their_own(capfd):
+    """One that crashes and one that does not end leave the others judged."""
+    Path("crash.py").write_text("import os\nos._exit(0)")
+    Path("endless.py").write_text("while True: pass")
+    Path("good.py").write_text("def play(heaps): return heaps.index(max(heaps)), 1\nprint('hello')")
+    board = ["--heaps", "2", "3"]
+    assert main(["check", "crash.py", "expert", "good.py:play", *board, "--json", "all.json"]) == 2
+    crash, expert, good = json.loads(Path("all.json").read_text())
+    printed = capfd.readouterr()
+    assert "crash.py" in printed.err
+    assert [line.split()[0] for line in printed.out.splitlines()] == ["expert", "good.py:play"]
+    assert "error" in crash
+    assert (expert["expert"], expert["share"]) == (1, 1)
+    assert (
+        good["expert"]
+        == evaluation.mastery(NimRules((2, 3)), lambda heaps, _: 0 if heaps[0] >= heaps[1] else 2).expert
+    )
+    assert main(["check", "endless.py", *board, "--time-limit", "2"]) == 2
+    assert "endless.py" in capfd.readouterr().err
+    assert main(["check", "good.py:play", *board, "--min-expert", "0.99"]) == 1
+    printed = capfd.readouterr().out.splitlines()
+    assert printed == in_full(good).splitlines()
+
+
+@pytest.mark.parametrize("options", [["--heaps", "0"], ["--max-take", "0"], ["--picture", "x.svg"], ["--wrong"]])
+def test_wrong_options(options, capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["check", "expert", "random", *options])
+    assert stop.value.code == 2
+    assert options[0].strip("-").replace("-", "_") in capsys.readouterr().err
+
+
+def test_the_page_shows_what_the_command_prints():
+    page = (ROOT / "docs" / "test_your_agent.md").read_text(encoding="utf-8")
+    shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
+    program = re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1]
+    Path("nim.py").write_text(program)
+    printed = in_full(judge("nim.py", parser().parse_args(["check", "nim.py"])))
+    for part in shown.split("...\n"):
+        assert part.strip() in printed

@@ -1,0 +1,307 @@
+"""Players from files: all forms in which people write them, and files that hold none."""
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import agents
+from nim_env import EncodedPolicy, NimEnv, NimRules, policies, solver
+from nim_env.players import load_player
+
+RULES = NimRules((2, 3))
+POSITIONS = RULES.all_positions()
+MASKS = RULES.action_mask(POSITIONS)
+
+
+@pytest.fixture(autouse=True)
+def in_own_folder(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def q_values():
+    """Different values of all moves, 0 for illegal ones."""
+    values = np.random.default_rng(0).permutation(MASKS.size).reshape(MASKS.shape) / MASKS.size - 0.5
+    return np.where(MASKS, values, 0)
+
+
+def dictionary(q_values):
+    return {
+        (tuple(heaps), move): float(q_values[RULES.index(heaps), RULES.action(*move)])
+        for heaps in POSITIONS.tolist()
+        for move in RULES.legal_moves(heaps)
+    }
+
+
+def moves(player):
+    """The probabilities in all positions but the empty one."""
+    return player.policy.action_probabilities(POSITIONS[1:], MASKS[1:])
+
+
+def refused(name, *words, rules=RULES, **options):
+    with pytest.raises((ValueError, TypeError)) as error:
+        load_player(name, rules, **options)
+    for word in words:
+        assert word in str(error.value)
+    return str(error.value)
+
+
+def test_a_table_of_values_in_every_form(q_values):
+    table = dictionary(q_values)
+    Path("mine.py").write_text(
+        f"import numpy\nq = {table!r}\narray = numpy.array({q_values.tolist()!r})\n"
+        "class Nested: table = q\n"
+        "class Method:\n"
+        "    q = {'-'.join(map(str, heaps)): value for (heaps, _), value in q.items()}\n"
+        "    def get_q_value(self, state, action): return q.get((tuple(state), action), 0)\n"
+        "    def choose_action(self, state): return max((k for k in q if k[0] == tuple(state)), key=q.get)[1]\n"
+        "method = Method()\n"
+    )
+    np.save("values.npy", q_values)
+    np.savez("values.npz", any_name=q_values)
+    rows = [[heaps, *move, value] for (heaps, move), value in table.items()]
+    Path("values.json").write_text(json.dumps(rows))
+    best = np.where(MASKS, q_values, -1)[1:]
+    expected = best == best.max(axis=1, keepdims=True)
+    for name in ("mine.py:q", "mine.py:array", "mine.py:Nested.table", "mine.py:method", *os.listdir()):
+        if name != "mine.py":
+            player = load_player(name, RULES)
+            np.testing.assert_array_equal(moves(player), expected)
+            np.testing.assert_array_equal(np.asarray(player.values(POSITIONS)) * MASKS, q_values)
+            np.testing.assert_array_equal(player.state_values(POSITIONS[1:]), best.max(axis=1))
+
+
+def test_functions_of_both_forms_methods_and_policies():
+    Path("neighbor.py").write_text("def of_heaps(piles, depth=2): return (1, 1) if piles[1] else (0, 1)")
+    Path("mine.py").write_text(
+        "from neighbor import of_heaps\n"
+        "from nim_env import RandomPolicy\n"
+        "def of_observation(observation, action_mask): return action_mask.nonzero()[0][-1]\n"
+        "class Agent:\n"
+        "    def get_move(self, state): return of_heaps(state)\n"
+        "    def choose_action(self, observation, action_mask): return of_observation(observation, action_mask)\n"
+        "agent, policy = Agent(), RandomPolicy()\n"
+    )
+    first = np.array([RULES.action(*((1, 1) if heaps[1] else (0, 1))) for heaps in POSITIONS[1:]])
+    last = np.array([np.flatnonzero(mask)[-1] for mask in MASKS[1:]])
+    for name, actions in (
+        ("of_heaps", first),
+        ("agent.get_move", first),
+        ("of_observation", last),
+        ("agent", last),
+    ):
+        np.testing.assert_array_equal(moves(load_player(f"mine.py:{name}", RULES)).argmax(axis=1), actions)
+    for name in ("mine.py:policy", "random"):
+        np.testing.assert_array_equal(moves(load_player(name, RULES)), MASKS[1:] / MASKS[1:].sum(axis=1)[:, None])
+
+
+@pytest.mark.parametrize("observation", ["heaps", "bits"])
+def test_a_saved_agent_by_a_module_of_two_lines(observation):
+    env = NimEnv(RULES.heaps, opponent=None, observation=observation)
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+    agents.train(agent, env, 100, seed=0)
+    agent.save("my.agent")
+    Path("mine.py").write_text("import agents\nplayer = agents.load('my.agent')")
+    player = load_player("mine.py:player", RULES)
+    expected = EncodedPolicy(agent, env.encoding).action_probabilities(POSITIONS[1:], MASKS[1:])
+    np.testing.assert_array_equal(moves(player), expected)
+    np.testing.assert_array_equal(player.values(POSITIONS), agent.q_values(env.encoding(POSITIONS)))
+    refused("mine.py:player", "another game", rules=NimRules((2, 4)))
+    refused("mine.py:player", "actions", rules=NimRules((2, 3), max_take=1))
+
+
+def test_counts_are_no_values():
+    env = NimEnv(RULES.heaps)
+    agents.WinCountAgent(env.observation_space, env.action_space).save("my.agent")
+    Path("mine.py").write_text("import agents\nplayer = agents.load('my.agent')")
+    assert load_player("mine.py:player", RULES).values is None
+
+
+@pytest.mark.parametrize(
+    ("q", "key"),
+    [
+        ("{'2-3': {(0, 1): 0.5}}", "'2-3'"),
+        ("{((2, 3), (3, 1)): 0.5}", "((2, 3), (3, 1))"),  # the size of a heap in place of its number
+        ("{((2, 3), (0, 1)): 0.5, ((1, 3), (0, 1)): 0.5, ((0, 2), (1, 1)): 0.5}", "((2, 3), (0, 1))"),  # sorted
+        ("{(2, 3, 0, 1): 0.5}", "(2, 3, 0, 1)"),
+    ],
+)
+def test_values_of_another_form_leave_the_moves(q, key):
+    Path("mine.py").write_text(
+        f"class AI:\n q = {q}\n def choose_action(self, state): return state.index(max(state)), 1\nai = AI()\n"
+    )
+    player = load_player("mine.py", RULES)
+    assert player.values is None
+    assert key in player.remark
+    assert (moves(player).sum(axis=1) == 1).all()
+
+
+def test_a_method_that_fails_leaves_the_moves():
+    Path("mine.py").write_text(
+        "class AI:\n"
+        "    def get_q_value(self, state, action): return {}[action]\n"
+        "    def choose_action(self, state): return state.index(max(state)), 1\n"
+        "ai = AI()\n"
+    )
+    player = load_player("mine.py", RULES)
+    assert player.values is None
+    assert "KeyError" in player.remark
+    assert "line 2" in player.remark
+
+
+def test_a_dictionary_that_was_asked_for_missing_keys():
+    Path("mine.py").write_text(
+        "import collections\n"
+        "q = collections.defaultdict(float, {((2, 3), (0, 1)): 0.5, ((2, 0), (0, 1)): 0.25})\n"
+        "class AI:\n    def choose_action(self, state): return state.index(max(state)), 1\n"
+        "ai = AI()\nai.q = q\nq['no key']\n"
+    )
+    assert load_player("mine.py", RULES).values(np.array([2, 3]))[RULES.action(0, 1)] == 0.5
+
+
+def test_a_dictionary_of_another_board_is_refused():
+    for heaps in ((1, 2), (2, 3, 5), (2, 3, 4)):
+        Path("mine.py").write_text(
+            f"q = {{({heaps}, (0, 1)): 0.5}}\n"
+            "class AI:\n    def choose_action(self, state): return 0, 1\n"
+            "ai = AI()\nai.q = q\n"
+        )
+        refused("mine.py", "mine.py", "--heaps")
+        refused("mine.py:q", "mine.py", "--heaps")
+
+
+def test_each_run_of_a_file_imports_its_neighbors_anew():
+    Path("neighbor.py").write_text("games = []")
+    Path("mine.py").write_text(
+        "import neighbor\n"
+        "def train(n):\n"
+        "    neighbor.games.append(n)\n"
+        "    count = len(neighbor.games)\n"
+        "    return lambda heaps: (int(heaps[1] > 0), count)\n"
+    )
+    for _ in range(2):
+        player = load_player("mine.py", RULES)
+        assert player.is_trained
+        assert moves(player)[-1].argmax() == RULES.action(1, 1)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("x = = 1", ["SyntaxError"]),
+        ("import random\nrandom.choice([])", ["line 2", "IndexError"]),
+        ("raise SystemExit(0)", ["SystemExit"]),
+        ("input('Your move: ')", ["line 1", "input"]),
+        ("def play(piles): pass", ["no train(n)", "FILE.py:NAME"]),
+        ("def train(n): return n.piles", ["line 1", "AttributeError", "train(3)"]),
+        ("def train(n): print(n)", ["None"]),
+        ("def train(n, path): pass", ["train(n, path)", "import mine", "mine.train(n, "]),
+        ("def train(): return 1", ["TypeError", "train(3)"]),
+        ("class A:\n def choose_action(self, state): return 0, 1\na, b = A(), A()", ["a, b"]),
+    ],
+)
+def test_files_without_a_player(code, words):
+    Path("mine.py").write_text(code)
+    refused("mine.py", "mine.py", *(word.replace("FILE", "mine") for word in words), episodes=3)
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("class player:\n def choose_action(self, state): return 0, 1", ["player"]),
+        ("class Agent:\n def get_move(self, state): return 0, 1\nplayer = Agent()", ["mine.py:player.get_move"]),
+        ("player = 3", ["3"]),
+        ("player = {1: 'x' * 100_000}", ["player"]),
+        ("", ["mine.py", "player"]),
+        ("def player(piles, moves, depth): pass", ["(observation, action_mask)", "depth"]),
+    ],
+)
+def test_names_without_a_player(code, words):
+    Path("mine.py").write_text(code)
+    assert len(refused("mine.py:player", *words)) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("def player(piles):\n if piles[0]: move = 0, 1\n return move", ["line 3", "UnboundLocalError", "at 0-1"]),
+        ("def player(piles): return input('Your move: ')", ["line 1", "input", "at 0-1"]),
+        ("def player(state, piles): return state[3]", ["IndexError", "(observation, action_mask)"]),
+        ("def player(piles): raise KeyError(list(range(100_000)))", ["KeyError"]),
+    ],
+)
+def test_what_a_function_raises_names_its_line_and_the_position(code, words):
+    Path("mine.py").write_text(code)
+    player = load_player("mine.py:player", RULES)
+    with pytest.raises(ValueError, match=re.escape(words[0])) as error:
+        moves(player)
+    assert all(word in str(error.value) for word in words)
+    assert len(str(error.value)) < 1_000
+
+
+@pytest.mark.parametrize(
+    "name", ["grandmaster", "take-0", "", "no.npz", "no.py", "no.py:f", "mine.py:f", "mine.py:f.g", "."]
+)
+def test_unknown_players(name):
+    Path("mine.py").write_text("def last(observation, action_mask): return 0")
+    refused(name, name.split(":")[0])
+
+
+def test_files_of_other_kinds():
+    for name, words in (("nim.ipynb", ["nbconvert"]), ("nim.pkl", [".npz", ".json"]), ("nim", [".npz", ".json"])):
+        Path(name).write_text("{}")
+        refused(name, name, *words)
+
+
+@pytest.mark.parametrize("name", ["table.npz", "table.npy", "table.json", "model.zip"])
+def test_damaged_files_are_named(name):
+    np.save("whole.npy", np.ones(MASKS.shape))
+    content = Path("whole.npy").read_bytes()
+    Path(name).write_bytes(content[: len(content) // 2])
+    refused(name, name)
+
+
+def test_tables_of_another_shape_or_of_several_arrays(q_values):
+    np.savez("two.npz", a=q_values, b=q_values)
+    np.save("wrong.npy", q_values[1:])
+    refused("two.npz", "two.npz", "a")
+    refused("wrong.npy", "wrong.npy", str(MASKS.shape))
+
+
+def test_probabilities_belong_to_a_game():
+    expert = policies.tabulate(RULES, "expert")
+    np.savez_compressed("table.npz", game=str(RULES), probabilities=expert.probabilities)
+    player = load_player("table.npz", RULES)
+    np.testing.assert_array_equal(moves(player), expert.probabilities[1:])
+    assert player.values is None
+    refused("table.npz", "table.npz", "misère", rules=NimRules((2, 3), misere=False))
+
+
+class MakesFolder:
+    """A pickle of it creates the folder ``ran`` when it is loaded."""
+
+    def __reduce__(self):
+        return os.mkdir, ("ran",)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "npz"])
+def test_arrays_do_not_run_code(suffix):
+    array = np.full(MASKS.shape, MakesFolder())
+    np.savez("x.npz", array) if suffix == "npz" else np.save("x.npy", array)
+    refused(f"x.{suffix}", "x.")
+    assert not Path("ran").exists()
+    np.load("x.npy", allow_pickle=True) if suffix == "npy" else np.load("x.npz", allow_pickle=True)["arr_0"]
+    assert Path("ran").exists()  # so the file would have run its code
+
+
+def test_greedy_play_with_exact_values_is_perfect():
+    solution = solver.solve(RULES)
+    table = np.nan_to_num(solution.q_values(POSITIONS[1:]), nan=0, posinf=0, neginf=0)
+    np.save("exact.npy", np.vstack([np.zeros(RULES.n_actions), table]))
+    probabilities = moves(load_player("exact.npy", RULES))
+    expert = policies.tabulate(RULES, "expert").probabilities[1:]
+    assert ((probabilities > 0) <= (expert > 0)).all()
