@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nim_env import evaluation, players, policies
 from nim_env.map import position_map
@@ -33,8 +34,8 @@ def parser() -> argparse.ArgumentParser:
         "check",
         help="say how good a player is, and what is wrong with it",
         description="Says how good a player of Nim is, exactly, where it errs, and which bug its values show.",
-        epilog=f"{inspect.getdoc(players)}\nThe exit status is 0 where every file was judged, 1 where one lies below "
-        "--min-expert, and 2 where one could not be judged.",
+        epilog=f"{inspect.getdoc(players)}\n\nThe exit status is 0 where every file was judged, 1 where one is "
+        "below --min-expert,\nand 2 where one could not be judged.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     option = check.add_argument
@@ -72,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
         else:
             print(in_full(entry) if len(args.files) == 1 else in_one_line(entry), flush=True)
     if args.json is not None:
-        args.json.write_text(f"{json.dumps(entries, indent=1)}\n", encoding="utf-8")
+        args.json.write_text(f"{json.dumps(entries, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
     if any("error" in entry for entry in entries):
         return 2
     return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
@@ -110,20 +111,19 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     """All that is said of a player; a ValueError, TypeError or OSError where it cannot be judged."""
     rules = _rules(args)
     player = _load(name, rules, args.seed, args.episodes)
-    policy = tabulated(rules, player.policy)
-    mastery = evaluation.mastery(rules, policy, "lose")
-    report = evaluation.report(rules, policy, player.state_values if player.values else None, "lose")
-    random_play = evaluation.mastery(rules, "random").expert
+    with players.foreign_code(name, "when it plays"):
+        policy = tabulated(rules, player.policy)
     diagnosis = evaluation.diagnose_moves(rules, policy)
-    q_values = None
-    if player.values is not None:
-        q_values = np.asarray(player.values(rules.all_positions()))
+    q_values = _table(player, name)
+    if q_values is not None:
+        opponent = args.opponent and players.load_player(args.opponent, rules).policy
         earlier = None
         if player.is_trained:
-            earlier = _load(name, rules, args.seed, round(_EARLIER * args.episodes)).values
-        opponent = args.opponent and players.load_player(args.opponent, rules).policy
-        before = earlier and earlier(rules.all_positions())
-        diagnosis = evaluation.diagnose(rules, q_values, opponent, args.discount, before)
+            earlier = _table(_load(name, rules, args.seed, round(_EARLIER * args.episodes)), name)
+        diagnosis = evaluation.diagnose(rules, q_values, opponent, args.discount, earlier)
+    mastery = evaluation.mastery(rules, policy, "lose")
+    report = evaluation.report(rules, policy, player.state_values, "lose")
+    random_play = evaluation.mastery(rules, "random").expert
     if args.picture is not None:
         args.picture.write_text(position_map(rules, policy, Path(name).name), encoding="utf-8")
     return {
@@ -138,6 +138,14 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         "findings": diagnosis.findings,
         "verdict": diagnosis.verdict,
     }
+
+
+def _table(player: players.LoadedPlayer, name: str) -> NDArray[Any] | None:
+    """The values of a player in all positions."""
+    if player.values is None:
+        return None
+    with players.foreign_code(name, "when its values are asked"):
+        return np.asarray(player.values(player.rules.all_positions()))
 
 
 def _rules(args: argparse.Namespace) -> NimRules:
@@ -216,5 +224,6 @@ def in_full(entry: dict[str, Any]) -> str:
 
 
 def in_one_line(entry: dict[str, Any]) -> str:
-    """Name, expert mastery, share and findings."""
-    return f"{entry['player']:24} {entry['expert']:.4f} {entry['share']:7.1%}  {' or '.join(entry['findings'])}"
+    """Name, expert mastery, share, findings and remarks."""
+    said = ". ".join([" or ".join(entry["findings"]), *entry["remarks"]])
+    return f"{entry['player']:24} {entry['expert']:.3f} {entry['share']:7.1%}  {said}"

@@ -52,6 +52,10 @@ _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the mod
 _Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of a player, (heaps, (heap, count)) -> number
 
 
+class PlayerError(ValueError):
+    """The code of a player fails."""
+
+
 @dataclass(frozen=True)
 class LoadedPlayer:
     """A player that was read from a file.
@@ -79,9 +83,9 @@ class LoadedPlayer:
 
         def best(heaps: NDArray[Any]) -> NDArray[Any]:
             found = np.asarray(values(heaps))
-            return (
-                found if found.ndim == 1 else np.where(self.rules.action_mask(heaps), found, -np.inf).max(axis=1)
-            )
+            if found.ndim == 2:
+                found = np.where(self.rules.action_mask(heaps), found, -np.inf).max(axis=1)
+            return found
 
         return best
 
@@ -89,8 +93,8 @@ class LoadedPlayer:
 def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPlayer:
     """The player that a command line names, by the table above; a ValueError where there is none.
 
-    ``episodes`` is the number of games for a ``train`` in a ``FILE.py``. Code of a file prints nothing, gets no
-    input, and its errors are ValueErrors that name its line.
+    ``episodes`` is the number of games for a ``train`` in a ``FILE.py``. Code of a file prints nothing and gets no
+    input; a :class:`PlayerError` names its line where it fails.
     """
     path = Path(name)
     if ".py:" in name:
@@ -110,9 +114,7 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
         named = policies.checked_policy(name, rules, f"there is no file {name}, so the player")
         return LoadedPlayer(rules, named)
     if path.suffix not in SUFFIXES:
-        raise ValueError(
-            f"{name} is none of the files that are read: {', '.join(SUFFIXES)}; others need a FILE.py"
-        )
+        raise ValueError(f"{name} is not read; {', '.join(SUFFIXES)} are, and a FILE.py can read the others")
     try:
         return player_of(_read(path, rules), rules, name)
     except Exception as error:  # PyTorch, zipfile, json and NumPy raise many kinds
@@ -161,21 +163,21 @@ def run_file(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def foreign_code(name: str, where: str) -> Iterator[None]:
-    """Runs code of a player's file: it prints nothing, cannot ask for input, and fails with a ValueError."""
+    """Runs code of a player's file: it prints nothing, gets no input, and fails with a :class:`PlayerError`."""
     file = Path(name.partition(":")[0])
     try:
         with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", io.StringIO()):
             yield
+    except (PlayerError, policies.InvalidPolicyOutput):
+        raise
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
         place = f"{name}, line {lines[-1]}," if lines else name
-        what = (
-            "asks for input"
-            if isinstance(error, EOFError)
-            else f"raises {type(error).__name__} ({shown(error, str)})"
-        )
-        raise ValueError(f"{place} {what} {where}") from error
+        what = f"raises {type(error).__name__} ({shown(error, str)})"
+        if isinstance(error, EOFError):
+            what = "asks for input"
+        raise PlayerError(f"{place} {what} {where}") from error
 
 
 def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
@@ -280,7 +282,7 @@ def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[Values | None, s
             try:
                 with foreign_code(name, f"in {method}"):
                     table = _answers_of(rules, getattr(thing, method))
-            except ValueError as error:
+            except PlayerError as error:
                 return None, f"Its values are not judged: {error}."
             return _looked_up(rules, table), f"Its values are those of {method}."
     values = getattr(thing, "values", None)
@@ -299,9 +301,7 @@ def _check_board(rules: NimRules, q: Mapping[Any, Any], name: str) -> None:
 
 def _table_of(rules: NimRules, q: Mapping[Any, Any]) -> NDArray[np.float64]:
     """Q-values of a dictionary; a TypeError or ValueError where its keys have another form."""
-    known = {
-        key: value for key, value in q.items() if value != 0
-    }  # a defaultdict has keys that were looked up too
+    known = {key: value for key, value in q.items() if value != 0}  # a defaultdict has more keys
     table = policies.q_values_of(rules, known)
     if rules.n_heaps > 1 and known and all(list(heaps) == sorted(heaps) for heaps, _ in known):
         raise ValueError("the heaps of its keys are sorted")

@@ -128,6 +128,9 @@ def diagnose(
     if v.starts_at_0 and min(-last.min(), last.max()) > LIMITS["near"]:
         verdict = "Last moves have values of both signs: look for rewards of the wrong player's view."
         return Diagnosis(verdict, ("last moves of both signs",))
+    if v.starts_at_0 and (rules.terminal_reward * last).min() < -LIMITS["near"]:
+        bug = "opponent's reward"
+        return Diagnosis(f"Last moves have the wrong sign. Look for: {bug}, or {_OR[bug]}.", (bug,))
     if other := _other_discount(v, discount):
         verdict = f"{_BELLMAN} holds with a {other}, not {discount}. Look for it in the update, or pass it."
         return Diagnosis(verdict, (other,))

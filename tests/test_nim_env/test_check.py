@@ -225,3 +225,18 @@ def test_the_page_shows_what_the_command_prints():
     printed = in_full(judge("nim.py", parser().parse_args(["check", "nim.py"])))
     for part in shown.split("...\n"):
         assert part.strip() in printed
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "class P:\n    def action_probabilities(self, observation, mask): return {}[0]\nplayer = P()",
+        "class P:\n    def choose_action(self, heaps): return {}[0]\nplayer = P()",
+        "class P:\n    def choose_action(self, heaps): return 0, 1\n    def values(self, heaps): return {}[0]\n"
+        "player = P()",
+    ],
+)
+def test_code_that_fails_is_a_line(code):
+    Path("mine.py").write_text(code)
+    with pytest.raises(players.PlayerError, match=r"mine.py.*line [23].*KeyError"):
+        check("mine.py:player")
