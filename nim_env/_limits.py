@@ -16,6 +16,7 @@
 ``PART``               positions times actions that are computed at once: about 50 MB
 ``POLICY``             positions times actions of a policy in a table: 400 MB
 ``SNAPSHOT``           the same of a snapshot in a pool, which else is a network
+``MAPPED``             won positions of a picture
 ``SWEPT_POSITIONS``    of an exact sweep, which takes about a gigabyte
 ``SWEPT``              positions times actions of an exact sweep: minutes, with a slow policy hours
 =====================  ===========================================================================================
@@ -36,6 +37,7 @@ KEPT_BYTES = 120_000_000
 PART = 2**20
 POLICY = 50_000_000
 SNAPSHOT = 2_000_000
+MAPPED = 1_000
 SWEPT_POSITIONS = 50_000_000
 SWEPT = 10_000_000_000
 

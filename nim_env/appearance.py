@@ -16,6 +16,20 @@ COLORS = {
 }
 """The palette of all pictures and figures, and of the page on which you play, in its light color scheme."""
 
+DARK_COLORS = {
+    "player_1": "#85b5ff",
+    "player_2": "#ff8fc4",
+    "block": "#e2a33d",
+    "edge": "#9a6514",
+    "good": "#55cc98",
+    "flag": "#ff9b7d",
+    "ink": "#f4f1ea",
+    "muted": "#b4aea3",
+    "line": "#343945",
+    "page": "#14161c",
+}
+"""The same in the dark color scheme."""
+
 
 def heap_name(heap: int) -> str:
     """The letters of a heap, numbered from 0: A to Z, then AA, AB and so on, as the columns of a spreadsheet."""

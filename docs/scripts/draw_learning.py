@@ -7,12 +7,12 @@ Install: pip install -e ".[docs]"
 
 import gymnasium as gym
 import numpy as np
-from draw_pictures import DARK, FOLDER
+from draw_pictures import FOLDER
 from PIL import Image, ImageDraw, ImageFont
 
 import agents
 from nim_env import NimRules, evaluation
-from nim_env.appearance import COLORS, heap_name
+from nim_env.appearance import COLORS, DARK_COLORS, heap_name
 
 RULES = NimRules()
 POSITION = np.array((1, 2, 5, 7))
@@ -104,7 +104,7 @@ def train():
 def main():
     """Saves both pictures, a frame for each number of games."""
     shares, values = train()
-    schemes = {"learning": COLORS, "learning_dark": {name: DARK[color] for name, color in COLORS.items()}}
+    schemes = {"learning": COLORS, "learning_dark": DARK_COLORS}
     for name, colors in schemes.items():
         frames = [
             draw_frame(GAMES[: number + 1], shares[: number + 1], values[number], colors)

@@ -12,13 +12,12 @@ import numpy as np
 
 import agents
 from nim_env import NimRules, evaluation, theory
-from nim_env.appearance import COLORS
+from nim_env.appearance import COLORS, DARK_COLORS
+from nim_env.map import position_map
 
 FOLDER = Path(__file__).parents[1]
-OWN_AGENT = FOLDER / "agents" / "own_agent.md"
-STYLE = (FOLDER.parent / "examples" / "page" / "style.css").read_text(encoding="utf-8")
-DARK = dict(re.findall(r"light-dark\((#\w+), (#\w+)\)", STYLE))  # by the light color
 PALETTE = {**COLORS, "on_block": "#2a1a00"}  # the text on a block
+DARK_PALETTE = {**DARK_COLORS, "on_block": "#1d1200"}
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
 
@@ -63,10 +62,7 @@ class Picture:
         used = [name for name in PALETTE if re.search(rf"\b(f|s|head)-{name}\b", "".join(self.shapes))]
         rules = {
             scheme: "".join(f".f-{name}{{fill:{colors[name]}}}.s-{name}{{stroke:{colors[name]}}}" for name in used)
-            for scheme, colors in (
-                ("light", PALETTE),
-                ("dark", {name: DARK[color] for name, color in PALETTE.items()}),
-            )
+            for scheme, colors in (("light", PALETTE), ("dark", DARK_PALETTE))
         }
         heads = "".join(
             f'<marker id="head-{name}" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" '
@@ -348,11 +344,19 @@ def draw_digit_network(path):
     picture.save(path, "The digit network on 3-4-5: heaps, binary digits, the state of each digit, value")
 
 
+def first_block(name):
+    """The variables that the first code of a page leaves."""
+    variables = {}
+    code = re.findall(
+        r"^```python\n(.*?)^```", (FOLDER / name).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+    exec(compile(code[0], name, "exec"), variables)
+    return variables
+
+
 def own_agent():
     """The agent of the page, trained as on the page."""
-    variables = {}
-    code = re.findall(r"^```python\n(.*?)^```", OWN_AGENT.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
-    exec(compile(code[0], OWN_AGENT.name, "exec"), variables)
+    variables = first_block("agents/own_agent.md")
     env = gym.make("SimpleNim-v0", opponent="expert")
     agent = variables["ExpectedSarsaAgent"](env.observation_space, env.action_space, seed=0)
     agents.train(agent, env, episodes=1_000, seed=0)
@@ -391,6 +395,13 @@ def draw_q_table(path, agent, rules):
     picture.save(path, "The Q-values of every heap size and move after 1,000 games")
 
 
+def draw_map(path):
+    """The map of positions of the agent that evaluation.md trains."""
+    variables = first_block("evaluation.md")
+    mastery = evaluation.mastery(variables["board"], variables["learner"])
+    path.write_text(position_map(mastery, "Q-learning after 5,000 games"), encoding="utf-8")
+
+
 def draw_preview(path):
     """What a link to the site shows elsewhere: 1200 by 630 pixels."""
     from PIL import Image, ImageDraw, ImageFont
@@ -427,6 +438,7 @@ def draw(folder):
     draw_step(folder / "step.svg")
     draw_digit_network(folder / "digit_network.svg")
     draw_q_table(folder / "q_table.svg", own_agent(), NimRules((21,), max_take=3, misere=False))
+    draw_map(folder / "position_map.svg")
 
 
 if __name__ == "__main__":

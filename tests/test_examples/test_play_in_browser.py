@@ -13,7 +13,7 @@ from play_in_browser import PAGE, Args, link, main, make_server, tabulate
 
 import agents
 from nim_env import NimEnv, NimRules
-from nim_env.appearance import COLORS
+from nim_env.appearance import COLORS, DARK_COLORS
 
 sys.path.insert(0, str(PAGE))
 import make_data
@@ -84,6 +84,7 @@ def test_the_script_writes_the_networks_of_the_certificates(tmp_path):
 
 def test_the_page_has_the_palette_of_the_pictures():
     css = (PAGE / "style.css").read_text(encoding="utf-8")
-    colors = dict(re.findall(r"--([\w-]+): (?:light-dark\()?(#\w{6})", css))
+    colors = {name: pair for name, *pair in re.findall(r"--([\w-]+): light-dark\((#\w{6}), (#\w{6})\)", css)}
     names = {"player_1": "p0", "player_2": "p1"}
-    assert {name: colors[names.get(name, name)] for name in COLORS} == COLORS
+    for name, pair in zip(COLORS, zip(COLORS.values(), DARK_COLORS.values(), strict=True), strict=True):
+        assert colors[names.get(name, name)] == list(pair)
