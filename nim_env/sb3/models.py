@@ -82,14 +82,17 @@ class ModelPolicy:
         self._network: BasePolicy = model.policy
         kinds = [kind for kind in _SCORES if hasattr(self._network, kind)]
         if not kinds or isinstance(model, RecurrentPPO):
-            raise TypeError(f"model must choose by the position alone, as PPO or DQN does; got a {type(model).__name__}")
+            raise TypeError(
+                f"model must choose by the position alone, as PPO and DQN; got a {type(model).__name__}"
+            )
         self._kind = kinds[0]
         observation_space = self._network.observation_space
         action_space = self._network.action_space
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != self.rules.n_actions:
             raise ValueError(
-                f"model was trained on {observation_space} and {action_space}, but env has {self.encoding.space} "
-                f'and {self.rules.n_actions} actions; use observation="one_hot" or the like instead of wrappers'
+                f"model was trained on {observation_space} and {action_space}, but env ({self.rules}) has "
+                f"{self.encoding.space} and {self.rules.n_actions} actions; instead of wrappers, use "
+                'observation="one_hot" or the like'
             )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
@@ -148,11 +151,11 @@ def load_model(path: str | Path) -> BaseAlgorithm:
     Raises:
         ValueError: The file holds no model of an algorithm with discrete actions.
     """
-    policy_class = (load_from_zip_file(path, device="cpu")[0] or {}).get("policy_class", object)
+    policy_class = (load_from_zip_file(path, device="cpu")[0] or {}).get("policy_class", type(None))
     for algorithm in (RecurrentPPO, PPO, DQN, MaskablePPO, QRDQN, ARS):
         if issubclass(policy_class, tuple(algorithm.policy_aliases.values())):
             return algorithm.load(path, device="cpu")
-    raise ValueError(f"path must hold a model with discrete actions; in {path} the policy is a {policy_class}")
+    raise ValueError(f"{path} must hold a model with discrete actions; its policy is a {policy_class.__name__}")
 
 
 def load_policy(path: str | Path, rules: NimRules) -> ModelPolicy:
@@ -162,9 +165,14 @@ def load_policy(path: str | Path, rules: NimRules) -> ModelPolicy:
     may be illegal; ``ModelPolicy(load_model(path), env)`` masks it.
 
     Raises:
-        ValueError: The file holds no such model, or one of another game or on a custom encoding.
+        TypeError: The model is recurrent.
+        ValueError: The file holds no such model, or one of another game, on a custom encoding or on normalized
+            observations.
     """
     model = load_model(path)
+    last = model._last_obs
+    if isinstance(last, np.ndarray) and (last % 1).any():  # the encodings by name have whole numbers alone
+        raise ValueError(f"{path} must be trained without normalized observations: norm_obs=False")
     env = NimEnv(**asdict(rules), opponent=None, observation=encoding_of(rules, model.observation_space))
     use_masking = "action_masks" in inspect.signature(model.predict).parameters
     return ModelPolicy(model, env, deterministic=True, use_masking=use_masking)
