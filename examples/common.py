@@ -82,8 +82,8 @@ def load_player(name: str, rules: NimRules) -> PolicyLike:
     """A player that a command line names; a ValueError where there is none.
 
     ``random``, ``take-N`` or ``expert``; ``FILE.py:NAME``, a function ``(observation, action_mask) -> action`` or
-    a policy; or the file of a MaskablePPO model (``.zip``), which then plays its most probable actions, a network
-    of ``learn_the_rule`` (``.pt``), a table (``.npz``, by ``numpy.savez_compressed(path, game=str(rules),
+    a policy; or the file of a Stable-Baselines3 model (``.zip``), which then plays its best legal actions, a
+    network of ``learn_the_rule`` (``.pt``), a table (``.npz``, by ``numpy.savez_compressed(path, game=str(rules),
     probabilities=table)``), or an agent of ``agents``. Only a ``.py`` and a ``.zip`` file can run code.
     """
     path = Path(name)
@@ -141,7 +141,7 @@ def _load(path: Path, rules: NimRules) -> Any:
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy as load_model  # here, since most scripts run without PyTorch
 
-        return load_model(path, rules)
+        return load_model(path, rules, use_masking=True)
     if path.suffix == ".pt":
         from learn_the_rule.network import load_policy
 

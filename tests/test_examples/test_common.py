@@ -96,18 +96,23 @@ def test_a_saved_agent_and_its_values(observation, refused):
         np.testing.assert_array_equal(common.values_of(player, RULES)(positions), expected)
 
 
-@pytest.mark.parametrize("observation", ["heaps", "bits", "one_hot", "unary"])
-def test_a_saved_model_plays_its_most_probable_action(observation):
+@pytest.mark.parametrize(
+    ("algorithm", "observation"),
+    [("MaskablePPO", "heaps"), ("MaskablePPO", "bits"), ("TRPO", "one_hot"), ("QRDQN", "unary")],
+)
+def test_a_saved_model_plays_its_best_legal_action(algorithm, observation):
     sb3_contrib = pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
     env = NimEnv(RULES.heaps, observation=observation)
-    model = sb3_contrib.MaskablePPO("MlpPolicy", env, seed=0, policy_kwargs={"net_arch": [4]})
+    model = getattr(sb3_contrib, algorithm)("MlpPolicy", env, seed=0, policy_kwargs={"net_arch": [4]})
     model.save("model.zip")
     player = load_player("model.zip", RULES)
     for heaps in RULES.all_positions()[1:]:
         mask = RULES.action_mask(heaps)
         encoded, _ = env.reset(options={"heaps": heaps.tolist()})
-        action, _ = model.predict(encoded, action_masks=mask, deterministic=True)
-        assert player.action_probabilities(heaps, mask)[action] == 1
+        masks = {"action_masks": mask} if algorithm == "MaskablePPO" else {}
+        action, _ = model.predict(encoded, deterministic=True, **masks)
+        assert player.action_probabilities(heaps, mask)[action] == mask[action]
+        assert not player.action_probabilities(heaps, mask)[mask == 0].any()
 
 
 def test_a_saved_table(refused):

@@ -323,6 +323,9 @@ def test_saved_models_are_players(algorithm, tmp_path):
     report = evaluation.report(RULES, policy, values=policy.values, illegal_action="lose")
     assert report.illegal_action == is_illegal.mean()
     assert (report.illegal_action == 0) == (algorithm is MaskablePPO)
+    own, _ = own_probabilities(model, encoding)
+    masked = load_policy(tmp_path / "model.zip", RULES, use_masking=True).action_probabilities(POSITIONS, MASKS)
+    assert (masked == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
     loaded = load_model(tmp_path / "model.zip")
     assert (loaded.predict(observations, deterministic=True, **masks)[0] == played).all()
 
