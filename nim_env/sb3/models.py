@@ -166,7 +166,7 @@ def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = No
     Args:
         path: The file, which holds pickles: load only one that you trust.
         rules: The game that the model was trained on.
-        use_masking: Whether illegal actions are masked; ``None`` for as in training: of MaskablePPO alone.
+        use_masking: Whether illegal actions are masked; ``None`` for MaskablePPO alone, as in training.
 
     Returns:
         The player of the most probable or best actions.
