@@ -46,7 +46,7 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 nitpicky = True  # a reference to nothing is a warning
-OTHER = "abc|collections|gymnasium|jax|np|numpy|os|pettingzoo|pgx|pygame|stable_baselines3|typing"
+OTHER = "abc|collections|gymnasium|jax|np|numpy|os|pathlib|pettingzoo|pgx|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER})\..*"),
     # NumPy's alias and what is private
@@ -93,6 +93,7 @@ autodoc_mock_imports = [
     "open_spiel",
     "pgx",
     "pyspiel",
+    "sb3_contrib",
     "stable_baselines3",
     "torch",
 ]

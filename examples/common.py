@@ -70,16 +70,22 @@ def percent(fraction: float, digits: int = 1) -> str:
 
 
 def load_player(name: str, rules: NimRules) -> LoadedPlayer:
-    """A player that a command line names, as in :mod:`nim_env.players`, or by the file of an agent or a network.
+    """A player that a command line names: as in :mod:`nim_env.players`, or the file of a network or an agent.
 
-    A network (``.pt``) is one of ``learn_the_rule``. Any other suffix is an agent's.
+    A network (``.pt``) is one of ``learn_the_rule``, any other suffix is an agent's. A model of Stable-Baselines3
+    (``.zip``) plays its best legal actions.
     """
     path = Path(name)
-    if path.suffix in players.SUFFIXES or not path.is_file():
+    if not path.is_file() or path.suffix in {*players.SUFFIXES} - {".zip"}:
         return players.load_player(name, rules)
     try:
-        if path.suffix == ".pt":
-            from learn_the_rule.network import load_policy  # here, since most scripts run without PyTorch
+        player: Any
+        if path.suffix == ".zip":
+            from nim_env.sb3 import load_policy as load_model  # here, since most scripts run without PyTorch
+
+            player = load_model(path, rules, use_masking=True)
+        elif path.suffix == ".pt":
+            from learn_the_rule.network import load_policy
 
             player = load_policy(path, rules)
         else:

@@ -52,7 +52,7 @@ class Args:
     """The number of training games of each agent."""
     enter: tuple[str, ...] = ()
     """Further players: take-N, FILE.py:NAME (a function or policy), or the files of saved agents, tables (.npz),
-    networks (.pt) or MaskablePPO models (.zip). Files .py and .zip run code when loaded: give only those you
+    networks (.pt) or Stable-Baselines3 models (.zip). Files .py and .zip run code when loaded: give only those you
     trust."""
     seed: int = 0
     """Random seed."""

@@ -32,7 +32,7 @@ class Args:
 
     opponent: str = "q-learning"
     """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; FILE.py:NAME; or the
-    file of a saved agent, table (.npz), network (.pt) or MaskablePPO model (.zip) for the same heaps.
+    file of a saved agent, table (.npz), network (.pt) or Stable-Baselines3 model (.zip) for the same heaps.
     Files .py and .zip run code when loaded: give only those you trust."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""

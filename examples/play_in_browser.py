@@ -44,7 +44,7 @@ class Args:
     """Whether the player who takes the last object loses."""
     agents: tuple[str, ...] = ()
     """Opponents to add, made for this game: FILE.py:NAME, or the files of saved agents, tables (.npz), networks
-    (.pt) or MaskablePPO models (.zip). The first of them is the first opponent.
+    (.pt) or Stable-Baselines3 models (.zip). The first of them is the first opponent.
     Files .py and .zip run code when loaded: give only those you trust."""
     port: int = 8080
     """The page is at http://127.0.0.1:PORT. 0 takes a free port."""

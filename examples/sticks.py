@@ -38,7 +38,7 @@ class Args:
     """The number of training games."""
     opponent: str = "random"
     """random, take-N, expert, human, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
-    MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
+    Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     verbose: bool = False
     """Whether to print every game move by move."""
     window: int = 5

@@ -36,7 +36,7 @@ class Args:
 
     opponent: str = "expert"
     """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
-    MaskablePPO model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
+    Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     episodes: int = 100_000
     """The number of training games."""
     seed: int = 0

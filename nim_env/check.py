@@ -125,7 +125,7 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     report = evaluation.report(rules, policy, player.state_values, "lose")
     random_play = evaluation.mastery(rules, "random").expert
     if args.picture is not None:
-        args.picture.write_text(position_map(rules, policy, Path(name).name), encoding="utf-8")
+        args.picture.write_text(position_map(mastery, Path(name).name), encoding="utf-8")
     return {
         "player": name,
         "game": str(rules),

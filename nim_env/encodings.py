@@ -95,10 +95,9 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 
 
 def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
-    """The encoding by name that an agent or a model of a game learned on, found by its observation space.
+    """The named encoding with this space, on which an agent or a model has learned a game.
 
-    Raises:
-        ValueError: None has this space: it learned another game, or on a custom encoding.
+    A ValueError if there is none: it learned another game, or on a custom encoding.
     """
     for name in _ENCODINGS:
         with contextlib.suppress(ValueError):  # the heaps are too large for this one

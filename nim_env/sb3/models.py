@@ -90,8 +90,9 @@ class ModelPolicy:
         action_space = self._network.action_space
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != self.rules.n_actions:
             raise ValueError(
-                f"model was trained on {observation_space} and {action_space}, but env has {self.encoding.space} "
-                f'and {self.rules.n_actions} actions; use observation="one_hot" or the like instead of wrappers'
+                f"model was trained on {observation_space} and {action_space}, but env ({self.rules}) has "
+                f"{self.encoding.space} and {self.rules.n_actions} actions; instead of wrappers, use "
+                'observation="one_hot" or the like'
             )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
@@ -142,31 +143,44 @@ class ModelPolicy:
 
 
 def load_model(path: str | Path) -> BaseAlgorithm:
-    """Loads a saved model of Stable-Baselines3 or sb3-contrib for prediction, on the CPU.
+    """Loads a saved model of any algorithm with discrete actions for prediction, on the CPU.
 
     The policy class in the file decides on the algorithm, so a model of A2C or TRPO, which have the policy of PPO,
-    is loaded as PPO; to train on, load it by its own class. The file holds pickles: load only one that you trust.
-
-    Raises:
-        ValueError: The file holds no model of an algorithm with discrete actions.
+    is loaded as PPO; to train on, load it by its own class. A ValueError if the file holds no such model. It holds
+    pickles: load only a file that you trust.
     """
-    policy_class = (load_from_zip_file(path, device="cpu")[0] or {}).get("policy_class", object)
+    policy_class = (load_from_zip_file(path, device="cpu")[0] or {}).get("policy_class", type(None))
     for algorithm in (RecurrentPPO, PPO, DQN, MaskablePPO, QRDQN, ARS):
         if issubclass(policy_class, tuple(algorithm.policy_aliases.values())):
             return algorithm.load(path, device="cpu")
-    raise ValueError(f"path must hold a model with discrete actions; in {path} the policy is a {policy_class}")
+    raise ValueError(f"{path} must hold a model with discrete actions; its policy is a {policy_class.__name__}")
 
 
-def load_policy(path: str | Path, rules: NimRules) -> ModelPolicy:
-    """Loads a saved model as a player of its most probable or best actions, on the encoding that it learned on.
+def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = None) -> ModelPolicy:
+    """Loads a saved model as a player that does not draw, with the encoding that it was trained on.
 
-    Illegal actions are masked where the algorithm takes masks. A model without masks plays its own choice, which
-    may be illegal; ``ModelPolicy(load_model(path), env)`` masks it.
+    For example, to count the illegal actions of a model that was trained without masks::
+
+        evaluation.report(rules, load_policy("ppo.zip", rules), illegal_action="lose")
+
+    Args:
+        path: The file, which holds pickles: load only one that you trust.
+        rules: The game that the model was trained on.
+        use_masking: Whether illegal actions are masked; ``None`` for MaskablePPO alone, as in training.
+
+    Returns:
+        The player of the most probable or best actions.
 
     Raises:
-        ValueError: The file holds no such model, or one of another game or on a custom encoding.
+        TypeError: The model is recurrent.
+        ValueError: The file holds no model with discrete actions, or one that was trained on another game, on a
+            custom encoding, or on normalized observations.
     """
     model = load_model(path)
+    last = model._last_obs
+    if isinstance(last, np.ndarray) and (last % 1).any():  # the encodings by name have whole numbers alone
+        raise ValueError(f"{path} must be trained without normalized observations: norm_obs=False")
     env = NimEnv(**asdict(rules), opponent=None, observation=encoding_of(rules, model.observation_space))
-    use_masking = "action_masks" in inspect.signature(model.predict).parameters
+    if use_masking is None:
+        use_masking = "action_masks" in inspect.signature(model.predict).parameters
     return ModelPolicy(model, env, deterministic=True, use_masking=use_masking)

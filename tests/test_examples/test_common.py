@@ -67,6 +67,25 @@ def test_a_saved_agent_and_its_values(observation, refused):
         load_player("my.agent", NimRules((2, 4)))
 
 
+@pytest.mark.parametrize(
+    ("algorithm", "observation"),
+    [("MaskablePPO", "heaps"), ("MaskablePPO", "bits"), ("TRPO", "one_hot"), ("QRDQN", "unary")],
+)
+def test_a_saved_model_plays_its_best_legal_action(algorithm, observation):
+    sb3_contrib = pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
+    env = NimEnv(RULES.heaps, observation=observation)
+    model = getattr(sb3_contrib, algorithm)("MlpPolicy", env, seed=0, policy_kwargs={"net_arch": [4]})
+    model.save("model.zip")
+    player = load_player("model.zip", RULES).policy
+    for heaps in RULES.all_positions()[1:]:
+        mask = RULES.action_mask(heaps)
+        encoded, _ = env.reset(options={"heaps": heaps.tolist()})
+        masks = {"action_masks": mask} if algorithm == "MaskablePPO" else {}
+        action, _ = model.predict(encoded, deterministic=True, **masks)
+        assert player.action_probabilities(heaps, mask)[action] == mask[action]
+        assert not player.action_probabilities(heaps, mask)[mask == 0].any()
+
+
 def test_files_of_agents_and_networks_do_not_run_code(refused, makes_folder):
     torch = pytest.importorskip("torch", reason='needs pip install -e ".[sb3]"')
     torch.save({"weights": makes_folder}, "x.pt")

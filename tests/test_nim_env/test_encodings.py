@@ -13,7 +13,7 @@ from strategies import rules as any_rules
 
 import agents
 from nim_env import EncodedPolicy, Encoding, NimEnv, NimRules, evaluation
-from nim_env.encodings import checked_encoding
+from nim_env.encodings import checked_encoding, encoding_of
 from nim_env.policies import batched, checked_policy, tabulate
 
 
@@ -78,6 +78,22 @@ def test_named_encodings_equal_plain_python(rules, data):
         np.testing.assert_array_equal(encoding(batch[0]), encoded[0])
         np.testing.assert_array_equal(encoding([batch]), encoded[None])
         assert encoding(batch[0]) in encoding.space
+
+
+@given(any_rules)
+def test_encodings_are_found_by_their_spaces(rules):
+    for name in ["heaps", *NAMES]:
+        encoding = checked_encoding(name, rules)
+        assert encoding_of(rules, encoding.space) == encoding
+
+
+def test_encodings_are_found_where_others_are_too_large():
+    rules = NimRules((10_000_001, 5) * 4, max_take=1)
+    encoding = checked_encoding("bits", rules)
+    assert encoding_of(rules, encoding.space) == encoding
+    for space in (OWN["sorted"].space, checked_encoding("bits", NimRules()).space, Discrete(384)):
+        with pytest.raises(ValueError, match="another game"):
+            encoding_of(rules, space)
 
 
 # --- Environments against plain ones --------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Stable-Baselines3: its checker, NimVecEnv against DummyVecEnv, models as players, evaluation in training."""
 
+import copy
 import pickle
 
 import gymnasium as gym
@@ -15,9 +16,9 @@ pytest.importorskip("sb3_contrib", reason=INSTALL)
 from configurations import SIMPLE, first_legal, plain  # noqa: E402
 from gymnasium.error import InvalidAction  # noqa: E402
 from gymnasium.wrappers import FlattenObservation, NormalizeObservation  # noqa: E402
-from sb3_contrib import MaskablePPO, RecurrentPPO  # noqa: E402
+from sb3_contrib import ARS, QRDQN, TRPO, MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
-from stable_baselines3 import A2C, DQN, PPO  # noqa: E402
+from stable_baselines3 import A2C, DQN, PPO, SAC  # noqa: E402
 from stable_baselines3.common.callbacks import CheckpointCallback  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
 from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
@@ -25,10 +26,17 @@ from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
-from nim_env import NimRules, evaluation  # noqa: E402
+from nim_env import NimRules, evaluation, theory  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
 from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
-from nim_env.sb3 import EvaluationCallback, ModelPolicy, NimVecEnv, SelfPlayCallback  # noqa: E402
+from nim_env.sb3 import (  # noqa: E402
+    EvaluationCallback,
+    ModelPolicy,
+    NimVecEnv,
+    SelfPlayCallback,
+    load_model,
+    load_policy,
+)
 
 torch.set_num_threads(1)  # other tests run at the same time
 
@@ -219,6 +227,9 @@ ALGORITHMS = {
     PPO: {"n_steps": 16, "batch_size": 16, "n_epochs": 2, "learning_rate": 0.05},
     A2C: {"n_steps": 16, "learning_rate": 0.05},
     MaskablePPO: {"n_steps": 16, "batch_size": 16, "n_epochs": 2, "learning_rate": 0.05},
+    TRPO: {"n_steps": 16, "batch_size": 16, "learning_rate": 0.05},
+    QRDQN: {"buffer_size": 500, "learning_starts": 16, "batch_size": 16, "learning_rate": 0.05},
+    ARS: {"n_delta": 4, "delta_std": 0.5, "alive_bonus_offset": 1, "zero_policy": False, "learning_rate": 0.5},
 }
 ENVIRONMENTS = {
     "gym": lambda **arguments: gym.make("Nim-v0", **arguments),
@@ -234,16 +245,26 @@ def make_small(observation="bits", environment="gym", **arguments):
 
 
 def make_model(algorithm, env):
-    return algorithm("MlpPolicy", env, **SMALL, **ALGORITHMS[algorithm])
+    small = copy.deepcopy(SMALL)  # A2C adds its optimizer to policy_kwargs
+    return algorithm("MlpPolicy", env, **small, **ALGORITHMS[algorithm])
 
 
 def own_probabilities(model, encoding):
-    """The model's own probabilities or Q-values and its values, in all positions, through Stable-Baselines3."""
+    """The model's probabilities or best actions and its values, in all positions, through Stable-Baselines3."""
     observations = model.policy.obs_to_tensor(checked_encoding(encoding, RULES)(POSITIONS))[0]
     with torch.no_grad():
-        if isinstance(model, DQN):
-            q_values = np.where(MASKS, model.q_net(observations).numpy(), -np.inf)
-            return np.eye(RULES.n_actions)[q_values.argmax(axis=1)], q_values.max(axis=1)
+        if isinstance(model, DQN | QRDQN | ARS):
+            if isinstance(model, ARS):
+                scores = model.policy.action_net(model.policy.extract_features(observations, torch.nn.Flatten()))
+            else:
+                scores = (
+                    model.q_net(observations)
+                    if isinstance(model, DQN)
+                    else model.quantile_net(observations).mean(1)
+                )
+            legal = np.where(MASKS, scores.numpy(), -np.inf)
+            best = np.eye(RULES.n_actions)[legal.argmax(axis=1)]
+            return best, None if isinstance(model, ARS) else legal.max(axis=1)
         masks = {"action_masks": MASKS} if isinstance(model, MaskablePPO) else {}
         probabilities = model.policy.get_distribution(observations, **masks).distribution.probs.numpy() * MASKS
         values = model.policy.predict_values(observations).numpy()[:, 0]
@@ -264,7 +285,9 @@ def test_models_are_players(algorithm, encoding, environment):
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
     own, values = own_probabilities(model, encoding)
     np.testing.assert_allclose(probabilities, own, atol=1e-6)
-    np.testing.assert_allclose(policy.values(POSITIONS), values, rtol=1e-5, atol=1e-6)
+    assert (policy.values is None) == (values is None)
+    if values is not None:
+        np.testing.assert_allclose(policy.values(POSITIONS), values, rtol=1e-5, atol=1e-6)
     one = policy.action_probabilities(POSITIONS[4], MASKS[4])
     np.testing.assert_allclose(one, probabilities[4], atol=1e-6)
     two = policy.action_probabilities(POSITIONS[:6].reshape(2, 3, 3), MASKS[:6].reshape(2, 3, -1))
@@ -284,6 +307,53 @@ def test_models_without_masks_lose_where_they_are_illegal(algorithm):
     is_illegal = MASKS[np.arange(len(MASKS)), played] == 0
     assert evaluation.report(RULES, policy, illegal_action="lose").illegal_action == is_illegal.mean()
     assert is_illegal.any()
+
+
+@EVERY_ALGORITHM
+def test_saved_models_are_players(algorithm, tmp_path):
+    encoding = ("heaps", "one_hot", "bits", "unary", "index")[[*ALGORITHMS].index(algorithm) % 5]
+    model = make_model(algorithm, make_small(encoding)).learn(40)
+    model.save(tmp_path / "model.zip")
+    policy = load_policy(tmp_path / "model.zip", RULES)
+    masks = {"action_masks": MASKS} if algorithm is MaskablePPO else {}
+    observations = checked_encoding(encoding, RULES)(POSITIONS)
+    played, _ = model.predict(observations, deterministic=True, **masks)
+    assert (policy.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[played]).all()
+    is_illegal = MASKS[np.arange(len(MASKS)), played] == 0
+    report = evaluation.report(RULES, policy, values=policy.values, illegal_action="lose")
+    assert report.illegal_action == is_illegal.mean()
+    assert (report.illegal_action == 0) == (algorithm is MaskablePPO)
+    own, _ = own_probabilities(model, encoding)
+    masked = load_policy(tmp_path / "model.zip", RULES, use_masking=True).action_probabilities(POSITIONS, MASKS)
+    assert (masked == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
+    loaded = load_model(tmp_path / "model.zip")
+    assert (loaded.predict(observations, deterministic=True, **masks)[0] == played).all()
+
+
+def test_files_that_are_no_players(tmp_path):
+    other = make_small(max_take=2)
+    normalized = VecNormalize(make_small("one_hot", "NimVecEnv"))
+    models = {
+        TypeError: [RecurrentPPO("MlpLstmPolicy", make_small(), device="cpu")],
+        ValueError: [
+            make_model(PPO, other),
+            make_model(PPO, FlattenObservation(make_small("heaps"))),
+            make_model(PPO, normalized).learn(32),
+            make_model(DQN, normalized).learn(32),
+            PPO("MlpPolicy", "CartPole-v1", device="cpu"),
+            SAC("MlpPolicy", "Pendulum-v1", device="cpu", buffer_size=10),
+        ],
+    }
+    for error, refused in models.items():
+        for model in refused:
+            model.save(tmp_path / "model.zip")
+            with pytest.raises(error):
+                load_policy(tmp_path / "model.zip", RULES)
+    np.savez(tmp_path / "array.npz", np.ones(3))
+    (tmp_path / "text.zip").write_text("no model")
+    for name in ("array.npz", "text.zip"):
+        with pytest.raises(ValueError, match=name):
+            load_policy(tmp_path / name, RULES)
 
 
 @EVERY_ALGORITHM
@@ -374,6 +444,19 @@ def test_evaluations_are_those_of_the_report(algorithm, deterministic, name, cap
     model.learn(32, callback=callback, reset_num_timesteps=False)
     assert [row["timesteps"] for row in callback.evaluations] == [0, 50, 96, 128]  # 96 is not evaluated again
     assert capsys.readouterr().out.count("exploitability") == 4
+
+
+@EVERY_ALGORITHM
+def test_callbacks_take_every_algorithm(algorithm):
+    env = make_small("one_hot", "NimVecEnv")
+    model, callback = make_model(algorithm, env), EvaluationCallback(1_000, verbose=1)
+    model.learn(40, callback=[SelfPlayCallback(snapshot_interval=1), callback])
+    own, _ = own_probabilities(model, "one_hot")
+    winning = theory.winning_action_mask(RULES, POSITIONS)
+    is_won = winning.any(axis=1)
+    expert = winning[is_won, own[is_won].argmax(axis=1)].mean()
+    assert callback.evaluations[-1]["expert"] == pytest.approx(expert)
+    assert len(model.opponent_pool.policies) >= 2
 
 
 # --- SelfPlayCallback -----------------------------------------------------------------------------
