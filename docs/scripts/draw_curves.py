@@ -1,10 +1,12 @@
-"""Runs the code of deep_rl.md and multi_agent.md and draws their figures: python docs/scripts/draw_curves.py.
+"""Runs the code of three pages and draws their figures: python docs/scripts/draw_curves.py.
 
 Install: pip install -e ".[examples,openspiel,sb3]"
 """
 
+import os
 import re
 import sys
+import tempfile
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -73,6 +75,8 @@ def draw_psro(means):
 
 
 if __name__ == "__main__":
+    os.chdir(tempfile.mkdtemp())  # the pages save files
+    save_figure(run_page("evaluation.md")["axes"].figure, FOLDER / "evaluation" / "learning_curves.svg")
     draw_maskable_ppo(run_page("deep_rl.md", n_blocks=1)["callback"].evaluations)
     population, rules = run_page("multi_agent.md")["population"], NimRules()
     matrix = evaluation.payoff_matrix(rules, population)

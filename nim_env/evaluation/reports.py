@@ -165,21 +165,23 @@ def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
 
 
 class LearningCurve:
-    """Evaluates an agent during training, at growing intervals: a callback of ``agents.train``.
+    """Evaluates an agent during training, at growing intervals: a callback of ``agents.train``, or of any loop.
 
-    The evaluations are due at numbers of episodes that grow geometrically from ``first`` to ``episodes``, or right
-    after where a vector environment ends several episodes at once. A curve is for one call of ``agents.train``.
+    The evaluations are planned at numbers of episodes that grow geometrically from ``first`` to ``episodes``, the
+    same for every seed. Each is made at the planned number, or right after where a vector environment ends several
+    episodes at once. A curve is for one training run.
 
     Args:
         rules: The game.
-        episodes: The number of training episodes.
-        n_evals: The maximum number of evaluations. Those that are due in the same episode are one.
+        episodes: The number of training episodes, or of what else the loop counts.
+        n_evals: The maximum number of evaluations. Those that are planned for the same episode are one.
         first: The number of episodes before the first evaluation.
 
     Attributes:
-        rows: A dictionary for each evaluation, for ``pandas.DataFrame``: ``episodes``, the number so far;
-            ``mean_return``, the mean total reward of the later half of them, exploration included; and the metrics
-            of :class:`Report` except the value accuracy.
+        rows: A dictionary for each planned evaluation, for ``pandas.DataFrame``: ``episodes``, the planned number;
+            ``ended``, the number of episodes that had ended; the metrics of :class:`Report` except the value
+            accuracy; and from ``agents.train`` ``mean_return``, the mean total reward of the later half of the
+            episodes, exploration included.
     """
 
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
@@ -193,8 +195,20 @@ class LearningCurve:
     def __call__(self, agent: Any, history: Any) -> None:
         """Evaluates the agent, a policy on heap sizes, if an evaluation is due after ``history.returns``."""
         n = len(history.returns)
-        if not self._due or n < self._due[0]:
-            return
-        self._due = [episodes for episodes in self._due if episodes > n]
-        metrics = report(self.rules, agent).to_dict()
-        self.rows.append({"episodes": n, "mean_return": float(np.mean(history.returns[n // 2 :])), **metrics})
+        for row in self.add(n, agent):
+            row["mean_return"] = float(np.mean(history.returns[n // 2 :]))
+
+    def add(self, step: int, policy: PolicyLike) -> list[dict[str, Any]]:
+        """Evaluates a policy if an evaluation is due after ``step`` episodes, or what else the loop counts.
+
+        It returns the new rows, for columns of your own: none where no evaluation is due, and several of one
+        evaluation where several have become due at once.
+        """
+        planned = [episodes for episodes in self._due if episodes <= step]
+        if not planned:
+            return []
+        self._due = self._due[len(planned) :]
+        metrics = report(self.rules, policy).to_dict()
+        rows = [{"episodes": episodes, "ended": step, **metrics} for episodes in planned]
+        self.rows += rows
+        return rows

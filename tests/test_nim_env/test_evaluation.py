@@ -329,20 +329,23 @@ def test_the_groups_of_a_report_say_where_a_player_errs(rules, seed):
 def test_a_learning_curve_evaluates_at_growing_intervals(n_ended, n_evals, first, seed):
     rules = NimRules((1, 2))
     returns = np.random.default_rng(seed).choice([-1.0, 1.0], size=sum(n_ended))
-    curve = evaluation.LearningCurve(rules, len(returns), n_evals, first)
+    curve, by_hand = (evaluation.LearningCurve(rules, len(returns), n_evals, first) for _ in range(2))
     ends = np.cumsum(n_ended).tolist()  # the numbers of episodes at which `train` calls it
     players = {n: random_table(rules, seed + n) for n in ends}
+    added = []
     for n in ends:
         curve(players[n], SimpleNamespace(returns=returns[:n]))
+        added += by_hand.add(n, players[n])
     first = min(first, len(returns))
-    due = [round(len(returns) * (first / len(returns)) ** (k / max(n_evals - 1, 1))) for k in range(n_evals)]
-    found = [row["episodes"] for row in curve.rows]
-    # evaluated exactly where one has become due
-    assert found == [n for n, m in zip(ends, [0, *ends], strict=False) if any(m < number <= n for number in due)]
+    due = {round(len(returns) * (first / len(returns)) ** (k / max(n_evals - 1, 1))) for k in range(n_evals)}
+    assert [row["episodes"] for row in curve.rows] == sorted(due)  # whatever the batches
     for row in curve.rows:
-        n = row.pop("episodes")
+        n = row["ended"]
+        assert n == min(number for number in ends if number >= row["episodes"])
         assert row.pop("mean_return") == pytest.approx(sum(returns[n // 2 : n]) / (n - n // 2))
-        assert row == evaluation.report(rules, players[n]).to_dict()
+        figures = evaluation.report(rules, players[n]).to_dict()
+        assert row == {"episodes": row["episodes"], "ended": n} | figures
+    assert added == by_hand.rows == curve.rows
 
 
 # --- The queries of a policy ----------------------------------------------------------------------
