@@ -145,9 +145,6 @@ class QLearningAgent(TabularAgent):
         pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
-    def q_values(self, observation: Any) -> NDArray[np.float64]:
-        return self.table.values.take(self.table.rows(observation), axis=0)
-
     def _current(self, name: str) -> float:
         """The value of a schedule at this point of the training run."""
         value = getattr(self, name)

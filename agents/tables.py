@@ -140,6 +140,9 @@ class TabularAgent(Agent):
         super().__init__(observation_space, action_space, seed=seed)
         self.table = Table(self.observation_space, self.n_actions)
 
+    def q_values(self, observation: Any) -> NDArray[np.float64]:
+        return self.table.values.take(self.table.rows(observation), axis=0)
+
     def state_dict(self) -> dict[str, NDArray[Any]]:
         return self.table.state_dict()
 

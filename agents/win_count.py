@@ -53,7 +53,11 @@ class WinCountAgent(TabularAgent):
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
         """The counts of one observation or a batch: float64 ``(..., n_actions)``."""
-        return self.table.values.take(self.table.rows(observation), axis=0) + 1
+        return super().q_values(observation) + 1
+
+    def q_values(self, observation: Any) -> NDArray[np.float64]:
+        """A NotImplementedError: the agent has :meth:`counts`."""
+        raise NotImplementedError(f"{type(self).__name__} has no Q-values; counts() returns its counts")
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
         """A legal action, drawn in proportion to the counts, with or without exploration."""

@@ -225,5 +225,5 @@ def in_full(entry: dict[str, Any]) -> str:
 
 def in_one_line(entry: dict[str, Any]) -> str:
     """Name, expert mastery, share, findings and remarks."""
-    said = ". ".join([" or ".join(entry["findings"]), *entry["remarks"]])
+    said = " ".join([f"{' or '.join(entry['findings'])}.", *entry["remarks"]])
     return f"{entry['player']:24} {entry['expert']:.3f} {entry['share']:7.1%}  {said}"

@@ -4,6 +4,7 @@ They are drawn in the palette of the package. The SVG files follow the color sch
 Install: pip install -e ".[docs]"
 """
 
+import random
 import re
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import gymnasium as gym
 import numpy as np
 
 import agents
-from nim_env import NimRules, evaluation, theory
+from nim_env import NimRules, evaluation, policies, theory
 from nim_env.appearance import COLORS, DARK_COLORS
 from nim_env.map import position_map
 
@@ -425,6 +426,17 @@ def draw_preview(path):
     image.save(path, optimize=True)
 
 
+def draw_map_of_program(path):
+    """The map of positions of the program with a bug on the page "Test your agent"."""
+    page = (FOLDER / "test_your_agent.md").read_text(encoding="utf-8")
+    names = {}
+    exec(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], names)
+    random.seed(0)
+    ai = names["train"](10_000)
+    player = policies.from_moves(NimRules(), lambda heaps: ai.choose_action(heaps, False))
+    path.write_text(position_map(evaluation.mastery(NimRules(), player), "nim.py"), encoding="utf-8")
+
+
 def draw(folder):
     """Draws every picture but the preview."""
     folder.mkdir(exist_ok=True)
@@ -439,6 +451,7 @@ def draw(folder):
     draw_digit_network(folder / "digit_network.svg")
     draw_q_table(folder / "q_table.svg", own_agent(), NimRules((21,), max_take=3, misere=False))
     draw_map(folder / "position_map.svg")
+    draw_map_of_program(folder / "nim_py.svg")
 
 
 if __name__ == "__main__":

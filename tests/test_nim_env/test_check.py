@@ -11,7 +11,7 @@ import pytest
 
 import agents
 from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, players
-from nim_env.check import in_full, judge, main, parser
+from nim_env.check import in_full, in_one_line, judge, main, parser
 
 ROOT = Path(__file__).parents[2]
 PLAYERS = ROOT / "tests" / "data" / "players"
@@ -240,3 +240,13 @@ def test_code_that_fails_is_a_line(code):
     Path("mine.py").write_text(code)
     with pytest.raises(players.PlayerError, match=r"mine.py.*line [23].*KeyError"):
         check("mine.py:player")
+
+
+def test_the_page_for_teachers_shows_what_the_command_prints():
+    page = (ROOT / "docs" / "class.md").read_text(encoding="utf-8")
+    lines = [line for line in page.splitlines() if re.match(r"\w+\.py ", line)]
+    assert len(lines) == 8
+    for line in lines:
+        name = line.split()[0]
+        entry = judge(str(PLAYERS / name), parser().parse_args(["check", "", "--heaps", "2", "3", "4"]))
+        assert in_one_line(entry | {"player": name}) == line
