@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import re
+from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
@@ -27,6 +29,7 @@ from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
 from nim_env import NimRules, evaluation, theory  # noqa: E402
+from nim_env.check import judge, parser  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
 from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
 from nim_env.sb3 import (  # noqa: E402
@@ -328,6 +331,31 @@ def test_saved_models_are_players(algorithm, tmp_path):
     assert (masked == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
     loaded = load_model(tmp_path / "model.zip")
     assert (loaded.predict(observations, deterministic=True, **masks)[0] == played).all()
+
+
+def check(player):
+    """What the command says of a player of 1-2-3."""
+    return judge(str(player), parser().parse_args(["check", str(player), "--heaps", "1", "2", "3"]))
+
+
+def test_the_command_counts_illegal_moves(tmp_path):
+    model = make_model(DQN, make_small("heaps"))
+    model.save(tmp_path / "model.zip")
+    played, _ = model.predict(POSITIONS, deterministic=True)
+    n_illegal = (MASKS[np.arange(len(MASKS)), played] == 0).sum()
+    entry = check(tmp_path / "model.zip")
+    assert f"no legal move in {n_illegal} positions" in " ".join(entry["remarks"])
+    assert entry["illegal_action"] == pytest.approx(n_illegal / len(MASKS))
+    assert "value_accuracy_won" in entry
+
+
+def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    page = (Path(__file__).parents[2] / "docs" / "test_your_agent.md").read_text(encoding="utf-8")
+    torch.save(torch.nn.Linear(3, RULES.n_actions), "net.pt")
+    code = re.search(r"net = torch.*\nplayer = lambda.*\n", page)[0]
+    Path("mine.py").write_text(f"import torch\n{code}", encoding="utf-8")
+    assert check("mine.py:player")["illegal_action"] == 0
 
 
 def test_files_that_are_no_players(tmp_path):
