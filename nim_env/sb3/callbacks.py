@@ -38,7 +38,8 @@ class EvaluationCallback(BaseCallback):
 
     def _on_training_start(self) -> None:
         self._policy = ModelPolicy(self.model, self.training_env, self.deterministic)
-        self._evaluate()
+        if not self._is_evaluated():
+            self._evaluate()
 
     def _on_step(self) -> bool:
         if self.num_timesteps >= self._next_evaluation:
@@ -46,13 +47,15 @@ class EvaluationCallback(BaseCallback):
         return True
 
     def _on_training_end(self) -> None:
+        if self._is_evaluated():
+            self.evaluations.pop()  # before the last update of the model
         self._evaluate()
 
+    def _is_evaluated(self) -> bool:
+        return bool(self.evaluations) and self.evaluations[-1]["timesteps"] == self.num_timesteps
+
     def _evaluate(self) -> None:
-        """Evaluates the model, unless it was evaluated at this timestep."""
         self._next_evaluation = self.num_timesteps + self.eval_freq
-        if self.evaluations and self.evaluations[-1]["timesteps"] == self.num_timesteps:
-            return
         metrics = evaluation.report(self._policy.rules, self._policy, values=self._policy.values).to_dict()
         self.evaluations.append({"timesteps": self.num_timesteps, **metrics})
         for name, value in metrics.items():

@@ -474,6 +474,14 @@ def test_evaluations_are_those_of_the_report(algorithm, deterministic, name, cap
     assert capsys.readouterr().out.count("exploitability") == 4
 
 
+def test_the_last_evaluation_is_that_of_the_trained_model():
+    model, callback = make_model(PPO, make_small("heaps")), EvaluationCallback(16)
+    model.learn(16, callback=callback)  # the update follows the last step
+    trained = evaluation.report(RULES, policy := ModelPolicy(model, model.get_env(), True), values=policy.values)
+    assert callback.evaluations[-1] == {"timesteps": model.num_timesteps, **trained.to_dict()}
+    assert len({row["timesteps"] for row in callback.evaluations}) == len(callback.evaluations)
+
+
 @EVERY_ALGORITHM
 def test_callbacks_take_every_algorithm(algorithm):
     env = make_small("one_hot", "NimVecEnv")
