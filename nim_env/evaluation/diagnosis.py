@@ -128,14 +128,14 @@ def diagnose(
     if v.starts_at_0 and min(-last.min(), last.max()) > LIMITS["near"]:
         verdict = "Last moves have values of both signs: look for rewards of the wrong player's view."
         return Diagnosis(verdict, ("last moves of both signs",))
+    own = v.targets(BELLMAN, discount)
+    witness = _witness(rules, v, own)
     if v.starts_at_0 and (rules.terminal_reward * last).min() < -LIMITS["near"]:
         bug = "opponent's reward"
-        return Diagnosis(f"Last moves have the wrong sign. Look for: {bug}, or {_OR[bug]}.", (bug,))
+        return Diagnosis(f"Last moves have the wrong sign. Look for: {bug}, or {_OR[bug]}.", (bug,), witness)
     if other := _other_discount(v, discount):
         verdict = f"{_BELLMAN} holds with a {other}, not {discount}. Look for it in the update, or pass it."
         return Diagnosis(verdict, (other,))
-    own = v.targets(BELLMAN, discount)
-    witness = _witness(rules, v, own)
     bugs = [(name, bug, target) for name, bug in BUGS.items() for target in v.targets(bug, discount)]
     named = [(name, target) for name, bug, target in bugs if _is_named(v, own, bug, target)]
     found = {name: np.abs(v.value - target.mean)[v.is_known].mean() for name, target in named}

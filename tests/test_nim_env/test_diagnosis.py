@@ -258,6 +258,19 @@ def test_a_large_game_is_judged_by_its_small_positions():
     assert evaluation.diagnose(rules, np.where(wins_normal, 1, -1)).findings == ("opponent's reward",)
 
 
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.booleans())
+def test_last_moves_of_the_wrong_sign_name_the_opponents_reward_whatever_the_others_are(seed, misere):
+    rules = NimRules((1, 2, 3), misere=misere)
+    generator = np.random.default_rng(seed)
+    table = generator.uniform(-0.9, 0.9, (rules.n_positions, rules.n_actions))
+    positions = rules.all_positions()
+    is_last = positions.sum(axis=1)[:, None] == np.array([count for _, count in rules.moves])
+    table = np.where(is_last, generator.uniform(0.2, 1, table.shape) * (1 if misere else -1), table)
+    table *= rules.action_mask(positions)
+    assert evaluation.diagnose(rules, table).findings == ("opponent's reward",)
+
+
 def test_a_player_that_explores_at_each_move_is_told():
     table = learn(RULES, 30_000, by_turn=True, rate=0.05, exploration=1)
     assert "explore less" in evaluation.diagnose(RULES, table).verdict
