@@ -60,7 +60,9 @@ def main(arguments: list[str] | None = None) -> int:
     args = check.parse_args(arguments)
     try:
         _rules(args)
-    except (TypeError, ValueError) as wrong:
+        if args.json is not None:
+            args.json.touch()
+    except (TypeError, ValueError, OSError) as wrong:
         check.error(str(wrong))
     if args.picture is not None and len(args.files) > 1:
         check.error("--picture takes one FILE")
@@ -110,6 +112,7 @@ def _send(sender: Connection, name: str, args: argparse.Namespace) -> None:
 def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     """All that is said of a player; a ValueError, TypeError or OSError where it cannot be judged."""
     rules = _rules(args)
+    chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
     player = _load(name, rules, args.seed, args.episodes)
     with players.foreign_code(name, "when it plays"):
         policy = tabulated(rules, player.policy)
@@ -123,14 +126,13 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         diagnosis = evaluation.diagnose(rules, q_values, opponent, args.discount, earlier)
     mastery = evaluation.mastery(rules, policy, "lose")
     report = evaluation.report(rules, policy, player.state_values, "lose")
-    random_play = evaluation.mastery(rules, "random").expert
     if args.picture is not None:
         args.picture.write_text(position_map(mastery, Path(name).name), encoding="utf-8")
     return {
         "player": name,
         "game": str(rules),
         **report.to_dict(),
-        "share": 1.0 if random_play == 1 else (report.expert - random_play) / (1 - random_play),
+        "share": 1.0 if chance == 1 else (report.expert - chance) / (1 - chance),
         "won_positions": mastery.won_positions,
         "mistakes": len(mastery.mistake_indices),
         "first_mistakes": evaluation.mistake_sentences(rules, policy, illegal_action="lose"),

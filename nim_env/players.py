@@ -149,6 +149,8 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
 
 def run_file(path: Path) -> dict[str, Any]:
     """What a Python file defines. It may import its neighbors, as a script does; each run imports them anew."""
+    if not path.is_file():
+        raise PlayerError(f"there is no file {path}")
     for folder, before in _last_run.items():
         for name in set(sys.modules) - before:
             file = Path(getattr(sys.modules[name], "__file__", None) or "")
