@@ -130,7 +130,8 @@ def diagnose(
         return Diagnosis(verdict, ("last moves of both signs",))
     own = v.targets(BELLMAN, discount)
     witness = _witness(rules, v, own)
-    if v.starts_at_0 and (rules.terminal_reward * last).min() < -LIMITS["near"]:
+    right = rules.terminal_reward * last  # above 0 where its sign is that of the reward
+    if v.starts_at_0 and right.max() <= 0 and right.min() < -LIMITS["near"]:
         bug = "opponent's reward"
         return Diagnosis(f"Last moves have the wrong sign. Look for: {bug}, or {_OR[bug]}.", (bug,), witness)
     if other := _other_discount(v, discount):
