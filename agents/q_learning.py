@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from numbers import Real
 from typing import Any, ClassVar, Literal, TypeAlias
 
@@ -89,10 +90,10 @@ class QLearningAgent(TabularAgent):
         if explore:
             is_random = random(n) < epsilon
             thresholds[is_random] = LOWEST
-            n_random = np.count_nonzero(is_random)
-            uniforms[is_random] = random(n_random)
+            explorers = is_random.nonzero()[0]
+            uniforms[explorers] = random(len(explorers))
             if self.ties == "random":
-                uniforms[~is_random] = random(n - n_random)
+                uniforms[~is_random] = random(n - len(explorers))
         return uniform_choice(np.ascontiguousarray((values >= thresholds).T), uniforms) + self.first_action
 
     def update(
@@ -186,18 +187,25 @@ def td_update(
     # NumPy sorts integers of up to 16 bits by radix, several times as fast as wider ones
     order = indices.astype(np.min_scalar_type(values.size)).argsort(kind="stable")
     indices = indices.take(order)
-    is_first = np.ones(n + 1, np.bool_)
+    is_first = np.empty(n + 1, np.bool_)
+    is_first[0] = is_first[n] = True
     np.not_equal(indices[1:], indices[:-1], out=is_first[1:-1])
     edges = is_first.nonzero()[0]
     first = edges[:-1]
     counts = edges[1:] - first
     n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # updates after each one
-    powers = np.ones(n + 1)
-    powers[1:] = 1.0 - learning_rate
-    powers = powers.cumprod()  # products, unlike **, are the same on every processor
+    powers = _powers(1.0 - learning_rate, 1 << n.bit_length())
     new = learning_rate * powers.take(n_later) * targets.take(order)
     where = indices.take(first)
     values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)
+
+
+@lru_cache(maxsize=1)
+def _powers(base: float, n: int) -> NDArray[np.float64]:
+    """The powers 0 to n - 1 of a number, as products, which unlike ** are the same on every processor."""
+    factors = np.full(n, base)
+    factors[0] = 1.0
+    return factors.cumprod()
 
 
 def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
