@@ -32,13 +32,13 @@ class _Games:
     Attributes:
         states: The states on the board.
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
-        to_play: The player to move in self-play, 0 or 1.
+        to_play: Whether player 1 is to move, in self-play.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
     """
 
     states: States
     is_over: NDArray[np.bool_]
-    to_play: NDArray[np.int64]
+    to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
 
 
@@ -179,7 +179,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self.max_episode_steps is not None:
             elapsed_steps = (elapsed_steps + 1) * ~before.is_over
             truncated = elapsed_steps >= self.max_episode_steps
-        to_play = (before.to_play ^ 1) * ~before.is_over if self._is_self_play else before.to_play
+        to_play = ~(before.to_play | before.is_over) if self._is_self_play else before.to_play
         games = _Games(states, terminated | truncated, to_play, elapsed_steps)
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
@@ -217,7 +217,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
-        return _Games(zeros, zeros > 0, zeros.copy(), zeros.copy())
+        return _Games(zeros, zeros > 0, zeros > 0, zeros.copy())
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -238,7 +238,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         games = self._started_games()
         views = zip(
             self.board.heaps(games.states).tolist(),
-            games.to_play.tolist() if self._is_self_play else [None] * self.num_envs,
+            games.to_play.astype(np.int64).tolist() if self._is_self_play else [None] * self.num_envs,
             self.board.is_over(games.states).tolist(),
             (self.board.rewards(games.states) > 0).tolist(),
             strict=True,
@@ -252,7 +252,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
         numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
         is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned, negative numbers are large
-        if is_wrong.any():
+        if np.count_nonzero(is_wrong):
             numbers = np.where(is_wrong, 0, numbers)
             is_wrong &= ~is_ignored
             if is_wrong.any():
@@ -276,7 +276,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             "_illegal_action": is_new.copy(),
         }
         if self._is_self_play:
-            infos["to_play"] = games.to_play.copy()
+            infos["to_play"] = games.to_play.astype(np.int64)
             infos["_to_play"] = is_new.copy()
         return infos
 
