@@ -21,7 +21,7 @@ class Observed(NamedTuple):
 
     observations: NDArray[Any]
     masks: NDArray[Any]
-    to_play: NDArray[np.integer[Any]]
+    to_play: NDArray[np.bool_]  # True for player 1
 
 
 class Step(NamedTuple):
@@ -53,7 +53,7 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
     for step in vector_steps(agent, env, n_players, observed_in(agent, observations, infos)):
         rewards = step.rewards
         if n_players == 2:  # of player 0
-            rewards = rewards + step.before.to_play * (step.opponent_rewards - rewards)
+            rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
         returns += rewards
         lengths += step.has_acted
         ids = step.has_acted.nonzero()[0]
@@ -77,8 +77,9 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
     """Acts in all environments, in any autoreset mode."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     everywhere = has_acted = np.ones(env.num_envs, np.bool_)
+    any_actions = np.full(env.num_envs, agent.first_action)
     while True:
-        actions = everywhere * agent.first_action
+        actions = any_actions.copy()
         ids = has_acted.nonzero()[0]
         if ids.size:
             observations, masks = selected(observed[:2], ids)
@@ -95,8 +96,8 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
             following = replaced(following, ended, selected(reset, ended))
         opponent_rewards = -rewards
         if n_players == 2:
-            is_illegal = observed.masks[ended, actions[ended] - agent.first_action] == 0
-            opponent_rewards[ended[is_illegal]] = 0.0
+            is_legal = observed.masks[ended, actions.take(ended) - agent.first_action] != 0
+            opponent_rewards[ended] *= is_legal
         yield Step(has_acted, observed, actions, rewards.copy(), opponent_rewards, after, terminated, is_over)
         observed = following
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
@@ -108,7 +109,8 @@ def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Obser
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
     n = len(observations)
     masks = np.ones((n, agent.n_actions), np.int8) if masks is None else np.array(masks)
-    return Observed(observations, masks, np.array(infos.get(TO_PLAY, np.zeros(n, np.int64))))
+    to_play = np.array(infos.get(TO_PLAY, np.zeros(n)), np.bool_)
+    return Observed(observations, masks, to_play)
 
 
 def final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
