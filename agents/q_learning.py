@@ -90,10 +90,11 @@ class QLearningAgent(TabularAgent):
         if explore:
             is_random = random(n) < epsilon
             thresholds[is_random] = LOWEST
-            explorers = is_random.nonzero()[0]
-            uniforms[explorers] = random(len(explorers))
+            n_random = np.count_nonzero(is_random)
+            draws = random(n if self.ties == "random" else n_random)
+            uniforms[is_random] = draws[:n_random]
             if self.ties == "random":
-                uniforms[~is_random] = random(n - len(explorers))
+                uniforms[~is_random] = draws[n_random:]
         return uniform_choice(np.ascontiguousarray((values >= thresholds).T), uniforms) + self.first_action
 
     def update(
@@ -136,7 +137,7 @@ class QLearningAgent(TabularAgent):
         """:meth:`update` for many transitions: every V(s′), then one update after another, a pair's too."""
         learning_rate = self._current("learning_rate")
         targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=LOWEST)
-        targets[np.asarray(terminated) | (targets == LOWEST)] = 0.0  # there is no future, or no legal action
+        targets[(targets == LOWEST) | terminated] = 0.0  # there is no future, or no legal action
         targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
         if np.count_nonzero(np.isfinite(targets)) < len(targets):
@@ -194,18 +195,19 @@ def td_update(
     first = edges[:-1]
     counts = edges[1:] - first
     n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # updates after each one
-    powers = _powers(1.0 - learning_rate, 1 << n.bit_length())
-    new = learning_rate * powers.take(n_later) * targets.take(order)
+    powers, weights = _powers(learning_rate, 1 << n.bit_length())
+    new = weights.take(n_later) * targets.take(order)
     where = indices.take(first)
     values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)
 
 
 @lru_cache(maxsize=1)
-def _powers(base: float, n: int) -> NDArray[np.float64]:
-    """The powers 0 to n - 1 of a number, as products, which unlike ** are the same on every processor."""
-    factors = np.full(n, base)
+def _powers(learning_rate: float, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(1 - α)ᵏ and α (1 - α)ᵏ for k below n, by products, which unlike ** are the same on every processor."""
+    factors = np.full(n, 1.0 - learning_rate)
     factors[0] = 1.0
-    return factors.cumprod()
+    powers = factors.cumprod()
+    return powers, learning_rate * powers
 
 
 def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:

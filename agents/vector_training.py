@@ -28,6 +28,7 @@ class Step(NamedTuple):
     """One step of all environments."""
 
     has_acted: NDArray[np.bool_]  # False where an environment was only reset
+    acted: Indices  # where it is True
     before: Observed
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the players who acted
@@ -35,6 +36,7 @@ class Step(NamedTuple):
     after: Observed  # before any reset
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
+    ended: Indices  # where it is True
 
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
@@ -56,8 +58,8 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
             rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
         returns += rewards
         lengths += step.has_acted
-        ids = step.has_acted.nonzero()[0]
-        ended = step.is_over.nonzero()[0]
+        ids = step.acted
+        ended = step.ended
         if n_begun > episodes:
             ids = ids[numbers.take(ids) < episodes]
             ended = ended[numbers.take(ended) < episodes]
@@ -98,7 +100,10 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
         if n_players == 2:
             is_legal = observed.masks[ended, actions.take(ended) - agent.first_action] != 0
             opponent_rewards[ended] *= is_legal
-        yield Step(has_acted, observed, actions, rewards.copy(), opponent_rewards, after, terminated, is_over)
+        own_rewards = rewards.copy()
+        yield Step(
+            has_acted, ids, observed, actions, own_rewards, opponent_rewards, after, terminated, is_over, ended
+        )
         observed = following
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 

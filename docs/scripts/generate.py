@@ -112,6 +112,7 @@ ROUTES = {
         "agents.q_learning.QLearningAgent.update_batch",
         "agents.q_learning.QLearningAgent._legal_values",
         "agents.q_learning.td_update",
+        "agents.q_learning._powers",
         "agents.q_learning.uniform_choice",
         "agents.tables.Table.rows",
     ),
@@ -137,7 +138,7 @@ def route(name):
     files = {}
     for dotted in ROUTES[name]:
         documented = pkgutil.resolve_name(dotted)
-        code = getattr(documented, "func", documented)  # of a cached property
+        code = inspect.unwrap(getattr(documented, "func", documented))  # of a cached property or function
         file = Path(inspect.getsourcefile(code)).relative_to(FOLDER.parent).as_posix()
         label = dotted.removeprefix(file.removesuffix(".py").replace("/", ".")).lstrip(".")
         source = inspect.getsource(code) if label else code.__doc__

@@ -121,6 +121,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._rows = shared(Rows, self.board, self.encoding)
         self._replies = replies_of(self.board, self._options.policy)
         self._replies.check(self._options.start)
+        self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
         self._games: _Games | None = None  # None before the first reset
 
     @property
@@ -186,7 +187,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             infos = self._final_infos(games)
             self._restart(games, games.is_over.nonzero()[0], self._options.start)
         self._games = games
-        infos |= self._get_infos(games, np.ones(self.num_envs, dtype=np.bool_))
+        infos |= self._get_infos(games, self._everywhere)
         return self._rows.observations(games.states), rewards, terminated, truncated, infos
 
     def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
@@ -261,7 +262,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return numbers
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
-        array = np.ones(self.num_envs, dtype=np.bool_) if mask is None else np.array(mask)
+        array = self._everywhere if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
             raise ValueError(f"reset_mask must hold {self.num_envs} booleans, not all False; got {mask!r}")
         if self._games is None and not array.all():
@@ -271,7 +272,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
         infos = {
             "action_mask": self.board.masks(games.states),
-            "_action_mask": is_new,
+            "_action_mask": is_new.copy(),
             "illegal_action": games.states > self.board.lost,
             "_illegal_action": is_new.copy(),
         }
@@ -286,7 +287,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         observations = np.empty(self.num_envs, dtype=object)  # of None
         final = self._rows.observations(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
-        infos = self._get_infos(games, games.is_over.copy())
+        infos = self._get_infos(games, games.is_over)
         infos["action_mask"] *= games.is_over.view(np.int8)[:, None]  # zeros for the other games
         if self._is_self_play:
             infos["to_play"] *= games.is_over
