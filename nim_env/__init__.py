@@ -3,7 +3,8 @@
 Importing this package registers ``Nim-v0``, ``NimOneHot-v0`` (the same with ``observation="one_hot"``) and
 ``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and ``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which
 needs Stable-Baselines3, :mod:`nim_env.pgx`, which needs pgx and JAX, and :mod:`nim_env.openspiel` are imported
-separately, and so are :mod:`nim_env.animation`, :mod:`nim_env.map`, :mod:`nim_env.rllib` and :mod:`nim_env.text`.
+separately, and so are :mod:`nim_env.animation`, :mod:`nim_env.check`, :mod:`nim_env.map`, :mod:`nim_env.players`,
+:mod:`nim_env.rllib`, :mod:`nim_env.testing` and :mod:`nim_env.text`.
 """
 
 from typing import Any

@@ -1,5 +1,6 @@
 """find_the_bug: clean learners, each bug as one replaced line, and the matrix of their diagnoses."""
 
+import functools
 import re
 from pathlib import Path
 
@@ -9,15 +10,19 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
-from find_the_bug import matrix
+from nim_env import NimRules, TabularPolicy, evaluation, testing
 
-from nim_env import NimRules, TabularPolicy, evaluation
+from common import percent
+from find_the_bug import budgets, matrix
 
 ROOT = Path(__file__).parents[2]
 RULES = NimRules((1, 2, 3))
 BUGS = matrix.BUGS.to_dict("records")
 TABLES = [name for name in matrix.BUGS["learner"].unique() if name not in matrix.MOVES]
 PUBLISHED = pd.read_csv(ROOT / "docs" / "experiments" / "find_the_bug.csv", keep_default_na=False)
+BUDGETS = pd.read_csv(ROOT / "docs" / "experiments" / "test_budgets.csv", keep_default_na=False)
+TEST_SUITE = (ROOT / "docs" / "test_suite.md").read_text(encoding="utf-8")
+LEARNERS = {"q_learning": "Q-learning", "dqn": "DQN", "maskable_ppo": "MaskablePPO"}
 
 
 @pytest.mark.parametrize("learner", [*TABLES, "dqn"])
@@ -62,3 +67,48 @@ def test_the_pages_say_what_the_published_matrix_says():
     named = matrix.sentences(PUBLISHED)[1]
     assert re.search(r"[\d,]+ of [\d,]+", named)[0] in readme
     assert set(PUBLISHED["bug"]) == {"", *matrix.BUGS["bug"]}
+
+
+def test_the_budgets_count_every_seed(monkeypatch, tmp_path):
+    is_used = (matrix.BUGS["learner"] == "q_learning") & matrix.BUGS["bug"].isin(["discount", "opponent's reward"])
+    monkeypatch.setattr(budgets, "BUGS", matrix.BUGS[is_used])
+    monkeypatch.setattr(budgets, "MOVES", {"q_learning": 5_000})
+    table = budgets.main(budgets.Args(share=0.01, folder=tmp_path)).set_index("bug")
+    assert table["seeds"].to_dict() == {"": 10, "opponent's reward": 2, "discount": 2}
+    assert table["pass_by_values"].to_dict() == {"": 10, "opponent's reward": 0, "discount": 0}
+    assert table.loc["discount", "pass_by_moves"] == 2
+    saved = pd.read_csv(tmp_path / "test_budgets.csv", keep_default_na=False, index_col="bug")
+    assert saved.equals(table)
+
+
+def test_the_tests_of_the_page_pass():
+    """With one seed in place of three."""
+    names = {}
+    for code in re.findall(r"^```python\n(.*?)^```", TEST_SUITE, re.DOTALL | re.MULTILINE):
+        exec(code, names)
+    names["assert_learns"] = functools.partial(testing.assert_learns, seeds=1)
+    tests = [test for name, test in names.items() if name.startswith("test_")]
+    assert len(tests) == 3
+    for test in tests:
+        test()
+    for learner, moves in budgets.MOVES.items():
+        assert f"{learner}.train(rules, {moves:_}," in TEST_SUITE
+
+
+def test_the_tables_of_the_page_are_the_published_budgets():
+    rows = {(row.learner, row.bug): row for row in BUDGETS.itertuples()}
+    assert set(rows) == {(learner, "") for learner in LEARNERS} | {
+        (row["learner"], row["bug"]) for row in BUGS if row["learner"] in LEARNERS
+    }
+    for learner, name in LEARNERS.items():
+        row = rows[learner, ""]
+        low, high = evaluation.MatchResult(row.pass_by_values, row.seeds).interval()
+        passed = f"{row.pass_by_values:,} ({100 * low:.1f} to {100 * high:.1f} %)"
+        cells = [name, f"{row.moves:,}", row.seconds, f"{row.seeds:,}", f"{row.pass_by_moves:,}", passed]
+        assert f"| {' | '.join(map(str, cells))} | {100 * (1 - low**3):.1f} % |" in TEST_SUITE
+    for bug, fault in {row["bug"]: row["fault"] for row in BUGS if row["learner"] in LEARNERS}.items():
+        cells = [bug]
+        for row in (rows.get((learner, bug)) for learner in LEARNERS):
+            passed = (row.pass_by_moves, row.pass_by_values) if row else ()
+            cells.append(", ".join(percent(1 - n / row.seeds, 0) for n in passed))
+        assert re.sub(" +", " ", f"| {' | '.join(cells)} | {fault} |") in TEST_SUITE

@@ -1,0 +1,60 @@
+"""A test for your test suite: train your learner on a small game, and let exact evaluation judge it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from nim_env import evaluation
+from nim_env._checks import checked_integer
+from nim_env.policies import PolicyLike, tabulate
+from nim_env.rules import NimRules
+
+_NO_BUG = {"Bellman's equation", "perfect play", "train longer"}
+
+
+def assert_learns(
+    train: Callable[[int], PolicyLike | tuple[PolicyLike, ArrayLike]],
+    *,
+    rules: NimRules = NimRules((1, 2, 3)),  # noqa: B008  it is frozen
+    opponent: PolicyLike | None = None,
+    discount: float = 1.0,
+    seeds: int = 3,
+    min_expert: float = 0.95,
+) -> None:
+    """Asserts that a learner learns a game with each seed, and that no diagnosis names a bug.
+
+    A bug can leave all moves right: then the values tell. docs/test_suite.md says how often correct learners fail.
+
+    Args:
+        train: Trains a learner with a seed. It returns a player, as :func:`nim_env.evaluation.mastery` takes it,
+            or a tuple of it and its values, as :func:`nim_env.evaluation.diagnose` takes them. Illegal moves lose.
+        rules: The game.
+        opponent: Whom the values were learned against; ``None`` for self-play.
+        discount: The discount of the values.
+        seeds: The number of trainings, with the seeds 0, 1 and so on.
+        min_expert: The minimum of expert mastery, 0 to 1.
+
+    Raises:
+        AssertionError: It has each seed's expert mastery, verdict and first mistakes.
+    """
+    __tracebackhide__ = True  # pytest points at the test
+    checked_integer("seeds", seeds, 1)
+    if not 0 <= min_expert <= 1:
+        raise ValueError(f"min_expert must lie between 0 and 1; got {min_expert!r}")
+    failed, lines = [], []
+    for seed in range(seeds):
+        trained = train(seed)
+        player, values = trained if isinstance(trained, tuple) else (trained, None)
+        policy = tabulate(rules, player, np.float64, "lose")
+        expert = evaluation.mastery(rules, policy, "lose").expert
+        diagnosis = evaluation.diagnose_moves(rules, policy)
+        if values is not None and diagnosis.findings != ("no mask at prediction",):
+            diagnosis = evaluation.diagnose(rules, values, opponent, discount)
+        if expert < min_expert or not _NO_BUG.issuperset(diagnosis.findings):
+            failed.append(seed)
+        lines.append(f"seed {seed}: expert mastery {expert:.4f}. {diagnosis.verdict}")
+        lines += evaluation.mistake_sentences(rules, policy, 5, "lose")
+    assert not failed, "\n".join([f"seeds {failed} fail on {rules}:", *lines])
