@@ -19,11 +19,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import theory
+from nim_env import _limits, theory
 from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
 from nim_env.appearance import heap_name
-from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
+from nim_env.board import Board
+from nim_env.policies import IllegalAction, MoveProbabilities, Player, PolicyLike, checked_player
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
 
@@ -153,6 +154,82 @@ def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalA
     """
     going_second, going_first = response_values(rules, policy, illegal_action)
     return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
+
+
+def mixed_exploitability(
+    rules: NimRules,
+    policies: Sequence[PolicyLike],
+    weights: ArrayLike,
+    illegal_action: IllegalAction | None = None,
+) -> float:
+    """The exploitability of a mixed strategy: one of ``policies`` is drawn for each game and makes all its moves.
+
+    A best response does not see the draw. It may lose only while it is to move in lost positions, so this is a
+    sweep over its beliefs there: the probability of each policy, given the moves so far (Åström 1965, "Optimal
+    control of Markov processes with incomplete state information"). Beliefs that agree to 12 digits are one.
+
+    ``weights`` is the distribution of the draw, shape ``(len(policies),)``. A ValueError if it is none, and where
+    there are more than 300,000 beliefs.
+    """
+    players = [
+        checked_player(policy, rules, illegal_action, f"policies[{i}]") for i, policy in enumerate(policies)
+    ]
+    beliefs = np.array(weights, dtype=np.float64, ndmin=2)
+    if beliefs.shape != (1, len(players)) or not ((beliefs >= 0).all() and np.isclose(beliefs.sum(), 1)):
+        raise ValueError(f"weights must be a distribution over {len(players)} policies; got {weights!r}")
+    beliefs /= beliefs.sum()
+    right, wrong = _replies_by_policy(rules, players)
+    is_right = np.asarray(right.any(axis=2))
+    board = Board(rules)
+
+    def moves_from(indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows, actions = rules.action_mask(rules.from_index(indices)).nonzero()
+        return rows, board.moved(indices[rows], actions)
+
+    full = np.array([board.full])
+    rows, after = (np.array([0]), full) if theory.is_winning(rules, rules.heaps) else moves_from(full)
+    rounds = []
+    n_beliefs = 0
+    while len(rows):  # in the beliefs of these rows the response moves to `after`
+        n_beliefs += len(beliefs)
+        remedy = "use fewer policies, deterministic ones or a smaller board"
+        _limits.check_size(n_beliefs, _limits.BELIEFS, f"beliefs about {len(players)} policies", remedy)
+        chances = (beliefs[rows] * wrong[after]).sum(axis=1)
+        moves, replies = is_right[after].nonzero()
+        likelihoods = beliefs[rows[moves]] * right[after[moves], replies]
+        totals = likelihoods.sum(axis=1)
+        # 0 for a reply that no policy makes there
+        next_beliefs = likelihoods / np.where(totals, totals, 1.0)[:, None]
+        keys = np.column_stack([board.moved(after[moves], replies), next_beliefs.round(12)])
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        rounds.append((len(beliefs), rows, chances, moves, totals, inverse.ravel()))
+        beliefs = next_beliefs[first]
+        rows, after = moves_from(keys[first, 0].astype(np.int64))
+    wins = np.zeros(len(beliefs))
+    for n, rows, chances, moves, totals, inverse in reversed(rounds):
+        np.add.at(chances, moves, totals * wins[inverse])
+        wins = np.zeros(n)
+        np.maximum.at(wins, rows, chances)
+    return min(float(wins[0]), 1.0)
+
+
+def _replies_by_policy(
+    rules: NimRules, players: Sequence[Player]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The probability of each winning move, ``(n_positions, n_actions, n)``, and of any other action."""
+    what = f"positions times actions times policies of {rules}"
+    n_entries = rules.n_positions * rules.n_actions * len(players)
+    _limits.check_size(n_entries, _limits.POLICY, what, "use a smaller board")
+    right = np.zeros((rules.n_positions, rules.n_actions, len(players)))
+    wrong = np.zeros((rules.n_positions, len(players)))
+    for batch in iter_positions(rules):
+        is_winning = theory.winning_action_mask(rules, batch.heaps)
+        for i, player in enumerate(players):
+            moves = batch.moves_of(player)
+            sums = moves.probabilities.sum(axis=1) + moves.illegal
+            right[batch.indices, :, i] = moves.probabilities * is_winning / sums[:, None]
+            wrong[batch.indices, i] = 1 - right_probabilities(moves, is_winning)
+    return right, wrong
 
 
 def win_probability(
