@@ -52,10 +52,9 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
     to move; where no history is one, its table is uniform. A bot is queried at a random history each time, and
     exact figures of bots that draw need ``SampledPolicy``.
 
-    Raises:
-        ValueError: The policy depends on the history, as that of CFR does, so it is no player of positions.
-            ``exploitability.nash_conv(load_game(rules), policy)`` of OpenSpiel is exact for it, and
-            :class:`OpenSpielPolicy` takes our players there.
+    A policy whose answers depend on the history, as those of CFR do, is no player of positions: a ValueError. In
+    OpenSpiel ``exploitability.nash_conv(load_game(rules), policy)`` is exact for it, and :class:`OpenSpielPolicy`
+    takes our players there.
     """
     game = load_game(rules)
     actions = ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
