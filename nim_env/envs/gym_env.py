@@ -162,9 +162,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         lost game, and what terminates leads to the finished state 0. It is made for the present opponent at its
         first use, and each environment has its own.
 
-        Raises:
-            AttributeError: There is none: another observation, self-play, an opponent without a table, such as a
-                function, or more than 100,000 positions times actions.
+        An AttributeError names why there is none: another observation, self-play, an opponent without a table,
+        such as a function, or more than 100,000 positions times actions.
         """
         rules = self.rules
         policy = self._options.policy
