@@ -19,7 +19,7 @@
 ``SNAPSHOT``           the same of a snapshot in a pool, which else is a network
 ``MAPPED``             won positions of a picture
 ``SWEPT_POSITIONS``    of an exact sweep, which takes about a gigabyte
-``BELIEFS``            of a best response to a mixed strategy: seconds, and half a gigabyte
+``BELIEFS``            times moves and actions, of a best response to a mixed strategy: seconds, a gigabyte
 ``SWEPT``              positions times actions of an exact sweep: minutes, with a slow policy hours
 =====================  ===========================================================================================
 """
@@ -42,7 +42,7 @@ POLICY = 50_000_000
 SNAPSHOT = 2_000_000
 MAPPED = 1_000
 SWEPT_POSITIONS = 50_000_000
-BELIEFS = 300_000
+BELIEFS = 100_000_000
 SWEPT = 10_000_000_000
 
 

@@ -24,7 +24,7 @@ from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
 from nim_env.appearance import heap_name
 from nim_env.board import Board
-from nim_env.policies import IllegalAction, MoveProbabilities, Player, PolicyLike, checked_player
+from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
 
@@ -168,8 +168,8 @@ def mixed_exploitability(
     sweep over its beliefs there: the probability of each policy, given the moves so far (Åström 1965, "Optimal
     control of Markov processes with incomplete state information"). Beliefs that agree to 12 digits are one.
 
-    ``weights`` is the distribution of the draw, shape ``(len(policies),)``. A ValueError if it is none, and where
-    there are more than 300,000 beliefs.
+    ``weights`` is the distribution of the draw, shape ``(len(policies),)``. A ValueError if it is none, or where
+    there are too many beliefs: those of policies that draw, on large boards.
     """
     players = [
         checked_player(policy, rules, illegal_action, f"policies[{i}]") for i, policy in enumerate(policies)
@@ -178,22 +178,34 @@ def mixed_exploitability(
     if beliefs.shape != (1, len(players)) or not ((beliefs >= 0).all() and np.isclose(beliefs.sum(), 1)):
         raise ValueError(f"weights must be a distribution over {len(players)} policies; got {weights!r}")
     beliefs /= beliefs.sum()
-    right, wrong = _replies_by_policy(rules, players)
-    is_right = np.asarray(right.any(axis=2))
+    n_entries = rules.n_positions * rules.n_actions * len(players)
+    what = f"positions times actions times policies of {rules}"
+    _limits.check_size(n_entries, _limits.POLICY, what, "use a smaller board")
     board = Board(rules)
+    heaps = rules.all_positions()
+    mask = rules.action_mask(heaps)
+    is_winning = theory.winning_action_mask(rules, heaps[1:])
+    right = np.zeros((*mask.shape, len(players)))  # the probability of each winning move
+    wrong = np.zeros((len(mask), len(players)))  # that of all other actions
+    for i, player in enumerate(players):
+        found = player.query(heaps[1:], mask[1:], twice=True)
+        sums = found.probabilities.sum(axis=1) + found.illegal
+        right[1:, :, i] = found.probabilities * is_winning / sums[:, None]
+        wrong[1:, i] = 1 - right_probabilities(found, is_winning)
+    is_right = np.asarray(right.any(axis=2))
 
     def moves_from(indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        rows, actions = rules.action_mask(rules.from_index(indices)).nonzero()
+        rows, actions = mask[indices].nonzero()
         return rows, board.moved(indices[rows], actions)
 
     full = np.array([board.full])
     rows, after = (np.array([0]), full) if theory.is_winning(rules, rules.heaps) else moves_from(full)
     rounds = []
-    n_beliefs = 0
+    n_moves = 0
     while len(rows):  # in the beliefs of these rows the response moves to `after`
-        n_beliefs += len(beliefs)
-        remedy = "use fewer policies, deterministic ones or a smaller board"
-        _limits.check_size(n_beliefs, _limits.BELIEFS, f"beliefs about {len(players)} policies", remedy)
+        n_moves += len(rows) * rules.n_actions
+        what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
+        _limits.check_size(n_moves, _limits.BELIEFS, what, "use deterministic policies or a smaller board")
         chances = (beliefs[rows] * wrong[after]).sum(axis=1)
         moves, replies = is_right[after].nonzero()
         likelihoods = beliefs[rows[moves]] * right[after[moves], replies]
@@ -211,25 +223,6 @@ def mixed_exploitability(
         wins = np.zeros(n)
         np.maximum.at(wins, rows, chances)
     return min(float(wins[0]), 1.0)
-
-
-def _replies_by_policy(
-    rules: NimRules, players: Sequence[Player]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The probability of each winning move, ``(n_positions, n_actions, n)``, and of any other action."""
-    what = f"positions times actions times policies of {rules}"
-    n_entries = rules.n_positions * rules.n_actions * len(players)
-    _limits.check_size(n_entries, _limits.POLICY, what, "use a smaller board")
-    right = np.zeros((rules.n_positions, rules.n_actions, len(players)))
-    wrong = np.zeros((rules.n_positions, len(players)))
-    for batch in iter_positions(rules):
-        is_winning = theory.winning_action_mask(rules, batch.heaps)
-        for i, player in enumerate(players):
-            moves = batch.moves_of(player)
-            sums = moves.probabilities.sum(axis=1) + moves.illegal
-            right[batch.indices, :, i] = moves.probabilities * is_winning / sums[:, None]
-            wrong[batch.indices, i] = 1 - right_probabilities(moves, is_winning)
-    return right, wrong
 
 
 def win_probability(

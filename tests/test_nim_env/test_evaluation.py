@@ -493,6 +493,6 @@ def test_too_many_beliefs_are_refused(monkeypatch):
     large = NimRules((100, 100, 100))
     with pytest.raises(ValueError, match="policies"):
         evaluation.mixed_exploitability(large, ["random", "expert"], [0.5, 0.5])
-    monkeypatch.setattr(_limits, "BELIEFS", 100)
-    with pytest.raises(ValueError, match=r"beliefs.*100"):
+    monkeypatch.setattr(_limits, "BELIEFS", 10_000)
+    with pytest.raises(ValueError, match=r"beliefs.*10,000"):
         evaluation.mixed_exploitability(STANDARD, [random_table(STANDARD, 0), "random"], [0.5, 0.5])
