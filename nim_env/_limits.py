@@ -12,12 +12,14 @@
 ``TABULATED``          positions times actions of a board with tables; 1-3-5-7-9-11-13 has 31.6 million
 ``TABULATED_MOVES``    the same for tables that are no faster where they are larger
 ``TABULATED_NUMBERS``  positions times numbers of an observation, for a table of observations
+``TRANSITIONS``        positions times actions of the dictionary ``env.unwrapped.P``: 100 MB
 ``KEPT_BYTES``         about, of what is kept for the states that single games visit
 ``PART``               positions times actions that are computed at once: about 50 MB
 ``POLICY``             positions times actions of a policy in a table: 400 MB
 ``SNAPSHOT``           the same of a snapshot in a pool, which else is a network
 ``MAPPED``             won positions of a picture
 ``SWEPT_POSITIONS``    of an exact sweep, which takes about a gigabyte
+``BELIEFS``            times moves and actions, of a best response to a mixed strategy: seconds, a gigabyte
 ``SWEPT``              positions times actions of an exact sweep: minutes, with a slow policy hours
 =====================  ===========================================================================================
 """
@@ -33,12 +35,14 @@ GAMES = 2**32
 TABULATED = 2**25
 TABULATED_MOVES = 2**20
 TABULATED_NUMBERS = 2**22
+TRANSITIONS = 100_000
 KEPT_BYTES = 120_000_000
 PART = 2**20
 POLICY = 50_000_000
 SNAPSHOT = 2_000_000
 MAPPED = 1_000
 SWEPT_POSITIONS = 50_000_000
+BELIEFS = 100_000_000
 SWEPT = 10_000_000_000
 
 

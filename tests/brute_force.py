@@ -63,3 +63,21 @@ def win_probability(rules, heaps, players, to_move):
         return sum(probability * values[action] for action, probability in legal.items()) + lost
 
     return value(tuple(heaps), to_move)
+
+
+def best_response_to_draw(rules, heaps, players, likelihoods, to_move):
+    """The probability that a best response, player 0, wins against a player who was drawn unseen from ``players``.
+
+    It goes through all lines of play, without a thought of who can win. ``likelihoods`` are the probabilities of
+    each player and its moves so far; an illegal action loses, as does what is left of 1.
+    """
+    if not any(heaps):
+        return sum(likelihoods) * ((to_move == 1) != rules.misere)
+    lines = [(rules.action(*move), after) for move, after in moves(heaps, rules.max_take)]
+    if to_move == 0:
+        return max(best_response_to_draw(rules, after, players, likelihoods, 1) for _, after in lines)
+    value = sum(likelihoods)
+    for action, after in lines:
+        rest = [part * player(heaps).get(action, 0.0) for part, player in zip(likelihoods, players, strict=True)]
+        value += best_response_to_draw(rules, after, players, rest, 0) - sum(rest)
+    return value

@@ -41,7 +41,7 @@ class Replies(Kept[Choices]):
         super().__init__(board.rules)
         self.board = board
         self.policy = policy
-        self._is_fixed = _is_fixed(policy)
+        self._is_fixed = is_fixed(policy)
         self._is_opening = np.array(board.rules.offsets) != board.full  # a move that opens a game does not end it
         self._tables: dict[str, AliasLists] = {}  # by the start of the episodes
 
@@ -205,7 +205,7 @@ class MixtureReplies(Replies):
             self._tables.clear()
             self.__dict__.pop("_every_list", None)
             self._members = members[0][:], members[1][:]
-            self._is_fixed = all(map(_is_fixed, members[0]))
+            self._is_fixed = all(map(is_fixed, members[0]))
 
 
 def _unchanged(states: States) -> AliasLists:
@@ -213,7 +213,7 @@ def _unchanged(states: States) -> AliasLists:
     return AliasLists(np.ones_like(states), states)
 
 
-def _is_fixed(policy: Policy | None) -> bool:
+def is_fixed(policy: Policy | None) -> bool:
     """Whether a policy always answers a position alike; a mixture's members decide."""
     return policy is None or is_built_in(policy) or type(policy) is TabularPolicy
 
@@ -222,4 +222,4 @@ def replies_of(board: Board, policy: Policy | None) -> Replies:
     """The replies of a policy, those of a fixed one and of a mixture shared by all environments of the board."""
     if isinstance(policy, MixturePolicy):
         return shared(MixtureReplies, board, policy)
-    return shared(Replies, board, policy) if _is_fixed(policy) else Replies(board, policy)
+    return shared(Replies, board, policy) if is_fixed(policy) else Replies(board, policy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +12,14 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
+from nim_env import _limits
 from nim_env._checks import checked_choice
 from nim_env.board import Board, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
-from nim_env.envs._replies import replies_of
+from nim_env.envs._replies import is_fixed, replies_of
 from nim_env.envs._rows import Row, Rows
-from nim_env.policies import IllegalAction, PolicyLike
+from nim_env.policies import IllegalAction, MixturePolicy, PolicyLike, tabulate
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -150,6 +152,50 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         replies.check(options.start)
         self._options = options
         self._replies = replies
+        self.__dict__.pop("P", None)
+
+    @cached_property
+    def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it
+        """``P[state][action]`` lists ``(probability, next state, reward, terminated)``, as in FrozenLake.
+
+        A state is an observation of ``observation="index"``. Every action is in every state, an illegal one as a
+        lost game, and what terminates leads to the finished state 0. It is made for the present opponent at its
+        first use, and each environment has its own.
+
+        An AttributeError names why there is none: another observation, self-play, an opponent without a table,
+        such as a function, or more than 100,000 positions times actions.
+        """
+        rules = self.rules
+        policy = self._options.policy
+        members = policy.policies if isinstance(policy, MixturePolicy) else [policy]
+        if self._options.observation != "index":
+            raise AttributeError('P needs observation="index": its states are these observations')
+        if policy is None or not all(map(is_fixed, members)):
+            needed = "an opponent with a table, as policies.tabulate(rules, policy) makes one"
+            raise AttributeError(f"P needs {needed}; got opponent={self.opponent!r}")
+        n_entries = rules.n_positions * rules.n_actions
+        try:
+            _limits.check_size(n_entries, _limits.TRANSITIONS, "positions times actions of P", "use smaller heaps")
+            replies = tabulate(rules, policy, np.float64).probabilities
+        except ValueError as error:
+            raise AttributeError(f"there is no P: {error}") from None
+        last = rules.terminal_reward
+
+        def replied(after: int) -> list[tuple[float, int, float, bool]]:
+            if after == 0:
+                return [(1.0, 0, last, True)]
+            weights = replies[after] / replies[after].sum()
+            states = [(float(weights[reply]), after - rules.offsets[reply]) for reply in weights.nonzero()[0]]
+            return [(chance, state, 0.0 if state else -last, state == 0) for chance, state in states]
+
+        outcomes = [replied(after) for after in range(rules.n_positions)]
+        return {
+            state: {
+                action: outcomes[state - offset][:] if legal else [(1.0, 0, -1.0 if state else 0.0, True)]
+                for action, (offset, legal) in enumerate(zip(rules.offsets, mask, strict=True))
+            }
+            for state, mask in enumerate(rules.action_mask(rules.all_positions()).tolist())
+        }
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -19,10 +19,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import theory
+from nim_env import _limits, theory
 from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
 from nim_env.appearance import heap_name
+from nim_env.board import Board
 from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
@@ -153,6 +154,75 @@ def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalA
     """
     going_second, going_first = response_values(rules, policy, illegal_action)
     return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
+
+
+def mixed_exploitability(
+    rules: NimRules,
+    policies: Sequence[PolicyLike],
+    weights: ArrayLike,
+    illegal_action: IllegalAction | None = None,
+) -> float:
+    """The exploitability of a mixed strategy: one of ``policies`` is drawn for each game and makes all its moves.
+
+    A best response does not see the draw. It may lose only while it is to move in lost positions, so this is a
+    sweep over its beliefs there: the probability of each policy, given the moves so far (Åström 1965, "Optimal
+    control of Markov processes with incomplete state information"). Beliefs that agree to 12 digits are one.
+
+    ``weights`` is the distribution of the draw, shape ``(len(policies),)``. A ValueError if it is none, or where
+    there are too many beliefs: those of policies that draw, on large boards.
+    """
+    players = [
+        checked_player(policy, rules, illegal_action, f"policies[{i}]") for i, policy in enumerate(policies)
+    ]
+    beliefs = np.array(weights, dtype=np.float64, ndmin=2)
+    if beliefs.shape != (1, len(players)) or not ((beliefs >= 0).all() and np.isclose(beliefs.sum(), 1)):
+        raise ValueError(f"weights must be a distribution over {len(players)} policies; got {weights!r}")
+    beliefs /= beliefs.sum()
+    n_entries = rules.n_positions * rules.n_actions * len(players)
+    what = f"positions times actions times policies of {rules}"
+    _limits.check_size(n_entries, _limits.POLICY, what, "use a smaller board")
+    board = Board(rules)
+    heaps = rules.all_positions()
+    mask = rules.action_mask(heaps)
+    is_winning = theory.winning_action_mask(rules, heaps[1:])
+    right = np.zeros((*mask.shape, len(players)))  # the probability of each winning move
+    wrong = np.zeros((len(mask), len(players)))  # that of all other actions
+    for i, player in enumerate(players):
+        found = player.query(heaps[1:], mask[1:], twice=True)
+        sums = found.probabilities.sum(axis=1) + found.illegal
+        right[1:, :, i] = found.probabilities * is_winning / sums[:, None]
+        wrong[1:, i] = 1 - right_probabilities(found, is_winning)
+    is_right = np.asarray(right.any(axis=2))
+
+    def moves_from(indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        rows, actions = mask[indices].nonzero()
+        return rows, board.moved(indices[rows], actions)
+
+    full = np.array([board.full])
+    rows, after = (np.array([0]), full) if theory.is_winning(rules, rules.heaps) else moves_from(full)
+    rounds = []
+    n_moves = 0
+    while len(rows):  # in the beliefs of these rows the response moves to `after`
+        n_moves += len(rows) * rules.n_actions
+        what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
+        _limits.check_size(n_moves, _limits.BELIEFS, what, "use deterministic policies or a smaller board")
+        chances = (beliefs[rows] * wrong[after]).sum(axis=1)
+        moves, replies = is_right[after].nonzero()
+        likelihoods = beliefs[rows[moves]] * right[after[moves], replies]
+        totals = likelihoods.sum(axis=1)
+        # 0 for a reply that no policy makes there
+        next_beliefs = likelihoods / np.where(totals, totals, 1.0)[:, None]
+        keys = np.column_stack([board.moved(after[moves], replies), next_beliefs.round(12)])
+        _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        rounds.append((len(beliefs), rows, chances, moves, totals, inverse.ravel()))
+        beliefs = next_beliefs[first]
+        rows, after = moves_from(keys[first, 0].astype(np.int64))
+    wins = np.zeros(len(beliefs))
+    for n, rows, chances, moves, totals, inverse in reversed(rounds):
+        np.add.at(chances, moves, totals * wins[inverse])
+        wins = np.zeros(n)
+        np.maximum.at(wins, rows, chances)
+    return min(float(wins[0]), 1.0)
 
 
 def win_probability(

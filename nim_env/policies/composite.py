@@ -27,6 +27,8 @@ class _CompositePolicy:
 class MixturePolicy(_CompositePolicy):
     """A weighted mixture of policies: at each move one member, drawn by weight, chooses.
 
+    It is a behavior strategy; :func:`nim_env.evaluation.mixed_exploitability` takes a draw for each game.
+
     It serves as the opponent pool of self-play: :meth:`add` a snapshot of the learner at intervals
     (:func:`tabulate` makes one) and pass the mixture as ``opponent``.
 

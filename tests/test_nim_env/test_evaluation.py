@@ -15,9 +15,19 @@ from strategies import few_examples, seeds, tiny_rules
 from strategies import rules as any_rules
 from table_policies import as_player, random_table, with_mistakes
 
-from nim_env import ExpertPolicy, NimRules, RandomPolicy, TabularPolicy, evaluation, solver, theory
+from nim_env import (
+    ExpertPolicy,
+    MixturePolicy,
+    NimRules,
+    RandomPolicy,
+    TabularPolicy,
+    _limits,
+    evaluation,
+    solver,
+    theory,
+)
 from nim_env.evaluation import MatchResult
-from nim_env.policies import InvalidPolicyOutput, batched
+from nim_env.policies import InvalidPolicyOutput, batched, checked_policy
 
 SIMPLE = NimRules(**SIMPLE)
 STANDARD, BOUNDED = NimRules(), NimRules((4, 5, 6), max_take=2, misere=False)
@@ -171,6 +181,54 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, i
     assert mastery.champion is (in_its_role > 1 - 1e-12) is bool(found[-1] == 0)
     assert found[-1] == evaluation.exploitability(rules, policy, **option)
     assert not deterministic or illegal_action == "lose" or set(found) <= {0, 1}
+
+
+MIXTURE = [0.2, 0.3, 0.5]
+
+
+@few_examples
+@given(tiny_rules, seeds, st.sampled_from(["raise", "lose"]))
+def test_a_best_response_to_a_mixed_strategy_by_recursion(rules, seed, illegal_action):
+    members = [
+        random_table(rules, seed + i, deterministic=i == 1, illegal=illegal_action == "lose") for i in range(3)
+    ]
+    players = [as_player(rules, member) for member in members]
+    found = evaluation.mixed_exploitability(rules, members, MIXTURE, illegal_action=illegal_action)
+    orders = [
+        brute_force.best_response_to_draw(rules, rules.heaps, players, MIXTURE, to_move) for to_move in (0, 1)
+    ]
+    assert found == pytest.approx(sum(orders) - 1, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("rules", "seed"),
+    [
+        (NimRules((1, 2, 3), misere=False), None),
+        (NimRules((1, 2, 3)), 6),
+        (NimRules((2, 3), misere=False), 0),
+        (NimRules((2, 3)), 0),
+    ],
+    ids=str,
+)
+def test_a_mixed_strategy_is_neither_its_members_nor_a_mixture_at_each_move(rules, seed):
+    members = ["take-1", "expert", "random"] if seed is None else [random_table(rules, seed + i) for i in range(3)]
+    players = [as_player(rules, checked_policy(member, rules)) for member in members]
+    orders = [brute_force.best_response_to_draw(rules, rules.heaps, players, MIXTURE, first) for first in (0, 1)]
+    found = evaluation.mixed_exploitability(rules, members, MIXTURE)
+    assert found == pytest.approx(sum(orders) - 1, abs=1e-12)
+    assert found < np.dot(MIXTURE, [evaluation.exploitability(rules, member) for member in members]) - 0.01
+    mixture = MixturePolicy(rules, members, weights=MIXTURE)
+    assert abs(found - evaluation.exploitability(rules, mixture)) > 0.01
+
+
+@few_examples
+@given(any_rules, seeds)
+def test_a_draw_among_equals_is_no_draw(rules, seed):
+    member = random_table(rules, seed)
+    expected = pytest.approx(evaluation.exploitability(rules, member), abs=1e-9)
+    assert evaluation.mixed_exploitability(rules, [member], [1]) == expected
+    assert evaluation.mixed_exploitability(rules, ["random", member, member], [0, 0.25, 0.75]) == expected
+    assert evaluation.mixed_exploitability(rules, ["expert", "expert"], [0.1, 0.9]) == 0
 
 
 @few_examples
@@ -372,6 +430,9 @@ SWEEPS = {
     "win_probability": lambda rules, policy: evaluation.win_probability(rules, policy, "random"),
     "win_probability, opponent": lambda rules, policy: evaluation.win_probability(rules, "random", policy),
     "report": evaluation.report,
+    "mixed_exploitability": lambda rules, policy: evaluation.mixed_exploitability(
+        rules, [policy, "random"], [0.5, 0.5]
+    ),
     "payoff_matrix": lambda rules, policy: evaluation.payoff_matrix(rules, [policy, "random"]),
     "best_response": solver.best_response,
 }
@@ -421,3 +482,17 @@ def test_bad_arguments_are_named(function, arguments, message):
     for populations, place in (([["random", "best"]], r"rows\[1\]"), ([["random"], ["best"]], r"columns\[0\]")):
         with pytest.raises(ValueError, match=place):
             evaluation.payoff_matrix(STANDARD, *populations)
+    for weights in ([1], [0.5, 0.4], [1.5, -0.5], [np.nan, 1], [[0.5], [0.5]]):
+        with pytest.raises(ValueError, match=r"weights.*2"):
+            evaluation.mixed_exploitability(STANDARD, ["random", "expert"], weights)
+    with pytest.raises(ValueError, match=r"policies\[1\]"):
+        evaluation.mixed_exploitability(STANDARD, ["random", ExpertPolicy(SIMPLE)], [0.5, 0.5])
+
+
+def test_too_many_beliefs_are_refused(monkeypatch):
+    large = NimRules((100, 100, 100))
+    with pytest.raises(ValueError, match="policies"):
+        evaluation.mixed_exploitability(large, ["random", "expert"], [0.5, 0.5])
+    monkeypatch.setattr(_limits, "BELIEFS", 10_000)
+    with pytest.raises(ValueError, match=r"beliefs.*10,000"):
+        evaluation.mixed_exploitability(STANDARD, [random_table(STANDARD, 0), "random"], [0.5, 0.5])

@@ -1,13 +1,17 @@
 """OpenSpiel's game and algorithms against ours."""
 
 import numpy as np
+import pyspiel
 import pytest
+from open_spiel.python.algorithms.best_response import BestResponsePolicy
+from open_spiel.python.algorithms.cfr import CFRSolver
 from open_spiel.python.algorithms.exploitability import nash_conv
 from open_spiel.python.algorithms.mcts import MCTSBot, RandomRolloutEvaluator
-from open_spiel.python.policy import UniformRandomPolicy
+from open_spiel.python.algorithms.policy_aggregator import PolicyAggregator
+from open_spiel.python.policy import TabularPolicy, UniformRandomPolicy
 from table_policies import random_table
 
-from nim_env import ExpertPolicy, NimRules, evaluation
+from nim_env import ExpertPolicy, NimRules, evaluation, solver
 from nim_env.openspiel import OpenSpielPolicy, from_openspiel, load_game
 from nim_env.policies import InvalidPolicyOutput, SampledPolicy
 
@@ -31,6 +35,56 @@ def test_a_policy_comes_back_as_it_went(rules):
     np.testing.assert_array_equal(back.action_probabilities(*arguments), player.action_probabilities(*arguments))
     uniform = from_openspiel(rules, UniformRandomPolicy(load_game(rules)))
     assert evaluation.report(rules, uniform) == evaluation.report(rules, "random")
+
+
+@pytest.mark.parametrize("rules", [*GAMES, NimRules((2, 3), misere=False)], ids=str)
+def test_a_mixed_strategy_has_half_the_nash_conv_of_its_aggregate(rules):
+    """Their aggregate is the policy of histories that draws as the mixed strategy does (Kuhn 1953)."""
+    game = load_game(rules)
+    for members, weights in [
+        (["take-1", "expert", "random"], [0.2, 0.3, 0.5]),
+        (["random", *(random_table(rules, seed, deterministic=True) for seed in range(3))], [0.1, 0.2, 0.3, 0.4]),
+        ([random_table(rules, seed) for seed in range(4)], [0.25, 0.25, 0.25, 0.25]),
+    ]:
+        policies = [OpenSpielPolicy(rules, member) for member in members]
+        aggregate = PolicyAggregator(game).aggregate([0, 1], [policies, policies], [weights, weights])
+        found = evaluation.mixed_exploitability(rules, members, weights)
+        assert nash_conv(game, aggregate) == pytest.approx(2 * found, abs=1e-12)
+
+
+def test_a_policy_of_histories_is_refused():
+    rules = NimRules((1, 2, 3))
+    cfr = CFRSolver(load_game(rules))
+    for _ in range(5):
+        cfr.evaluate_and_update_policy()
+    with pytest.raises(ValueError, match="history"):
+        from_openspiel(rules, cfr.average_policy())
+
+
+@pytest.mark.parametrize("rules", [NimRules((1, 2, 3)), NimRules((2, 2)), NimRules((1, 1, 1))], ids=str)
+@pytest.mark.parametrize("side", [0, 1])
+def test_a_policy_of_one_side_is_queried_where_it_moves(rules, side):
+    game, uniform = load_game(rules), pyspiel.UniformRandomPolicy(load_game(rules))
+    player = random_table(rules, 3)
+
+    class OneSide(OpenSpielPolicy):
+        def action_probabilities(self, state, player_id=None):
+            assert state.current_player() == side
+            return super().action_probabilities(state, player_id)
+
+    policy = OneSide(rules, player)
+    policy.player_ids = [side]
+    found = evaluation.win_probability(rules, from_openspiel(rules, policy), "random", moves_first=side == 0)
+    assert found == evaluation.win_probability(rules, player, "random", moves_first=side == 0)
+    table = TabularPolicy(game, players=[side])
+    assert evaluation.report(rules, from_openspiel(rules, table)) == evaluation.report(rules, "random")
+    for best in (
+        BestResponsePolicy(game, side, UniformRandomPolicy(game)),
+        pyspiel.TabularBestResponse(game, side, uniform).get_best_response_policy(),
+    ):
+        wins = evaluation.win_probability(rules, from_openspiel(rules, best), "random", moves_first=side == 0)
+        values = solver.response_values(rules, "random")
+        assert 2 * wins - 1 == pytest.approx(values[1 - side][-1], abs=1e-12)
 
 
 def test_bots_play():
