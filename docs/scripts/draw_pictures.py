@@ -1,18 +1,19 @@
 """Draws the pictures of the pages, the logo and the preview of links: python docs/scripts/draw_pictures.py.
 
 They are drawn in the palette of the package. The SVG files follow the color scheme of the reader.
-Install: pip install -e ".[docs]"
+Install: pip install -e ".[docs]"; for the preview pip install -e ".[dev]", and Chromium
 """
 
-import random
 import re
+import shutil
+import tempfile
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
 
 import agents
-from nim_env import NimRules, evaluation, policies, theory
+from nim_env import NimRules, check, evaluation, theory
 from nim_env.appearance import COLORS, DARK_COLORS
 from nim_env.map import position_map
 
@@ -404,37 +405,49 @@ def draw_map(path):
 
 
 def draw_preview(path):
-    """What a link to the site shows elsewhere: 1200 by 630 pixels."""
-    from PIL import Image, ImageDraw, ImageFont
+    """What a link to the site shows elsewhere: both maps of the README, 1200 by 630 pixels."""
+    from playwright.sync_api import sync_playwright
 
-    image = Image.new("RGB", (1200, 630), COLORS["page"])
-    draw = ImageDraw.Draw(image)
-    for heap, size in enumerate((1, 3, 5, 7)):
-        for row in range(size):
-            x, y = 690 + 115 * heap, 530 - 68 * row
-            taken = heap == 3 and row > 4
-            fill = COLORS["player_1"] if taken else COLORS["block"]
-            draw.rounded_rectangle((x, y, x + 105, y + 58), 10, fill, None if taken else COLORS["edge"], 3)
-    draw.text((70, 110), "nim-env", COLORS["ink"], ImageFont.load_default(110))
-    lines = (
-        "Nim for reinforcement learning:",
-        "Gymnasium and PettingZoo",
-        "environments in which every player",
-        "is evaluated exactly",
+    maps = "".join(
+        (FOLDER / "pictures" / name).read_text(encoding="utf-8") for name in ("learning.svg", "nim_py.svg")
     )
-    draw.multiline_text((70, 280), "\n".join(lines), COLORS["muted"], ImageFont.load_default(36), spacing=14)
-    image.save(path, optimize=True)
+    page = f"""<style>body {{ margin: 20px; color: {COLORS["ink"]}; text-align: center }}
+        h1 {{ margin: 0 0 14px; font: bold 38px system-ui, sans-serif }}
+        svg {{ width: 480px; margin: 0 24px }}</style>
+        <h1>nim-env: every mistake of an agent, and its bug</h1>{maps}"""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        window = browser.new_page(viewport={"width": 1200, "height": 630}, reduced_motion="reduce")
+        window.set_content(page)
+        window.screenshot(path=path)
 
 
 def draw_map_of_program(path):
-    """The map of positions of the program with a bug on the page "Test your agent"."""
+    """What the command draws of the program with a bug on the page "Test your agent"."""
     page = (FOLDER / "test_your_agent.md").read_text(encoding="utf-8")
-    names = {}
-    exec(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], names)
-    random.seed(0)
-    ai = names["train"](10_000)
-    player = policies.from_moves(NimRules(), lambda heaps: ai.choose_action(heaps, False))
-    path.write_text(position_map(evaluation.mastery(NimRules(), player), "nim.py"), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "nim.py"
+        program.write_text(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+        check.judge(str(program), check.parser().parse_args(["check", str(program), "--picture", str(path)]))
+
+
+def draw_learning(path):
+    """The maps of the agent of the README after more and more games, one above the other, each in its time."""
+    maps, env, rules = [], gym.make("Nim-v0", opponent=None), NimRules()
+    for number, games in enumerate((100, 1_000, 2_000, 10_000)):
+        agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+        agents.train(agent, env, games)
+        svg = position_map(evaluation.mastery(rules, agent), f"{games:,} games against itself")
+        head, shapes = svg.removesuffix("</svg>\n").split("</style>")
+        shapes = re.sub(r"<title>.*?</title>", "", shapes)  # the browser shows no tooltips of a picture in a page
+        maps.append(f'<g class="map-{number}">{shapes}</g>')
+    appear = "".join(
+        f"@keyframes map-{number}{{0%,{start}%,100%{{opacity:0}}{start + 4}%,97%{{opacity:1}}}}"
+        f".map-{number}{{animation:map-{number} 12s infinite}}"
+        for number, start in ((1, 13), (2, 29), (3, 45))
+    )
+    style = f"@media (prefers-reduced-motion:no-preference){{{appear}}}</style>"
+    path.write_text(f"{head}{style}{''.join(maps)}</svg>\n", encoding="utf-8")
 
 
 def draw(folder):
@@ -452,6 +465,7 @@ def draw(folder):
     draw_q_table(folder / "q_table.svg", own_agent(), NimRules((21,), max_take=3, misere=False))
     draw_map(folder / "position_map.svg")
     draw_map_of_program(folder / "nim_py.svg")
+    draw_learning(folder / "learning.svg")
 
 
 if __name__ == "__main__":
