@@ -1,19 +1,25 @@
 """Draws the pictures of the pages, the logo and the preview of links: python docs/scripts/draw_pictures.py.
 
 They are drawn in the palette of the package. The SVG files follow the color scheme of the reader.
-Install: pip install -e ".[docs]"; for the preview pip install -e ".[dev]", and Chromium
+Install: pip install -e ".[docs]"; for the preview and the game pip install -e ".[dev]", and Chromium
 """
 
+import contextlib
+import io
 import re
 import shutil
+import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
+from PIL import Image
 
 import agents
 from nim_env import NimRules, check, evaluation, theory
+from nim_env.animation import save_gif
 from nim_env.appearance import COLORS, DARK_COLORS
 from nim_env.map import position_map
 
@@ -404,10 +410,43 @@ def draw_map(path):
     path.write_text(position_map(mastery, "Q-learning after 5,000 games"), encoding="utf-8")
 
 
-def draw_preview(path):
-    """What a link to the site shows elsewhere: both maps of the README, 1200 by 630 pixels."""
+def draw_thumbnail(path, figure, number):
+    """What is between the axes of a figure of Matplotlib, without its text, below a number."""
+    svg = re.sub(r"<text.*?</text>|<metadata>.*?</metadata>|<!--.*?-->", "", figure, flags=re.DOTALL)
+    svg = re.sub(r"\s*\n\s*", "\n", svg)
+    axes = re.findall(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]*)"', svg) or ["M 0 0 L 530 260"]
+    x, y = (np.array(re.findall(r"[-\d.]+", " ".join(axes)), float).reshape(-1, 2)).T
+    body = svg[svg.index("<defs>") : svg.rindex("</svg>")].replace("xlink:href", "href")
+    picture = Picture(350, 170)
+    picture.text(16, 30, number, size=28, bold=True, anchor="start")
+    picture.shapes.append(
+        f'<svg class="figure" x="16" y="56" width="318" height="102" preserveAspectRatio="none" '
+        f'viewBox="{x.min() - 4:g} {y.min() - 4:g} {np.ptp(x) + 8:g} {np.ptp(y) + 8:g}">{body}</svg>'
+        "<style>@media (prefers-color-scheme:dark){.figure{filter:invert(1) hue-rotate(180deg)}}</style>"
+    )
+    picture.save(path, number)
+
+
+def draw_thumbnails(folder):
+    """Those of the page of the experiments, which says their numbers."""
+    page = (FOLDER / "experiments" / "index.md").read_text(encoding="utf-8")
+    for name, number in re.findall(r'/thumbnail_(\w+)\.svg" alt="([^"]*)"', page):
+        figure = (FOLDER.parent / "examples" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+        draw_thumbnail(folder / f"thumbnail_{name}.svg", figure, number)
+
+
+@contextlib.contextmanager
+def chromium():
+    """The system's Chromium, without motion."""
     from playwright.sync_api import sync_playwright
 
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        yield browser.new_context(reduced_motion="reduce", viewport={"width": 760, "height": 600})
+
+
+def draw_preview(path):
+    """What a link to the site shows elsewhere: both maps of the README, 1200 by 630 pixels."""
     maps = "".join(
         (FOLDER / "pictures" / name).read_text(encoding="utf-8") for name in ("learning.svg", "nim_py.svg")
     )
@@ -415,11 +454,40 @@ def draw_preview(path):
         h1 {{ margin: 0 0 14px; font: bold 38px system-ui, sans-serif }}
         svg {{ width: 480px; margin: 0 24px }}</style>
         <h1>nim-env: every mistake of an agent, and its bug</h1>{maps}"""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
-        window = browser.new_page(viewport={"width": 1200, "height": 630}, reduced_motion="reduce")
+    with chromium() as browser:
+        window = browser.new_page()
+        window.set_viewport_size({"width": 1200, "height": 630})
         window.set_content(page)
         window.screenshot(path=path)
+
+
+def draw_game(path):
+    """A game on the page: the beginner opens, and perfect play wins."""
+    sys.path.append(str(FOLDER.parent / "examples"))
+    from play_in_browser import make_server
+
+    rules, moves, frames = NimRules(), [], []
+    with make_server([], 0) as server, chromium() as browser:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/#heaps=1-3-5-7&first=opponent&vs=beginner&moves="
+        heaps = np.array(rules.heaps)
+        while True:
+            window = browser.new_page()
+            window.goto(address + ".".join(moves))
+            window.locator(".heap").first.wait_for()
+            window.wait_for_timeout(300)
+            frames.append(np.array(Image.open(io.BytesIO(window.screenshot()))))
+            if rules.is_over(heaps):
+                break
+            if len(moves) % 2 == 0:  # the opponent's turn, announced
+                count, heap = re.search(r"takes (\d+) from ([A-D])", window.inner_text("main")).groups()
+                moves.append(f"{heap}{count}")
+            else:
+                heap, count = rules.moves[theory.winning_action_mask(rules, heaps).argmax()]
+                moves.append(f"{'ABCD'[heap]}{count}")
+            heaps["ABCD".index(moves[-1][0])] -= int(moves[-1][1:])
+        server.shutdown()
+    save_gif(frames, path, seconds=1.5)
 
 
 def draw_map_of_program(path):
@@ -451,7 +519,7 @@ def draw_learning(path):
 
 
 def draw(folder):
-    """Draws every picture but the preview."""
+    """Draws every picture but those that need Chromium."""
     folder.mkdir(exist_ok=True)
     small = NimRules((1, 2))
     draw_logo(folder)
@@ -466,8 +534,10 @@ def draw(folder):
     draw_map(folder / "position_map.svg")
     draw_map_of_program(folder / "nim_py.svg")
     draw_learning(folder / "learning.svg")
+    draw_thumbnails(folder)
 
 
 if __name__ == "__main__":
     draw(FOLDER / "pictures")
     draw_preview(FOLDER / "_static" / "preview.png")
+    draw_game(FOLDER / "pictures" / "game_on_page.gif")
