@@ -76,7 +76,9 @@ html_theme_options = {
 }
 ogp_site_url = html_baseurl
 ogp_image = "_static/preview.png"
-ogp_image_alt = "Heaps of 1, 3, 5 and 7 blocks"
+ogp_image_alt = (
+    "The maps of positions of a learner, 99.4 %, and of one with a bug, 63.6 %"
+)
 ogp_social_cards = {"enable": False}
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output are not copied
 

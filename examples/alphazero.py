@@ -32,6 +32,7 @@ from typing import Any, Literal
 
 import jax
 import jax.numpy as jnp
+import matplotlib.pyplot as plt
 import mctx
 import numpy as np
 import optax
@@ -336,18 +337,16 @@ def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Expert mastery of policy and value over the games: a column for each board, a line for each seed."""
-    lines = table.melt(["board", "seed", "games"], list(PLAYERS), "player", "expert mastery")
-    axes = {"x": "games", "y": "expert mastery", "hue": "player", "col": "board", "units": "seed"}
-    size = {"height": 3, "aspect": 2 / table["board"].nunique(), "facet_kws": {"sharex": False}}  # inches
-    style = {"palette": LINE_COLORS[: len(PLAYERS)], "linewidth": 1}
-    grid = sns.relplot(lines, kind="line", estimator=None, **axes, **size, **style)
-    grid.set(xlabel="training games").set_titles("{col_name}")
-    last = table.groupby(["board", "seed"]).last()
-    n_right = last[list(PLAYERS)].eq(1).all(axis=1).sum()
-    title = f"Policy and value without a mistake at the end: {n_right} of {len(last)} runs"
-    grid.figure.suptitle(title, x=0.01, y=1.04, ha="left", fontsize="large")
-    return grid.figure
+    """A dot for each run that ends without a mistake: the games that it took, by board and play."""
+    last = table.groupby(["board", "misere", "seed"], as_index=False).last()
+    is_right = last[list(PLAYERS)].eq(1).all(axis=1)
+    last["game"] = last["board"] + last["misere"].map({True: ", misère", False: ", normal play"})
+    games = {"y": "game", "order": sorted(last["game"].unique())}
+    figure, axes = plt.subplots(figsize=(7.4, 1 + 0.8 * last["game"].nunique()), layout="constrained")
+    sns.swarmplot(last[is_right], x="games", **games, color=LINE_COLORS[0], size=4, ax=axes)
+    axes.set(title=f"Policy and value without a mistake at the end: {is_right.sum()} of {len(last)} runs")
+    axes.set(xlabel="games until the first evaluation without a mistake", ylabel="", xlim=(0, None))
+    return figure
 
 
 if __name__ == "__main__":

@@ -100,7 +100,14 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
 
 
 def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) -> None:
-    """Prints the game, every player against the baselines, and what follows for Q-learning."""
+    """Prints what Q-learning has learned, the game, and every player against the baselines."""
+    learner = "q-learning, take-3"
+    won = (wins.loc[learner, "take-3"] + 1 - wins.loc["take-3", learner]) / 2
+    taught, by_itself = (percent(masteries[name].expert) for name in (learner, "q-learning, self-play"))
+    print(f"Trained against take-3, Q-learning wins {percent(won)} % of its games against take-3 and plays")
+    print(
+        f"{taught} % of the winning positions right; trained by self-play it plays {by_itself} % of them right.\n"
+    )
     table = pd.DataFrame(index=wins.index).rename_axis("player, trained against", axis="columns")
     for baseline in BASELINES:
         moving_second = 1 - wins.loc[baseline]
@@ -112,11 +119,6 @@ def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) ->
     print(f"Nim: {heaps}, take {take}; the player who takes the last one {'loses' if args.misere else 'wins'}")
     print(f"After {args.episodes:,} training games, seed {args.seed}\n\n{table.to_string()}\n")
     print(LEGEND)
-    learner = "q-learning, take-3"
-    won = (wins.loc[learner, "take-3"] + 1 - wins.loc["take-3", learner]) / 2
-    taught, by_itself = (percent(masteries[name].expert) for name in (learner, "q-learning, self-play"))
-    print(f"Trained against take-3, Q-learning wins {percent(won)} % of its games against take-3 and plays")
-    print(f"{taught} % of the winning positions right; trained by self-play it plays {by_itself} % of them right.")
 
 
 def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:

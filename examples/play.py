@@ -96,6 +96,7 @@ def train(rules: NimRules, args: Args) -> agents.Agent:
     kind = agents.ALGORITHMS[args.opponent]
     env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=None if kind.supports_self_play else "random")
     agent = kind(env.observation_space, env.action_space, seed=args.seed)
+    print(f"Your opponent learns: {args.opponent} plays {args.episodes:,} games.")
     agents.train(agent, env, args.episodes, seed=args.seed, progress=True)
     return agent
 

@@ -57,3 +57,4 @@ while not terminated:
     print(observation, f"player {player} takes {count} from heap", "ABCD"[heap])
     observation, reward, terminated, _, info = env.step(action)
 print(f"{observation} player {player} took the last object and loses")
+print("after all training it is still wrong in", *mastery.mistakes)

@@ -127,7 +127,8 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     mastery = evaluation.mastery(rules, policy, "lose")
     report = evaluation.report(rules, policy, player.state_values, "lose")
     if args.picture is not None:
-        args.picture.write_text(position_map(mastery, Path(name).name), encoding="utf-8")
+        title = f"{Path(name).name}: {diagnosis.findings[0]}"
+        args.picture.write_text(position_map(mastery, title), encoding="utf-8")
     return {
         "player": name,
         "game": str(rules),

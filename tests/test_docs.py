@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from nim_env import check
+
 ROOT = Path(__file__).parent.parent
 OTHERS = ("deep_rl.md", "language_models.md", "test_suite.md")  # their own tests run them
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -31,6 +33,22 @@ def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch)
     variables = {"__name__": "__main__"}
     for number, code in enumerate(code_blocks(page)):
         exec(compile(code, f"{page.name}, block {number}", "exec"), variables)
+
+
+def test_the_output_in_the_readme_is_that_of_its_code_and_of_its_command(tmp_path, monkeypatch, capsys):
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    code, output = re.search(r"```python\n(.*?)```\n\n```text\n(.*?)```", text, re.DOTALL).groups()
+    exec(compile(code, "README.md", "exec"), {})
+    assert capsys.readouterr().out == output
+
+    monkeypatch.chdir(tmp_path)
+    page = (ROOT / "docs" / "test_your_agent.md").read_text(encoding="utf-8")
+    Path("nim.py").write_text(re.search(r"This is `nim.py`.*?```python\n(.*?)```", page, re.DOTALL)[1])
+    said = check.in_full(check.judge("nim.py", check.parser().parse_args(["check", "nim.py"]))).split()
+    shown = re.search(r"check nim.py\n```\n\n```text\n(.*?)```", text, re.DOTALL)[1].split()
+    verdict = shown.index("verdict:")
+    assert " ".join(shown[:verdict]) in " ".join(said)
+    assert " ".join(shown[verdict:]) in " ".join(said)
 
 
 @EVERY_PAGE

@@ -1,18 +1,25 @@
 """Draws the pictures of the pages, the logo and the preview of links: python docs/scripts/draw_pictures.py.
 
 They are drawn in the palette of the package. The SVG files follow the color scheme of the reader.
-Install: pip install -e ".[docs]"
+Install: pip install -e ".[docs]"; for the preview and the game pip install -e ".[dev]", and Chromium
 """
 
-import random
+import contextlib
+import io
 import re
+import shutil
+import sys
+import tempfile
+import threading
 from pathlib import Path
 
 import gymnasium as gym
 import numpy as np
+from PIL import Image
 
 import agents
-from nim_env import NimRules, evaluation, policies, theory
+from nim_env import NimRules, check, evaluation, theory
+from nim_env.animation import save_gif
 from nim_env.appearance import COLORS, DARK_COLORS
 from nim_env.map import position_map
 
@@ -403,42 +410,116 @@ def draw_map(path):
     path.write_text(position_map(mastery, "Q-learning after 5,000 games"), encoding="utf-8")
 
 
-def draw_preview(path):
-    """What a link to the site shows elsewhere: 1200 by 630 pixels."""
-    from PIL import Image, ImageDraw, ImageFont
-
-    image = Image.new("RGB", (1200, 630), COLORS["page"])
-    draw = ImageDraw.Draw(image)
-    for heap, size in enumerate((1, 3, 5, 7)):
-        for row in range(size):
-            x, y = 690 + 115 * heap, 530 - 68 * row
-            taken = heap == 3 and row > 4
-            fill = COLORS["player_1"] if taken else COLORS["block"]
-            draw.rounded_rectangle((x, y, x + 105, y + 58), 10, fill, None if taken else COLORS["edge"], 3)
-    draw.text((70, 110), "nim-env", COLORS["ink"], ImageFont.load_default(110))
-    lines = (
-        "Nim for reinforcement learning:",
-        "Gymnasium and PettingZoo",
-        "environments in which every player",
-        "is evaluated exactly",
+def draw_thumbnail(path, figure, number):
+    """What is between the axes of a figure of Matplotlib, without its text, below a number."""
+    svg = re.sub(r"<text.*?</text>|<metadata>.*?</metadata>|<!--.*?-->", "", figure, flags=re.DOTALL)
+    svg = re.sub(r"\s*\n\s*", "\n", svg)
+    axes = re.findall(r'<g id="axes_\d+">\s*<g id="patch_\d+">\s*<path d="([^"]*)"', svg) or ["M 0 0 L 530 260"]
+    x, y = (np.array(re.findall(r"[-\d.]+", " ".join(axes)), float).reshape(-1, 2)).T
+    body = svg[svg.index("<defs>") : svg.rindex("</svg>")].replace("xlink:href", "href")
+    picture = Picture(350, 170)
+    picture.text(16, 30, number, size=28, bold=True, anchor="start")
+    picture.shapes.append(
+        f'<svg class="figure" x="16" y="56" width="318" height="102" preserveAspectRatio="none" '
+        f'viewBox="{x.min() - 4:g} {y.min() - 4:g} {np.ptp(x) + 8:g} {np.ptp(y) + 8:g}">{body}</svg>'
+        "<style>@media (prefers-color-scheme:dark){.figure{filter:invert(1) hue-rotate(180deg)}}</style>"
     )
-    draw.multiline_text((70, 280), "\n".join(lines), COLORS["muted"], ImageFont.load_default(36), spacing=14)
-    image.save(path, optimize=True)
+    picture.save(path, number)
+
+
+def draw_thumbnails(folder):
+    """Those of the page of the experiments, which says their numbers."""
+    page = (FOLDER / "experiments" / "index.md").read_text(encoding="utf-8")
+    for name, number in re.findall(r'/thumbnail_(\w+)\.svg" alt="([^"]*)"', page):
+        figure = (FOLDER.parent / "examples" / "pictures" / f"{name}.svg").read_text(encoding="utf-8")
+        draw_thumbnail(folder / f"thumbnail_{name}.svg", figure, number)
+
+
+@contextlib.contextmanager
+def chromium():
+    """The system's Chromium, without motion."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"))
+        yield browser.new_context(reduced_motion="reduce", viewport={"width": 760, "height": 600})
+
+
+def draw_preview(path):
+    """What a link to the site shows elsewhere: both maps of the README, 1200 by 630 pixels."""
+    maps = "".join(
+        (FOLDER / "pictures" / name).read_text(encoding="utf-8") for name in ("learning.svg", "nim_py.svg")
+    )
+    page = f"""<style>body {{ margin: 20px; color: {COLORS["ink"]}; text-align: center }}
+        h1 {{ margin: 0 0 14px; font: bold 38px system-ui, sans-serif }}
+        svg {{ width: 480px; margin: 0 24px }}</style>
+        <h1>nim-env: every mistake of an agent, and its bug</h1>{maps}"""
+    with chromium() as browser:
+        window = browser.new_page()
+        window.set_viewport_size({"width": 1200, "height": 630})
+        window.set_content(page)
+        window.screenshot(path=path)
+
+
+def draw_game(path):
+    """A game on the page: the beginner opens, and perfect play wins."""
+    sys.path.append(str(FOLDER.parent / "examples"))
+    from play_in_browser import make_server
+
+    rules, moves, frames = NimRules(), [], []
+    with make_server([], 0) as server, chromium() as browser:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/#heaps=1-3-5-7&first=opponent&vs=beginner&moves="
+        heaps = np.array(rules.heaps)
+        while True:
+            window = browser.new_page()
+            window.goto(address + ".".join(moves))
+            window.locator(".heap").first.wait_for()
+            window.wait_for_timeout(300)
+            frames.append(np.array(Image.open(io.BytesIO(window.screenshot()))))
+            if rules.is_over(heaps):
+                break
+            if len(moves) % 2 == 0:  # the opponent's turn, announced
+                count, heap = re.search(r"takes (\d+) from ([A-D])", window.inner_text("main")).groups()
+                moves.append(f"{heap}{count}")
+            else:
+                heap, count = rules.moves[theory.winning_action_mask(rules, heaps).argmax()]
+                moves.append(f"{'ABCD'[heap]}{count}")
+            heaps["ABCD".index(moves[-1][0])] -= int(moves[-1][1:])
+        server.shutdown()
+    save_gif(frames, path, seconds=1.5)
 
 
 def draw_map_of_program(path):
-    """The map of positions of the program with a bug on the page "Test your agent"."""
+    """What the command draws of the program with a bug on the page "Test your agent"."""
     page = (FOLDER / "test_your_agent.md").read_text(encoding="utf-8")
-    names = {}
-    exec(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], names)
-    random.seed(0)
-    ai = names["train"](10_000)
-    player = policies.from_moves(NimRules(), lambda heaps: ai.choose_action(heaps, False))
-    path.write_text(position_map(evaluation.mastery(NimRules(), player), "nim.py"), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "nim.py"
+        program.write_text(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], encoding="utf-8")
+        check.judge(str(program), check.parser().parse_args(["check", str(program), "--picture", str(path)]))
+
+
+def draw_learning(path):
+    """The maps of the agent of the README after more and more games, one above the other, each in its time."""
+    maps, env, rules = [], gym.make("Nim-v0", opponent=None), NimRules()
+    for number, games in enumerate((100, 1_000, 2_000, 10_000)):
+        agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+        agents.train(agent, env, games)
+        svg = position_map(evaluation.mastery(rules, agent), f"{games:,} games against itself")
+        head, shapes = svg.removesuffix("</svg>\n").split("</style>")
+        shapes = re.sub(r"<title>.*?</title>", "", shapes)  # the browser shows no tooltips of a picture in a page
+        maps.append(f'<g class="map-{number}">{shapes}</g>')
+    appear = "".join(
+        f"@keyframes map-{number}{{0%,{start}%,100%{{opacity:0}}{start + 4}%,97%{{opacity:1}}}}"
+        f".map-{number}{{animation:map-{number} 12s infinite}}"
+        for number, start in ((1, 13), (2, 29), (3, 45))
+    )
+    style = f"@media (prefers-reduced-motion:no-preference){{{appear}}}</style>"
+    path.write_text(f"{head}{style}{''.join(maps)}</svg>\n", encoding="utf-8")
 
 
 def draw(folder):
-    """Draws every picture but the preview."""
+    """Draws every picture but those that need Chromium."""
     folder.mkdir(exist_ok=True)
     small = NimRules((1, 2))
     draw_logo(folder)
@@ -452,8 +533,11 @@ def draw(folder):
     draw_q_table(folder / "q_table.svg", own_agent(), NimRules((21,), max_take=3, misere=False))
     draw_map(folder / "position_map.svg")
     draw_map_of_program(folder / "nim_py.svg")
+    draw_learning(folder / "learning.svg")
+    draw_thumbnails(folder)
 
 
 if __name__ == "__main__":
     draw(FOLDER / "pictures")
     draw_preview(FOLDER / "_static" / "preview.png")
+    draw_game(FOLDER / "pictures" / "game_on_page.gif")

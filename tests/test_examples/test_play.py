@@ -17,7 +17,7 @@ def test_every_opponent(opponent, person, capsys):
     play.main(play.Args(opponent=opponent, episodes=50, first="human"))
     shown = capsys.readouterr().out
     assert f"You play against {opponent}." in shown
-    assert "Heap D: 7  | | | | | | |\nChoose" in shown
+    assert "Heap D: 7  ■ ■ ■ ■ ■ ■ ■\nChoose" in shown
     assert shown.rstrip().endswith("Goodbye.")
 
 

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from nim_env import NimRules, theory
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -27,7 +29,12 @@ def test_it_learns_and_plays_a_game(name, capsys):
         assert position.split() == [str(size) for size in heaps]
         assert int(player) == 1 + ply % 2
         heaps["ABCD".index(heap)] -= int(count)
-    assert shown.endswith(f"[0 0 0 0] player {moves[-1][1]} took the last object and loses\n")
+    assert f"[0 0 0 0] player {moves[-1][1]} took the last object and loses\n" in shown
+    if name == "quickstart":
+        last_line = shown.splitlines()[-1]
+        mistakes = re.findall(r"\[(\d \d \d \d)\]", last_line)
+        assert len(mistakes) == round(335 * (1 - share["5,000"] / 100))
+        assert all(theory.is_winning(NimRules(), [*map(int, heaps.split())]) for heaps in mistakes)
 
 
 def test_ctrl_c_is_one_word(monkeypatch):

@@ -74,7 +74,7 @@ def test_a_game(human, lines, positions, last, misere, person, capsys):
     assert shown == [(heaps, any(heaps) and ply % 2 == human) for ply, heaps in enumerate(positions)]
     out = capsys.readouterr().out
     assert out.startswith("\nYou play against first.")
-    assert "Heap A: 2  | |\nHeap B: 3  | | |\n" in out
+    assert "Heap A: 2  ■ ■\nHeap B: 3  ■ ■ ■\n" in out
     assert "first takes 1 from A." in out
     winner = "You" if (last == "You") != misere else "first"
     assert out.endswith(f"{winner} won: {last} took the last block.\n")

@@ -181,7 +181,8 @@ def test_the_share_goes_from_random_to_perfect_play():
 
 def test_the_map_of_positions():
     entry = check("take-1", "--picture", "map.svg")
-    ET.fromstring(Path("map.svg").read_text(encoding="utf-8"))
+    picture = ET.fromstring(Path("map.svg").read_text(encoding="utf-8"))
+    assert entry["findings"][0] in "".join(picture.itertext())
     assert entry["expert"] < 1
 
 
