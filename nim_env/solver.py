@@ -184,7 +184,7 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     A ValueError is raised immediately if the game has more than 50 million positions, or more than 10 billion
     positions times actions.
     """
-    remedy = "sample games with evaluation.play_match instead"
+    remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     _limits.check_size(rules.n_positions, _limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
     n_entries = rules.n_positions * rules.n_actions
     _limits.check_size(n_entries, _limits.SWEPT, f"positions times actions of {rules}", remedy)

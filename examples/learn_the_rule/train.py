@@ -25,7 +25,7 @@ import torch
 from torch import nn
 from tqdm import trange
 
-from nim_env import NimRules, theory
+from nim_env import NimRules, evaluation
 
 from .network import DigitNetwork, NetworkPolicy, action_values, predict, save_network
 from .prove import prove
@@ -89,36 +89,17 @@ def main(args: Args) -> dict[str, Any]:
     generator = np.random.default_rng(args.seed)
     for n_heaps, size in TEST_BOARDS:
         rules, board = NimRules((size,) * n_heaps, args.max_take, args.misere), f"{n_heaps} × {size}"
-        won, lost = (sample_positions(rules, N_POSITIONS, is_won, generator) for is_won in (True, False))
-        row[board] = expert_mastery(network, rules, won)
+        mastery = evaluation.sampled_mastery(rules, NetworkPolicy(network, rules), N_POSITIONS, generator)
+        row[board] = mastery.expert
+        lost = evaluation.sample_positions(rules, N_POSITIONS, generator, won=False)
         if (n_heaps, size) == OUTCOME_BOARD:
-            right = np.concatenate([predict(network, won) > 0, predict(network, lost) < 0])
+            right = np.concatenate([predict(network, mastery.positions) > 0, predict(network, lost) < 0])
             row[f"{board}, outcome"] = float(right.mean())
     if args.n_flags == 1 and args.max_take is None:
         row["proven"] = float(prove(network, args.misere).margin is not None)
     print(pd.Series(row).to_string())
     print(f"network: {args.folder / 'network.pt'}")
     return row
-
-
-def sample_positions(rules: NimRules, n: int, won: bool, generator: np.random.Generator) -> np.ndarray:
-    """Draws won or lost positions, each with the same probability: int64 of shape ``(n, n_heaps)``."""
-    found = np.empty((0, rules.n_heaps), dtype=np.int64)
-    while len(found) < n:
-        heaps = generator.integers(np.array(rules.heaps) + 1, size=(100_000, rules.n_heaps))
-        heaps = heaps[(theory.is_winning(rules, heaps) == won) & heaps.any(axis=1)]
-        found = np.concatenate([found, heaps])
-    return found[:n]
-
-
-def expert_mastery(network: DigitNetwork, rules: NimRules, won: np.ndarray) -> float:
-    """The fraction of won positions, ``(n, n_heaps)``, in which one-ply greedy play makes a winning move."""
-    policy = NetworkPolicy(network, rules)
-    n_right = 0.0
-    for part in np.array_split(won, len(won) * rules.n_actions // 2**18 + 1):
-        played = policy.action_probabilities(part, rules.action_mask(part))
-        n_right += (played * theory.winning_action_mask(rules, part)).sum()
-    return n_right / len(won)
 
 
 def train(network: DigitNetwork, args: Args) -> list[float]:

@@ -1,4 +1,4 @@
-"""Exact evaluation of any policy by sweeps over all positions, and sampled matches where there are too many."""
+"""Exact evaluation of any policy by sweeps over all positions, and samples where there are too many."""
 
 from nim_env.evaluation.diagnosis import Diagnosis, Witness, diagnose, diagnose_moves
 from nim_env.evaluation.exact import (
@@ -12,7 +12,13 @@ from nim_env.evaluation.exact import (
     win_probabilities,
     win_probability,
 )
-from nim_env.evaluation.matches import MatchResult, play_match
+from nim_env.evaluation.matches import (
+    MatchResult,
+    SampledMastery,
+    play_match,
+    sample_positions,
+    sampled_mastery,
+)
 from nim_env.evaluation.reports import LearningCurve, PositionGroup, Report, report
 
 __all__ = [
@@ -22,6 +28,7 @@ __all__ = [
     "MatchResult",
     "PositionGroup",
     "Report",
+    "SampledMastery",
     "ValueAccuracy",
     "ValueFunction",
     "Witness",
@@ -32,6 +39,8 @@ __all__ = [
     "payoff_matrix",
     "play_match",
     "report",
+    "sample_positions",
+    "sampled_mastery",
     "value_accuracy",
     "win_probabilities",
     "win_probability",

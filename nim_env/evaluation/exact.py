@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import fsum
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +70,12 @@ def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction |
     return table.mastery()
 
 
+def right_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any]) -> NDArray[np.float64]:
+    """The probability of a winning move in each position, from the winning actions ``(n, n_actions)``."""
+    chances = moves.probabilities
+    return (chances * is_winning).sum(axis=1) / (chances.sum(axis=1) + moves.illegal)
+
+
 class MasteryTable:
     """What :func:`mastery` collects, batch by batch."""
 
@@ -86,7 +92,7 @@ class MasteryTable:
         """Enters the positions of a batch."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
-        right = (moves.probabilities * is_winning).sum(axis=1) / (moves.probabilities.sum(axis=1) + moves.illegal)
+        right = right_probabilities(moves, is_winning)
         self._sums.append(fsum(right.tolist()))  # NumPy's sum depends on its version
         self._winning_move[batch.indices[is_won]] = right[is_won]
         self._illegal[batch.indices] = moves.illegal

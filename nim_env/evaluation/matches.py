@@ -1,16 +1,18 @@
-"""Sampled matches, for games with too many positions for exact evaluation."""
+"""Sampled games and positions, for boards with too many positions for exact evaluation."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import sqrt
+from dataclasses import dataclass, field
+from math import fsum, sqrt
 from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env import theory
 from nim_env._checks import checked_bool, checked_integer
 from nim_env._chunks import chunks
+from nim_env.evaluation.exact import right_probabilities
 from nim_env.policies import IllegalAction, Player, PolicyLike, checked_player, sample
 from nim_env.rules import NimRules
 
@@ -29,12 +31,16 @@ class MatchResult:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """The bounds of the Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209)."""
-        z = NormalDist().inv_cdf((1 + confidence) / 2)
-        n = self.games
-        rate = self.win_rate
-        center = (rate + z**2 / (2 * n)) / (1 + z**2 / n)
-        half_width = z / (1 + z**2 / n) * sqrt(rate * (1 - rate) / n + z**2 / (4 * n**2))
-        return max(0.0, center - half_width), min(1.0, center + half_width)
+        return _wilson_interval(self.win_rate, self.games, confidence)
+
+
+def _wilson_interval(rate: float, n: int, confidence: float) -> tuple[float, float]:
+    z = NormalDist().inv_cdf((1 + confidence) / 2)
+
+    def lower(rate: float) -> float:  # the smaller root without a difference, so that it is 0 at 0
+        return 2 * n * rate**2 / (2 * n * rate + z**2 + z * sqrt(z**2 + 4 * n * rate * (1 - rate)))
+
+    return lower(rate), 1 - lower(1 - rate)
 
 
 def play_match(
@@ -91,3 +97,76 @@ def _rewards(
             rewards[over] = sign * rules.terminal_reward
         movers = 1 - movers
     return rewards
+
+
+def sample_positions(
+    rules: NimRules, n: int, generator: np.random.Generator, won: bool = True
+) -> NDArray[np.int64]:
+    """Draws won positions, each with the same probability: int64 of shape ``(n, n_heaps)``.
+
+    A position may be drawn twice; the empty one never is. ``won=False`` draws lost ones. It is a ValueError where
+    fewer than one of 10,000 positions qualify, or none: a single object in misère play has no won position.
+    ``generator`` draws from all positions, 100,000 at a time.
+    """
+    n = checked_integer("n", n, 1)
+    found: list[NDArray[np.int64]] = []
+    n_found = n_drawn = 0
+    while n_found < n:
+        for _ in range(100):
+            heaps = generator.integers(np.array(rules.heaps) + 1, size=(1_000, rules.n_heaps))
+            heaps = heaps[(theory.is_winning(rules, heaps) == won) & heaps.any(axis=1)]
+            found.append(heaps[: max(n - n_found, 0)])
+            n_found += len(heaps)
+        n_drawn += 100_000
+        if n_found < min(n, n_drawn / 10_000):
+            raise ValueError(f"{n_found} of {n_drawn:,} positions drawn on {rules} are {'won' if won else 'lost'}")
+    return np.concatenate(found)
+
+
+@dataclass(frozen=True, eq=False)
+class SampledMastery:
+    """The result of :func:`sampled_mastery`.
+
+    Attributes:
+        expert: The estimate of expert mastery, a fraction: the mean of ``winning_move``.
+        positions: The won positions that were drawn, int64 of shape ``(n, n_heaps)``.
+        winning_move: The probability of a winning move in each of them, float64 of shape ``(n,)``.
+    """
+
+    expert: float
+    positions: NDArray[np.int64] = field(repr=False)
+    winning_move: NDArray[np.float64] = field(repr=False)
+
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """The bounds of the Wilson score interval of expert mastery, as in :meth:`MatchResult.interval`.
+
+        A probability with mean p varies by p (1 - p) at most, as a win does that has the probability p. So the
+        interval has its confidence where the policy is deterministic, and is wider than needed elsewhere.
+        """
+        return _wilson_interval(self.expert, len(self.positions), confidence)
+
+
+def sampled_mastery(
+    rules: NimRules,
+    policy: PolicyLike,
+    n: int = 20_000,
+    seed: int | np.random.Generator | None = None,
+    illegal_action: IllegalAction | None = None,
+) -> SampledMastery:
+    """Estimates expert mastery (:class:`Mastery`) on a board of any size, from ``n`` won positions.
+
+    The positions are drawn by :func:`sample_positions` and judged by :mod:`nim_env.theory`. Of a stochastic policy
+    the probability of a winning move counts, not a draw. A policy that draws its moves is queried once on each
+    position; the estimate and its interval hold for it too. ``illegal_action`` is that of the exact metrics.
+
+    The figure says nothing about exploitability: one mistake in a position that no sample contains can suffice to
+    lose every game.
+    """
+    player = checked_player(policy, rules, illegal_action)
+    positions = sample_positions(rules, n, np.random.default_rng(seed))
+    winning_move = np.empty(len(positions))
+    for part in chunks(rules, len(positions)):
+        heaps = positions[part]
+        moves = player.query(heaps, rules.action_mask(heaps))
+        winning_move[part] = right_probabilities(moves, theory.winning_action_mask(rules, heaps))
+    return SampledMastery(fsum(winning_move) / len(positions), positions, winning_move)

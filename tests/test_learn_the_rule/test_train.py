@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from nim_env import NimRules, evaluation, theory
+from nim_env import NimRules, evaluation
 
 from common import load_player
 from learn_the_rule import evaluate, train
@@ -127,26 +127,6 @@ def test_episodes_start_from_full_heaps_on_request():
     for is_random in (True, False):
         observations = [env.reset(seed=0)[0] for env in train.make_envs(train.Args(random_start=is_random))]
         assert all((heaps == 7).all() for heaps in observations) != is_random
-
-
-@pytest.mark.parametrize("won", [False, True])
-def test_samples_are_uniform(won):
-    rules = NimRules((1, 2, 3))
-    positions = train.sample_positions(rules, 20_000, won, np.random.default_rng(0))
-    is_drawn = theory.is_winning(rules, rules.all_positions()) == won
-    is_drawn[0] = False
-    expected = 20_000 / is_drawn.sum()
-    numbers = np.bincount(rules.index(positions), minlength=rules.n_positions)
-    assert not numbers[~is_drawn].any()
-    np.testing.assert_allclose(numbers[is_drawn], expected, atol=5 * np.sqrt(expected))
-
-
-def test_expert_mastery_of_all_won_positions_is_the_exact_one():
-    rules = NimRules((3, 4, 5), misere=False)
-    network = untrained()
-    positions = rules.all_positions()
-    figure = train.expert_mastery(network, rules, positions[theory.is_winning(rules, positions)])
-    assert figure == pytest.approx(evaluation.mastery(rules, NetworkPolicy(network, rules)).expert)
 
 
 @pytest.mark.parametrize("options", [{}, {"misere": True}, {"max_take": 2}])

@@ -35,6 +35,12 @@ def test_the_interval_is_wilsons(wins, games, confidence):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("games", range(1, 50))
+def test_the_interval_ends_at_0_and_1_exactly(games):
+    assert MatchResult(0, games).interval()[0] == 0
+    assert MatchResult(games, games).interval()[1] == 1
+
+
 @pytest.mark.parametrize(("moves_first", "games", "wins"), [(True, 100, 100), (False, 100, 0), (None, 101, 51)])
 def test_matches_between_experts_are_decided_by_who_starts(moves_first, games, wins):
     match = evaluation.play_match(SIMPLE, "expert", "expert", games, moves_first=moves_first)
@@ -60,6 +66,70 @@ def test_matches_agree_with_the_exact_probability(rules, policy, opponent, moves
     assert matches[0] == matches[1] != matches[2]
     for match in matches:
         assert binomtest(match.wins, match.games, exact).pvalue > 1e-4
+
+
+# --- Sampled positions ----------------------------------------------------------------------------
+
+
+@few_examples
+@given(tiny_rules, st.booleans())
+def test_sampled_positions_are_uniform(rules, won):
+    n, generator = 20_000, np.random.default_rng(0)
+    is_drawn = np.array(brute_force.winners(rules)) == won
+    is_drawn[0] = False
+    if not is_drawn.any():
+        with pytest.raises(ValueError, match=str(rules)):
+            evaluation.sample_positions(rules, n, generator, won)
+        return
+    positions = evaluation.sample_positions(rules, n, generator, won)
+    numbers = np.bincount(rules.index(positions), minlength=rules.n_positions)
+    assert numbers.sum() == n
+    assert not numbers[~is_drawn].any()
+    expected = n / is_drawn.sum()
+    np.testing.assert_allclose(numbers[is_drawn], expected, atol=6 * np.sqrt(expected))
+
+
+def test_rare_positions_are_refused():
+    rules = NimRules((999_999,), misere=False)  # without a lost one but the empty
+    for n in (1, 20_000):
+        with pytest.raises(ValueError, match="lost"):
+            evaluation.sample_positions(rules, n, np.random.default_rng(0), won=False)
+
+
+@pytest.mark.parametrize(
+    ("rules", "policy"),
+    [
+        (STANDARD, "random"),
+        (BOUNDED, first_legal),
+        (SEVERAL_BATCHES, "take-3"),
+        (STANDARD, random_table(STANDARD, 3, illegal=True)),
+        (STANDARD, random_table(STANDARD, 4, deterministic=True)),
+    ],
+)
+def test_sampled_mastery_is_that_of_all_positions(rules, policy):
+    exact = evaluation.mastery(rules, policy, "lose")
+    found = [evaluation.sampled_mastery(rules, policy, 3_000, seed, "lose") for seed in (1, 1, 2)]
+    assert found[0].expert == found[1].expert != found[2].expert
+    for sample in found:
+        lower, upper = sample.interval(0.9999)
+        assert lower < exact.expert < upper
+        np.testing.assert_array_equal(sample.winning_move, exact.winning_move[rules.index(sample.positions)])
+        assert sample.expert == pytest.approx(sample.winning_move.mean())
+
+
+def test_sampled_mastery_on_a_board_too_large_to_list():
+    rules = NimRules((40,) * 30, max_take=7)
+    assert evaluation.sampled_mastery(rules, "expert", n=50).expert == 1.0
+    avoid = batched(lambda heaps, masks: (masks > theory.winning_action_mask(rules, heaps)).argmax(axis=1))
+    assert evaluation.sampled_mastery(rules, avoid, n=50).interval()[0] == 0.0
+
+
+def test_a_player_that_draws_is_estimated_too():
+    generator = np.random.default_rng(0)
+    draws = batched(lambda _, masks: (generator.random(masks.shape) * masks).argmax(axis=1))
+    found = evaluation.sampled_mastery(STANDARD, draws, 3_000, seed=0)
+    lower, upper = found.interval(0.9999)
+    assert lower < evaluation.mastery(STANDARD, "random").expert < upper
 
 
 # --- Win probabilities and payoffs ----------------------------------------------------------------
@@ -322,6 +392,8 @@ def test_bad_arguments_are_named(function, arguments, message):
     for name, number in itertools.product(("episodes", "n_evals", "first"), (0, -3)):
         with pytest.raises(ValueError, match=name):
             evaluation.LearningCurve(NimRules(), **{"episodes": 10, name: number})
+    with pytest.raises(ValueError, match=r"n must.*0"):
+        evaluation.sampled_mastery(STANDARD, "random", n=0)
     for populations, place in (([["random", "best"]], r"rows\[1\]"), ([["random"], ["best"]], r"columns\[0\]")):
         with pytest.raises(ValueError, match=place):
             evaluation.payoff_matrix(STANDARD, *populations)

@@ -144,5 +144,5 @@ def test_games_too_large_for_a_sweep_are_refused_at_once(rules):
         (evaluation.payoff_matrix, ["random"]),
         (evaluation.value_accuracy, len),
     ):
-        with pytest.raises(ValueError, match=f"{rules} .*play_match"):
+        with pytest.raises(ValueError, match=f"{rules} .*sampled_mastery"):
             function(rules, *rest)
