@@ -72,7 +72,10 @@ def positions(
     Returns:
         Dictionaries of ``prompt``; ``heaps``, the sizes; ``won``; and ``winning_moves``, such as ``["B 3"]``.
     """
-    heaps = rules.all_positions()[1:] if number is None else evaluation.sample_positions(rules, number, seed)
+    if number is None:
+        heaps = rules.all_positions()[1:]
+    else:
+        heaps = evaluation.sample_positions(rules, number, np.random.default_rng(seed))
     rows = []
     for sizes, wins in zip(heaps.tolist(), theory.winning_action_mask(rules, heaps), strict=True):
         moves = [rules.moves[action] for action in np.flatnonzero(wins)]

@@ -36,7 +36,7 @@ def serve(answer, refuses=(), requests=None):
                 self.reply(200, body, {"Content-Type": "text/event-stream"})
                 return
             choice |= given if isinstance(given, dict) else {"message": message}
-            usage = {"prompt_tokens": 2, "completion_tokens": None, "total_tokens": None}
+            usage = {"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
             reply |= {"object": "chat.completion", "choices": [choice], "usage": usage}
             self.reply(200, json.dumps(reply), {"Content-Type": "application/json"})
 

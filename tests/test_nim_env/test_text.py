@@ -9,7 +9,7 @@ from answer_forms import NO_MOVE, READ, filled
 from brute_force import mover_wins, moves
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from strategies import few_examples, seeds
+from strategies import few_examples
 from strategies import rules as any_rules
 from table_policies import random_table
 
@@ -109,13 +109,11 @@ def test_every_position_is_a_row(rules):
         assert len(row["winning_moves"]) == sum(theory.winning_action_mask(rules, row["heaps"]))
 
 
-@few_examples
-@given(seeds)
-def test_a_sample_is_that_of_the_sampled_mastery(seed):
+def test_a_sample_is_that_of_the_sampled_mastery():
     rules = NimRules((30,) * 20, max_take=5)
-    rows = text.positions(rules, number=50, seed=seed)
+    rows = text.positions(rules, number=50, seed=3)
     heaps = np.array([row["heaps"] for row in rows])
-    np.testing.assert_array_equal(heaps, evaluation.sampled_mastery(rules, "random", 50, seed).positions)
+    np.testing.assert_array_equal(heaps, evaluation.sampled_mastery(rules, "random", 50, seed=3).positions)
     assert all(row["won"] for row in rows)
 
 
