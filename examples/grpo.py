@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import datasets
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import transformers
@@ -23,7 +22,7 @@ from trl import GRPOConfig, GRPOTrainer
 from nim_env import NimRules, evaluation, text
 from nim_env.appearance import heap_name
 
-from common import percent, run, save_figure
+from common import percent
 
 SPECIAL = ["<pad>", "<eos>", "<unk>"]
 IMITATION_STEPS = 300  # batches of random legal moves
@@ -87,7 +86,9 @@ def main(args: Args) -> list[float]:
         loss.backward()
         optimizer.step()
 
-    prompts = tokenizer([row["prompt"] for row in rows], return_tensors="pt", padding=True, return_token_type_ids=False)
+    prompts = tokenizer(
+        [row["prompt"] for row in rows], return_tensors="pt", padding=True, return_token_type_ids=False
+    )
     curve = {}
 
     class Evaluation(TrainerCallback):
@@ -125,7 +126,7 @@ def main(args: Args) -> list[float]:
             report_to=[],
             disable_tqdm=True,
         )
-        data = datasets.Dataset.from_list(32 * rows)  # a batch needs 32 rows, on the smallest board too
+        data = datasets.Dataset.from_list(32 * [row for row in rows if row["won"]])  # a batch needs 32 rows
         reward = text.move_reward(rules)
         trainer = GRPOTrainer(folder, reward, config, data, processing_class=tokenizer, callbacks=[Evaluation()])
         trainer.train()

@@ -60,7 +60,7 @@ def move(heaps: str, max_take: int | None, misere: bool) -> Scorer:
 
 
 def judge(rules: NimRules, heaps: list[int], output: ModelOutput) -> tuple[str, str]:
-    """The verdict on an answer, and its text. Of one that is not finished nothing counts: half a number is none."""
+    """The verdict on an answer, and what is read: nothing of an unfinished one, since half a number is none."""
     if output.stop_reason in UNFINISHED:
         return UNFINISHED[output.stop_reason], ""
     return text.judge(rules, heaps, output.completion), output.completion
@@ -80,7 +80,7 @@ class Log:
         rows = text.positions(self.rules, **args)
         self.heaps = np.array([row["heaps"] for row in rows])
         self.answers = np.full((len(rows), log.eval.config.epochs or 1), "", dtype=object)
-        self.verdicts = np.full(self.answers.shape, "missing")
+        self.verdicts = np.full(self.answers.shape, "missing", dtype=object)
         for sample in log.samples or []:
             if not sample.error:
                 place = sample.id - 1, sample.epoch - 1
@@ -96,7 +96,9 @@ class Log:
     def figures(self, first: "Log") -> dict[str, str]:
         """The figures, with 95 % intervals. The difference from the first log is paired by position."""
         if self.rules != first.rules or not np.array_equal(self.heaps, first.heaps):
-            raise ValueError(f"{self.name} plays other positions, of {self.rules}, than {first.name}, {first.rules}")
+            raise ValueError(
+                f"{self.name} plays other positions ({self.rules}) than {first.name} ({first.rules})"
+            )
         difference = self.winning - first.winning
         variance = self.variance + first.variance
         interval = plus_minus(self.variance)
@@ -110,7 +112,7 @@ class Log:
         figures |= {name: f"{(self.verdicts == name).mean():.3f}" for name in (*FAULTS, "missing")}
         if not self.is_sample:
             heaps = np.repeat(self.heaps, self.answers.shape[1], axis=0)
-            policy = text.policy_of_answers(self.rules, zip(heaps, self.answers.flat))
+            policy = text.policy_of_answers(self.rules, zip(heaps, self.answers.flat, strict=True))
             report = evaluation.report(self.rules, policy, illegal_action="lose").to_dict()
             figures |= {name: f"{value:.3f}" for name, value in report.items()}
         return figures
