@@ -8,10 +8,12 @@ r"""A task of Inspect: a language model moves in positions of Nim. And the exact
 -T sets an option of nim_env.NimRules or nim_env.text.positions.
 """
 
+import re
 import sys
 from math import nan, sqrt
 from statistics import NormalDist
 
+import click
 import numpy as np
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
@@ -27,23 +29,17 @@ FAULTS = ("no_move", "cut", "refused", "illegal")
 
 
 @task
-def nim(
-    heaps: str = "1-3-5",
-    max_take: int | None = None,
-    misere: bool = True,
-    style: text.Style = "nim",
-    number: int | None = None,
-    seed: int = 0,
-) -> Task:
-    samples = [
-        Sample(input=row["prompt"], target=row["winning_moves"], metadata={"heaps": row["heaps"]})
-        for row in text.positions(rules_of(heaps, max_take, misere), style, number, seed)
-    ]
+def nim(heaps="1-3-5", max_take=None, misere=True, style="nim", number=None, seed=0) -> Task:
+    try:
+        rows = text.positions(rules_of(heaps, max_take, misere), style, number, seed)
+    except (TypeError, ValueError) as error:
+        raise click.ClickException(str(error)) from error  # one line
+    samples = [Sample(input=r["prompt"], target=r["winning_moves"], metadata={"heaps": r["heaps"]}) for r in rows]
     return Task(dataset=samples, scorer=move(heaps, max_take, misere))
 
 
 def rules_of(heaps: str, max_take: int | None, misere: bool) -> NimRules:
-    return NimRules(map(int, str(heaps).split("-")), max_take, misere)
+    return NimRules(map(int, re.findall(r"\d+", str(heaps))), max_take, misere)
 
 
 @scorer(metrics={name: [mean()] for name in (*FAULTS, "winning")})
@@ -96,9 +92,7 @@ class Log:
     def figures(self, first: "Log") -> dict[str, str]:
         """The figures, with 95 % intervals. The difference from the first log is paired by position."""
         if self.rules != first.rules or not np.array_equal(self.heaps, first.heaps):
-            raise ValueError(
-                f"{self.name} plays other positions ({self.rules}) than {first.name} ({first.rules})"
-            )
+            raise ValueError(f"{self.name} plays other positions ({self.rules}) than {first.name} ({first.rules})")
         difference = self.winning - first.winning
         variance = self.variance + first.variance
         interval = plus_minus(self.variance)
@@ -123,6 +117,9 @@ def plus_minus(variance: float) -> str:
 
 
 def main(paths: list[str]) -> None:
+    """Prints the figures of logs, a column for each."""
+    if not paths:
+        raise ValueError("name one log or more")
     logs = [Log(path) for path in paths]
     figures = [log.figures(logs[0]) for log in logs]
     print(logs[0].rules)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-OTHERS = [ROOT / "docs" / name for name in ("deep_rl.md", "language_models.md")]  # their own tests run them
+OTHERS = [ROOT / "docs" / "deep_rl.md"]  # its own tests run it
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -79,6 +79,8 @@ def test_every_script_has_its_picture_in_the_readme_of_the_examples():
     scripts = [path.name for path in (ROOT / "examples").glob("*.py") if "__main__" in path.read_text("utf-8")]
     for script in scripts:
         assert re.search(rf"^\*\*`{script}`\*\*", text, re.M), script
+        if script == "nim_inspect.py":
+            continue  # it prints a table
         assert re.search(rf"\(pictures/{script.removesuffix('.py')}\.(svg|png|gif)\)", text), script
 
 
