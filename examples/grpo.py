@@ -35,7 +35,7 @@ class Args:
 
     heaps: tuple[int, ...] = (1, 3, 5)
     """Starting heap sizes; the model trains and is evaluated on every position of the board."""
-    updates: int = 300
+    updates: int = 400
     """The number of updates by GRPO, each by 256 answers."""
     seed: int = 0
     """Random seed."""
@@ -51,11 +51,9 @@ def main(args: Args) -> dict[int, float]:
     rows = text.positions(rules)
 
     # the model reads and writes numbers and moves alone: "1 3 5 Move:" and "Move: B 2"
-    numbers = [str(number) for number in range(max(rules.heaps) + 1)]
-    names = [heap_name(heap) for heap in range(rules.n_heaps)]
-    words = ["<pad>", "<eos>", "<unk>", "Move:", *numbers, *names]
-    vocabulary = {word: index for index, word in enumerate(words)}
-    splitter = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    words = ["<pad>", "<eos>", "<unk>", "Move:", *map(str, range(max(rules.heaps) + 1))]
+    words += map(heap_name, range(rules.n_heaps))
+    splitter = Tokenizer(models.WordLevel({word: index for index, word in enumerate(words)}, unk_token="<unk>"))
     splitter.pre_tokenizer = pre_tokenizers.Split(Regex("[0-9]+|[A-Z](?= [0-9])|Move:"), "removed", invert=True)
     special = {"pad_token": "<pad>", "eos_token": "<eos>", "unk_token": "<unk>"}
     options = {"padding_side": "left", "model_input_names": ["input_ids", "attention_mask"]}
@@ -109,8 +107,8 @@ def main(args: Args) -> dict[int, float]:
             per_device_train_batch_size=256,
             num_generations=8,  # answers to a prompt
             max_completion_length=ANSWER_TOKENS,
-            learning_rate=3e-3,
-            beta=0.3,  # near random play it goes on to explore; with 0 it stops at its first moves
+            learning_rate=2e-3,
+            beta=0.5,  # near random play it goes on to explore; with 0 it stops at its first moves
             seed=args.seed,
             disable_dropout=True,
             use_cpu=True,

@@ -82,12 +82,8 @@ class Log:
                 place = sample.id - 1, sample.epoch - 1
                 self.verdicts[place], self.answers[place] = judge(self.rules, self.heaps[place[0]], sample.output)
         self.winning = (self.verdicts == "winning").mean(axis=1)[[row["won"] for row in rows]]
-        self.variance = nan  # of the mean of them, by the answers within positions
-        if self.answers.shape[1] > 1:
-            within = self.winning * (1 - self.winning) / (self.answers.shape[1] - 1)
-            self.variance = within.sum() / len(within) ** 2
-        elif log.eval.model_generate_config.temperature == 0:
-            self.variance = 0.0
+        within = self.winning * (1 - self.winning) / max(1, self.answers.shape[1] - 1)
+        self.variance = within.sum() / len(within) ** 2  # of their mean, by the answers within positions
 
     def figures(self, first: "Log") -> dict[str, str]:
         """The figures, with 95 % intervals. The difference from the first log is paired by position."""
@@ -117,7 +113,6 @@ def plus_minus(variance: float) -> str:
 
 
 def main(paths: list[str]) -> None:
-    """Prints the figures of logs, a column for each."""
     if not paths:
         raise ValueError("name one log or more")
     logs = [Log(path) for path in paths]

@@ -48,7 +48,9 @@ def figures(capsys, *logs):
     """The printed figures of each log by their names, each a list of numbers."""
     capsys.readouterr()
     main(logs)
-    rows = [re.split(r"\s{2,}", line.strip()) for line in capsys.readouterr().out.splitlines()]
+    output = capsys.readouterr().out
+    print(output)  # for pytest -rP
+    rows = [re.split(r"\s{2,}", line.strip()) for line in output.splitlines()]
     return {
         name: [[float(n) for n in re.findall("[+-]?[0-9.]+", cell)] for cell in cells] for name, *cells in rows
     }
@@ -85,7 +87,7 @@ def test_the_figures_are_those_of_the_known_player_in_every_form(tmp_path, capsy
     errors = [1.96 * np.sqrt((won.var(axis=1, ddof=1) / 2).sum()) / len(won) for won in wins]
     for column, report in enumerate(reports):
         for name, value in report.items():
-            assert printed[name][column] == near(value)
+            assert printed[name][column] == near(float(value))
         assert printed["winning"][column] == near(report["expert"], errors[column])
     assert printed["difference"] == [near(wins[1].mean() - wins[0].mean(), np.hypot(*errors))]
 
