@@ -60,19 +60,18 @@ def test_a_style_keeps_its_words_and_its_form_is_no_move(style):
     assert text.parse_move(form) is None
 
 
-@given(st.sampled_from(READ), st.integers(0, 25), st.integers(0, 10**18 - 1), st.booleans())
-def test_the_last_line_is_read_in_any_form(form, heap, count, is_small):
+@few_examples
+@given(st.integers(0, 25), st.integers(0, 10**18 - 1), st.booleans())
+def test_the_last_line_is_read_in_any_form_and_nothing_else(heap, count, is_small):
     name = heap_name(heap).lower() if is_small else heap_name(heap)
-    assert text.parse_move(filled(form, name, count)) == (heap, count)
-
-
-@pytest.mark.parametrize("form", READ + NO_MOVE)
-def test_no_form_gives_another_move(form):
-    assert text.parse_move(filled(form, "B", 3)) == ((1, 3) if form in READ else None)
+    for form in READ:
+        assert text.parse_move(filled(form, name, count)) == (heap, count), form
+    for form in NO_MOVE:
+        assert text.parse_move(filled(form, name, count)) is None, form
 
 
 @pytest.mark.parametrize(
-    "answer", ["\0", "\n" * 10**6, "*" * 10**6, "Move: " + "B" * 10**6, "Move: B " + "9" * 10**6]
+    "answer", ["\0", "\n" * 10**5, "*" * 10**6, "Move: " + "B" * 10**6, "Move: B " + "9" * 10**6]
 )
 def test_long_nonsense_is_no_move(answer):
     assert text.parse_move(answer) is None
