@@ -25,7 +25,13 @@ def serve(answer):
                 choice = {"index": 0, "finish_reason": "stop", **given}
                 usage = {"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
                 reply = {"id": "0", "object": "chat.completion", "created": 0, "model": request["model"]}
-                given = 200, json.dumps({**reply, "choices": [choice], "usage": usage}), JSON
+                if request.get("stream"):  # as verifiers asks
+                    choice["delta"] = choice.pop("message")
+                    reply |= {"object": "chat.completion.chunk", "choices": [choice]}
+                    events = f"data: {json.dumps(reply)}\n\ndata: [DONE]\n\n"
+                    given = 200, events, {"Content-Type": "text/event-stream"}
+                else:
+                    given = 200, json.dumps({**reply, "choices": [choice], "usage": usage}), JSON
             status, body, headers = given
             self.send_response(status)
             for name, value in headers.items():

@@ -15,7 +15,7 @@ def test_the_tiny_model_learns_by_exact_rewards(tmp_path, monkeypatch):
     monkeypatch.setattr(grpo, "IMITATION_STEPS", 100)
     heaps = (1, 2)
     picture = tmp_path / "grpo.svg"
-    curve = grpo.main(grpo.Args(heaps, updates=10, picture=picture))
-    assert list(curve) == list(range(11))
-    assert curve[10] > evaluation.mastery(NimRules(heaps), "random").expert + 0.2
+    curve = grpo.main(grpo.Args(heaps, updates=30, picture=picture))
+    assert list(curve) == list(range(31))
+    assert curve[30] > evaluation.mastery(NimRules(heaps), "random").expert + 0.2
     assert picture.read_bytes().startswith(b"<?xml")
