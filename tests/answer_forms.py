@@ -1,0 +1,88 @@
+"""Forms of a language model's answer, with HEAP for the letter of a heap and COUNT for a number."""
+
+from itertools import product
+
+
+def filled(form, heap, count):
+    """The answer that names a move."""
+    return form.replace("HEAP", heap).replace("COUNT", str(count))
+
+
+MOVES = [
+    "Move: HEAP COUNT",
+    "move: HEAP COUNT.",
+    "MOVE : HEAP, COUNT",
+    "Move:HEAP  COUNT!",
+    "Move: (HEAP, COUNT)",
+    'Move: "HEAP COUNT"',
+    "Move: **HEAP** `COUNT`",
+    "**Move:** HEAP COUNT",
+    "**Move**: [HEAP, COUNT]",
+    "Move： HEAP COUNT",
+    r"Move: $HEAP\ COUNT$",
+    r"\text{Move: } HEAP\,COUNT",
+]
+ENDS = [  # of an answer, around its last line
+    "LINE",
+    "**LINE**",
+    "### LINE\n",
+    "> - LINE",
+    "“LINE”",
+    "```text\nLINE\n```",
+    "$$\\boxed{LINE}$$",
+    "\\[ \\textbf{LINE} \\]\n\n---\n",
+    "<answer>LINE</answer>",
+    "LINE<|im_end|></s>",
+    "Move: A 1\nNo, that loses.\r\nLINE\r\n",
+    "<think>\nMove: A 1\n</think>\nLINE",
+    "[THINK]Move: A 1[/THINK]LINE",
+    "◁think▷Move: A 1◁/think▷LINE",
+    "Move: A 1 perhaps\n</think>\n\nLINE",
+    "<|channel|>analysis<|message|>Move: A 1<|end|><|channel|>final<|message|>LINE<|return|>",
+]
+READ = [end.replace("LINE", move) for move, end in product(MOVES, ENDS)]
+NO_MOVE = [
+    "",
+    "HEAP COUNT",
+    "Move:",
+    "Move: X N",
+    "Move HEAP COUNT",
+    "I move: HEAP COUNT",
+    "Remove: HEAP COUNT",
+    "Move: HEAPCOUNT",
+    "Move: HEAP: COUNT",
+    "Move: HEAP = COUNT",
+    "Move: HEAP -COUNT",
+    "Move: HEAP to COUNT",
+    "Move: HEAP COUNT.5",
+    "Move: HEAP COUNT,000",
+    "Move: HEAP COUNT?",
+    "Move: HEAP three",
+    "Move: HEAP",
+    "Move: COUNT HEAP",
+    "Move: AHEAP COUNT",
+    "Move: take HEAP COUNT",
+    "Move: HEAP COUNT (the XOR is then 0)",
+    "Move: HEAP COUNT, Move: A 1",
+    "Move: HEAP\nCOUNT",
+    "Move: ~~HEAP COUNT~~",
+    "~~Move: HEAP COUNT~~",
+    "1. Move: HEAP COUNT",
+    "Change: HEAP COUNT",
+    '{"heap": "HEAP", "count": COUNT}',
+    "\\cancel{Move: HEAP COUNT}",
+    "Move: HEAP COUNT\nThis leaves an XOR of 0.",
+    "Move: HEAP COUNT\nWait, A 1 is better.",
+    "Move: HEAP COUNT\nMove:",
+    "Is it this?\nMove: HEAP COUNT\nThe other player then ta",
+    "<think>\nMove: HEAP COUNT",
+    "<THINKING>\nMove: HEAP COUNT\n",
+    "<seed:think>\nMove: HEAP COUNT",
+    "[THINK]\nMove: HEAP COUNT",
+    "◁think▷\nMove: HEAP COUNT",
+    "<think></think><think>\nMove: HEAP COUNT",
+    "Move: HEAP COUNT\n</think>",
+    "Move: HEAP COUNT</think>\nI do not know.",
+    "<|channel|>analysis<|message|>\nMove: HEAP COUNT",
+    "<|channel|>commentary<|message|>\nMove: HEAP COUNT<|end|>",
+]
