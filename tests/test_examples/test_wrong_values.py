@@ -14,7 +14,7 @@ import pytest
         ("compare_opponents", {"enter": ("grandmaster",)}, ["grandmaster"]),
         ("minimax_q", {"heaps": (1, 2, 3), "episodes": -1}, ["episodes", "-1"]),
         ("play", {"opponent": "grandmaster"}, ["grandmaster"]),
-        ("play", {"opponent": "illegal.py:number"}, ["action_probabilities", "3"]),
+        ("play", {"opponent": "illegal.py:number"}, ["illegal.py:number", "3"]),
         ("play_in_browser", {"port": 70000}, ["port", "70000"]),
         ("play_in_browser", {"heaps": (1,) * 16}, ["heaps", "15"]),
         ("play_in_browser", {"agents": ("nowhere.agent",)}, ["nowhere.agent"]),
