@@ -204,6 +204,7 @@ def test_an_argument_that_the_constructor_refuses_is_named(value, tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.posix
 def test_what_cannot_be_written_leaves_nothing(tmp_path):
     for path in (tmp_path / "nowhere" / "agent", tmp_path, Path("/dev/null")):
         with pytest.raises(OSError, match=r"nowhere|regular file"):
