@@ -1,24 +1,42 @@
 """What depends on the repository's address; everything else is in pyproject.toml."""
 
+import os
 import re
+import subprocess
 from pathlib import Path
 
-from setuptools import setup
+FOLDER = Path(__file__).resolve().parent
 
-# PLACEHOLDER: the address of the repository, once it is known. The files below .github need no address.
-REPOSITORY = "https://github.com/OWNER/nim-env"
 
-# The package index shows the README without the repository's files, so its links must be absolute.
-readme = Path(__file__).with_name("README.md").read_text(encoding="utf-8")
-# pictures, then pages
-readme = re.sub(r"(!\[[^\]]*\]\(|(?:<img src|srcset)=\")(?!https?:)", rf"\1{REPOSITORY}/raw/main/", readme)
-readme = re.sub(r"(\]\()(?!https?:|#)", rf"\1{REPOSITORY}/blob/main/", readme)
-setup(
-    long_description=readme,
-    long_description_content_type="text/markdown",
-    project_urls={
-        "Source": REPOSITORY,
-        "Issues": f"{REPOSITORY}/issues",
-        "Changelog": f"{REPOSITORY}/blob/main/CHANGELOG.md",
-    },
-)
+def find_repository():
+    """The address on GitHub, from its workflows, else from git's origin; None elsewhere."""
+    name = os.environ.get("GITHUB_REPOSITORY")
+    if not name:
+        command = "git --git-dir=.git config remote.origin.url"  # without git, an empty answer
+        origin = subprocess.run(command, shell=True, cwd=FOLDER, capture_output=True, text=True).stdout
+        found = re.search(r"github\.com[:/]([^/]+/[^/]+?)(\.git)?/?$", origin.strip())
+        name = found and found[1]
+    return name and f"https://github.com/{name}"
+
+
+def project_page(repository):
+    """The README for the package index, which has no files: their links are absolute, or their text is left."""
+    readme = (FOLDER / "README.md").read_text(encoding="utf-8")
+    if repository is None:
+        readme = re.sub(r"<p><picture>.*?</picture></p>", "", readme, flags=re.DOTALL)
+        return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", readme)
+    # pictures, then pages
+    readme = re.sub(r"(!\[[^\]]*\]\(|(?:<img src|srcset)=\")(?!https?:)", rf"\1{repository}/raw/main/", readme)
+    return re.sub(r"(\]\()(?!https?:|#)", rf"\1{repository}/blob/main/", readme)
+
+
+if __name__ == "__main__":
+    from setuptools import setup
+
+    address = find_repository()
+    urls = {"Source": "", "Issues": "/issues", "Changelog": "/blob/main/CHANGELOG.md"}
+    setup(
+        long_description=project_page(address),
+        long_description_content_type="text/markdown",
+        project_urls={name: address + path for name, path in urls.items()} if address else {},
+    )

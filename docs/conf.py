@@ -1,6 +1,7 @@
 """Settings of the documentation site: sphinx-build -W docs docs/_build/html."""
 
 import re
+import runpy
 import shutil
 from pathlib import Path
 
@@ -22,12 +23,7 @@ shutil.copytree(
     dirs_exist_ok=True,
 )
 
-REPOSITORY = re.search(
-    r'^REPOSITORY = "(.*)"',
-    (ROOT / "setup.py").read_text(encoding="utf-8"),
-    re.MULTILINE,
-)[1]
-OWNER, NAME = REPOSITORY.split("/")[-2:]
+REPOSITORY = runpy.run_path(str(ROOT / "setup.py"))["find_repository"]()
 
 project = "nim-env"
 author = "The nim-env authors"
@@ -46,7 +42,8 @@ extensions = [
 ]
 exclude_patterns = ["_build"]
 nitpicky = True  # a reference to nothing is a warning
-OTHER = "abc|collections|gymnasium|jax|np|numpy|os|pathlib|pettingzoo|pgx|pygame|stable_baselines3|typing"
+# the names of other libraries have no links: intersphinx would need the network, and this build has none
+OTHER = "abc|argparse|collections|gymnasium|jax|np|numpy|os|pathlib|pettingzoo|pgx|pygame|stable_baselines3|typing"
 nitpick_ignore_regex = [
     ("py:.*", rf"({OTHER})\..*"),
     # NumPy's alias and what is private
@@ -55,26 +52,27 @@ nitpick_ignore_regex = [
 
 pygments_dark_style = "github-dark"  # the default underlines modules like links
 html_theme = "furo"
-html_baseurl = f"https://{OWNER}.github.io/{NAME}/"
 html_title = f"nim-env {version}"
 html_logo = html_favicon = "pictures/logo.svg"
 html_scaled_image_link = False
 html_static_path = ["_static", "../examples/pictures/play_in_browser_dark.png"]
 html_css_files = ["custom.css"]
-html_theme_options = {
-    "source_repository": REPOSITORY,
-    "source_branch": "main",
-    "source_directory": "docs/",
-    "footer_icons": [
-        {
-            "name": "Repository",
-            "url": REPOSITORY,
-            "html": "Repository",
-            "class": "repository",
-        }
-    ],
-}
-ogp_site_url = html_baseurl
+if REPOSITORY:
+    owner, name = REPOSITORY.split("/")[-2:]
+    html_baseurl = ogp_site_url = f"https://{owner}.github.io/{name}/"
+    html_theme_options = {
+        "source_repository": REPOSITORY,
+        "source_branch": "main",
+        "source_directory": "docs/",
+        "footer_icons": [
+            {
+                "name": "Repository",
+                "url": REPOSITORY,
+                "html": "Repository",
+                "class": "repository",
+            }
+        ],
+    }
 ogp_image = "_static/preview.png"
 ogp_image_alt = (
     "The maps of positions of a learner, 99.4 %, and of one with a bug, 63.6 %"
@@ -145,7 +143,9 @@ class LinksToRepository(SphinxTransform):
         if FOLDER in path.parents:
             return
         file = path.relative_to(ROOT).as_posix()
-        link = nodes.reference(refuri=f"{REPOSITORY}/blob/main/{file}")
+        link = nodes.inline()  # without an address, its text alone
+        if REPOSITORY:
+            link = nodes.reference(refuri=f"{REPOSITORY}/blob/main/{file}")
         if file in ELSEWHERE:
             link = addnodes.pending_xref(
                 reftype="doc",
@@ -154,9 +154,8 @@ class LinksToRepository(SphinxTransform):
                 refexplicit=True,
             )
         elif file == "examples/page/index.html":  # copy_page copies it
-            link["refuri"] = (
-                "../" * self.env.docname.count("/") + "page/index.html"
-            )
+            folder = "../" * self.env.docname.count("/")
+            link = nodes.reference(refuri=f"{folder}page/index.html")
         link += nodes.inline("", "", *node.children)
         node.replace_self(link)
 

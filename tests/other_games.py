@@ -68,6 +68,7 @@ class RaceAEC(AECEnv):
     def __init__(self, *arguments, **options):
         super().__init__()
         self.game = RaceGym(*arguments, **options)
+        self.possible_agents = self.possible_agents[: 1 if self.game.alone else 2]
 
     def observation_space(self, agent):  # noqa: ARG002
         return self.game.observation_space
@@ -93,10 +94,10 @@ class RaceAEC(AECEnv):
             self._was_dead_step(action)
             return
         mover = self.agent_selection
-        other = self.possible_agents[1 - self.possible_agents.index(mover)]
+        other = self.possible_agents[self.possible_agents.index(mover) - 1]  # where there is one
         _, reward, terminated, truncated, info = self.game.step(action)
         self._cumulative_rewards[mover] = 0.0
-        self.rewards = {mover: reward, other: -reward}
+        self.rewards = {other: -reward, mover: reward}
         self._accumulate_rewards()
         self.terminations = dict.fromkeys(self.agents, terminated)
         self.truncations = dict.fromkeys(self.agents, truncated)

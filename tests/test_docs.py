@@ -1,5 +1,6 @@
 """The code, the files and the pictures of the README and of the documentation."""
 
+import doctest
 import re
 import runpy
 from pathlib import Path
@@ -19,20 +20,24 @@ generate = runpy.run_path(str(ROOT / "docs" / "scripts" / "generate.py"))["gener
 
 
 def code_blocks(page):
-    """What comes from the code is tested with the code."""
+    """The Python blocks, each with the output below it. What comes from the code is tested with the code."""
     text = re.sub(r"<!-- generated: .*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    block = r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?"
+    return re.findall(block, text, re.DOTALL | re.MULTILINE)
 
 
 WITH_CODE = [page for page in PAGES if code_blocks(page) and page.name not in OTHERS]
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=lambda page: str(page.relative_to(ROOT)))
-def test_the_code_of_a_page_runs_from_top_to_bottom(page, tmp_path, monkeypatch):
+def test_the_code_of_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     variables = {"__name__": "__main__"}
-    for number, code in enumerate(code_blocks(page)):
+    for number, (code, output) in enumerate(code_blocks(page)):
         exec(compile(code, f"{page.name}, block {number}", "exec"), variables)
+        printed = re.sub(r" +$", "", capsys.readouterr().out, flags=re.MULTILINE)
+        if output and not doctest.OutputChecker().check_output(output, printed, doctest.ELLIPSIS):
+            assert printed == output, f"block {number}"
 
 
 def test_the_output_in_the_readme_is_that_of_its_code_and_of_its_command(tmp_path, monkeypatch, capsys):

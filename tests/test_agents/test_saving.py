@@ -14,6 +14,10 @@ from safetensors.numpy import save_file
 
 import agents
 from agents import QLearningAgent
+from nim_env import NimRules, solver
+from nim_env.encodings import encoding_of
+
+SAVED = Path(__file__).parent.parent / "data" / "saved"
 
 
 def trained(space, **arguments):
@@ -38,6 +42,17 @@ def test_a_loaded_agent_continues_as_it_would_have(tmp_path, space):
         assert actions[0] == actions[1]
         for learner in (agent, other):
             learner.update(observation, actions[0], 1.0, sample(space, seed + 1), False)
+
+
+@pytest.mark.parametrize("name", ["dense", "hash"])
+def test_an_agent_of_november_2026_is_still_read(name):
+    """Minimax-Q at a learning rate of 1, saved after its values on 1-2 were exact."""
+    agent = agents.load(SAVED / f"{name}.agent")
+    rules = NimRules((1, 2))
+    positions = rules.all_positions()[1:]
+    is_legal = rules.action_mask(positions) == 1
+    found = agent.q_values(encoding_of(rules, agent.observation_space)(positions))
+    np.testing.assert_array_equal(found[is_legal], solver.solve(rules).q_values(positions)[is_legal])
 
 
 @pytest.mark.parametrize("space", [SMALL, BOX])
@@ -204,6 +219,7 @@ def test_an_argument_that_the_constructor_refuses_is_named(value, tmp_path):
     assert path.read_bytes() == before
 
 
+@pytest.mark.posix
 def test_what_cannot_be_written_leaves_nothing(tmp_path):
     for path in (tmp_path / "nowhere" / "agent", tmp_path, Path("/dev/null")):
         with pytest.raises(OSError, match=r"nowhere|regular file"):

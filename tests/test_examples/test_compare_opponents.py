@@ -2,11 +2,15 @@ import itertools
 import re
 from pathlib import Path
 
+import brute_force
 import compare_opponents
+import numpy as np
 
 import agents
 from nim_env import NimRules, evaluation
 from nim_env.envs.gym_env import NimEnv
+
+from common import percent
 
 # The recorded table for 1,000 episodes and seed 0, in %: win probabilities against random, take-3 and expert play
 # (moving first/moving second), expert mastery and champion mastery.
@@ -19,10 +23,23 @@ RECORDED = {
     "win-counting, random": ("76.5/76.4", "64.5/67.8", "0.7/0.0", "48.7", "no"),
     "win-counting, take-3": ("78.2/78.2", "89.8/89.8", "0.4/0.0", "46.5", "no"),
     "win-counting, expert": ("64.1/64.0", "56.9/53.7", "0.7/0.0", "47.3", "no"),
-    "random": ("50.0/50.0", "39.1/36.4", "0.3/0.0", "38.5", "no"),
-    "take-3": ("63.6/60.9", "100.0/0.0", "0.0/0.0", "43.8", "no"),
-    "expert": ("100.0/99.7", "100.0/100.0", "100.0/0.0", "100.0", "yes"),
 }
+PLAYERS = {  # those that do not learn: the probability of each action, a count less 1, from (n,) objects
+    "random": lambda heaps: dict.fromkeys(range(min(heaps[0], 3)), 1 / min(heaps[0], 3)),
+    "take-3": lambda heaps: {min(heaps[0], 3) - 1: 1},
+    "expert": lambda heaps: {heaps[0] % 4 - 1: 1} if heaps[0] % 4 else PLAYERS["random"](heaps),
+}
+
+
+def by_brute_force(player):
+    rules = NimRules((21,), 3, misere=False)
+
+    def wins(opponent, to_move):
+        return round(brute_force.win_probability(rules, rules.heaps, (player, opponent), to_move), 12)
+
+    expert = np.mean([player((n,)).get(n % 4 - 1, 0) for n in range(1, 22) if n % 4])
+    columns = ["/".join(percent(wins(other, to_move)) for to_move in (0, 1)) for other in PLAYERS.values()]
+    return *columns, percent(expert), "yes" if wins(min, 0) == 1 else "no"
 
 
 def test_the_recorded_table(capsys):
@@ -30,7 +47,7 @@ def test_the_recorded_table(capsys):
     shown = capsys.readouterr().out
     assert "one heap of 21, take 1 to 3; the player who takes the last one wins" in shown
     rows = [line.split() for line in shown.splitlines()]
-    for player, figures in RECORDED.items():
+    for player, figures in (RECORDED | {name: by_brute_force(player) for name, player in PLAYERS.items()}).items():
         assert [*player.split(), *figures] in rows
     assert re.search(r"against take-3, Q-learning wins 100\.0 %.*\s43\.8 %.*self-play .* 100\.0 %", shown, re.S)
 
@@ -61,5 +78,9 @@ def test_custom_players_take_part_on_another_game(monkeypatch):
     assert wins.loc["my.agent", "random"] == evaluation.win_probability(rules, agent, "random", moves_first=True)
     assert set(curves.groupby(["learner", "trained against"])["episodes"].max()) == {300}
     assert curves["expert"].between(0, 1).all()
-    for name in ("compare_opponents", "tournament"):
-        assert Path(f"elsewhere/{name}.svg").read_bytes().startswith(b"<?xml")
+    last = curves.groupby(["learner", "trained against"])["expert"].last()
+    against_itself, against_take_3 = (percent(last["q-learning", name]) for name in ("self-play", "take-3"))
+    title = f"at {against_itself} % expert mastery by self-play, at {against_take_3} % against take-3"
+    assert title in Path("elsewhere/compare_opponents.svg").read_text()
+    n = sum(row.eq(1).all() for _, row in wins.iterrows())
+    assert f"{n} of 9 players win every game that they start" in Path("elsewhere/tournament.svg").read_text()

@@ -6,18 +6,25 @@ import gymnasium as gym
 import pytest
 import win_counting
 
+from nim_env import evaluation
+
+from common import percent
+
 
 @pytest.mark.parametrize(
     ("opponent", "published", "tolerance"),
     [("expert", 0.0081, 0.004), ("random", 0.8735, 0.02), ("take-3", 0.9743, 0.02)],
 )
 def test_the_published_result_of_10000_games(opponent, published, tolerance, capsys):
-    _, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=10_000))
+    agent, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=10_000))
     assert proportions == {10_000: pytest.approx(published, abs=tolerance)}
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"10000 games, W/L ratio {proportions[10_000]:.4f}"
     assert f"Won {round(10_000 * proportions[10_000])} of 10000 games against {opponent}." in lines
-    assert Path("results/win_counting.svg").read_bytes().startswith(b"<?xml")
+    expert = evaluation.mastery(win_counting.RULES, agent).expert
+    assert (
+        f"a winning move with a probability of {percent(expert)} %" in Path("results/win_counting.svg").read_text()
+    )
 
 
 def test_the_loser_starts_and_after_a_seed_the_agent():

@@ -257,6 +257,24 @@ def test_a_single_mistake_is_named(rules, data):
     assert evaluation.exploitability(rules, "expert") == 0.0
 
 
+def test_a_board_without_won_positions_is_mastered():
+    rules = NimRules((1,))  # misère: whoever moves loses
+    for found in (evaluation.mastery(rules, "random"), evaluation.report(rules, "random")):
+        assert (found.expert, found.champion) == (1.0, True)
+
+
+@few_examples
+@given(any_rules, st.sampled_from([1 - 1e-7, 1 + 1e-7]), st.sampled_from(["raise", "lose"]))
+def test_a_row_rounded_by_a_player_is_no_mistake(rules, rounded, illegal_action):
+    def action_probabilities(heaps, mask):
+        return rounded * ExpertPolicy(rules).action_probabilities(heaps, mask)
+
+    player = SimpleNamespace(action_probabilities=action_probabilities)
+    found = evaluation.mastery(rules, player, illegal_action)
+    assert (found.expert, found.champion, len(found.mistakes)) == (1.0, True, 0)
+    assert not np.nansum(found.illegal_action)
+
+
 def test_mistakes_in_words_begin_with_the_fewest_objects():
     rules = NimRules((1, 2, 3))
     mistakes = evaluation.mastery(rules, "random").mistakes

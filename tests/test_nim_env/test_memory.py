@@ -6,7 +6,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from nim_env import NimEnv, aec_env
+from nim_env import NimEnv, _limits, aec_env
 
 
 @pytest.fixture
@@ -30,6 +30,16 @@ def test_a_game_of_many_actions_stays_below_50_megabytes(peak_since):
     del env
     gc.collect()
     assert tracemalloc.get_traced_memory()[0] < 30e6  # all environments of the game are gone
+
+
+def test_the_rows_of_many_small_positions_stay_below_the_limit(peak_since, monkeypatch):
+    """Of 12 actions, where a row is small: 10,000 positions would take about 9 MB."""
+    monkeypatch.setattr(_limits, "KEPT_BYTES", 3_000_000)
+    env = NimEnv((9,) * 12, max_take=1, opponent=None, random_start=True)
+    env.reset(seed=0)
+    for _ in range(10_000):
+        env.reset()
+    assert peak_since() < 3
 
 
 def test_games_in_progress_outlive_their_positions():

@@ -288,6 +288,16 @@ class MakesFolder:
         return os.mkdir, ("ran",)
 
 
+def test_a_table_of_november_2026_is_still_read():
+    rules = NimRules((1, 2))
+    path = Path(__file__).parent.parent / "data" / "saved" / "table.npz"  # of the expert
+    player = load_player(str(path), rules)
+    positions = rules.all_positions()[1:]
+    mask = rules.action_mask(positions)
+    expected = policies.ExpertPolicy(rules).action_probabilities(positions, mask)
+    np.testing.assert_array_equal(player.policy.action_probabilities(positions, mask), expected)
+
+
 @pytest.mark.parametrize("suffix", ["npy", "npz"])
 def test_arrays_do_not_run_code(suffix):
     array = np.full(MASKS.shape, MakesFolder())

@@ -286,6 +286,21 @@ def test_frequencies_of_a_player_that_draws(form):
     assert abs(evaluation.mastery(rules, player).expert - evaluation.mastery(rules, "random").expert) < 0.05
 
 
+def test_a_player_that_draws_is_measured_by_n_answers_on_its_own_game():
+    rules, asked = NimRules((1, 2)), []
+
+    def choose(heaps):
+        asked.append(heaps)
+        return next((heap, 1) for heap, size in enumerate(heaps) if size)
+
+    player = SampledPolicy(from_moves(rules, choose), 7)
+    assert (player.rules, player.n) == (rules, 7)
+    player.action_probabilities([0, 2], rules.action_mask([0, 2]))
+    assert len(asked) == 7
+    with pytest.raises(ValueError, match="2"):
+        evaluation.mastery(NimRules((1, 3)), player)
+
+
 NONSENSE = [None, -1, -99, 99, 2**63, 1.0, np.nan, "take 3", True, np.True_, [0], np.array([0]), (0, None)]
 NONSENSE += [(0, 9), (0, 1, 2), (5, 1), []]
 
