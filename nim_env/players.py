@@ -37,7 +37,7 @@ from unittest import mock
 
 import numpy as np
 from gymnasium.spaces import MultiDiscrete
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nim_env import policies
 from nim_env.encodings import encoding_of
@@ -46,7 +46,7 @@ from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The files that are read."""
-Values: TypeAlias = Callable[[NDArray[Any]], ArrayLike]
+Values: TypeAlias = Callable[[NDArray[Any]], Any]
 """Maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values of the player to move ``(n,)``."""
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were there before it
 _Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of a player, (heaps, (heap, count)) -> number
