@@ -44,6 +44,8 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
     ("vector, Nim-v0, mixture", "vector, Nim-v0, random"),
     ("pgx, Nim", "pgx, tic_tac_toe"),
     ("pgx, Nim", "pgx, connect_four"),
+    ("pgx games, Nim", "pgx games, tic_tac_toe"),
+    ("pgx games, Nim on 1-3-5", "pgx games, tic_tac_toe"),
 )
 
 
@@ -51,25 +53,30 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
 class Args:
     """The options of this script."""
 
+    only: str = ""
+    """Only the rows whose names contain this, without the figure."""
     picture: Path = Path("results/benchmark.svg")
     """Where the figure is saved."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Returns steps per second by row and ``num_envs``, and the ratios of the comparisons."""
-    rates = measure()
+    rates = measure(args.only)
     ratios = compare(rates)
     style = {"float_format": "{:,.2f}".format, "na_rep": ""}
     print(f"1,000 steps per second by num_envs\n{rates.div(1000).to_string(**style)}\n")
     print(f"Times as fast as the baseline\n{ratios.to_string(**style)}\n")
-    save_figure(plot(rates), args.picture)
+    if not args.only:
+        save_figure(plot(rates), args.picture)
     return rates, ratios
 
 
-def measure() -> pd.DataFrame:
-    """The median rate of every benchmark over rounds in which all take turns."""
+def measure(only: str = "") -> pd.DataFrame:
+    """The median rate of every benchmark whose name contains ``only``, over rounds in which all take turns."""
     running: dict[tuple[str, int], Steps] = {}
     for name, num_envs, steps in benchmarks():
+        if only not in name:
+            continue
         try:
             next(steps)  # it imports, makes and warms up
         except (ImportError, gym.error.DependencyNotInstalled) as error:
@@ -94,16 +101,16 @@ def measure() -> pd.DataFrame:
 
 def compare(rates: pd.DataFrame) -> pd.DataFrame:
     """The ratio of every rate to that of its baseline in the same column."""
-    pairs = [(own, other) for own, other in COMPARISONS if other in rates.index]
+    pairs = [(own, other) for own, other in COMPARISONS if {own, other} <= {*rates.index}]
     return pd.DataFrame({f"{own} / {other}": rates.loc[own] / rates.loc[other] for own, other in pairs}).T
 
 
 def plot(rates: pd.DataFrame) -> plt.Figure:
     """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
     own = dict.fromkeys(name for name, _ in COMPARISONS)  # in their order
-    colors = dict(zip(own, (*LINE_COLORS[:5], COLORS["ink"], COLORS["block"]), strict=True))
+    colors = dict(zip(own, (*LINE_COLORS[:5], COLORS["ink"], *[COLORS["block"]] * 3), strict=True))
     figure, axes = plt.subplots(layout="constrained")
-    for marker, (name, row) in zip("os^vDPosX^Pds", rates.iterrows(), strict=False):
+    for marker, (name, row) in zip("os^vDPosX^PdsvDX", rates.iterrows(), strict=False):
         style = {"color": colors.get(name, COLORS["muted"]), "linestyle": "-" if name in colors else "--"}
         axes.loglog(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
     last = rates[NUM_ENVS[-1]]
@@ -138,6 +145,8 @@ def benchmarks() -> Iterator[tuple[str, int, Steps]]:
     for name in ("Nim", "tic_tac_toe", "connect_four"):
         for n in NUM_ENVS:
             yield f"pgx, {name}", n, pgx_steps(name, n)
+    for name in ("Nim", "Nim on 1-3-5", "tic_tac_toe"):
+        yield f"pgx games, {name}", 1024, pgx_games(name, 1024)
 
 
 def random_action(mask: Any, generator: np.random.Generator) -> int:
@@ -229,6 +238,32 @@ def pgx_steps(name: str, num_envs: int) -> Steps:
         start = clock()
         states = jax.block_until_ready(step(states, actions, keys[2:]))
         yield num_envs, clock() - start
+
+
+def pgx_games(name: str, num_envs: int) -> Steps:
+    """The same in one compiled function for 100 plies of all games, the choice of the actions included."""
+    import jax
+    import pgx
+    from pgx.experimental import auto_reset
+
+    from nim_env.pgx import Nim
+
+    env = Nim((1, 3, 5)) if name == "Nim on 1-3-5" else Nim() if name == "Nim" else pgx.make(name)
+    step = jax.vmap(auto_reset(env.step, env.init))
+
+    def ply(states: Any, key: Any) -> tuple[Any, Any]:
+        action_key, reset_key = jax.random.split(key)
+        logits = jax.numpy.where(states.legal_action_mask, 0.0, -jax.numpy.inf)
+        actions = jax.random.categorical(action_key, logits)
+        return step(states, actions, jax.random.split(reset_key, num_envs)), None
+
+    play = jax.jit(lambda states, key: jax.lax.scan(ply, states, jax.random.split(key, 100))[0])
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), num_envs))
+    states = jax.block_until_ready(play(states, jax.random.key(0)))  # compiles
+    while True:
+        start = clock()
+        states = jax.block_until_ready(play(states, jax.random.key(1)))
+        yield 100 * num_envs, clock() - start
 
 
 if __name__ == "__main__":
