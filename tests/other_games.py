@@ -68,7 +68,8 @@ class RaceAEC(AECEnv):
     def __init__(self, *arguments, **options):
         super().__init__()
         self.game = RaceGym(*arguments, **options)
-        self.possible_agents = self.possible_agents[: 1 if self.game.alone else 2]
+        if self.game.alone:
+            self.possible_agents = self.possible_agents[:1]
 
     def observation_space(self, agent):  # noqa: ARG002
         return self.game.observation_space
