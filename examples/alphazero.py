@@ -45,7 +45,8 @@ from nim_env import NimRules, evaluation
 from nim_env.pgx import Nim
 from nim_env.policies import batched
 
-from common import LINE_COLORS, percent, run, save_figure
+from command_line import run
+from common import LINE_COLORS, percent, save_figure
 
 BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
 PLAYERS = ("value", "policy")

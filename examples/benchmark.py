@@ -27,7 +27,8 @@ from tqdm import tqdm
 from nim_env import MixturePolicy, NimRules
 from nim_env.policies import tabulate
 
-from common import COLORS, LINE_COLORS, run, save_figure
+from command_line import run
+from common import COLORS, LINE_COLORS, save_figure
 
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
 

@@ -28,7 +28,8 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
-from common import COLORS, load_player, percent, run, save_figure
+from command_line import load_player, run
+from common import COLORS, percent, save_figure
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = {"q-learning": (*BASELINES, "self-play"), "minimax-q": ("self-play",), "win-counting": BASELINES}

@@ -23,7 +23,8 @@ from trl import GRPOConfig, GRPOTrainer
 from nim_env import NimRules, evaluation, text
 from nim_env.appearance import heap_name
 
-from common import percent, run, save_figure
+from command_line import run
+from common import percent, save_figure
 
 IMITATION_STEPS = 300  # batches of random legal moves
 ANSWER_TOKENS = 4  # Move: B 2 <eos>

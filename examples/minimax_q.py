@@ -22,7 +22,8 @@ import agents
 from nim_env import NimRules
 from nim_env.appearance import heap_name
 
-from common import run, save_figure
+from command_line import run
+from common import save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
 
 REWARD = 1000  # of the published system; that of the environment is 1

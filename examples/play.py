@@ -22,7 +22,7 @@ from nim_env.animation import save_gif
 from nim_env.appearance import heap_name
 from nim_env.policies import checked_player
 
-from common import load_player, run
+from command_line import load_player, run
 from terminal_game import Leave, ask_choice, play_game
 
 

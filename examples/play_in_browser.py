@@ -25,7 +25,7 @@ from nim_env import NimRules
 from nim_env.players import LoadedPlayer
 from nim_env.policies import checked_player
 
-from common import load_player, run
+from command_line import load_player, run
 
 PAGE = Path(__file__).with_name("page")
 MAX_HEAPS, MAX_BLOCKS = 15, 50  # what a screen can show

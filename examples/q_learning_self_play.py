@@ -22,7 +22,8 @@ import pettingzoo
 import agents
 from nim_env import NimRules, evaluation
 
-from common import percent, run, save_figure
+from command_line import run
+from common import percent, save_figure
 from terminal_game import Leave, play_game
 
 RULES = NimRules((1, 3, 5, 7), misere=True)

@@ -31,7 +31,8 @@ from nim_env.encodings import checked_encoding
 from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
-from common import percent, run, save_figure
+from command_line import run
+from common import percent, save_figure
 
 LABELS = {
     "expert": "expert mastery\n(most probable actions)",

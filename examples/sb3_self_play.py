@@ -24,7 +24,8 @@ from stable_baselines3.common.vec_env import VecMonitor
 from nim_env import NimRules
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
 
-from common import percent, run, save_figure
+from command_line import run
+from common import percent, save_figure
 
 ALGORITHMS = {"MaskablePPO": MaskablePPO, "PPO": PPO, "DQN": DQN}
 DQN_OPTIONS = {"buffer_size": 100_000, "learning_starts": 2_000, "batch_size": 256, "train_freq": 1}

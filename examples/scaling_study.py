@@ -31,7 +31,8 @@ import agents
 from nim_env import NimRules, evaluation
 from nim_env.players import player_of
 
-from common import COLORS, percent, run, save_figure
+from command_line import run
+from common import COLORS, percent, save_figure
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},

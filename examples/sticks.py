@@ -22,7 +22,8 @@ import pandas as pd
 import agents
 from nim_env import NimRules
 
-from common import load_player, run, save_figure
+from command_line import load_player, run
+from common import save_figure
 from terminal_game import Leave, ask_move
 
 

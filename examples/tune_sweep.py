@@ -20,7 +20,8 @@ from ray import tune
 import agents
 from nim_env import NimRules, evaluation
 
-from common import percent, run, save_figure
+from command_line import run
+from common import percent, save_figure
 
 HYPERPARAMETERS = {
     "learning_rate": tune.loguniform(0.01, 1.0),

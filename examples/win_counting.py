@@ -24,7 +24,8 @@ import seaborn as sns
 import agents
 from nim_env import NimRules, evaluation
 
-from common import COLORS, load_player, percent, run, save_figure
+from command_line import load_player, run
+from common import COLORS, percent, save_figure
 
 RULES = NimRules((21,), max_take=3, misere=False)
 LOG_INTERVAL = 10_000

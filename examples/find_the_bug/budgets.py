@@ -23,7 +23,7 @@ from tqdm import tqdm
 from nim_env import NimRules, TabularPolicy
 from nim_env.testing import assert_learns
 
-from common import run
+from command_line import run
 from find_the_bug.matrix import BUGS, load
 
 RULES = NimRules((1, 2, 3))

@@ -28,7 +28,8 @@ from tqdm import tqdm
 from nim_env import NimRules, TabularPolicy, evaluation
 from nim_env.appearance import COLORS
 
-from common import run, save_figure
+from command_line import run
+from common import save_figure
 
 HERE = Path(__file__).parent
 BUGS = pd.read_csv(HERE / "bugs.csv", keep_default_na=False)

@@ -35,7 +35,7 @@ from .network import (
     pool_moves,
     save_network,
 )
-from common import run
+from command_line import run
 
 N_HEAPS = 5  # of the largest training board
 MAX_HEAP = 7

@@ -28,7 +28,8 @@ import tyro
 from nim_env import NimRules, evaluation
 from nim_env.appearance import COLORS
 
-from common import load_player, percent, run, save_figure
+from command_line import load_player, run
+from common import percent, save_figure
 
 BOARDS = {"-".join(map(str, heaps)): heaps for heaps in (range(1, 2 * n, 2) for n in (5, 6, 7))}
 ALPHA_ZERO = "AlphaZero, published by Zhou and Riis (2026)"

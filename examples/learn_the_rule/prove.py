@@ -29,7 +29,8 @@ from nim_env.appearance import COLORS
 
 from .check import check
 from .network import DigitNetwork, load_provable
-from common import run, save_figure
+from command_line import run
+from common import save_figure
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
 """The next states after a 0 and after a 1; "none" is the initial state, without ones so far."""

@@ -29,7 +29,7 @@ from nim_env import NimRules, evaluation
 
 from .network import DigitNetwork, NetworkPolicy, action_values, predict, save_network
 from .prove import prove
-from common import run
+from command_line import run
 
 TEST_BOARDS = ((5, 7), (20, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
 OUTCOME_BOARD = (20, 15)  # where won and lost positions are told apart as well

@@ -40,7 +40,7 @@ def person(monkeypatch):
 
 @pytest.fixture
 def refused():
-    """Checks that the block raises an error that names what is wrong; `common.run` prints it as one line."""
+    """Checks that the block raises an error that names what is wrong; `command_line.run` prints it as one line."""
 
     @contextlib.contextmanager
     def refused(*words):

@@ -1,4 +1,4 @@
-"""The first program, and the same one with the package agents."""
+"""The first program."""
 
 import re
 import runpy
@@ -12,17 +12,15 @@ from nim_env import NimRules, theory
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("name", ["quickstart", "quickstart_agents"])
-def test_it_learns_and_plays_a_game(name, capsys):
-    runpy.run_path(str(ROOT / "examples" / f"{name}.py"))
+def test_it_learns_and_plays_a_game(capsys):
+    runpy.run_path(str(ROOT / "examples" / "quickstart.py"))
     shown = capsys.readouterr().out
     share = {games: float(percent) for games, percent in re.findall(r"^([\d,]+) games: ([\d.]+)%", shown, re.M)}
     assert list(share) == ["0", "1,000", "2,000", "3,000", "4,000", "5,000"]
     assert share["0"] < 25
     assert share["0"] < share["1,000"] < share["2,000"]
     assert share["5,000"] >= 99
-    if name == "quickstart":
-        assert shown.partition("[")[0] in (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
+    assert shown.partition("[")[0] in (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
     heaps = [1, 3, 5, 7]
     moves = re.findall(r"^\[([\d ]+)\] player ([12]) takes (\d) from heap ([ABCD])$", shown, re.M)
     for ply, (position, player, count, heap) in enumerate(moves):
@@ -30,11 +28,9 @@ def test_it_learns_and_plays_a_game(name, capsys):
         assert int(player) == 1 + ply % 2
         heaps["ABCD".index(heap)] -= int(count)
     assert f"[0 0 0 0] player {moves[-1][1]} took the last object and loses\n" in shown
-    if name == "quickstart":
-        last_line = shown.splitlines()[-1]
-        mistakes = re.findall(r"\[(\d \d \d \d)\]", last_line)
-        assert len(mistakes) == round(335 * (1 - share["5,000"] / 100))
-        assert all(theory.is_winning(NimRules(), [*map(int, heaps.split())]) for heaps in mistakes)
+    mistakes = re.findall(r"\[(\d \d \d \d)\]", shown.splitlines()[-1])
+    assert len(mistakes) == round(335 * (1 - share["5,000"] / 100))
+    assert all(theory.is_winning(NimRules(), [*map(int, heaps.split())]) for heaps in mistakes)
 
 
 def test_ctrl_c_is_one_word(monkeypatch):

@@ -12,7 +12,8 @@ from rllib_self_play import Args, SelfPlayEnv, main
 
 from nim_env import NimRules, evaluation
 
-from common import load_player, percent
+from command_line import load_player
+from common import percent
 
 pytestmark = [
     pytest.mark.usefixtures("ray_on_this_machine"),

@@ -8,7 +8,8 @@ import torch
 
 from nim_env import NimRules, evaluation
 
-from common import load_player, percent
+from command_line import load_player
+from common import percent
 from sb3_self_play import Args, main
 
 torch.set_num_threads(1)  # other tests run at the same time

@@ -1,4 +1,4 @@
-"""Scripts name a wrong value or type; `common.run` prints it as one line."""
+"""Scripts name a wrong value or type; `command_line.run` prints it as one line."""
 
 import importlib
 from pathlib import Path

@@ -13,7 +13,7 @@ from torch import nn
 
 from nim_env import NimRules, evaluation
 
-from common import load_player
+from command_line import load_player
 from learn_the_rule import evaluate, train
 from learn_the_rule.network import (
     DigitNetwork,

@@ -1,4 +1,4 @@
-"""The command line, figures, and players by name."""
+"""The command line, players by name, and the percentages of figures."""
 
 import sys
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import pytest
 import agents
 from nim_env import EncodedPolicy, NimEnv, NimRules
 
-import common
-from common import load_player
+from command_line import load_player, run
+from common import percent
 
 RULES = NimRules((2, 3))
 
@@ -40,14 +40,14 @@ def test_errors_are_one_line(error, status, line, monkeypatch, capsys):
 
     monkeypatch.setattr(sys, "argv", ["folder/script.py", "--episodes", "5"])
     with pytest.raises(SystemExit) as stop:
-        common.run(main, Args)
+        run(main, Args)
     assert stop.value.code == status
     assert capsys.readouterr().err.strip() == line
 
 
 def test_only_0_and_1_are_written_as_0_and_100_percent():
     fractions = (0, 1e-9, 0.123, 1 - 1e-9, 1)
-    assert [common.percent(fraction) for fraction in fractions] == ["0.0", "0.1", "12.3", "99.9", "100.0"]
+    assert [percent(fraction) for fraction in fractions] == ["0.0", "0.1", "12.3", "99.9", "100.0"]
 
 
 @pytest.mark.parametrize("observation", ["heaps", "bits"])
