@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import inspect
 import json
 import multiprocessing
+import os
 import random
+import signal
 import sys
 import textwrap
 import threading
@@ -20,7 +23,7 @@ from numpy.typing import NDArray
 
 from nim_env import evaluation, players, policies
 from nim_env.map import position_map
-from nim_env.policies import FunctionPolicy, PolicyLike, SampledPolicy, TabularPolicy
+from nim_env.policies import FunctionPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rules import NimRules
 
 _EARLIER = 0.3  # of the training games, for a second table
@@ -61,22 +64,30 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _rules(args)
         if args.json is not None:
-            args.json.touch()
+            args.json.open("a").close()
     except (TypeError, ValueError, OSError) as wrong:
         check.error(str(wrong))
+    if args.min_expert is not None and not 0 <= args.min_expert <= 1:
+        check.error(f"--min-expert must lie between 0 and 1; got {args.min_expert}")
+    if args.time_limit is not None and not 0 < args.time_limit < 1e6:
+        check.error(f"--time-limit must be a positive number of seconds; got {args.time_limit}")
+    if args.episodes < 0:
+        check.error(f"--episodes must be 0 or more; got {args.episodes}")
     if args.picture is not None and len(args.files) > 1:
         check.error("--picture takes one FILE")
-    entries = []
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process stays
+    entries: list[dict[str, Any]] = []
     for name in args.files:
         entry = judge_apart(name, args)
         entries.append(entry)
-        if error := entry.get("error"):
+        if error := entry["error"]:
             print(error if error.startswith(name) else f"{name}: {error}", file=sys.stderr, flush=True)
         else:
             print(in_full(entry) if len(args.files) == 1 else in_one_line(entry), flush=True)
-    if args.json is not None:
-        args.json.write_text(f"{json.dumps(entries, indent=1, ensure_ascii=False)}\n", encoding="utf-8")
-    if any("error" in entry for entry in entries):
+        if args.json is not None:
+            text = json.dumps(entries, indent=1, ensure_ascii=False)
+            args.json.write_text(f"{text}\n", encoding="utf-8")
+    if any(entry["error"] for entry in entries):
         return 2
     return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
 
@@ -98,11 +109,17 @@ def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
         process.join()
         return {"player": name, "error": f"ends its process with exit code {process.exitcode}"}
     finally:
+        if hasattr(os, "killpg"):
+            with contextlib.suppress(ProcessLookupError):  # the file's own processes too
+                os.killpg(process.pid or 0, signal.SIGKILL)
         process.kill()
         process.join()
 
 
 def _send(sender: Connection, name: str, args: argparse.Namespace) -> None:
+    if hasattr(os, "setsid"):
+        os.setsid()
+    sys.argv = [name]  # for a file that reads its own
     try:
         sender.send(judge(name, args))
     except (ValueError, TypeError, OSError) as error:
@@ -131,6 +148,7 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         args.picture.write_text(position_map(mastery, title), encoding="utf-8")
     return {
         "player": name,
+        "error": None,
         "game": str(rules),
         **report.to_dict(),
         "share": 1.0 if chance == 1 else (report.expert - chance) / (1 - chance),
@@ -168,7 +186,10 @@ def tabulated(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
 
 
 class _Asked:
-    """A function as a policy: it is asked 100 times in each position where its first two answers differ."""
+    """A function as a policy: where two answers to any position differ, all positions are asked 30 times.
+
+    To ask only the positions whose first two answers differ would miss rare moves, always in the player's favor.
+    """
 
     is_measurement = True
 
@@ -176,14 +197,14 @@ class _Asked:
         self.policy = policy
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> Any:
-        return np.concatenate([self._row(i, observation, action_mask) for i in _progress(len(observation))])
+        first, second = (self._answers(self.policy, observation, action_mask) for _ in range(2))
+        if (first == second).all():
+            return first
+        return self._answers(SampledPolicy(self.policy, 30), observation, action_mask)
 
-    def _row(self, i: int, *positions: Any) -> Any:
-        position = [array[i : i + 1] for array in positions]
-        first, second = (self.policy.action_probabilities(*position) for _ in range(2))
-        return (
-            first if (first == second).all() else SampledPolicy(self.policy, 100).action_probabilities(*position)
-        )
+    def _answers(self, policy: Policy, *positions: Any) -> Any:
+        rows = ([array[i : i + 1] for array in positions] for i in _progress(len(positions[0])))
+        return np.concatenate([policy.action_probabilities(*row) for row in rows])
 
 
 def _progress(n: int) -> Iterable[int]:

@@ -22,10 +22,10 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib.util
 import inspect
 import io
 import json
-import runpy
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -160,7 +160,15 @@ def run_file(path: Path) -> dict[str, Any]:
     folder = path.resolve().parent
     _last_run[folder] = set(sys.modules)
     sys.path.insert(0, str(folder))
-    return runpy.run_path(str(path))
+    name = path.stem if path.stem not in sys.modules else f"player_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # for pickles and other processes
+    with mock.patch("sys.dont_write_bytecode", True):
+        spec.loader.exec_module(module)
+    return vars(module)
 
 
 @contextlib.contextmanager
@@ -174,10 +182,10 @@ def foreign_code(name: str, where: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename) == file]
+        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file.resolve()]
         place = f"{name}, line {lines[-1]}," if lines else name
         what = f"raises {type(error).__name__} ({shown(error, str)})"
-        if isinstance(error, EOFError):
+        if isinstance(error, EOFError) and "reading a line" in str(error):
             what = "asks for input"
         raise PlayerError(f"{place} {what} {where}") from error
 
@@ -212,7 +220,7 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
     name = str(path)
     with foreign_code(name, "when it is imported"):
         things = run_file(path)
-    players = [name for name, thing in things.items() if inspect.ismethod(getattr(thing, "choose_action", None))]
+    players = [name for name, thing in things.items() if name == "choose_action" or _is_player(thing)]
     if len(players) > 1:
         raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{players[0]}")
     if players:
@@ -227,7 +235,12 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
         )
     with foreign_code(name, f"in train({episodes})"):
         trained = train(episodes)
-    return replace(player_of(trained, rules, name), is_trained=True)
+    return replace(player_of(trained, rules, f"{name}: what train({episodes}) returns"), is_trained=True)
+
+
+def _is_player(thing: Any) -> bool:
+    is_other = inspect.isclass(thing) or inspect.ismodule(thing)
+    return not is_other and callable(getattr(thing, "choose_action", None))
 
 
 def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:

@@ -302,8 +302,17 @@ def _witness(rules: NimRules, v: Values, own: list[Target]) -> Witness | None:
 
 
 def _n_still(v: Values, before: Values, discount: float) -> int:
-    """The number of best moves near the end that lie off their targets at both times, and have not moved."""
+    """The number of best moves near the end that lie off their targets at both times, and have not moved.
+
+    It is 0 where most other values that were off have not moved either: then exploration has ended, as a schedule
+    ends it.
+    """
     is_still = np.abs(v.value - before.value) < LIMITS["still"]
+    is_open = (
+        before.is_trained & ~before.is_greedy & (_off(before, before.targets(BELLMAN, discount)) > LIMITS["apart"])
+    )
+    if (is_open & is_still).sum() > 0.5 * is_open.sum():
+        return 0
     for w in (v, before):
         is_visited = np.bincount(w.position, w.is_trained & ~w.is_greedy)[w.position] > 0
         is_off = _off(w, w.targets(BELLMAN, discount)) > LIMITS["apart"]
@@ -338,7 +347,10 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         return bool(is_most and -np.log(chance).sum() > LIMITS["surprise"])
 
     if n_illegal := (plays.sum(axis=1) < 1 - 1e-5).sum():
-        verdict = f"It may play illegal actions in {n_illegal:,} positions: predict with the mask."
+        verdict = (
+            f"It may play illegal actions in {n_illegal:,} positions. A model predicts with the mask, and a "
+            "function returns a legal move in each position."
+        )
         return Diagnosis(verdict, ("no mask at prediction",))
     if not ((plays * ~best).sum(axis=1) > 0.001)[is_choice].any():
         return Diagnosis("Every move is right.", ("perfect play",))
