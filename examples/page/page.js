@@ -10,28 +10,25 @@ import { drawLearn } from "./panels.js";
 import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard,
   view, writeLink } from "./play.js";
 import { LEVELS, OTHERS, loadPlayers } from "./players.js";
-import { S, hasPlayed, shownPly } from "./state.js";
+import { S, hasPlayed, isFilm, shownPly } from "./state.js";
 import { announce } from "./status.js";
-import { BAD, LESSONS, SAY, brokenLink } from "./words.js";
+import { BAD, LESSONS, SAY, brokenLink, failureOf } from "./words.js";
 
 const STEP = 220, FLASH = 5; // milliseconds of a stage that is shown; a game of self-play after every fifth
 
 // --- The training that is shown ---------------------------------------------------------------------
 
-let timer = null, film = []; // the positions of a game that is shown
+let timer;
 
-function stopShow() {
-  clearInterval(timer);
-  Object.assign(S, { isShowing: false, demo: null });
-}
+function stopShow() { S.film = null; }
 
 function toggleShow() {
-  if (S.isShowing) stopShow();
+  if (S.film) stopShow();
   else {
     leaveTaught();
     if (S.games >= S.learner.stages.at(-1)) S.games = 0;
-    Object.assign(S, { isShowing: true, chosen: null });
-    film = [];
+    Object.assign(S, { film: [], chosen: null });
+    clearInterval(timer);
     timer = setInterval(showNext, STEP);
   }
   draw();
@@ -39,13 +36,14 @@ function toggleShow() {
 
 /** The next position of the game that flashes by, or else the next stage. */
 function showNext() {
+  if (!S.film) return clearInterval(timer);
   const { learner } = S, next = learner.stageOf(S.games) + 1;
-  S.demo = film.shift() ?? null;
-  if (!S.demo && next >= learner.stages.length) stopShow();
-  else if (!S.demo) {
+  S.film.shift();
+  if (!isFilm() && next >= learner.stages.length) stopShow();
+  else if (!isFilm()) {
     S.games = learner.stages[next];
     const isQuiet = S.view === null && !S.isBusy && !S.game.moves.length;
-    if (isQuiet && next % FLASH === 0) film = positionsOf(learner.selfPlay(S.games));
+    if (isQuiet && next % FLASH === 0) S.film = positionsOf(learner.selfPlay(S.games));
   }
   draw();
 }
@@ -247,6 +245,7 @@ function begin() {
     if (button?.matches("a")) event.preventDefault();
     if (button) DO[button.dataset.do](button.dataset.value);
   });
+  addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
   addEventListener("hashchange", () => isLink(location.hash) && run(openLink));
   players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
   useBoard(S.game.rules);

@@ -126,8 +126,8 @@ export function drawLearn() {
   $("play-it").textContent = isIt ? SAY.isIt : SAY.playIt;
   $("play-it").disabled = isIt;
   $("teach-it").setAttribute("aria-pressed", String(S.level === "pupil"));
-  set($("play-learning").querySelector("use"), { href: S.isShowing ? "#i-pause" : "#i-play" });
-  $("play-learning").lastElementChild.textContent = S.isShowing ? "Pause" : "Train";
+  set($("play-learning").querySelector("use"), { href: S.film ? "#i-pause" : "#i-play" });
+  $("play-learning").lastElementChild.textContent = S.film ? "Pause" : "Train";
   drawCurve(at);
 }
 

@@ -7,7 +7,7 @@ import { Game, isSameBoard } from "./game.js";
 import { Learner, generator } from "./learner.js";
 import { toLink } from "./links.js";
 import { LEVELS, opponentMove } from "./players.js";
-import { limit } from "./rules.js";
+import { isSame, limit } from "./rules.js";
 import { S, gamesOf, hasPlayed, isFriend, isOpponent, isYours, levelOf, reasonAgainst } from "./state.js";
 import { announce } from "./status.js";
 import { LESSONS, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
@@ -25,23 +25,27 @@ export function run(command) {
 }
 
 async function runAll() {
-  while (waiting) {
-    const command = waiting;
-    waiting = null;
-    S.isBusy = true;
-    try {
-      await command();
-      await reply();
-      finish();
-    } catch (error) {
-      S.failure = failureOf(error);
-    }
-    Object.assign(S, { isBusy: false, going: null });
-    draw();
-    announce();
-    writeLink();
+  try {
+    while (waiting) await runOne(waiting);
+  } finally {
+    running = null; // after a fault in drawing too
   }
-  running = null;
+}
+
+async function runOne(command) {
+  waiting = null;
+  S.isBusy = true;
+  try {
+    await command();
+    await reply();
+    finish();
+  } catch (error) {
+    S.failure = failureOf(error);
+  }
+  Object.assign(S, { isBusy: false, going: null });
+  draw();
+  announce();
+  writeLink();
 }
 
 async function reply() {
@@ -92,15 +96,19 @@ function finish() {
 // --- Choosing and taking ----------------------------------------------------------------------------
 
 export function choose(heap, number, by = S.by) {
+  const size = S.game.heaps[heap], { max } = S.game.rules, isSameInput = S.by === by;
   S.by = by;
-  const size = S.game.heaps[heap], { max } = S.game.rules;
   if (!isYours() || !size) return;
-  S.isTooMany = Boolean(max) && number > max;
-  S.chosen = { heap, count: Math.max(1, Math.min(number, limit(size, S.game.rules))) };
+  const chosen = { heap, count: Math.max(1, Math.min(number, limit(size, S.game.rules))) };
+  const isTooMany = Boolean(max) && number > max;
+  const isSameChoice = S.chosen && isSame(S.chosen, chosen) && S.isTooMany === isTooMany;
+  if (isSameChoice && isSameInput) return; // a pointer moves within a block
+  Object.assign(S, { chosen, isTooMany });
   drawChosen();
 }
 
 export function unchoose() {
+  if (!S.chosen) return;
   Object.assign(S, { chosen: null, isTooMany: false });
   drawChosen();
 }
@@ -120,7 +128,7 @@ export async function takeChosen() {
 
 /** Shows another game in its present position. Undo brings a running one back. */
 function show(game, view = null) {
-  Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, demo: null, going: null });
+  Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, film: null, going: null });
   S.hasWonNow = false;
   S.isFromLink = S.isCounted = game.winner !== null; // it was not played here
 }

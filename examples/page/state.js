@@ -27,8 +27,7 @@ export const S = {
   home: PRESETS[0], // the board before the lessons
   done: new Set(), // the lessons you have won
   told: null, // what the learner has learned from this game, in words
-  isShowing: false, // the training is shown
-  demo: null, // the heaps of a game of self-play that is shown
+  film: null, // while the training is shown: the positions to show of a game of self-play, the present one first
   layout: null, // of the board: {isLying, columns}
   score: [0, 0],
   isCounted: false, // the game is in the score
@@ -43,10 +42,11 @@ export const isOpponent = (player) => player === 1 && !isFriend();
 export const levelOf = (id) => [...LEVELS, ...LEARNERS, ...OTHERS].find((level) => level.id === id);
 export const names = () => (isFriend() ? ["Player 1", "Player 2"] : ["You", levelOf(S.level).name]);
 export const hasPlayed = () => S.game.moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
+export const isFilm = () => Boolean(S.film?.length);
 export const shownPly = () => S.view ?? S.game.moves.length;
-export const shownHeaps = () => S.demo ?? S.game.heapsAt(shownPly());
+export const shownHeaps = () => S.film?.[0] ?? S.game.heapsAt(shownPly());
 export const isYours = () =>
-  S.game.winner === null && S.view === null && !S.isBusy && !S.demo && !S.failure && !isOpponent(S.game.player);
+  S.game.winner === null && S.view === null && !S.isBusy && !isFilm() && !S.failure && !isOpponent(S.game.player);
 
 /** The number of games that a trained level has trained on this board. */
 export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.games : S.learner?.levels()[id]);

@@ -2,7 +2,7 @@
 
 import { thousands } from "./game.js";
 import { nameOf } from "./rules.js";
-import { S, isFriend, isOpponent, names, shownPly } from "./state.js";
+import { S, isFilm, isFriend, isOpponent, names, shownPly } from "./state.js";
 
 export const wordsOf = ({ heap, count }) => `${count} from ${nameOf(heap)}`;
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
@@ -61,7 +61,7 @@ function howTo() {
 /** What the status says: the words, the player whose color it has, its kind, and its buttons [text, data-do, value]. */
 export function statusOf(isLostStart) {
   const { game } = S, { winner, player, rules } = game, last = game.moves.at(-1), aim = goal(rules), { max } = rules;
-  if (S.demo) return { say: SAY.training, how: `A game after ${plural(S.games, "game")} of learning.`, player: 1 };
+  if (isFilm()) return { say: SAY.training, how: `A game after ${plural(S.games, "game")} of learning.`, player: 1 };
   if (S.failure) {
     const buttons = [["Try again", "retry"], ...(S.level === "perfect" ? [] : [["Play on against Perfect", "perfect"]])];
     return { say: S.failure, how: "", player, kind: "error", buttons };

@@ -256,6 +256,61 @@ def test_training_and_teaching(visit):
     expect(games).to_have_text("0")
 
 
+def test_another_board_ends_the_training_that_is_shown(visit):
+    page = visit()
+    for heaps, rest in (("2-3", ""), ("3-4-5", "&vs=random&first=opponent")):
+        go(page, f"{CLASSIC}&panel=learn")
+        expect(page.locator(".heap")).to_have_count(4)
+        expect(page.locator("#games")).to_have_attribute("max", "41")
+        page.locator("#games").press("Home")
+        in_film = """link => new Promise((found) => new MutationObserver((_, observer) => {
+          if (!document.querySelector("#say").textContent.includes("against itself")) return;
+          observer.disconnect();
+          location.hash = link;
+          found();
+        }).observe(document.querySelector("#say"), { childList: true }))"""
+        page.evaluate(f"link => {{ window.found = ({in_film})(link); }}", f"heaps={heaps}{rest}&panel=learn")
+        press(page, "Train")
+        page.evaluate("found")
+        expect(page.locator(".heap")).to_have_count(len(heaps.split("-")))
+        expect(page.locator("#say")).to_have_text(re.compile("^Take|took"))
+        expect(page.locator("#play-learning")).to_have_text("Train")
+
+
+def test_a_fault_in_drawing_is_shown_and_the_page_goes_on(visit):
+    page = visit("heaps=3-4-5&vs=random")
+    page.evaluate("""() => {
+      const { prototype } = CSSStyleDeclaration, { setProperty } = prototype;
+      prototype.setProperty = () => { throw new Error("broken"); };
+      addEventListener("unhandledrejection", (event) => {
+        event.preventDefault(); // not an error of this test
+        prototype.setProperty = setProperty;
+      });
+    }""")
+    page.locator("#new").click()
+    expect(page.locator("#toast")).to_contain_text("broken")
+    click(page, 2, 1)
+    expect(page.locator("#say")).to_contain_text("Random took")
+
+
+def test_a_pointer_that_stays_in_a_block_draws_nothing(visit):
+    page = visit(f"{CLASSIC}&panel=teach")
+    block(page, 2, 2).hover()
+    expect(page.locator(".chosen")).to_have_count(2)
+    count = """async () => {
+      let changes = 0;
+      const observer = new MutationObserver((list) => { changes += list.length; });
+      observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+      await new Promise((moved) => document.addEventListener("pointermove", moved, { once: true }));
+      await new Promise((done) => setTimeout(done));
+      return changes;
+    }"""
+    box = block(page, 2, 2).bounding_box()
+    page.evaluate(f"() => {{ window.changes = ({count})(); }}")
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    assert page.evaluate("changes") == 0
+
+
 def test_big_boards_come_with_a_network(visit):
     page = visit("heaps=1-3-5-7-9&last=loses&vs=master&panel=learn")
     page.route("**/network_*.json", lambda route: route.abort())
