@@ -73,11 +73,11 @@ export class Learner {
     return best;
   }
 
-  /** The table that plays and is shown: the taught one, or that of a number of games. */
+  /** The table that is shown: the taught one, or that of a number of games. */
   tableAt(games) { return this.taught?.table ?? this.tables[this.stageOf(games)]; }
 
-  /** The best moves of a position after a number of games. */
-  bestMoves(heaps, games) { return this.best(this.positionOf(heaps), this.tableAt(games)).map((a) => this.moves[a]); }
+  /** The best moves of a position by a table. */
+  bestMoves(heaps, table) { return this.best(this.positionOf(heaps), table).map((action) => this.moves[action]); }
 
   /** The values of the legal moves, [move, value]; the value is null if the move was never tried. */
   values(heaps, games) {
@@ -180,7 +180,7 @@ export class Learner {
       n += 1;
       sum += best.filter((action) => wins.has(action)).length / best.length;
     });
-    return sum / n;
+    return n ? sum / n : 1; // as evaluation.mastery
   }
 
   /** How many games each level has trained: beatable, sometimes beatable, hardly beatable on every board.

@@ -10,7 +10,7 @@ import { drawLearn } from "./panels.js";
 import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard,
   view, writeLink } from "./play.js";
 import { LEVELS, OTHERS, loadPlayers } from "./players.js";
-import { S, hasPlayed, isFilm, shownPly } from "./state.js";
+import { S, hasPlayed, isFilm, scoreOf, shownPly } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, LESSONS, SAY, brokenLink, failureOf } from "./words.js";
 
@@ -54,7 +54,9 @@ const positionsOf = (moves) => moves.map((_, ply) =>
 /** Back from the table that you have taught. */
 function leaveTaught() {
   S.learner.taught = null;
-  if (S.level === "pupil") S.level = S.wanted = "stage";
+  if (S.level !== "pupil") return;
+  S.level = S.wanted = "stage";
+  S.game.table = null;
 }
 
 function showStage(stage) {
@@ -114,7 +116,6 @@ async function openLink() {
     if (!isStage && !known()) await players; // your own player, perhaps
     level = isStage ? "stage" : known();
     if (!level) throw new Error(BAD.nobody);
-    if (isStage) link.stage ??= Number(link.vs);
   } catch (error) {
     toast(brokenLink(error.message));
     level = "beginner";
@@ -202,7 +203,7 @@ const DO = {
   opponents: () => $("opponents").showModal(),
   menu: () => $("menu").showModal(),
   reset: () => {
-    S.score = [0, 0];
+    scoreOf().fill(0);
     draw();
   },
   skip: () => $("board").focus(),

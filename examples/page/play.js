@@ -8,7 +8,7 @@ import { Learner, generator } from "./learner.js";
 import { toLink } from "./links.js";
 import { LEVELS, opponentMove } from "./players.js";
 import { isSame, limit } from "./rules.js";
-import { S, gamesOf, hasPlayed, isFriend, isOpponent, isYours, levelOf, reasonAgainst } from "./state.js";
+import { S, gamesOf, hasPlayed, isFriend, isOpponent, isYours, levelOf, reasonAgainst, scoreOf, tableOf } from "./state.js";
 import { announce } from "./status.js";
 import { LESSONS, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
@@ -53,7 +53,8 @@ async function reply() {
   if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player)) return;
   draw();
   await Promise.all([sleep(THINK), levelOf(S.level).isTrained ? S.training : null]);
-  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, gamesOf(S.level)));
+  if (levelOf(S.level).isTrained) game.table ??= tableOf(S.level).slice(); // another may be shown, or taught, in this game
+  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, game.table));
 }
 
 /** Marks the blocks, lets them leave, and adds the move to the game. */
@@ -76,8 +77,8 @@ async function perform(move) {
 /** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
 function finish() {
   const { game, learner } = S, { winner } = game;
-  if (winner === null || S.isCounted) return;
-  S.isCounted = true;
+  if (winner === null || S.isFinished) return;
+  S.isFinished = true;
   const at = LEVELS.findIndex(({ id }) => id === S.level), next = LEVELS[at + 1];
   S.next = at >= 0 && next && next.id !== "friend" && !reasonAgainst(next) ? next : null;
   S.hasWonNow = winner === 0 || isFriend();
@@ -86,7 +87,8 @@ function finish() {
     keep("nim-lessons", [...S.done].join());
     return;
   }
-  S.score[winner] += 1;
+  S.countedIn = scoreOf();
+  S.countedIn[winner] += 1;
   if (S.level !== "pupil") return;
   const own = learner.teach(game.moves).filter((_, ply) => game.playerAt(ply) === 1);
   own.sort((one, other) => Math.abs(other.to - other.from) - Math.abs(one.to - one.from));
@@ -129,15 +131,14 @@ export async function takeChosen() {
 /** Shows another game in its present position. Undo brings a running one back. */
 function show(game, view = null) {
   Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, film: null, going: null });
-  S.hasWonNow = false;
-  S.isFromLink = S.isCounted = game.winner !== null; // it was not played here
+  Object.assign(S, { hasWonNow: false, isFinished: game.winner !== null, countedIn: null });
 }
 
 /** Keeps a game that a command is about to end. */
 function remember() {
-  const { game, learner, training, level, wanted, games, starts, number, lesson } = S;
+  const { game, learner, training, level, wanted, stage, games, starts, number, lesson } = S;
   const isRunning = hasPlayed() && game.winner === null;
-  S.before = isRunning ? { game, learner, training, level, wanted, games, starts, number, lesson } : null;
+  S.before = isRunning ? { game, learner, training, level, wanted, stage, games, starts, number, lesson } : null;
 }
 
 export function restore() {
@@ -166,9 +167,9 @@ export function undo() {
 }
 
 export function continueFrom(ply) {
-  const { game, isCounted } = S;
+  const { game } = S;
   if (ply < 0) return;
-  if (isCounted && S.lesson === null && !S.isFromLink) S.score[game.winner] -= 1;
+  if (S.countedIn) S.countedIn[game.winner] -= 1;
   game.moves.length = ply;
   show(game);
 }
@@ -178,6 +179,7 @@ export function setLevel(id) {
   remember();
   if (id === "pupil") S.learner.startTaught(S.games);
   else S.learner.taught = null;
+  if (id === "stage" || id === "pupil") S.stage = S.games;
   S.wanted = id;
   S.lesson = null;
   if (own && !isSameBoard(own.rules, S.learner.rules)) useBoard(own.rules);
@@ -197,12 +199,13 @@ export function setRules(rules, lesson = null) {
 }
 
 /** Opens the game of a link; the level may be null. */
-export function openGame({ game, view, stage }, level) {
+export function openGame({ game, view, stage, vs }, level) {
   Object.assign(S, { wanted: level, lesson: null, starts: game.first ? "opponent" : "you" });
   useBoard(game.rules);
   checkLevel();
   show(game, view);
   S.isFirst &&= !hasPlayed();
+  if (level === "stage") S.stage = Number(vs);
   S.games = stage ?? gamesOf(S.level) ?? S.games;
 }
 
@@ -225,7 +228,7 @@ async function train(learner) {
   await learner.train(() => learner === S.learner);
   if (learner !== S.learner) return;
   if (S.games === games && S.level !== "stage") S.games = gamesOf(S.level) ?? games; // nobody looked at another stage
-  S.games = learner.stages[learner.stageOf(S.games)];
+  for (const name of ["games", "stage"]) S[name] = learner.stages[learner.stageOf(S[name])];
   if (S.level === "pupil" && !learner.taught) learner.startTaught(S.games);
   draw();
 }
@@ -237,8 +240,8 @@ export function view(ply, isFromList = false) {
 }
 
 export function writeLink() {
-  const { game, level, view: ply, panel, games } = S;
-  const vs = level === "stage" || level === "pupil" ? games : levelOf(level).table ? levelOf(level).name : level;
+  const { game, level, view: ply, panel, games, stage } = S;
+  const vs = level === "stage" || level === "pupil" ? stage : levelOf(level).table ? levelOf(level).name : level;
   const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
   try { history.replaceState(null, "", link); } catch { /* a sandboxed frame */ }
 }

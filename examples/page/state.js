@@ -9,6 +9,7 @@ export const S = {
   training: null, // a promise
   level: "beginner", // the id of the opponent: of LEVELS, OTHERS or LEARNERS
   wanted: "beginner", // the one you have chosen, where the board allows it
+  stage: 20, // the games that the opponent "stage" has trained
   games: 20, // those of the learner whose values are shown
   starts: "you", // or "opponent" or "turns"
   number: 1, // of the game
@@ -29,9 +30,9 @@ export const S = {
   told: null, // what the learner has learned from this game, in words
   film: null, // while the training is shown: the positions to show of a game of self-play, the present one first
   layout: null, // of the board: {isLying, columns}
-  score: [0, 0],
-  isCounted: false, // the game is in the score
-  isFromLink: false, // the game was over when its link was opened
+  scores: {}, // against each opponent, [yours, its]
+  isFinished: false, // finish() has seen the end of this game, or its link was opened at the end
+  countedIn: null, // the score that has this game
   hasWonNow: false,
   next: null, // the level after a win
   before: null, // what "Undo" of a new game brings back
@@ -49,7 +50,12 @@ export const isYours = () =>
   S.game.winner === null && S.view === null && !S.isBusy && !isFilm() && !S.failure && !isOpponent(S.game.player);
 
 /** The number of games that a trained level has trained on this board. */
-export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.games : S.learner?.levels()[id]);
+export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.stage : S.learner?.levels()[id]);
+
+/** The table of a trained opponent. */
+export const tableOf = (id) => (id === "pupil" ? S.learner.taught.table : S.learner.tables[S.learner.stageOf(gamesOf(id))]);
+
+export const scoreOf = () => (S.scores[S.level === "stage" ? `after ${S.stage}` : S.level] ??= [0, 0]);
 
 /** Why this opponent cannot play these rules, a key of SAY; nothing if it can. */
 export function reasonAgainst({ id, isTrained, table }, { isSmall, rules } = S.learner) {

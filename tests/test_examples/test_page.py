@@ -311,6 +311,42 @@ def test_a_pointer_that_stays_in_a_block_draws_nothing(visit):
     assert page.evaluate("changes") == 0
 
 
+def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
+    page, rules = visit(f"{CLASSIC}&vs=master&panel=learn"), NimRules()
+    expect(page.locator("#games")).to_have_attribute("max", "41")
+    page.locator("#games").press("Home")
+    press(page, "+1 game")
+    for _ in range(2):
+        while max(heaps := heaps_of(page)) > 1:
+            click(page, heaps.index(max(heaps)), 1)
+            expect(page.locator("#say")).to_contain_text(re.compile("Your turn|You lose"))
+            assert not theory.is_winning(rules, heaps_of(page))
+        page.locator("#new").click()
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Masterafter 10,000 games")
+    go(page, f"{CLASSIC}&vs=100&panel=learn")
+    expect(page.locator("#n-games")).to_have_text("100")
+    page.locator("#games").press("End")
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerafter 100 games")
+    expect(page.locator("#play-it")).to_be_enabled()
+    go(page, "heaps=1&last=loses&panel=learn")  # no position can be won
+    expect(page.locator("#n-mastery")).to_have_text("100 %")
+
+
+def test_each_opponent_has_its_score(visit):
+    page = visit("heaps=2&last=wins&vs=random")
+    for opponent, score in (
+        ("random", "You 1, Random 0"),
+        ("perfect", "You 1, Perfect 0"),
+        ("random", "You 2, Random 0"),
+    ):
+        page.locator(f"#levels [data-value={opponent}], #players [data-value={opponent}]").last.dispatch_event(
+            "click"
+        )
+        expect(page.locator("#say")).not_to_have_text("You win!")
+        click(page, 0, 2)
+        expect(page.locator("#score-text")).to_have_text(f"Score: {score}")
+
+
 def test_big_boards_come_with_a_network(visit):
     page = visit("heaps=1-3-5-7-9&last=loses&vs=master&panel=learn")
     page.route("**/network_*.json", lambda route: route.abort())
