@@ -2,13 +2,13 @@
 
 import { drawBoard } from "./board.js";
 import { draw, drawPresets, picture } from "./draw.js";
-import { $, read, readTheme, toast, toggleTheme } from "./dom.js";
+import { $, readTheme, toast, toggleTheme } from "./dom.js";
 import { PRESETS } from "./game.js";
 import { listen } from "./input.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import { drawLearn } from "./panels.js";
-import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard,
-  view, writeLink } from "./play.js";
+import { choose, continueFrom, newGame, openGame, readLessons, restore, run, setLevel, setRules, takeChosen, unchoose, undo,
+  useBoard, view, writeLink } from "./play.js";
 import { LEVELS, OTHERS, loadPlayers } from "./players.js";
 import { S, hasPlayed, isFilm, scoreOf, shownPly } from "./state.js";
 import { announce } from "./status.js";
@@ -107,10 +107,10 @@ function playCustom(event) {
 }
 
 /** Opens what the address names, or the first board with a message if the link is broken. */
-async function openLink() {
+async function openLink(hash) {
   let link, level;
   try {
-    link = fromLink(location.hash);
+    link = fromLink(hash);
     const known = () => [...LEVELS, ...OTHERS].find(({ id, name, table }) => link.vs === (table ? name : id))?.id;
     const isStage = /^\d+$/.test(link.vs);
     if (!isStage && !known()) await players; // your own player, perhaps
@@ -123,6 +123,12 @@ async function openLink() {
   }
   S.panel = link.panel;
   openGame(link, level);
+}
+
+/** Opens the address of now, which may have changed when its turn comes. */
+function openAddress() {
+  const { hash } = location;
+  return run(() => openLink(hash));
 }
 
 async function share() {
@@ -224,7 +230,7 @@ function begin() {
   readTheme();
   addEventListener("storage", readTheme); // the documentation around this page has changed it
   document.documentElement.classList.toggle("embedded", parent !== window);
-  S.done = new Set((read("nim-lessons") ?? "").split(",").filter(Boolean).map(Number));
+  readLessons();
   document.querySelector(".logo").innerHTML = [1, 3, 5, 7].flatMap((n, i) => Array.from({ length: n }, (_, k) =>
     `<rect x="${i * 8}" y="${26.5 - k * 4.3}" width="7" height="3.4" rx="1"/>`)).join("");
   $("digits").open = matchMedia("(min-width: 760px) and (min-height: 481px)").matches;
@@ -241,16 +247,16 @@ function begin() {
   $("custom").onsubmit = playCustom;
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-do]"), dialog = event.target.closest("dialog");
-    if (dialog && (button || event.target === dialog)) dialog.close();
+    const button = event.target.closest("[data-do]");
+    button?.closest("dialog")?.close();
     if (button?.matches("a")) event.preventDefault();
     if (button) DO[button.dataset.do](button.dataset.value);
   });
   addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
-  addEventListener("hashchange", () => isLink(location.hash) && run(openLink));
+  addEventListener("hashchange", () => isLink(location.hash) && openAddress());
   players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
   useBoard(S.game.rules);
-  run(openLink).then(() => new ResizeObserver(() => {
+  openAddress().then(() => new ResizeObserver(() => {
     drawBoard();
     if (S.panel === "learn") drawLearn();
   }).observe($("board")));

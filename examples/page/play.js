@@ -2,7 +2,7 @@
 // the last one that was given waits.
 
 import { draw, drawChosen } from "./draw.js";
-import { $, isStill, keep, sleep, toast, untoast } from "./dom.js";
+import { $, isStill, keep, read, sleep, toast, untoast } from "./dom.js";
 import { Game, isSameBoard } from "./game.js";
 import { Learner, generator } from "./learner.js";
 import { toLink } from "./links.js";
@@ -52,6 +52,7 @@ async function reply() {
   const { game } = S;
   if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player)) return;
   draw();
+  writeLink(); // it has your move
   await Promise.all([sleep(THINK), levelOf(S.level).isTrained ? S.training : null]);
   if (levelOf(S.level).isTrained) game.table ??= tableOf(S.level).slice(); // another may be shown, or taught, in this game
   await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, game.table));
@@ -74,6 +75,10 @@ async function perform(move) {
   S.game.play(move);
 }
 
+/** Adds the lessons that the browser keeps. */
+export const readLessons = () =>
+  (read("nim-lessons") ?? "").split(",").filter(Boolean).forEach((index) => S.done.add(Number(index)));
+
 /** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
 function finish() {
   const { game, learner } = S, { winner } = game;
@@ -83,6 +88,7 @@ function finish() {
   S.next = at >= 0 && next && next.id !== "friend" && !reasonAgainst(next) ? next : null;
   S.hasWonNow = winner === 0 || isFriend();
   if (S.lesson !== null) {
+    readLessons(); // another tab may have added some
     if (winner === 0) S.done.add(S.lesson);
     keep("nim-lessons", [...S.done].join());
     return;

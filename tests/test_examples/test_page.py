@@ -344,7 +344,43 @@ def test_each_opponent_has_its_score(visit):
         )
         expect(page.locator("#say")).not_to_have_text("You win!")
         click(page, 0, 2)
-        expect(page.locator("#score-text")).to_have_text(f"Score: {score}")
+        expect(page.locator("#score-text")).to_have_text(f"Score: You {score}, {name} 0")
+
+
+def test_a_dialog_closes_outside_it_alone(visit):
+    page = visit()
+    page.locator("[data-do=boards]").click()
+    page.get_by_label("Heaps").fill("2 3")
+    dialog = page.locator("#boards")
+    dialog.click(position={"x": 5, "y": 5})
+    expect(page.get_by_label("Heaps")).to_have_value("2 3")
+    expect(dialog).to_be_visible()
+    page.mouse.click(3, 3)
+    expect(dialog).to_be_hidden()
+
+
+def test_a_move_and_a_link_while_the_opponent_thinks(visit):
+    page = visit("heaps=3-4-5&vs=random")
+    page.add_init_script("setTimeout = ((wait) => (act, time = 0) => wait(act, 20 * time))(setTimeout)")
+    page.reload()
+    expect(page.locator(".heap")).to_have_count(3)
+    click(page, 2, 1)
+    expect(page.locator("#say")).to_have_text("Random is choosing …")
+    expect(page).to_have_url(re.compile("moves=C1$"))
+    go(page, "heaps=2-4&vs=random")
+    expect(page.locator(".heap")).to_have_count(2)
+
+
+def test_two_tabs_keep_the_lessons_of_both(visit):
+    page = visit("heaps=2-2&panel=teach")
+    page.evaluate("localStorage.setItem('nim-lessons', '3')")  # another tab
+    page.locator("#lessons button").nth(1).click()
+    rules = NimRules((2, 5), misere=False)
+    while any(heaps := heaps_of(page)):
+        click(page, *rules.moves[theory.winning_action_mask(rules, heaps).argmax()])
+        expect(page.locator("#say")).to_contain_text(re.compile("Your turn|You win"))
+    expect(page.locator("#lessons button", has_text="✓")).to_have_count(2)
+    assert sorted(page.evaluate("localStorage.getItem('nim-lessons')").split(",")) == ["1", "3"]
 
 
 def test_big_boards_come_with_a_network(visit):
