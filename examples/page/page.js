@@ -197,10 +197,7 @@ const DO = {
     stopShow();
     leaveTaught();
     S.games = 0;
-    return run(async () => {
-      useBoard(S.learner.rules, Math.floor(Math.random() * 2 ** 31));
-      await S.training;
-    });
+    return run(() => useBoard(S.learner.rules, Math.floor(Math.random() * 2 ** 31)));
   },
   theme: toggleTheme,
   full: () => (document.fullscreenElement ? document.exitFullscreen()

@@ -12,7 +12,7 @@ import { S, gamesOf, hasPlayed, isFriend, isOpponent, isYours, levelOf, reasonAg
 import { announce } from "./status.js";
 import { LESSONS, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
-const THINK = 350, MARK = 750, LEAVE = 260; // milliseconds
+const THINK = 350, MARK = 750, LEAVE = 260, WAIT = 50; // milliseconds
 
 // --- The queue --------------------------------------------------------------------------------------
 
@@ -53,8 +53,12 @@ async function reply() {
   if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player)) return;
   draw();
   writeLink(); // it has your move
-  await Promise.all([sleep(THINK), levelOf(S.level).isTrained ? S.training : null]);
-  if (levelOf(S.level).isTrained) game.table ??= tableOf(S.level).slice(); // another may be shown, or taught, in this game
+  await sleep(THINK);
+  // its own copy: another table may be shown, or taught, in this game
+  while (levelOf(S.level).isTrained && !(game.table ??= tableOf(S.level)?.slice())) {
+    if (waiting) return; // another command comes before its training
+    await sleep(WAIT);
+  }
   await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, game.table));
 }
 
@@ -142,16 +146,17 @@ function show(game, view = null) {
 
 /** Keeps a game that a command is about to end. */
 function remember() {
-  const { game, learner, training, level, wanted, stage, games, starts, number, lesson } = S;
+  const { game, learner, level, wanted, stage, games, starts, number, lesson } = S;
   const isRunning = hasPlayed() && game.winner === null;
-  S.before = isRunning ? { game, learner, training, level, wanted, stage, games, starts, number, lesson } : null;
+  S.before = isRunning ? { game, learner, level, wanted, stage, games, starts, number, lesson } : null;
 }
 
 export function restore() {
   if (!S.before) return;
-  const { game, ...rest } = S.before;
+  const { game, ...rest } = S.before, isCut = rest.learner !== S.learner && !rest.learner.isTrained;
   Object.assign(S, rest, { before: null });
   show(game);
+  if (isCut) useBoard(game.rules); // its training had ended with its board
   untoast();
 }
 
@@ -218,7 +223,7 @@ export function openGame({ game, view, stage, vs }, level) {
 /** The learner of a board, which trains at once. */
 export function useBoard(rules, seed) {
   S.learner = new Learner(rules, seed && generator(seed));
-  S.training = train(S.learner);
+  train(S.learner);
 }
 
 /** The theory plays where the wanted opponent cannot, and says so. */

@@ -6,7 +6,6 @@ import { LEARNERS, LEVELS, OTHERS } from "./players.js";
 export const S = {
   game: new Game(PRESETS[0], 0),
   learner: null,
-  training: null, // a promise
   level: "beginner", // the id of the opponent: of LEVELS, OTHERS or LEARNERS
   wanted: "beginner", // the one you have chosen, where the board allows it
   stage: 20, // the games that the opponent "stage" has trained
@@ -52,8 +51,12 @@ export const isYours = () =>
 /** The number of games that a trained level has trained on this board. */
 export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.stage : S.learner?.levels()[id]);
 
-/** The table of a trained opponent. */
-export const tableOf = (id) => (id === "pupil" ? S.learner.taught.table : S.learner.tables[S.learner.stageOf(gamesOf(id))]);
+/** The table of a trained opponent; none before it has trained its games. */
+export function tableOf(id) {
+  const { learner } = S, games = gamesOf(id);
+  if (id === "pupil") return learner.taught?.table;
+  return games <= learner.stages.at(-1) ? learner.tables[learner.stageOf(games)] : undefined;
+}
 
 export const scoreOf = () => (S.scores[S.level === "stage" ? `after ${S.stage}` : S.level] ??= [0, 0]);
 

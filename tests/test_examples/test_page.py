@@ -334,14 +334,8 @@ def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
 
 def test_each_opponent_has_its_score(visit):
     page = visit("heaps=2&last=wins&vs=random")
-    for opponent, score in (
-        ("random", "You 1, Random 0"),
-        ("perfect", "You 1, Perfect 0"),
-        ("random", "You 2, Random 0"),
-    ):
-        page.locator(f"#levels [data-value={opponent}], #players [data-value={opponent}]").last.dispatch_event(
-            "click"
-        )
+    for name, score in (("Random", 1), ("Perfect", 1), ("Random", 2)):
+        page.locator(f"#players [data-value={name.lower()}]").dispatch_event("click")
         expect(page.locator("#say")).not_to_have_text("You win!")
         click(page, 0, 2)
         expect(page.locator("#score-text")).to_have_text(f"Score: You {score}, {name} 0")
@@ -381,6 +375,24 @@ def test_two_tabs_keep_the_lessons_of_both(visit):
         expect(page.locator("#say")).to_contain_text(re.compile("Your turn|You win"))
     expect(page.locator("#lessons button", has_text="✓")).to_have_count(2)
     assert sorted(page.evaluate("localStorage.getItem('nim-lessons')").split(",")) == ["1", "3"]
+
+
+def test_no_one_waits_for_the_end_of_the_training(visit):
+    page = visit("heaps=1-3-5-7-9&last=loses&vs=beginner&first=opponent")
+    is_training = """name => new Promise((found) => new MutationObserver(async (_, observer) => {
+      if (!document.querySelector("#say").textContent.includes(`${name} took`)) return;
+      observer.disconnect();
+      const { learner: { stages, plan } } = (await import("/state.js")).S;
+      found(stages.length < plan.length);
+    }).observe(document.querySelector("#say"), { childList: true }))"""
+    expect(page.locator("#say")).to_contain_text("Beginner took")
+    for name in ("Student", "Perfect"):  # Perfect is chosen while Master waits for the end
+        page.evaluate(f"name => {{ window.found = ({is_training})(name); }}", name)
+        go(page, f"heaps=1-3-5-7-9&last=loses&vs={'student' if name == 'Student' else 'master'}&first=opponent")
+        if name == "Perfect":
+            expect(page.locator("#say")).to_have_text("Master is choosing …")
+            page.locator("#levels [data-value=perfect]").click()
+        assert page.evaluate("found")
 
 
 def test_big_boards_come_with_a_network(visit):
