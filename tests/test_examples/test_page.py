@@ -14,7 +14,7 @@ pytest.importorskip("axe_playwright_python", reason='needs pip install -e ".[dev
 pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
 
 import axe_playwright_python
-from play_in_browser import make_server, tabulate
+from play_in_browser import PAGE, make_server, tabulate
 from playwright.sync_api import expect, sync_playwright
 
 import agents
@@ -417,6 +417,18 @@ def test_a_player_of_the_user(visit):
     expected = ExpertPolicy(USERS).action_probabilities(heaps, USERS.action_mask(heaps))
     shown = [float(text) for text in page.locator(".valued .value").all_inner_texts()]
     assert sorted(shown) == pytest.approx(sorted(expected[USERS.action_mask(heaps) == 1]), abs=0.006)
+
+
+def test_only_a_file_asks_for_a_server(browser, address):
+    page = browser.new_page()
+    page.route("**/page.js", lambda route: None)  # never answered
+    page.goto(address, wait_until="commit")
+    expect(page.locator("#how")).to_have_text(re.compile("Loading"), use_inner_text=True)
+    expect(page.get_by_text("play_in_browser.py")).to_be_hidden()
+    page.goto((PAGE / "index.html").as_uri(), wait_until="commit")
+    expect(page.get_by_text("play_in_browser.py")).to_be_visible()
+    expect(page.get_by_text("Loading")).to_be_hidden()
+    page.close()
 
 
 def test_links(visit):
