@@ -421,7 +421,7 @@ def test_a_player_of_the_user(visit):
 
 def test_only_a_file_asks_for_a_server(browser, address):
     page = browser.new_page()
-    page.route("**/page.js", lambda route: None)  # never answered
+    page.route("**/page.js", lambda _: None)  # never answered
     page.goto(address, wait_until="commit")
     expect(page.locator("#how")).to_have_text(re.compile("Loading"), use_inner_text=True)
     expect(page.get_by_text("play_in_browser.py")).to_be_hidden()
