@@ -58,11 +58,12 @@ function ghostsOf(ply) {
     .flatMap(({ count, player }) => Array(count).fill(player)));
 }
 
-/** The move to outline: in a replay the one that was missed, else the one that "Teach me" recommends. */
-function hintAt(heaps, ply) {
+/** The moves to outline: in a replay those that were missed, else the one that "Teach me" recommends. */
+function hintsAt(heaps, ply) {
   const { game } = S;
-  if (S.view !== null) return ply === game.decisive ? game.better : null;
-  return S.panel === "teach" && S.showsMove && isYours() ? lessonOf(heaps, game.rules).move : null;
+  if (S.view !== null) return ply === game.decisive ? game.better : [];
+  const move = S.panel === "teach" && S.showsMove && isYours() && lessonOf(heaps, game.rules).move;
+  return move ? [move] : [];
 }
 
 const makeHeap = (_, heap) => make("div", { className: "heap", data: { heap }, attrs: { role: "slider" } },
@@ -77,7 +78,8 @@ export function drawBoard() {
   const ghosts = ghostsOf(ply), sum = nimSum(heaps, rules);
   const hasGroups = S.panel === "teach" && !isLying && columns === 1 && (LESSONS[S.lesson]?.hasGroups ?? true);
   const values = S.panel === "learn" && S.showsValues ? shownValues(heaps) : [];
-  const hint = values.length ? null : hintAt(heaps, ply); // a tick would cover the values
+  const hints = values.length ? [] : hintsAt(heaps, ply); // a tick would cover the values
+  const mistake = S.view !== null && ply === game.decisive && !values.length ? game.moves[ply] : null;
   const top = Math.max(...values.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0
   const best = values.filter(([, value]) => (value ?? 0) === top);
   board.classList.toggle("moving", Boolean(S.film));
@@ -98,7 +100,8 @@ export function drawBoard() {
         n >= left && `ghost p${ghosts[heap][n - left]}`, isEnd && "group-end",
         n < left && n >= gone && `going p${game.player}${S.going.isLeaving ? " leaving" : ""}`,
         n < left && rules.max && move.count > rules.max && "locked",
-        n < left && hint?.heap === heap && move.count <= hint.count && "winning",
+        n < left && hints.some((hint) => hint.heap === heap && move.count <= hint.count) && "winning",
+        n < left && mistake?.heap === heap && move.count <= mistake.count && "mistake",
         valued && (value === null ? "valued untried" : value < 0 ? "valued minus" : "valued"),
         valued && best.length < 4 && best.includes(valued) && "its-move"].filter(Boolean).join(" ");
       group.hidden = !part?.isFirst;

@@ -109,6 +109,9 @@ function endStatus(winner) {
   return { say, how: `${told} ${why}`, player: winner, kind: S.hasWonNow ? "over won" : "over", buttons };
 }
 
+const betterText = ({ better }) =>
+  `Better: ${better.slice(0, 3).map(wordsOf).join(" or ")}${better.length > 3 ? ", or others" : ""}.`;
+
 /** A position of the past: which move led to it, and whether it was the mistake. */
 function pastStatus() {
   const { game } = S, ply = shownPly(), flag = game.decisive, n = game.moves.length, isEnd = game.winner !== null;
@@ -116,7 +119,7 @@ function pastStatus() {
   const isIts = flag >= 0 && isOpponent(game.playerAt(flag));
   const again = ["Play again", "again"];
   if (isHere) {
-    const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`, how = `Better: ${wordsOf(game.better)}.`;
+    const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`, how = betterText(game);
     const buttons = [...(isIts ? [] : [["Try again from here", "from-here", ply]]), again];
     return { say, aim: "It gave the win away.", how, player: game.playerAt(flag), kind: "past flagged", buttons };
   }
@@ -124,7 +127,7 @@ function pastStatus() {
   const isAfter = flag >= 0 && ply === flag + 1, move = ply ? `After ${ply} of ${plural(n, "move")}.` : "";
   const buttons = isEnd ? [...(isAfter ? [["Show better", "view", flag]] : []), again]
     : [["Back to the game", "view", n], ["Play on from here", "from-here", ply]];
-  const aim = isAfter ? "It gave the win away." : "", how = isAfter ? `Better: ${wordsOf(game.better)}.` : move;
+  const aim = isAfter ? "It gave the win away." : "", how = isAfter ? betterText(game) : move;
   return { say, how, aim, player, kind: isAfter ? "past flagged" : "past", buttons };
 }
 

@@ -196,6 +196,7 @@ def test_replay_undo_and_another_try(visit):
     press(page, "Show my mistake")
     expect(page.locator("#say")).to_have_text("Your move 2: 3 from C")
     expect(page.locator(".winning")).to_have_count(1)
+    expect(page.locator("[data-heap='2'] .mistake")).to_have_count(3)  # the move that was made
     page.locator("[data-value=moves]").click()
     page.locator(".move").nth(2).click()
     assert heaps_of(page) == [1, 2, 2, 5]
@@ -205,6 +206,16 @@ def test_replay_undo_and_another_try(visit):
     expect(page.locator("#say")).to_contain_text("took")
     press(page, "Undo")
     assert heaps_of(page) == [1, 2, 5, 5]
+
+
+def test_every_better_move_is_drawn(visit):
+    rules = NimRules((2, 2, 3), misere=False)
+    page = visit("heaps=2-2-3&last=wins&vs=random&moves=C1.A2.B2.C2&view=0&panel=moves")
+    better = [rules.moves[action] for action in np.flatnonzero(theory.winning_action_mask(rules, rules.heaps))]
+    for heap in range(3):
+        count = sum(count for each, count in better if each == heap)
+        expect(page.locator(f"[data-heap='{heap}'] .winning")).to_have_count(count)
+    expect(page.locator(".block.mistake")).to_have_count(1)
 
 
 def test_the_first_minute_and_another_board(visit):
