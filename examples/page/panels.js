@@ -56,12 +56,13 @@ export function drawReplay() {
 // --- Teach me ---------------------------------------------------------------------------------------
 
 export function drawTeach() {
-  const { game, chosen } = S, { rules } = game, here = game.heapsAt(shownPly()), digits = digitsOf(rules);
+  const { game } = S, isLesson = S.lesson !== null, chosen = isLesson ? null : S.chosen; // a lesson answers moves
+  const { rules } = game, here = game.heapsAt(shownPly()), digits = digitsOf(rules);
   const heaps = chosen ? after(here, chosen) : here, lesson = lessonOf(heaps, rules);
-  const [verdict, kind] = verdictOf(lessonOf(here, rules), lesson);
+  const [verdict, kind] = verdictOf(lessonOf(here, rules), lesson, chosen);
   drawLessons();
   Object.assign($("verdict"), { textContent: verdict, className: kind });
-  const isLesson = S.lesson !== null, hint = isLesson ? "" : hintText(heaps, rules, lesson);
+  const hint = isLesson ? "" : hintText(heaps, rules, lesson);
   $("lesson").textContent = chosen ? "" : S.showsMove ? lessonText(heaps, rules, lesson, isLesson) : hint;
   for (const id of ["digits", "reasons"]) $(id).hidden = isLesson;
   $("ones").textContent = lesson.isException && !rules.max ? onesText(lesson.values) : "";

@@ -8,7 +8,7 @@ import { Learner, generator } from "./learner.js";
 import { toLink } from "./links.js";
 import { LEVELS, opponentMove } from "./players.js";
 import { isSame, limit } from "./rules.js";
-import { S, gamesOf, hasPlayed, isFriend, isOpponent, isYours, levelOf, reasonAgainst, scoreOf, tableOf } from "./state.js";
+import { S, gamesOf, hasPlayed, isFriend, isOpponent, isStopped, isYours, levelOf, reasonAgainst, scoreOf, tableOf } from "./state.js";
 import { announce } from "./status.js";
 import { LESSONS, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
@@ -50,7 +50,7 @@ async function runOne(command) {
 
 async function reply() {
   const { game } = S;
-  if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player)) return;
+  if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player) || isStopped()) return;
   draw();
   writeLink(); // it has your move
   await sleep(THINK);
@@ -133,7 +133,7 @@ export async function takeChosen() {
     untoast();
     await perform(move);
   });
-  if (S.game.winner !== null) $("status-actions").firstElementChild.focus({ preventScroll: true, focusVisible: S.by === "keys" });
+  if (S.game.winner !== null || isStopped()) $("status-actions").firstElementChild.focus({ preventScroll: true, focusVisible: S.by === "keys" });
 }
 
 // --- Commands ---------------------------------------------------------------------------------------

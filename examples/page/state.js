@@ -48,6 +48,10 @@ export const shownHeaps = () => S.film?.[0] ?? S.game.heapsAt(shownPly());
 export const isYours = () =>
   S.game.winner === null && S.view === null && !S.isBusy && !isFilm() && !S.failure && !isOpponent(S.game.player);
 
+/** Whether a lesson waits, since your last move gave the win away. */
+export const isStopped = () => S.lesson !== null && S.view === null && S.game.winner === null
+  && isOpponent(S.game.player) && S.game.moves.at(-1)?.rating === "mistake";
+
 /** The number of games that a trained level has trained on this board. */
 export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.stage : S.learner?.levels()[id]);
 

@@ -499,6 +499,30 @@ def test_teach_me(visit):
     expect(page.locator("#live")).to_have_text("✗ This move gives the win away.")
 
 
+def after(heaps, heap, count):
+    return [size - count * (i == heap) for i, size in enumerate(heaps)]
+
+
+def test_a_lesson_answers_a_wrong_move(visit):
+    page = visit("heaps=2-2&panel=teach")
+    for lesson in range(5):
+        page.locator("#lessons button").nth(lesson).click()
+        expect(page.locator("#board-name")).to_have_text(f"Lesson {lesson + 1}")
+        expect(page.locator("#say")).to_contain_text("Your turn")
+        heaps = heaps_of(page)
+        rules = NimRules((7,) * len(heaps), misere="loses" in page.locator("#rule").inner_text())
+        wrong = next(move for move in rules.legal_moves(heaps) if theory.is_winning(rules, after(heaps, *move)))
+        block(page, *wrong).hover()
+        expect(page.locator(".chosen")).to_have_count(wrong[1])
+        expect(page.locator("#verdict")).to_have_text("✓ You can win from here.")  # not yet of the move
+        click(page, *wrong)
+        expect(page.locator("#say")).to_contain_text("gives the win away")
+        assert heaps_of(page) == after(heaps, *wrong)
+        press(page, "Take it back")
+        expect(page.locator("#say")).to_contain_text("Your turn")
+        assert heaps_of(page) == heaps
+
+
 FAULTS = """() => {
   const found = new Set(), boxOf = (node) => node.getBoundingClientRect(), all = (names) =>
     [...document.querySelectorAll(names)].filter((node) => node.checkVisibility() && !node.closest("svg, .sr"));
