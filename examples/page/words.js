@@ -21,6 +21,7 @@ export const SAY = {
   damaged: "The file of your players is damaged.",
   isIt: "You play it",
   playIt: "Play it",
+  allLose: "No move wins from here, so in the end all blocks are red. ",
   training: "It plays against itself …",
 };
 export const newGameSaid = () => (isFriend() ? "New game for two people." : `New game against ${names()[1]}.`);

@@ -252,6 +252,8 @@ def test_training_and_teaching(visit):
     page.locator("#games").press("End")
     expect(games).to_have_text("20,000")
     expect(page.locator("#n-mastery")).to_have_text("100 %")
+    expect(page.locator("#learn-hint")).to_contain_text("No move wins from here")
+    expect(page.locator(".minus")).to_have_count(16)
     press(page, "Play it")
     page.locator("#games").press("Home")
     expect(page.locator(".valued .value")).to_have_text(["?"] * 16)
@@ -425,6 +427,7 @@ def test_a_player_of_the_user(visit):
     expect(page.locator("#say")).to_contain_text("took")
     heaps = np.array(heaps_of(page))
     assert heaps.tolist() == [2, 2]  # the only winning move
+    expect(page.locator("#learn-hint")).not_to_contain_text("No move wins")  # it speaks of the learner
     expected = ExpertPolicy(USERS).action_probabilities(heaps, USERS.action_mask(heaps))
     shown = [float(text) for text in page.locator(".valued .value").all_inner_texts()]
     assert sorted(shown) == pytest.approx(sorted(expected[USERS.action_mask(heaps) == 1]), abs=0.006)
