@@ -2,7 +2,7 @@
 
 import { $, make, set, style, sync } from "./dom.js";
 import { groupOf, isSame, lessonOf, limit, nameOf, nimSum } from "./rules.js";
-import { S, isFriend, isYours, shownHeaps, shownPly, shownValues } from "./state.js";
+import { S, isFilm, isFriend, isYours, shownHeaps, shownPly, shownValues } from "./state.js";
 import { LESSONS, blockLabels, signed, takeLabel } from "./words.js";
 
 const LEAST_HEIGHT = 20, GAP = (size) => (size < 26 ? 2 : size < 50 ? 3 : 5);
@@ -49,7 +49,7 @@ function layOut(board) {
 /** The outlines of taken blocks, as the player of each: since your last turn; in the past, of the move that led here;
  * after the end, of the whole game. */
 function ghostsOf(ply) {
-  if (S.demo) return S.game.rules.heaps.map(() => []);
+  if (isFilm()) return S.game.rules.heaps.map(() => []);
   const { game } = S, isEnd = game.winner !== null && S.view === null;
   const yours = game.moves.slice(0, ply).findLastIndex((_, i) => game.playerAt(i) === 0);
   const from = isEnd ? 0 : Math.max(0, S.view !== null || isFriend() ? ply - 1 : yours);
@@ -58,11 +58,12 @@ function ghostsOf(ply) {
     .flatMap(({ count, player }) => Array(count).fill(player)));
 }
 
-/** The move to outline: in a replay the one that was missed, else the one that "Teach me" recommends. */
-function hintAt(heaps, ply) {
+/** The moves to outline: in a replay those that were missed, else the one that "Teach me" recommends. */
+function hintsAt(heaps, ply) {
   const { game } = S;
-  if (S.view !== null) return ply === game.decisive ? game.better : null;
-  return S.panel === "teach" && S.showsMove && isYours() ? lessonOf(heaps, game.rules).move : null;
+  if (S.view !== null) return ply === game.decisive ? game.better : [];
+  const move = S.panel === "teach" && S.showsMove && isYours() && lessonOf(heaps, game.rules).move;
+  return move ? [move] : [];
 }
 
 const makeHeap = (_, heap) => make("div", { className: "heap", data: { heap }, attrs: { role: "slider" } },
@@ -77,16 +78,17 @@ export function drawBoard() {
   const ghosts = ghostsOf(ply), sum = nimSum(heaps, rules);
   const hasGroups = S.panel === "teach" && !isLying && columns === 1 && (LESSONS[S.lesson]?.hasGroups ?? true);
   const values = S.panel === "learn" && S.showsValues ? shownValues(heaps) : [];
-  const hint = values.length ? null : hintAt(heaps, ply); // a tick would cover the values
+  const hints = values.length ? [] : hintsAt(heaps, ply); // a tick would cover the values
+  const mistake = S.view !== null && ply === game.decisive && !values.length ? game.moves[ply] : null;
   const top = Math.max(...values.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0
   const best = values.filter(([, value]) => (value ?? 0) === top);
-  board.classList.toggle("moving", S.isShowing);
+  board.classList.toggle("moving", Boolean(S.film));
   sync(board, rules.heaps, makeHeap, (node, size, heap) => {
     const left = heaps[heap], gone = S.going?.heap === heap ? left - S.going.count : left;
     style(node, { "--rows": Math.ceil(size / columns) });
     set(node, { "aria-label": `Heap ${nameOf(heap)}`, "aria-orientation": isLying ? "horizontal" : "vertical",
       "aria-valuemin": left - limit(left, rules), "aria-valuemax": left,
-      tabindex: left && S.view === null && game.winner === null && !S.demo ? 0 : -1 });
+      tabindex: left && S.view === null && game.winner === null && !isFilm() ? 0 : -1 });
     node.classList.toggle("empty", !left);
     const blocks = Array.from({ length: left + ghosts[heap].length }, (_, n) => n);
     sync(node.firstElementChild, blocks, makeBlock, (block, n) => {
@@ -98,7 +100,8 @@ export function drawBoard() {
         n >= left && `ghost p${ghosts[heap][n - left]}`, isEnd && "group-end",
         n < left && n >= gone && `going p${game.player}${S.going.isLeaving ? " leaving" : ""}`,
         n < left && rules.max && move.count > rules.max && "locked",
-        n < left && hint?.heap === heap && move.count <= hint.count && "winning",
+        n < left && hints.some((hint) => hint.heap === heap && move.count <= hint.count) && "winning",
+        n < left && mistake?.heap === heap && move.count <= mistake.count && "mistake",
         valued && (value === null ? "valued untried" : value < 0 ? "valued minus" : "valued"),
         valued && best.length < 4 && best.includes(valued) && "its-move"].filter(Boolean).join(" ");
       group.hidden = !part?.isFirst;

@@ -5,7 +5,7 @@ import { $, make, style, sync } from "./dom.js";
 import { PRESETS, isSameBoard } from "./game.js";
 import { drawPanel, drawReplay, drawTeach } from "./panels.js";
 import { LEARNERS, LEVELS, OTHERS } from "./players.js";
-import { S, gamesOf, hasPlayed, isFriend, levelOf, names, reasonAgainst } from "./state.js";
+import { S, gamesOf, hasPlayed, isFriend, levelOf, names, reasonAgainst, scoreOf } from "./state.js";
 import { announceChoice, drawStatus } from "./status.js";
 import { SAY, goal, lessonName, noteOf } from "./words.js";
 
@@ -18,14 +18,14 @@ export function draw() {
 }
 
 function drawHeader() {
-  const { rules } = S.game, { heaps } = rules, [you, other] = names();
+  const { rules } = S.game, { heaps } = rules, [you, other] = names(), score = scoreOf();
   const preset = PRESETS.find((each) => String(each.heaps) === String(heaps) && each.max === rules.max);
   $("board-name").textContent = S.lesson !== null ? lessonName(S.lesson)
     : preset?.name ?? (heaps.length < 6 ? heaps.join("-") : `${heaps.length} heaps`);
   Object.assign($("rule"), { textContent: `Rule: last ${rules.misere ? "loses" : "wins"}`, title: `${goal(rules)} Change it` });
   $("opponent").textContent = levelOf(S.level).name;
-  $("score-text").textContent = `Score: ${you} ${S.score[0]}, ${other} ${S.score[1]}`;
-  $("score-numbers").textContent = `${S.score[0]} : ${S.score[1]}`;
+  $("score-text").textContent = `Score: ${you} ${score[0]}, ${other} ${score[1]}`;
+  $("score-numbers").textContent = `${score[0]} : ${score[1]}`;
   const playing = LEARNERS.find(({ id }) => id === S.level) ?? OTHERS.find(({ id }) => id === S.level);
   drawPlayers($("levels"), playing ? [...LEVELS, playing] : LEVELS);
   drawPlayers($("players"), [...LEVELS, ...(LEARNERS.includes(playing) ? [playing] : []), ...OTHERS]);

@@ -36,6 +36,6 @@ export class Game {
     return this.moves.findLastIndex((move, ply) => this.playerAt(ply) !== winner && move.rating === "mistake");
   }
 
-  /** A winning move where the decisive mistake was made. */
-  get better() { return winningMoves(this.heapsAt(this.decisive), this.rules)[0]; }
+  /** The winning moves where the decisive mistake was made. */
+  get better() { return winningMoves(this.heapsAt(this.decisive), this.rules); }
 }

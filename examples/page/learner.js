@@ -59,6 +59,8 @@ export class Learner {
   heapsOf(position) { return this.strides.map((stride, i) => Math.floor(position / stride) % (this.rules.heaps[i] + 1)); }
   positionOf(heaps) { return heaps.reduce((sum, size, i) => sum + size * this.strides[i], 0); }
 
+  get isTrained() { return this.stages.length === this.plan.length; }
+
   /** The stage of a number of games. */
   stageOf(games) { return this.stages.findLastIndex((stage) => stage <= games); }
 
@@ -73,11 +75,11 @@ export class Learner {
     return best;
   }
 
-  /** The table that plays and is shown: the taught one, or that of a number of games. */
+  /** The table that is shown: the taught one, or that of a number of games. */
   tableAt(games) { return this.taught?.table ?? this.tables[this.stageOf(games)]; }
 
-  /** The best moves of a position after a number of games. */
-  bestMoves(heaps, games) { return this.best(this.positionOf(heaps), this.tableAt(games)).map((a) => this.moves[a]); }
+  /** The best moves of a position by a table. */
+  bestMoves(heaps, table) { return this.best(this.positionOf(heaps), table).map((action) => this.moves[action]); }
 
   /** The values of the legal moves, [move, value]; the value is null if the move was never tried. */
   values(heaps, games) {
@@ -180,18 +182,18 @@ export class Learner {
       n += 1;
       sum += best.filter((action) => wins.has(action)).length / best.length;
     });
-    return sum / n;
+    return n ? sum / n : 1; // as evaluation.mastery
   }
 
   /** How many games each level has trained: beatable, sometimes beatable, hardly beatable on every board.
-   * On 1-3-5-7 the numbers were set by win rates. Elsewhere they are the first stages with 2, 25 and 97 % of the
-   * mastery that is gained. */
+   * On 1-3-5-7 the numbers were set by win rates. Elsewhere they are the first stages with 2, 25 and 97 % of the way
+   * from the mastery at the start to 100 %, or the last stage. A number is undefined until its stage is trained. */
   levels() {
     const { heaps, max, misere } = this.rules;
     if (String(heaps) === "1,3,5,7" && !max && misere) return { beginner: 20, student: 300, master: 10000 };
-    if (this.stages.length < this.plan.length) return {};
-    const base = this.mastery[0], gain = Math.max(...this.mastery) - base;
-    const first = (share) => this.stages[this.mastery.findIndex((value) => value >= base + share * gain)];
+    const base = this.mastery[0], last = this.isTrained ? this.stages.at(-1) : undefined;
+    const first = (share) =>
+      this.stages[this.mastery.findIndex((value) => value >= base + share * (1 - base))] ?? last;
     return { beginner: first(0.02), student: first(0.25), master: first(0.97) };
   }
 }

@@ -2,36 +2,33 @@
 
 import { drawBoard } from "./board.js";
 import { draw, drawPresets, picture } from "./draw.js";
-import { $, read, readTheme, toast, toggleTheme } from "./dom.js";
+import { $, readTheme, toast, toggleTheme } from "./dom.js";
 import { PRESETS } from "./game.js";
 import { listen } from "./input.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import { drawLearn } from "./panels.js";
-import { choose, continueFrom, newGame, openGame, restore, run, setLevel, setRules, takeChosen, unchoose, undo, useBoard,
-  view, writeLink } from "./play.js";
+import { choose, continueFrom, newGame, openGame, readLessons, restore, run, setLevel, setRules, takeChosen, unchoose, undo,
+  useBoard, view, writeLink } from "./play.js";
 import { LEVELS, OTHERS, loadPlayers } from "./players.js";
-import { S, hasPlayed, shownPly } from "./state.js";
+import { S, hasPlayed, isFilm, scoreOf, shownPly } from "./state.js";
 import { announce } from "./status.js";
-import { BAD, LESSONS, SAY, brokenLink } from "./words.js";
+import { BAD, LESSONS, SAY, brokenLink, failureOf } from "./words.js";
 
 const STEP = 220, FLASH = 5; // milliseconds of a stage that is shown; a game of self-play after every fifth
 
 // --- The training that is shown ---------------------------------------------------------------------
 
-let timer = null, film = []; // the positions of a game that is shown
+let timer;
 
-function stopShow() {
-  clearInterval(timer);
-  Object.assign(S, { isShowing: false, demo: null });
-}
+function stopShow() { S.film = null; }
 
 function toggleShow() {
-  if (S.isShowing) stopShow();
+  if (S.film) stopShow();
   else {
     leaveTaught();
     if (S.games >= S.learner.stages.at(-1)) S.games = 0;
-    Object.assign(S, { isShowing: true, chosen: null });
-    film = [];
+    Object.assign(S, { film: [], chosen: null });
+    clearInterval(timer);
     timer = setInterval(showNext, STEP);
   }
   draw();
@@ -39,13 +36,14 @@ function toggleShow() {
 
 /** The next position of the game that flashes by, or else the next stage. */
 function showNext() {
+  if (!S.film) return clearInterval(timer);
   const { learner } = S, next = learner.stageOf(S.games) + 1;
-  S.demo = film.shift() ?? null;
-  if (!S.demo && next >= learner.stages.length) stopShow();
-  else if (!S.demo) {
+  S.film.shift();
+  if (!isFilm() && next >= learner.stages.length) stopShow();
+  else if (!isFilm()) {
     S.games = learner.stages[next];
     const isQuiet = S.view === null && !S.isBusy && !S.game.moves.length;
-    if (isQuiet && next % FLASH === 0) film = positionsOf(learner.selfPlay(S.games));
+    if (isQuiet && next % FLASH === 0) S.film = positionsOf(learner.selfPlay(S.games));
   }
   draw();
 }
@@ -56,7 +54,9 @@ const positionsOf = (moves) => moves.map((_, ply) =>
 /** Back from the table that you have taught. */
 function leaveTaught() {
   S.learner.taught = null;
-  if (S.level === "pupil") S.level = S.wanted = "stage";
+  if (S.level !== "pupil") return;
+  S.level = S.wanted = "stage";
+  S.game.table = null;
 }
 
 function showStage(stage) {
@@ -107,16 +107,15 @@ function playCustom(event) {
 }
 
 /** Opens what the address names, or the first board with a message if the link is broken. */
-async function openLink() {
+async function openLink(hash) {
   let link, level;
   try {
-    link = fromLink(location.hash);
+    link = fromLink(hash);
     const known = () => [...LEVELS, ...OTHERS].find(({ id, name, table }) => link.vs === (table ? name : id))?.id;
     const isStage = /^\d+$/.test(link.vs);
     if (!isStage && !known()) await players; // your own player, perhaps
     level = isStage ? "stage" : known();
     if (!level) throw new Error(BAD.nobody);
-    if (isStage) link.stage ??= Number(link.vs);
   } catch (error) {
     toast(brokenLink(error.message));
     level = "beginner";
@@ -124,6 +123,12 @@ async function openLink() {
   }
   S.panel = link.panel;
   openGame(link, level);
+}
+
+/** Opens the address of now, which may have changed when its turn comes. */
+function openAddress() {
+  const { hash } = location;
+  return run(() => openLink(hash));
 }
 
 async function share() {
@@ -192,10 +197,7 @@ const DO = {
     stopShow();
     leaveTaught();
     S.games = 0;
-    return run(async () => {
-      useBoard(S.learner.rules, Math.floor(Math.random() * 2 ** 31));
-      await S.training;
-    });
+    return run(() => useBoard(S.learner.rules, Math.floor(Math.random() * 2 ** 31)));
   },
   theme: toggleTheme,
   full: () => (document.fullscreenElement ? document.exitFullscreen()
@@ -204,7 +206,7 @@ const DO = {
   opponents: () => $("opponents").showModal(),
   menu: () => $("menu").showModal(),
   reset: () => {
-    S.score = [0, 0];
+    scoreOf().fill(0);
     draw();
   },
   skip: () => $("board").focus(),
@@ -225,7 +227,7 @@ function begin() {
   readTheme();
   addEventListener("storage", readTheme); // the documentation around this page has changed it
   document.documentElement.classList.toggle("embedded", parent !== window);
-  S.done = new Set((read("nim-lessons") ?? "").split(",").filter(Boolean).map(Number));
+  readLessons();
   document.querySelector(".logo").innerHTML = [1, 3, 5, 7].flatMap((n, i) => Array.from({ length: n }, (_, k) =>
     `<rect x="${i * 8}" y="${26.5 - k * 4.3}" width="7" height="3.4" rx="1"/>`)).join("");
   $("digits").open = matchMedia("(min-width: 760px) and (min-height: 481px)").matches;
@@ -242,15 +244,16 @@ function begin() {
   $("custom").onsubmit = playCustom;
   document.addEventListener("keydown", onKey);
   document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-do]"), dialog = event.target.closest("dialog");
-    if (dialog && (button || event.target === dialog)) dialog.close();
+    const button = event.target.closest("[data-do]");
+    button?.closest("dialog")?.close();
     if (button?.matches("a")) event.preventDefault();
     if (button) DO[button.dataset.do](button.dataset.value);
   });
-  addEventListener("hashchange", () => isLink(location.hash) && run(openLink));
+  addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
+  addEventListener("hashchange", () => isLink(location.hash) && openAddress());
   players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
   useBoard(S.game.rules);
-  run(openLink).then(() => new ResizeObserver(() => {
+  openAddress().then(() => new ResizeObserver(() => {
     drawBoard();
     if (S.panel === "learn") drawLearn();
   }).observe($("board")));

@@ -2,8 +2,8 @@
 
 import { $, make, set, style, sync } from "./dom.js";
 import { thousands } from "./game.js";
-import { after, lessonOf, limit, nameOf } from "./rules.js";
-import { S, gamesOf, levelOf, names, reasonAgainst, shownPly } from "./state.js";
+import { after, isWinning, lessonOf, limit, nameOf } from "./rules.js";
+import { S, gamesOf, isStopped, levelOf, names, reasonAgainst, shownHeaps, shownPly } from "./state.js";
 import { LESSONS, RATINGS, SAY, captionOf, hintText, learnIntro, lessonText, masteryText, movesHint,
   onesText, percent, plural, turnOf, valuesHint, verdictOf, whyTexts, wordsOf } from "./words.js";
 
@@ -39,7 +39,7 @@ export function drawReplay() {
   const { game } = S, n = game.moves.length, ply = shownPly(), flag = game.decisive;
   const isOpen = S.view !== null || game.winner !== null;
   $("replay").hidden = !isOpen;
-  $("actions").hidden = isOpen;
+  $("actions").hidden = isOpen || isStopped();
   if (!isOpen) return;
   Object.assign($("ply"), { max: n, value: ply });
   $("ply").setAttribute("aria-valuetext", `${S.view === null ? "End. " : ""}${$("say").textContent}. ${$("how").textContent}`);
@@ -56,12 +56,13 @@ export function drawReplay() {
 // --- Teach me ---------------------------------------------------------------------------------------
 
 export function drawTeach() {
-  const { game, chosen } = S, { rules } = game, here = game.heapsAt(shownPly()), digits = digitsOf(rules);
+  const { game } = S, isLesson = S.lesson !== null, chosen = isLesson ? null : S.chosen; // a lesson answers moves
+  const { rules } = game, here = game.heapsAt(shownPly()), digits = digitsOf(rules);
   const heaps = chosen ? after(here, chosen) : here, lesson = lessonOf(heaps, rules);
-  const [verdict, kind] = verdictOf(lessonOf(here, rules), lesson);
+  const [verdict, kind] = verdictOf(lessonOf(here, rules), lesson, chosen);
   drawLessons();
   Object.assign($("verdict"), { textContent: verdict, className: kind });
-  const isLesson = S.lesson !== null, hint = isLesson ? "" : hintText(heaps, rules, lesson);
+  const hint = isLesson ? "" : hintText(heaps, rules, lesson);
   $("lesson").textContent = chosen ? "" : S.showsMove ? lessonText(heaps, rules, lesson, isLesson) : hint;
   for (const id of ["digits", "reasons"]) $(id).hidden = isLesson;
   $("ones").textContent = lesson.isException && !rules.max ? onesText(lesson.values) : "";
@@ -111,7 +112,8 @@ export function drawLearn() {
   $("learn-intro").textContent = S.told ?? learnIntro(own, learner.isSmall, hasNetwork);
   $("learn-figures").hidden = !isTable;
   $("learn-values").hidden = !learner.isSmall && !own;
-  $("learn-hint").textContent = valuesHint(own);
+  const heaps = shownHeaps(), isLost = !own && !isWinning(heaps, learner.rules) && heaps.some(Boolean);
+  $("learn-hint").textContent = (isLost ? SAY.allLose : "") + valuesHint(own);
   $("let-network").hidden = learner.isSmall || Boolean(own) || !hasNetwork || S.level === "network";
   if (!isTable || at < 0) return;
   const { taught } = learner, games = learner.stages[at];
@@ -126,8 +128,8 @@ export function drawLearn() {
   $("play-it").textContent = isIt ? SAY.isIt : SAY.playIt;
   $("play-it").disabled = isIt;
   $("teach-it").setAttribute("aria-pressed", String(S.level === "pupil"));
-  set($("play-learning").querySelector("use"), { href: S.isShowing ? "#i-pause" : "#i-play" });
-  $("play-learning").lastElementChild.textContent = S.isShowing ? "Pause" : "Train";
+  set($("play-learning").querySelector("use"), { href: S.film ? "#i-pause" : "#i-play" });
+  $("play-learning").lastElementChild.textContent = S.film ? "Pause" : "Train";
   drawCurve(at);
 }
 

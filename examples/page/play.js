@@ -2,17 +2,17 @@
 // the last one that was given waits.
 
 import { draw, drawChosen } from "./draw.js";
-import { $, isStill, keep, sleep, toast, untoast } from "./dom.js";
+import { $, isStill, keep, read, sleep, toast, untoast } from "./dom.js";
 import { Game, isSameBoard } from "./game.js";
 import { Learner, generator } from "./learner.js";
 import { toLink } from "./links.js";
 import { LEVELS, opponentMove } from "./players.js";
-import { limit } from "./rules.js";
-import { S, gamesOf, hasPlayed, isFriend, isOpponent, isYours, levelOf, reasonAgainst } from "./state.js";
+import { isSame, limit } from "./rules.js";
+import { S, gamesOf, hasPlayed, isFriend, isOpponent, isStopped, isYours, levelOf, reasonAgainst, scoreOf, tableOf } from "./state.js";
 import { announce } from "./status.js";
 import { LESSONS, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
-const THINK = 350, MARK = 750, LEAVE = 260; // milliseconds
+const THINK = 350, MARK = 750, LEAVE = 260, WAIT = 50; // milliseconds
 
 // --- The queue --------------------------------------------------------------------------------------
 
@@ -25,31 +25,41 @@ export function run(command) {
 }
 
 async function runAll() {
-  while (waiting) {
-    const command = waiting;
-    waiting = null;
-    S.isBusy = true;
-    try {
-      await command();
-      await reply();
-      finish();
-    } catch (error) {
-      S.failure = failureOf(error);
-    }
-    Object.assign(S, { isBusy: false, going: null });
-    draw();
-    announce();
-    writeLink();
+  try {
+    while (waiting) await runOne(waiting);
+  } finally {
+    running = null; // after a fault in drawing too
   }
-  running = null;
+}
+
+async function runOne(command) {
+  waiting = null;
+  S.isBusy = true;
+  try {
+    await command();
+    await reply();
+    finish();
+  } catch (error) {
+    S.failure = failureOf(error);
+  }
+  Object.assign(S, { isBusy: false, going: null });
+  draw();
+  announce();
+  writeLink();
 }
 
 async function reply() {
   const { game } = S;
-  if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player)) return;
+  if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player) || isStopped()) return;
   draw();
-  await Promise.all([sleep(THINK), levelOf(S.level).isTrained ? S.training : null]);
-  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, gamesOf(S.level)));
+  writeLink(); // it has your move
+  await sleep(THINK);
+  // its own copy: another table may be shown, or taught, in this game
+  while (levelOf(S.level).isTrained && !(game.table ??= tableOf(S.level)?.slice())) {
+    if (waiting) return; // another command comes before its training
+    await sleep(WAIT);
+  }
+  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, game.table));
 }
 
 /** Marks the blocks, lets them leave, and adds the move to the game. */
@@ -69,20 +79,26 @@ async function perform(move) {
   S.game.play(move);
 }
 
+/** Adds the lessons that the browser keeps. */
+export const readLessons = () =>
+  (read("nim-lessons") ?? "").split(",").filter(Boolean).forEach((index) => S.done.add(Number(index)));
+
 /** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
 function finish() {
   const { game, learner } = S, { winner } = game;
-  if (winner === null || S.isCounted) return;
-  S.isCounted = true;
+  if (winner === null || S.isFinished) return;
+  S.isFinished = true;
   const at = LEVELS.findIndex(({ id }) => id === S.level), next = LEVELS[at + 1];
   S.next = at >= 0 && next && next.id !== "friend" && !reasonAgainst(next) ? next : null;
   S.hasWonNow = winner === 0 || isFriend();
   if (S.lesson !== null) {
+    readLessons(); // another tab may have added some
     if (winner === 0) S.done.add(S.lesson);
     keep("nim-lessons", [...S.done].join());
     return;
   }
-  S.score[winner] += 1;
+  S.countedIn = scoreOf();
+  S.countedIn[winner] += 1;
   if (S.level !== "pupil") return;
   const own = learner.teach(game.moves).filter((_, ply) => game.playerAt(ply) === 1);
   own.sort((one, other) => Math.abs(other.to - other.from) - Math.abs(one.to - one.from));
@@ -92,15 +108,19 @@ function finish() {
 // --- Choosing and taking ----------------------------------------------------------------------------
 
 export function choose(heap, number, by = S.by) {
+  const size = S.game.heaps[heap], { max } = S.game.rules, isSameInput = S.by === by;
   S.by = by;
-  const size = S.game.heaps[heap], { max } = S.game.rules;
   if (!isYours() || !size) return;
-  S.isTooMany = Boolean(max) && number > max;
-  S.chosen = { heap, count: Math.max(1, Math.min(number, limit(size, S.game.rules))) };
+  const chosen = { heap, count: Math.max(1, Math.min(number, limit(size, S.game.rules))) };
+  const isTooMany = Boolean(max) && number > max;
+  const isSameChoice = S.chosen && isSame(S.chosen, chosen) && S.isTooMany === isTooMany;
+  if (isSameChoice && isSameInput) return; // a pointer moves within a block
+  Object.assign(S, { chosen, isTooMany });
   drawChosen();
 }
 
 export function unchoose() {
+  if (!S.chosen) return;
   Object.assign(S, { chosen: null, isTooMany: false });
   drawChosen();
 }
@@ -113,30 +133,30 @@ export async function takeChosen() {
     untoast();
     await perform(move);
   });
-  if (S.game.winner !== null) $("status-actions").firstElementChild.focus({ preventScroll: true, focusVisible: S.by === "keys" });
+  if (S.game.winner !== null || isStopped()) $("status-actions").firstElementChild.focus({ preventScroll: true, focusVisible: S.by === "keys" });
 }
 
 // --- Commands ---------------------------------------------------------------------------------------
 
 /** Shows another game in its present position. Undo brings a running one back. */
 function show(game, view = null) {
-  Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, demo: null, going: null });
-  S.hasWonNow = false;
-  S.isFromLink = S.isCounted = game.winner !== null; // it was not played here
+  Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, film: null, going: null });
+  Object.assign(S, { hasWonNow: false, isFinished: game.winner !== null, countedIn: null });
 }
 
 /** Keeps a game that a command is about to end. */
 function remember() {
-  const { game, learner, training, level, wanted, games, starts, number, lesson } = S;
+  const { game, learner, level, wanted, stage, games, starts, number, lesson } = S;
   const isRunning = hasPlayed() && game.winner === null;
-  S.before = isRunning ? { game, learner, training, level, wanted, games, starts, number, lesson } : null;
+  S.before = isRunning ? { game, learner, level, wanted, stage, games, starts, number, lesson } : null;
 }
 
 export function restore() {
   if (!S.before) return;
-  const { game, ...rest } = S.before;
+  const { game, ...rest } = S.before, isCut = rest.learner !== S.learner && !rest.learner.isTrained;
   Object.assign(S, rest, { before: null });
   show(game);
+  if (isCut) useBoard(game.rules); // its training had ended with its board
   untoast();
 }
 
@@ -158,9 +178,9 @@ export function undo() {
 }
 
 export function continueFrom(ply) {
-  const { game, isCounted } = S;
+  const { game } = S;
   if (ply < 0) return;
-  if (isCounted && S.lesson === null && !S.isFromLink) S.score[game.winner] -= 1;
+  if (S.countedIn) S.countedIn[game.winner] -= 1;
   game.moves.length = ply;
   show(game);
 }
@@ -170,6 +190,7 @@ export function setLevel(id) {
   remember();
   if (id === "pupil") S.learner.startTaught(S.games);
   else S.learner.taught = null;
+  if (id === "stage" || id === "pupil") S.stage = S.games;
   S.wanted = id;
   S.lesson = null;
   if (own && !isSameBoard(own.rules, S.learner.rules)) useBoard(own.rules);
@@ -189,19 +210,20 @@ export function setRules(rules, lesson = null) {
 }
 
 /** Opens the game of a link; the level may be null. */
-export function openGame({ game, view, stage }, level) {
+export function openGame({ game, view, stage, vs }, level) {
   Object.assign(S, { wanted: level, lesson: null, starts: game.first ? "opponent" : "you" });
   useBoard(game.rules);
   checkLevel();
   show(game, view);
   S.isFirst &&= !hasPlayed();
+  if (level === "stage") S.stage = Number(vs);
   S.games = stage ?? gamesOf(S.level) ?? S.games;
 }
 
 /** The learner of a board, which trains at once. */
 export function useBoard(rules, seed) {
   S.learner = new Learner(rules, seed && generator(seed));
-  S.training = train(S.learner);
+  train(S.learner);
 }
 
 /** The theory plays where the wanted opponent cannot, and says so. */
@@ -217,7 +239,7 @@ async function train(learner) {
   await learner.train(() => learner === S.learner);
   if (learner !== S.learner) return;
   if (S.games === games && S.level !== "stage") S.games = gamesOf(S.level) ?? games; // nobody looked at another stage
-  S.games = learner.stages[learner.stageOf(S.games)];
+  for (const name of ["games", "stage"]) S[name] = learner.stages[learner.stageOf(S[name])];
   if (S.level === "pupil" && !learner.taught) learner.startTaught(S.games);
   draw();
 }
@@ -229,8 +251,8 @@ export function view(ply, isFromList = false) {
 }
 
 export function writeLink() {
-  const { game, level, view: ply, panel, games } = S;
-  const vs = level === "stage" || level === "pupil" ? games : levelOf(level).table ? levelOf(level).name : level;
+  const { game, level, view: ply, panel, games, stage } = S;
+  const vs = level === "stage" || level === "pupil" ? stage : levelOf(level).table ? levelOf(level).name : level;
   const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
   try { history.replaceState(null, "", link); } catch { /* a sandboxed frame */ }
 }

@@ -25,8 +25,8 @@ export const LEARNERS = [
 
 const drawn = (moves) => moves[Math.floor(Math.random() * moves.length)];
 
-/** The opponent's move. A learner is asked at the stage of this number of games. */
-export async function opponentMove(id, heaps, rules, learner, games) {
+/** The opponent's move. The table is that of a trained opponent, of this learner. */
+export async function opponentMove(id, heaps, rules, learner, table) {
   const own = OTHERS.find((player) => player.id === id)?.table;
   if (own) return own.draw(heaps);
   if (id === "network") return networkMove(await loadNetwork(rules.misere), heaps, rules);
@@ -39,7 +39,7 @@ export async function opponentMove(id, heaps, rules, learner, games) {
     const wins = winningMoves(heaps, rules); // a lost position is played on slowly
     return drawn(wins.length ? wins : legalMoves(heaps, rules).filter((move) => move.count === 1));
   }
-  return drawn(learner.bestMoves(heaps, games));
+  return drawn(learner.bestMoves(heaps, table));
 }
 
 // --- Your own players, which play_in_browser.py has tabulated ---------------------------------------

@@ -6,9 +6,9 @@ import { LEARNERS, LEVELS, OTHERS } from "./players.js";
 export const S = {
   game: new Game(PRESETS[0], 0),
   learner: null,
-  training: null, // a promise
   level: "beginner", // the id of the opponent: of LEVELS, OTHERS or LEARNERS
   wanted: "beginner", // the one you have chosen, where the board allows it
+  stage: 20, // the games that the opponent "stage" has trained
   games: 20, // those of the learner whose values are shown
   starts: "you", // or "opponent" or "turns"
   number: 1, // of the game
@@ -27,12 +27,11 @@ export const S = {
   home: PRESETS[0], // the board before the lessons
   done: new Set(), // the lessons you have won
   told: null, // what the learner has learned from this game, in words
-  isShowing: false, // the training is shown
-  demo: null, // the heaps of a game of self-play that is shown
+  film: null, // while the training is shown: the positions to show of a game of self-play, the present one first
   layout: null, // of the board: {isLying, columns}
-  score: [0, 0],
-  isCounted: false, // the game is in the score
-  isFromLink: false, // the game was over when its link was opened
+  scores: {}, // against each opponent, [yours, its]
+  isFinished: false, // finish() has seen the end of this game, or its link was opened at the end
+  countedIn: null, // the score that has this game
   hasWonNow: false,
   next: null, // the level after a win
   before: null, // what "Undo" of a new game brings back
@@ -43,13 +42,27 @@ export const isOpponent = (player) => player === 1 && !isFriend();
 export const levelOf = (id) => [...LEVELS, ...LEARNERS, ...OTHERS].find((level) => level.id === id);
 export const names = () => (isFriend() ? ["Player 1", "Player 2"] : ["You", levelOf(S.level).name]);
 export const hasPlayed = () => S.game.moves.some((_, ply) => !isOpponent(S.game.playerAt(ply)));
+export const isFilm = () => Boolean(S.film?.length);
 export const shownPly = () => S.view ?? S.game.moves.length;
-export const shownHeaps = () => S.demo ?? S.game.heapsAt(shownPly());
+export const shownHeaps = () => S.film?.[0] ?? S.game.heapsAt(shownPly());
 export const isYours = () =>
-  S.game.winner === null && S.view === null && !S.isBusy && !S.demo && !S.failure && !isOpponent(S.game.player);
+  S.game.winner === null && S.view === null && !S.isBusy && !isFilm() && !S.failure && !isOpponent(S.game.player);
+
+/** Whether a lesson waits, since your last move gave the win away. */
+export const isStopped = () => S.lesson !== null && S.view === null && S.game.winner === null
+  && isOpponent(S.game.player) && S.game.moves.at(-1)?.rating === "mistake";
 
 /** The number of games that a trained level has trained on this board. */
-export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.games : S.learner?.levels()[id]);
+export const gamesOf = (id) => (id === "stage" || id === "pupil" ? S.stage : S.learner?.levels()[id]);
+
+/** The table of a trained opponent; none before it has trained its games. */
+export function tableOf(id) {
+  const { learner } = S, games = gamesOf(id);
+  if (id === "pupil") return learner.taught?.table;
+  return games <= learner.stages.at(-1) ? learner.tables[learner.stageOf(games)] : undefined;
+}
+
+export const scoreOf = () => (S.scores[S.level === "stage" ? `after ${S.stage}` : S.level] ??= [0, 0]);
 
 /** Why this opponent cannot play these rules, a key of SAY; nothing if it can. */
 export function reasonAgainst({ id, isTrained, table }, { isSmall, rules } = S.learner) {

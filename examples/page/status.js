@@ -37,5 +37,5 @@ export function announce() {
 
 /** What "Teach me" says of the chosen move. */
 export function announceChoice() {
-  if (S.panel === "teach" && S.chosen) $("live").textContent = $("verdict").textContent;
+  if (S.panel === "teach" && S.chosen && S.lesson === null) $("live").textContent = $("verdict").textContent;
 }

@@ -2,7 +2,7 @@
 
 import { thousands } from "./game.js";
 import { nameOf } from "./rules.js";
-import { S, isFriend, isOpponent, names, shownPly } from "./state.js";
+import { S, isFilm, isFriend, isOpponent, isStopped, names, shownPly } from "./state.js";
 
 export const wordsOf = ({ heap, count }) => `${count} from ${nameOf(heap)}`;
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
@@ -21,6 +21,7 @@ export const SAY = {
   damaged: "The file of your players is damaged.",
   isIt: "You play it",
   playIt: "Play it",
+  allLose: "No move wins from here, so in the end all blocks are red. ",
   training: "It plays against itself …",
 };
 export const newGameSaid = () => (isFriend() ? "New game for two people." : `New game against ${names()[1]}.`);
@@ -61,7 +62,7 @@ function howTo() {
 /** What the status says: the words, the player whose color it has, its kind, and its buttons [text, data-do, value]. */
 export function statusOf(isLostStart) {
   const { game } = S, { winner, player, rules } = game, last = game.moves.at(-1), aim = goal(rules), { max } = rules;
-  if (S.demo) return { say: SAY.training, how: `A game after ${plural(S.games, "game")} of learning.`, player: 1 };
+  if (isFilm()) return { say: SAY.training, how: `A game after ${plural(S.games, "game")} of learning.`, player: 1 };
   if (S.failure) {
     const buttons = [["Try again", "retry"], ...(S.level === "perfect" ? [] : [["Play on against Perfect", "perfect"]])];
     return { say: S.failure, how: "", player, kind: "error", buttons };
@@ -71,6 +72,10 @@ export function statusOf(isLostStart) {
   const name = names()[player];
   if (S.going && isOpponent(player)) return { say: `${name} takes ${wordsOf(S.going)} …`, how: "", aim, player };
   if (S.isBusy && isOpponent(player)) return { say: `${name} is choosing …`, how: "", aim, player };
+  if (isStopped()) {
+    const say = `${wordsOf(last)} gives the win away`;
+    return { say, how: LESSONS[S.lesson].wrong, player: 0, kind: "error", buttons: [["Take it back", "undo"]] };
+  }
   if (S.isTooMany) {
     return { say: `At most ${max} in one move`, how: `Choose one of the top ${max} blocks.`, aim, player, kind: "error" };
   }
@@ -109,6 +114,9 @@ function endStatus(winner) {
   return { say, how: `${told} ${why}`, player: winner, kind: S.hasWonNow ? "over won" : "over", buttons };
 }
 
+const betterText = ({ better }) =>
+  `Better: ${better.slice(0, 3).map(wordsOf).join(" or ")}${better.length > 3 ? ", or others" : ""}.`;
+
 /** A position of the past: which move led to it, and whether it was the mistake. */
 function pastStatus() {
   const { game } = S, ply = shownPly(), flag = game.decisive, n = game.moves.length, isEnd = game.winner !== null;
@@ -116,7 +124,7 @@ function pastStatus() {
   const isIts = flag >= 0 && isOpponent(game.playerAt(flag));
   const again = ["Play again", "again"];
   if (isHere) {
-    const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`, how = `Better: ${wordsOf(game.better)}.`;
+    const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`, how = betterText(game);
     const buttons = [...(isIts ? [] : [["Try again from here", "from-here", ply]]), again];
     return { say, aim: "It gave the win away.", how, player: game.playerAt(flag), kind: "past flagged", buttons };
   }
@@ -124,7 +132,7 @@ function pastStatus() {
   const isAfter = flag >= 0 && ply === flag + 1, move = ply ? `After ${ply} of ${plural(n, "move")}.` : "";
   const buttons = isEnd ? [...(isAfter ? [["Show better", "view", flag]] : []), again]
     : [["Back to the game", "view", n], ["Play on from here", "from-here", ply]];
-  const aim = isAfter ? "It gave the win away." : "", how = isAfter ? `Better: ${wordsOf(game.better)}.` : move;
+  const aim = isAfter ? "It gave the win away." : "", how = isAfter ? betterText(game) : move;
   return { say, how, aim, player, kind: isAfter ? "past flagged" : "past", buttons };
 }
 
@@ -135,19 +143,20 @@ export const takeLabel = (chosen, isYours) => (chosen ? `Take ${wordsOf(chosen)}
 
 // --- Lessons ----------------------------------------------------------------------------------------
 
+const UNEQUAL = "The heaps are unequal now.", SINGLE = "A group has no partner now.";
 const normal = (...heaps) => ({ heaps, max: null, misere: false });
 
 /** Small boards with one idea each. The player named by `first` starts: 0 is you. */
 export const LESSONS = [
-  { rules: normal(3, 3), first: 1, name: "Copy", hasGroups: false,
-    text: "Two equal heaps. Copy each move in the other heap, and you take the last block." },
-  { rules: normal(2, 5), first: 0, name: "Make equal", hasGroups: false,
+  { rules: normal(3, 3), first: 1, name: "Copy", hasGroups: false, wrong: UNEQUAL,
+    text: "Here the last block wins. Two equal heaps: copy each move in the other heap, and you take the last block." },
+  { rules: normal(2, 5), first: 0, name: "Make equal", hasGroups: false, wrong: UNEQUAL,
     text: "Two unequal heaps. Make them equal. Then copy." },
-  { rules: normal(1, 2, 3), first: 1, name: "Pairs",
+  { rules: normal(1, 2, 3), first: 1, name: "Pairs", wrong: SINGLE,
     text: "See 3 as 2 + 1. Then 1-2-3 has a pair of 2s and a pair of 1s. After each move, make pairs again." },
-  { rules: normal(3, 4, 5), first: 0, name: "The odd group",
+  { rules: normal(3, 4, 5), first: 0, name: "The odd group", wrong: SINGLE,
     text: "See 3 as 2 + 1, and 5 as 4 + 1. The 4s and the 1s have a partner, the 2 has none. Take it." },
-  { rules: { heaps: [1, 1, 4], max: null, misere: true }, first: 0, name: "Last loses", hasGroups: false,
+  { rules: { heaps: [1, 1, 4], max: null, misere: true }, first: 0, name: "Last loses", hasGroups: false, wrong: "Now the other player can leave an odd number of heaps of one.",
     text: "Now the last block loses. When all other heaps have one block, leave an odd number of heaps of one." },
 ];
 export const lessonName = (i) => `Lesson ${i + 1}`;
@@ -190,8 +199,8 @@ export function hintText(heaps, rules, lesson) {
     : "In binary, which take makes every column even?";
 }
 
-export function verdictOf(here, after) {
-  const { game, chosen } = S, other = names()[1];
+export function verdictOf(here, after, chosen) {
+  const { game } = S, other = names()[1];
   if (game.winner !== null && S.view === null) return ["The game is over. Step back to study it.", ""];
   if (chosen) {
     const isGood = after.isEnd ? !game.rules.misere : !after.isWon;

@@ -14,7 +14,7 @@ pytest.importorskip("axe_playwright_python", reason='needs pip install -e ".[dev
 pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
 
 import axe_playwright_python
-from play_in_browser import make_server, tabulate
+from play_in_browser import PAGE, make_server, tabulate
 from playwright.sync_api import expect, sync_playwright
 
 import agents
@@ -196,6 +196,7 @@ def test_replay_undo_and_another_try(visit):
     press(page, "Show my mistake")
     expect(page.locator("#say")).to_have_text("Your move 2: 3 from C")
     expect(page.locator(".winning")).to_have_count(1)
+    expect(page.locator("[data-heap='2'] .mistake")).to_have_count(3)  # the move that was made
     page.locator("[data-value=moves]").click()
     page.locator(".move").nth(2).click()
     assert heaps_of(page) == [1, 2, 2, 5]
@@ -205,6 +206,16 @@ def test_replay_undo_and_another_try(visit):
     expect(page.locator("#say")).to_contain_text("took")
     press(page, "Undo")
     assert heaps_of(page) == [1, 2, 5, 5]
+
+
+def test_every_better_move_is_drawn(visit):
+    rules = NimRules((2, 2, 3), misere=False)
+    page = visit("heaps=2-2-3&last=wins&vs=random&moves=C1.A2.B2.C2&view=0&panel=moves")
+    better = [rules.moves[action] for action in np.flatnonzero(theory.winning_action_mask(rules, rules.heaps))]
+    for heap in range(3):
+        count = sum(count for each, count in better if each == heap)
+        expect(page.locator(f"[data-heap='{heap}'] .winning")).to_have_count(count)
+    expect(page.locator(".block.mistake")).to_have_count(1)
 
 
 def test_the_first_minute_and_another_board(visit):
@@ -241,6 +252,8 @@ def test_training_and_teaching(visit):
     page.locator("#games").press("End")
     expect(games).to_have_text("20,000")
     expect(page.locator("#n-mastery")).to_have_text("100 %")
+    expect(page.locator("#learn-hint")).to_contain_text("No move wins from here")
+    expect(page.locator(".minus")).to_have_count(16)
     press(page, "Play it")
     page.locator("#games").press("Home")
     expect(page.locator(".valued .value")).to_have_text(["?"] * 16)
@@ -254,6 +267,145 @@ def test_training_and_teaching(visit):
     expect(games).to_have_text("0 + 2")
     press(page, "New seed")
     expect(games).to_have_text("0")
+
+
+def test_another_board_ends_the_training_that_is_shown(visit):
+    page = visit()
+    for heaps, rest in (("2-3", ""), ("3-4-5", "&vs=random&first=opponent")):
+        go(page, f"{CLASSIC}&panel=learn")
+        expect(page.locator(".heap")).to_have_count(4)
+        expect(page.locator("#games")).to_have_attribute("max", "41")
+        page.locator("#games").press("Home")
+        in_film = """link => new Promise((found) => new MutationObserver((_, observer) => {
+          if (!document.querySelector("#say").textContent.includes("against itself")) return;
+          observer.disconnect();
+          location.hash = link;
+          found();
+        }).observe(document.querySelector("#say"), { childList: true }))"""
+        page.evaluate(f"link => {{ window.found = ({in_film})(link); }}", f"heaps={heaps}{rest}&panel=learn")
+        press(page, "Train")
+        page.evaluate("found")
+        expect(page.locator(".heap")).to_have_count(len(heaps.split("-")))
+        expect(page.locator("#say")).to_have_text(re.compile("^Take|took"))
+        expect(page.locator("#play-learning")).to_have_text("Train")
+
+
+def test_a_fault_in_drawing_is_shown_and_the_page_goes_on(visit):
+    page = visit("heaps=3-4-5&vs=random")
+    page.evaluate("""() => {
+      const { prototype } = CSSStyleDeclaration, { setProperty } = prototype;
+      prototype.setProperty = () => { throw new Error("broken"); };
+      addEventListener("unhandledrejection", (event) => {
+        event.preventDefault(); // not an error of this test
+        prototype.setProperty = setProperty;
+      });
+    }""")
+    page.locator("#new").click()
+    expect(page.locator("#toast")).to_contain_text("broken")
+    click(page, 2, 1)
+    expect(page.locator("#say")).to_contain_text("Random took")
+
+
+def test_a_pointer_that_stays_in_a_block_draws_nothing(visit):
+    page = visit(f"{CLASSIC}&panel=teach")
+    block(page, 2, 2).hover()
+    expect(page.locator(".chosen")).to_have_count(2)
+    count = """async () => {
+      let changes = 0;
+      const observer = new MutationObserver((list) => { changes += list.length; });
+      observer.observe(document.body, { subtree: true, childList: true, attributes: true, characterData: true });
+      await new Promise((moved) => document.addEventListener("pointermove", moved, { once: true }));
+      await new Promise((done) => setTimeout(done));
+      return changes;
+    }"""
+    box = block(page, 2, 2).bounding_box()
+    page.evaluate(f"() => {{ window.changes = ({count})(); }}")
+    page.mouse.move(box["x"] + 5, box["y"] + 5)
+    assert page.evaluate("changes") == 0
+
+
+def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
+    page, rules = visit(f"{CLASSIC}&vs=master&panel=learn"), NimRules()
+    expect(page.locator("#games")).to_have_attribute("max", "41")
+    page.locator("#games").press("Home")
+    press(page, "+1 game")
+    for _ in range(2):
+        while max(heaps := heaps_of(page)) > 1:
+            click(page, heaps.index(max(heaps)), 1)
+            expect(page.locator("#say")).to_contain_text(re.compile("Your turn|You lose"))
+            assert not theory.is_winning(rules, heaps_of(page))
+        page.locator("#new").click()
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Masterafter 10,000 games")
+    go(page, f"{CLASSIC}&vs=100&panel=learn")
+    expect(page.locator("#n-games")).to_have_text("100")
+    page.locator("#games").press("End")
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerafter 100 games")
+    expect(page.locator("#play-it")).to_be_enabled()
+    go(page, "heaps=1&last=loses&panel=learn")  # no position can be won
+    expect(page.locator("#n-mastery")).to_have_text("100 %")
+
+
+def test_each_opponent_has_its_score(visit):
+    page = visit("heaps=2&last=wins&vs=random")
+    for name, score in (("Random", 1), ("Perfect", 1), ("Random", 2)):
+        page.locator(f"#players [data-value={name.lower()}]").dispatch_event("click")
+        expect(page.locator("#say")).not_to_have_text("You win!")
+        click(page, 0, 2)
+        expect(page.locator("#score-text")).to_have_text(f"Score: You {score}, {name} 0")
+
+
+def test_a_dialog_closes_outside_it_alone(visit):
+    page = visit()
+    page.locator("[data-do=boards]").click()
+    page.get_by_label("Heaps").fill("2 3")
+    dialog = page.locator("#boards")
+    dialog.click(position={"x": 5, "y": 5})
+    expect(page.get_by_label("Heaps")).to_have_value("2 3")
+    expect(dialog).to_be_visible()
+    page.mouse.click(3, 3)
+    expect(dialog).to_be_hidden()
+
+
+def test_a_move_and_a_link_while_the_opponent_thinks(visit):
+    page = visit("heaps=3-4-5&vs=random")
+    page.add_init_script("setTimeout = ((wait) => (act, time = 0) => wait(act, 20 * time))(setTimeout)")
+    page.reload()
+    expect(page.locator(".heap")).to_have_count(3)
+    click(page, 2, 1)
+    expect(page.locator("#say")).to_have_text("Random is choosing …")
+    expect(page).to_have_url(re.compile("moves=C1$"))
+    go(page, "heaps=2-4&vs=random")
+    expect(page.locator(".heap")).to_have_count(2)
+
+
+def test_two_tabs_keep_the_lessons_of_both(visit):
+    page = visit("heaps=2-2&panel=teach")
+    page.evaluate("localStorage.setItem('nim-lessons', '3')")  # another tab
+    page.locator("#lessons button").nth(1).click()
+    rules = NimRules((2, 5), misere=False)
+    while any(heaps := heaps_of(page)):
+        click(page, *rules.moves[theory.winning_action_mask(rules, heaps).argmax()])
+        expect(page.locator("#say")).to_contain_text(re.compile("Your turn|You win"))
+    expect(page.locator("#lessons button", has_text="✓")).to_have_count(2)
+    assert sorted(page.evaluate("localStorage.getItem('nim-lessons')").split(",")) == ["1", "3"]
+
+
+def test_no_one_waits_for_the_end_of_the_training(visit):
+    page = visit("heaps=1-3-5-7-9&last=loses&vs=beginner&first=opponent")
+    is_training = """name => new Promise((found) => new MutationObserver(async (_, observer) => {
+      if (!document.querySelector("#say").textContent.includes(`${name} took`)) return;
+      observer.disconnect();
+      const { learner: { stages, plan } } = (await import("/state.js")).S;
+      found(stages.length < plan.length);
+    }).observe(document.querySelector("#say"), { childList: true }))"""
+    expect(page.locator("#say")).to_contain_text("Beginner took")
+    for name in ("Student", "Perfect"):  # Perfect is chosen while Master waits for the end
+        page.evaluate(f"name => {{ window.found = ({is_training})(name); }}", name)
+        go(page, f"heaps=1-3-5-7-9&last=loses&vs={'student' if name == 'Student' else 'master'}&first=opponent")
+        if name == "Perfect":
+            expect(page.locator("#say")).to_have_text("Master is choosing …")
+            page.locator("#levels [data-value=perfect]").click()
+        assert page.evaluate("found")
 
 
 def test_big_boards_come_with_a_network(visit):
@@ -275,9 +427,22 @@ def test_a_player_of_the_user(visit):
     expect(page.locator("#say")).to_contain_text("took")
     heaps = np.array(heaps_of(page))
     assert heaps.tolist() == [2, 2]  # the only winning move
+    expect(page.locator("#learn-hint")).not_to_contain_text("No move wins")  # it speaks of the learner
     expected = ExpertPolicy(USERS).action_probabilities(heaps, USERS.action_mask(heaps))
     shown = [float(text) for text in page.locator(".valued .value").all_inner_texts()]
     assert sorted(shown) == pytest.approx(sorted(expected[USERS.action_mask(heaps) == 1]), abs=0.006)
+
+
+def test_only_a_file_asks_for_a_server(browser, address):
+    page = browser.new_page()
+    page.route("**/page.js", lambda _: None)  # never answered
+    page.goto(address, wait_until="commit")
+    expect(page.locator("#how")).to_have_text(re.compile("Loading"), use_inner_text=True)
+    expect(page.get_by_text("play_in_browser.py")).to_be_hidden()
+    page.goto((PAGE / "index.html").as_uri(), wait_until="commit")
+    expect(page.get_by_text("play_in_browser.py")).to_be_visible()
+    expect(page.get_by_text("Loading")).to_be_hidden()
+    page.close()
 
 
 def test_links(visit):
@@ -335,6 +500,30 @@ def test_teach_me(visit):
     expect(page.locator(".winning")).to_have_count(2)
     block(page, 2, 5).hover()
     expect(page.locator("#live")).to_have_text("✗ This move gives the win away.")
+
+
+def after(heaps, heap, count):
+    return [size - count * (i == heap) for i, size in enumerate(heaps)]
+
+
+def test_a_lesson_answers_a_wrong_move(visit):
+    page = visit("heaps=2-2&panel=teach")
+    for lesson in range(5):
+        page.locator("#lessons button").nth(lesson).click()
+        expect(page.locator("#board-name")).to_have_text(f"Lesson {lesson + 1}")
+        expect(page.locator("#say")).to_contain_text("Your turn")
+        heaps = heaps_of(page)
+        rules = NimRules((7,) * len(heaps), misere="loses" in page.locator("#rule").inner_text())
+        wrong = next(move for move in rules.legal_moves(heaps) if theory.is_winning(rules, after(heaps, *move)))
+        block(page, *wrong).hover()
+        expect(page.locator(".chosen")).to_have_count(wrong[1])
+        expect(page.locator("#verdict")).to_have_text("✓ You can win from here.")  # not yet of the move
+        click(page, *wrong)
+        expect(page.locator("#say")).to_contain_text("gives the win away")
+        assert heaps_of(page) == after(heaps, *wrong)
+        press(page, "Take it back")
+        expect(page.locator("#say")).to_contain_text("Your turn")
+        assert heaps_of(page) == heaps
 
 
 FAULTS = """() => {

@@ -1,0 +1,3 @@
+// No module, since browsers load none from a file: the page then says how to start it.
+
+document.documentElement.classList.toggle("from-file", location.protocol === "file:");
