@@ -290,7 +290,7 @@ def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[Values | None, s
         try:
             return _looked_up(rules, _table_of(rules, q)), ""
         except (TypeError, ValueError):
-            wanted = rules.heaps, rules.moves[0]
+            wanted = f"{(rules.heaps, rules.moves[0])} with the heaps in place"
             remark = f"Its q has keys such as {shown(next(iter(q)))}, not {wanted}: its values are not judged."
     for method in _Q_METHODS:
         if callable(getattr(thing, method, None)):
@@ -318,7 +318,8 @@ def _table_of(rules: NimRules, q: Mapping[Any, Any]) -> NDArray[np.float64]:
     """Q-values of a dictionary; a TypeError or ValueError where its keys have another form."""
     known = {key: value for key, value in q.items() if value != 0}  # a defaultdict has more keys
     table = policies.q_values_of(rules, known)
-    if rules.n_heaps > 1 and known and all(list(heaps) == sorted(heaps) for heaps, _ in known):
+    positions = {tuple(heaps) for heaps, _ in known}
+    if rules.n_heaps > 1 and len(positions) > 1 and all(list(heaps) == sorted(heaps) for heaps in positions):
         raise ValueError("the heaps of its keys are sorted")
     return table
 
