@@ -18,7 +18,8 @@ from nim_env import EncodedPolicy, evaluation
 from nim_env.pgx import Nim
 from nim_env.policies import batched
 
-from common import run, save_figure
+from command_line import run
+from common import save_figure
 
 NUM_ENVS, N_STEPS, N_UPDATES, WIDTH = 256, 8, 16, 256
 
