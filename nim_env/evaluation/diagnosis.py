@@ -304,15 +304,13 @@ def _witness(rules: NimRules, v: Values, own: list[Target]) -> Witness | None:
 def _n_still(v: Values, before: Values, discount: float) -> int:
     """The number of best moves near the end that lie off their targets at both times, and have not moved.
 
-    It is 0 where most other values that were off have not moved either: then exploration has ended, as a schedule
-    ends it.
+    It is 0 where most other values that were off are the same to the last bit: then exploration has ended.
     """
-    is_still = np.abs(v.value - before.value) < LIMITS["still"]
-    is_open = (
-        before.is_trained & ~before.is_greedy & (_off(before, before.targets(BELLMAN, discount)) > LIMITS["apart"])
-    )
-    if (is_open & is_still).sum() > 0.5 * is_open.sum():
+    is_off = _off(before, before.targets(BELLMAN, discount)) > LIMITS["apart"]
+    others = before.is_trained & ~before.is_greedy & is_off
+    if (others & (v.value == before.value)).sum() > 0.5 * others.sum():
         return 0
+    is_still = np.abs(v.value - before.value) < LIMITS["still"]
     for w in (v, before):
         is_visited = np.bincount(w.position, w.is_trained & ~w.is_greedy)[w.position] > 0
         is_off = _off(w, w.targets(BELLMAN, discount)) > LIMITS["apart"]
