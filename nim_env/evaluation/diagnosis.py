@@ -96,7 +96,7 @@ def diagnose(
         opponent: The policy that the player learned against; None for self-play, in which it plays both sides.
         discount: That of the training, from 0 to 1: by move, or by own turn for a learner that sees its own turns.
         earlier: The values of the same training at an earlier time. Values that lie off their targets at both
-            times and have not moved are those of a bug.
+            times and have not moved, while another of their position has, are those of a bug.
 
     Returns:
         The diagnosis. Its ``findings`` are names of bugs, or one of ``"Bellman's equation"``, ``"train longer"``,
@@ -304,13 +304,10 @@ def _witness(rules: NimRules, v: Values, own: list[Target]) -> Witness | None:
 def _n_still(v: Values, before: Values, discount: float) -> int:
     """The number of best moves near the end that lie off their targets at both times, and have not moved.
 
-    It is 0 where most other values that were off are the same to the last bit: then exploration has ended.
+    Another value of their position has changed meanwhile: where none has, exploration has ended.
     """
-    is_off = _off(before, before.targets(BELLMAN, discount)) > LIMITS["apart"]
-    others = before.is_trained & ~before.is_greedy & is_off
-    if (others & (v.value == before.value)).sum() > 0.5 * others.sum():
-        return 0
     is_still = np.abs(v.value - before.value) < LIMITS["still"]
+    is_still &= np.bincount(v.position, v.value != before.value)[v.position] > 0
     for w in (v, before):
         is_visited = np.bincount(w.position, w.is_trained & ~w.is_greedy)[w.position] > 0
         is_off = _off(w, w.targets(BELLMAN, discount)) > LIMITS["apart"]

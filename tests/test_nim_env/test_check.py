@@ -148,12 +148,12 @@ def test_two_tables_of_one_training_decide():
         "from nim_env import NimRules, theory\n"
         "rules = NimRules((2, 3, 4))\n"
         "class AI:\n"
-        "    def __init__(self, right): self.right = right\n"
+        "    def __init__(self, right, wrong): self.right, self.wrong = right, wrong\n"
         "    def choose_action(self, state): return state.index(max(state)), 1\n"
         "    def get_q_value(self, state, move):\n"
         "        is_right = theory.winning_action_mask(rules, state)[rules.action(*move)]\n"
-        "        return (self.right if sum(state) in (4, 5) else 1) if is_right else -1\n"
-        "def train(n): return AI(0.5 if n == 1000 else earlier)\n"
+        "        return (self.right if sum(state) in (4, 5) else 1) if is_right else self.wrong\n"
+        "def train(n): return AI(0.5, -1) if n == 1000 else AI(earlier, -0.99)\n"
     )
     for earlier, finding in ((0.5, "a bug in no list"), (0.3, "train longer")):  # moved, so on its way
         with Path("mine.py").open("a") as file:

@@ -215,10 +215,11 @@ def test_an_earlier_table_tells_a_bug_from_a_learner_on_its_way():
     for heaps in ((0, 2, 1), (1, 2, 0), (2, 1, 0), (0, 1, 2)):
         best = later[RULES.index(heaps)].argmax()
         later[RULES.index(heaps), best] = 0.4
-    earlier = np.where(later == 0.4, 0.3, later)
+    moved = np.where(later == 0.4, 0.3, 0.99 * later)
     assert evaluation.diagnose(RULES, later).findings == ("train longer",)
-    assert evaluation.diagnose(RULES, later, earlier=earlier).findings == ("train longer",)
-    diagnosis = evaluation.diagnose(RULES, later, earlier=later)
+    assert evaluation.diagnose(RULES, later, earlier=moved).findings == ("train longer",)
+    assert evaluation.diagnose(RULES, later, earlier=later).findings == ("train longer",)  # nothing was explored
+    diagnosis = evaluation.diagnose(RULES, later, earlier=np.where(later == 0.4, 0.4, 0.99 * later))
     assert diagnosis.findings == ("a bug in no list",)
     assert sum(diagnosis.witness.heaps) == 3
     assert diagnosis.witness[2:] == (0.4, 1.0)
