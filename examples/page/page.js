@@ -125,9 +125,9 @@ async function openLink(hash) {
   openGame(link, level);
 }
 
-/** Opens the address of now, which may have changed when its turn comes. */
-function openAddress() {
-  const { hash } = location;
+/** Opens the link of an address, which may have changed when its turn comes. */
+function openAddress(address) {
+  const { hash } = new URL(address);
   return run(() => openLink(hash));
 }
 
@@ -250,10 +250,11 @@ function begin() {
     if (button) DO[button.dataset.do](button.dataset.value);
   });
   addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
-  addEventListener("hashchange", () => isLink(location.hash) && openAddress());
+  // the address that was given: the page may have written another one since
+  addEventListener("hashchange", ({ newURL }) => isLink(new URL(newURL).hash) && openAddress(newURL));
   players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
   useBoard(S.game.rules);
-  openAddress().then(() => new ResizeObserver(() => {
+  openAddress(location.href).then(() => new ResizeObserver(() => {
     drawBoard();
     if (S.panel === "learn") drawLearn();
   }).observe($("board")));
