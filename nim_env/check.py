@@ -109,9 +109,9 @@ def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
         process.join()
         return {"player": name, "error": f"ends its process with exit code {process.exitcode}"}
     finally:
-        if hasattr(os, "killpg"):
+        if process.pid and hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError):  # the file's own processes too
-                os.killpg(process.pid or 0, signal.SIGKILL)
+                os.killpg(process.pid, signal.SIGKILL)
         process.kill()
         process.join()
 
