@@ -2,21 +2,31 @@
 
 export const $ = (id) => document.getElementById(id);
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
-export const isStill = matchMedia("(prefers-reduced-motion: reduce)");
+export const prefersStill = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** An element. `data` and `attrs` are dictionaries; the rest are properties. */
 export function make(tag, { data, attrs, ...properties } = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
   Object.assign(node.dataset, data);
-  for (const [name, value] of Object.entries(attrs ?? {})) node.setAttribute(name, value);
-  node.append(...children.filter((child) => child != null));
+  set(node, attrs ?? {});
+  node.append(...children);
   return node;
 }
 
-export function set(node, values, property = (name, value) => node.setAttribute(name, value)) {
-  for (const [name, value] of Object.entries(values)) property(name, value);
+export function makeSvg(tag, attrs, text = "") {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  set(node, attrs);
+  node.textContent = text;
+  return node;
 }
-export const style = (node, values) => set(node, values, (name, value) => node.style.setProperty(name, value));
+
+export function set(node, attributes) {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+}
+
+export function style(node, properties) {
+  for (const [name, value] of Object.entries(properties)) node.style.setProperty(name, value);
+}
 
 /** Keeps the children of a node in step with a list: each is made once and then updated, so the focus stays. */
 export function sync(parent, items, create, update = () => {}) {
@@ -25,21 +35,32 @@ export function sync(parent, items, create, update = () => {}) {
 }
 
 let timer;
+
 export function toast(text, isUndoable = false) {
   $("toast-text").textContent = text;
   $("toast-undo").hidden = !isUndoable;
   $("toast").classList.add("on");
   clearTimeout(timer);
-  timer = setTimeout(() => $("toast").classList.remove("on"), (isUndoable ? 6000 : 1500) + 40 * text.length);
+  timer = setTimeout(untoast, (isUndoable ? 6000 : 1500) + 40 * text.length);
 }
+
 export const untoast = () => $("toast").classList.remove("on");
 
 /** A value that the browser keeps, or null. It may be out of reach, as in a private window. */
 export function read(key) {
-  try { return localStorage.getItem(key); } catch { return null; }
+  try {
+    return localStorage.getItem(key);
+  } catch {
+    return null;
+  }
 }
+
 export function keep(key, value) {
-  try { localStorage.setItem(key, value); } catch { /* a private window */ }
+  try {
+    localStorage.setItem(key, value);
+  } catch {
+    /* a private window */
+  }
 }
 
 // The theme is kept under the key of Furo, the theme of the documentation.
@@ -50,8 +71,8 @@ export function readTheme() {
 }
 
 export function toggleTheme() {
-  const isDark = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  const theme = (document.documentElement.dataset.theme ?? isDark) === "dark" ? "light" : "dark";
+  const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+  const theme = (document.documentElement.dataset.theme ?? system) === "dark" ? "light" : "dark";
   keep("theme", theme);
   document.documentElement.dataset.theme = theme;
 }

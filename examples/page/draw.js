@@ -1,13 +1,14 @@
 // Draws the page: the header and the dialogs here, and all parts in the right order.
 
 import { drawBoard, drawChoice } from "./board.js";
+import { LESSONS, PRESETS, isSameBoard } from "./boards.js";
 import { $, make, style, sync } from "./dom.js";
-import { PRESETS, isSameBoard } from "./game.js";
-import { drawPanel, drawReplay, drawTeach } from "./panels.js";
-import { LEARNERS, LEVELS, OTHERS } from "./players.js";
-import { S, gamesOf, hasPlayed, isFriend, levelOf, names, reasonAgainst, scoreOf } from "./state.js";
+import { drawLearn } from "./learn.js";
+import { drawMoves, drawReplay, drawTeach } from "./panels.js";
+import { LEVELS, OTHERS } from "./players.js";
+import { hasPlayed, isFriend, lesson, names, phase, scoreOf, state } from "./state.js";
 import { announceChoice, drawStatus } from "./status.js";
-import { SAY, goal, lessonName, noteOf } from "./words.js";
+import { SAY, goal } from "./words.js";
 
 export function draw() {
   drawHeader();
@@ -18,54 +19,69 @@ export function draw() {
 }
 
 function drawHeader() {
-  const { rules } = S.game, { heaps } = rules, [you, other] = names(), score = scoreOf();
-  const preset = PRESETS.find((each) => String(each.heaps) === String(heaps) && each.max === rules.max);
-  $("board-name").textContent = S.lesson !== null ? lessonName(S.lesson)
-    : preset?.name ?? (heaps.length < 6 ? heaps.join("-") : `${heaps.length} heaps`);
-  Object.assign($("rule"), { textContent: `Rule: last ${rules.misere ? "loses" : "wins"}`, title: `${goal(rules)} Change it` });
-  $("opponent").textContent = levelOf(S.level).name;
+  const { board } = state.game;
+  const [you, other] = names();
+  const score = scoreOf();
+  const preset = PRESETS.find((each) => isSameBoard(each, { ...board, misere: each.misere }));
+  const named = preset?.name ?? (board.heaps.length < 6 ? board.heaps.join("-") : `${board.heaps.length} heaps`);
+  $("board-name").textContent = lesson() ? `Lesson ${LESSONS.indexOf(lesson()) + 1}` : named;
+  const rule = `Rule: last ${board.misere ? "loses" : "wins"}`;
+  Object.assign($("rule"), { textContent: rule, title: `${goal(board)} Change it` });
+  $("opponent").textContent = state.opponent.name;
   $("score-text").textContent = `Score: ${you} ${score[0]}, ${other} ${score[1]}`;
   $("score-numbers").textContent = `${score[0]} : ${score[1]}`;
-  const playing = LEARNERS.find(({ id }) => id === S.level) ?? OTHERS.find(({ id }) => id === S.level);
-  drawPlayers($("levels"), playing ? [...LEVELS, playing] : LEVELS);
-  drawPlayers($("players"), [...LEVELS, ...(LEARNERS.includes(playing) ? [playing] : []), ...OTHERS]);
-  for (const radio of document.getElementsByName("starts")) radio.checked = radio.value === S.starts;
+  const isLevel = LEVELS.includes(state.opponent);
+  drawPlayers($("levels"), isLevel ? LEVELS : [...LEVELS, state.opponent]);
+  drawPlayers($("players"), [...new Set([...LEVELS, state.opponent, ...OTHERS])]);
+  for (const radio of document.getElementsByName("starts")) radio.checked = radio.value === state.starts;
   $("starts-other").textContent = isFriend() ? other : "Opponent";
   $("starts-you").textContent = you;
   $("undo").disabled = !hasPlayed();
 }
 
-const makePlayer = () => make("button", { data: { do: "level" } }, make("span"), make("small"));
-
 function drawPlayers(node, players) {
-  sync(node, players, makePlayer, (button, player) => {
-    const reason = player.table ? "" : reasonAgainst(player); // a player of yours brings its board
+  const create = () => make("button", { data: { do: "level" } }, make("span"), make("small"));
+  sync(node, players, create, (button, player) => {
+    const reason = player.board ? "" : player.why(state.learner); // a player of yours brings its board
     button.dataset.value = player.id;
     button.firstElementChild.textContent = player.name;
-    button.lastElementChild.textContent = noteOf(player, reason, gamesOf(player.id));
+    button.lastElementChild.textContent = reason ? "not on this board" : player.note(state.learner);
     Object.assign(button, { disabled: Boolean(reason), title: SAY[reason] ?? "" });
-    button.setAttribute("aria-pressed", String(S.level === player.id));
+    button.setAttribute("aria-pressed", String(state.opponent === player));
   });
+}
+
+function drawPanel() {
+  document.body.dataset.panel = state.panel ?? "";
+  for (const button of $("rail").children) {
+    button.setAttribute("aria-pressed", String(button.dataset.value === state.panel));
+  }
+  $("panel").hidden = !state.panel;
+  for (const name of ["moves", "teach", "learn"]) $(`tab-${name}`).hidden = state.panel !== name;
+  ({ moves: drawMoves, teach: drawTeach, learn: drawLearn })[state.panel]?.();
 }
 
 /** After another choice. */
 export function drawChosen() {
   drawChoice();
-  if (S.view === null && S.game.winner === null) drawStatus();
-  if (S.panel === "teach") drawTeach();
+  if (phase() === "yours") drawStatus();
+  if (state.panel === "teach") drawTeach();
   announceChoice();
 }
 
 /** A small picture of a board. */
-export function picture(heaps) {
-  const node = make("span", { className: "mini" }, ...heaps.slice(0, 15).map(() => make("i")));
-  heaps.slice(0, 15).forEach((size, i) => style(node.children[i], { "--n": size, "--share": size / Math.max(...heaps) }));
+function picture(heaps) {
+  const node = make("span", { className: "mini" }, ...heaps.map(() => make("i")));
+  heaps.forEach((size, i) => style(node.children[i], { "--n": size, "--share": size / Math.max(...heaps) }));
   return node;
 }
 
 export function drawPresets() {
-  const create = (preset, value) => make("button", { data: { do: "preset", value } }, picture(preset.heaps),
-    make("span", {}, make("b", { textContent: preset.name }), make("small", { textContent: preset.note })));
+  const create = ({ name, note, heaps }, value) => {
+    const words = make("span", {}, make("b", { textContent: name }), make("small", { textContent: note }));
+    return make("button", { data: { do: "preset", value } }, picture(heaps), words);
+  };
   sync($("presets"), PRESETS, create, (button, preset) =>
-    button.setAttribute("aria-pressed", String(isSameBoard(preset, S.game.rules))));
+    button.setAttribute("aria-pressed", String(isSameBoard(preset, state.game.board))),
+  );
 }

@@ -3,41 +3,41 @@
 
 import { $ } from "./dom.js";
 import { limit } from "./rules.js";
-import { S, isYours } from "./state.js";
+import { phase, state } from "./state.js";
 
-/** Connects the board. `choose(heap, count, by)`, `unchoose()` and `take()` change the game. */
-export function listen({ choose, unchoose, take }) {
+/** Connects the board with what changes the game; `step(by)` replays it, and `letters` has more keys of the board. */
+export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
   const board = $("board");
   let pressed = null; // by a finger that is still down
 
-  function onMouse(event, target) {
-    if (event.type === "pointermove" && target) choose(target.heap, target.count, "mouse");
-    else if (event.type === "pointerdown" && event.button === 0) {
-      if (!target) return unchoose();
-      choose(target.heap, target.count, "mouse");
-      if (!S.isTooMany) take();
-    }
+  function onMouse({ type, button }, target) {
+    if (type === "pointermove" && target) choose(target.heap, target.count, "mouse");
+    if (type !== "pointerdown" || button !== 0) return;
+    if (!target) return unchoose();
+    choose(target.heap, target.count, "mouse");
+    if (!state.isTooMany) take();
   }
 
-  function onFinger(event, target) {
-    if (event.type === "pointerdown") {
+  function onFinger({ type }, target) {
+    if (type === "pointerdown") {
       if (!target) return unchoose();
-      const isChosen = S.chosen?.heap === target.heap && S.chosen.count === target.count;
-      pressed = { ...target, before: S.chosen, isChosen, hasMoved: false };
+      const { chosen } = state;
+      const isChosen = chosen?.heap === target.heap && chosen.count === target.count;
+      pressed = { ...target, before: chosen, isChosen, hasMoved: false };
       choose(target.heap, target.count, "touch");
-    } else if (event.type === "pointermove" && target && pressed?.heap === target.heap) {
+    } else if (type === "pointermove" && target && pressed?.heap === target.heap) {
       pressed.hasMoved ||= target.count !== pressed.count;
       if (pressed.hasMoved) choose(target.heap, target.count, "touch");
-    } else if (event.type === "pointerup" || event.type === "pointercancel") {
-      if (event.type === "pointerup" && pressed?.isChosen && !pressed.hasMoved) take();
-      else if (event.type === "pointercancel" && pressed && !pressed.before) unchoose(); // the site scrolls
+    } else if (type !== "pointermove") {
+      if (type === "pointerup" && pressed?.isChosen && !pressed.hasMoved) take();
+      if (type === "pointercancel" && pressed && !pressed.before) unchoose(); // the site scrolls
       pressed = null;
     }
   }
 
   // not when the pointer leaves the board, so that a mouse can reach the buttons below it
   board.parentElement.addEventListener("pointerleave", (event) => {
-    if (event.pointerType === "mouse" && S.by === "mouse") unchoose();
+    if (event.pointerType === "mouse" && state.by === "mouse") unchoose();
   });
   for (const type of ["pointermove", "pointerdown", "pointerup", "pointercancel"]) {
     board.addEventListener(type, (event) => {
@@ -47,56 +47,72 @@ export function listen({ choose, unchoose, take }) {
   }
 
   /** The heap and count under a pointer. For a finger the nearest block counts, so that all of the heap is a target. */
-  function targetOf(event, isMouse) {
-    const heap = event.target.closest?.(".heap"), blocks = [...(heap?.querySelectorAll(".block:not(.ghost)") ?? [])];
-    if (!blocks.length) return null;
+  function targetOf({ target, clientX, clientY }, isMouse) {
+    const heap = target.closest(".heap");
+    const blocks = [...(heap?.querySelectorAll(".block:not(.ghost)") ?? [])];
+    const under = document.elementsFromPoint(clientX, clientY).find((node) => blocks.includes(node));
+    if (!blocks.length || (!under && isMouse)) return null;
     const distance = (block) => {
       const box = block.getBoundingClientRect();
-      return Math.hypot(event.clientX - (box.left + box.right) / 2, event.clientY - (box.top + box.bottom) / 2);
+      return Math.hypot(clientX - (box.left + box.right) / 2, clientY - (box.top + box.bottom) / 2);
     };
-    const under = document.elementsFromPoint(event.clientX, event.clientY).find((node) => blocks.includes(node));
-    if (!under && isMouse) return null;
     const block = under ?? blocks.reduce((best, each) => (distance(each) < distance(best) ? each : best));
     return { heap: Number(heap.dataset.heap), count: blocks.length - blocks.indexOf(block) };
   }
 
   function focusHeap(heap) {
-    board.querySelector(`[data-heap="${heap}"]`)?.focus();
-    choose(heap, S.chosen?.heap === heap ? S.chosen.count : 1, "keys");
+    board.querySelector(`[data-heap="${heap}"]`).focus();
+    choose(heap, state.chosen?.heap === heap ? state.chosen.count : 1, "keys");
   }
 
-  board.addEventListener("keydown", async (event) => {
-    const node = event.target.closest(".heap"), { key } = event;
-    if (!node || event.ctrlKey || event.metaKey || event.altKey || !isYours()) return;
-    const heap = Number(node.dataset.heap), { heaps, rules } = S.game, count = S.chosen?.heap === heap ? S.chosen.count : 0;
-    const { isLying } = S.layout, letter = key.length === 1 ? key.toUpperCase().charCodeAt(0) - 65 : -1;
-    const more = isLying ? ["ArrowLeft", "ArrowRight"] : ["ArrowDown", "ArrowUp"]; // and fewer: where the blocks go
-    const beside = isLying ? ["ArrowUp", "ArrowDown"] : ["ArrowLeft", "ArrowRight"];
-    if (more.includes(key)) choose(heap, Math.max(1, count + (key === more[0] ? 1 : -1)), "keys");
-    else if (beside.includes(key)) {
-      const filled = heaps.flatMap((size, i) => (size ? [i] : [])), step = key === beside[0] ? -1 : 1;
-      focusHeap(filled[(filled.indexOf(heap) + step + filled.length) % filled.length]);
-    } else if (key === "Home") choose(heap, 1, "keys");
-    else if (key === "End") choose(heap, limit(heaps[heap], rules), "keys");
-    else if (/^[1-9]$/.test(key)) choose(heap, Number(key), "keys");
-    else if (letter >= 0 && letter < heaps.length) { if (heaps[letter]) focusHeap(letter); }
-    else if (key === "Escape") unchoose();
-    else if ((key === "Enter" || key === " ") && S.chosen) {
-      event.preventDefault();
-      await take();
-      const left = S.game.heaps;
-      if (isYours()) focusHeap(left[heap] ? heap : left.findIndex(Boolean));
+  async function takeByKey(heap) {
+    await take();
+    const { heaps } = state.game;
+    if (phase() === "yours") focusHeap(heaps[heap] ? heap : heaps.findIndex(Boolean));
+  }
+
+  /** Does what a key does in the board; returns whether it does something. The heap may be −1: none has the focus. */
+  function act(key, heap) {
+    const { heaps, board } = state.game;
+    const { isLying } = state.layout;
+    const letter = key.length === 1 ? key.toUpperCase() : "";
+    const filled = heaps.flatMap((size, i) => (size ? [i] : []));
+    const count = state.chosen?.heap === heap ? state.chosen.count : 0;
+    const beside = (by) => filled.at((filled.indexOf(heap) + by) % filled.length);
+    const keys = {
+      [isLying ? "ArrowLeft" : "ArrowDown"]: () => choose(heap, Math.max(1, count + 1), "keys"),
+      [isLying ? "ArrowRight" : "ArrowUp"]: () => choose(heap, Math.max(1, count - 1), "keys"),
+      [isLying ? "ArrowUp" : "ArrowLeft"]: () => focusHeap(beside(-1)),
+      [isLying ? "ArrowDown" : "ArrowRight"]: () => focusHeap(beside(1)),
+      Home: () => choose(heap, 1, "keys"),
+      End: () => choose(heap, limit(heaps[heap], board), "keys"),
+      Escape: unchoose,
+      ...(state.chosen && { Enter: () => takeByKey(heap), " ": () => takeByKey(heap) }),
+    };
+    const named = letter.charCodeAt(0) - 65;
+    const isYours = phase() === "yours";
+    let action = letters[letter];
+    if (named >= 0 && named < heaps.length) action = isYours && heaps[named] ? () => focusHeap(named) : null;
+    else if (isYours && key in keys) action = heap < 0 ? () => focusHeap(filled[0]) : keys[key];
+    else if (isYours && heap >= 0 && /^[1-9]$/.test(key)) action = () => choose(heap, Number(key), "keys");
+    action?.();
+    return Boolean(action);
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const { key, target } = event;
+    const isArrow = key.startsWith("Arrow");
+    if (event.ctrlKey || event.altKey || event.metaKey || target.closest("input, dialog")) return;
+    if (isArrow && ["past", "over"].includes(phase())) {
+      if (key === "ArrowLeft" || key === "ArrowRight") step(key === "ArrowLeft" ? -1 : 1);
       return;
-    } else return;
-    event.preventDefault();
+    }
+    // arrows work without a focus, letters inside the board alone
+    if (!target.closest("#board") && !(isArrow && target === document.body)) return;
+    if (act(key, Number(target.closest(".heap")?.dataset.heap ?? -1))) event.preventDefault();
   });
-  document.addEventListener("keydown", (event) => { // a letter reaches its heap from anywhere but a field
-    const heap = event.key.length === 1 ? event.key.toUpperCase().charCodeAt(0) - 65 : -1;
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest(".heap, input, select, dialog")) return;
-    if (isYours() && S.game.heaps[heap]) focusHeap(heap);
-  });
-  board.addEventListener("focusin", (event) => {
-    const heap = event.target.closest(".heap");
-    if (heap?.matches(":focus-visible") && !S.chosen) choose(Number(heap.dataset.heap), 1, "keys");
+  board.addEventListener("focusin", ({ target }) => {
+    const isByKey = target.matches(".heap:focus-visible");
+    if (isByKey && !state.chosen) choose(Number(target.dataset.heap), 1, "keys");
   });
 }

@@ -1,20 +1,34 @@
-// Links, #heaps=1-3-5-7&last=loses&vs=beginner&first=you&moves=D2.B1&view=1&panel=learn&stage=20, and your own board.
+// Links, #heaps=1-3-5-7&last=loses&vs=beginner&first=you&moves=D2.B1&view=1&panel=learn&stage=20, and custom boards.
 
-import { Game, PRESETS } from "./game.js";
-import { nameOf } from "./rules.js";
+import { PRESETS } from "./boards.js";
+import { Game } from "./game.js";
+import { isLimited, nameOf } from "./rules.js";
 import { BAD } from "./words.js";
 
-const MAX_HEAPS = 15, MAX_BLOCKS = 50; // what a screen can show
-const FORMS = { last: /^(loses|wins)$/, first: /^(you|opponent)$/, panel: /^(moves|teach|learn)$/, view: /^\d+$/, stage: /^\d+$/ };
-const KEYS = ["heaps", "last", "take", "vs", "first", "moves", "view", "panel", "stage"];
+const MAX_HEAPS = 15; // what a screen can show
+const MAX_BLOCKS = 50;
+const FORMS = {
+  from: /^\d+(-\d+)*$/,
+  last: /^(loses|wins)$/,
+  first: /^(you|opponent)$/,
+  view: /^\d+$/,
+  panel: /^(moves|teach|learn)$/,
+  stage: /^\d+$/,
+};
+const KEYS = ["heaps", "from", "last", "take", "vs", "first", "moves", "view", "panel", "stage"];
 
 /** The link of a game; `shown` has the parts that are not the game's: vs, view, panel and stage. */
-export function toLink({ rules, first, moves }, shown) {
+export function toLink({ board, first, start, moves }, shown) {
   const parts = {
-    heaps: rules.heaps.join("-"), last: rules.misere ? "loses" : "wins", take: rules.max,
-    first: first ? "opponent" : "you", moves: moves.map(({ heap, count }) => nameOf(heap) + count).join("."), ...shown,
+    heaps: board.heaps.join("-"),
+    from: String(start) === String(board.heaps) ? null : start.join("-"),
+    last: board.misere ? "loses" : "wins",
+    take: isLimited(board) ? board.max : null,
+    first: first ? "opponent" : "you",
+    moves: moves.map(({ heap, count }) => nameOf(heap) + count).join(".") || null,
+    ...shown,
   };
-  const given = KEYS.filter((key) => parts[key] != null && parts[key] !== "");
+  const given = KEYS.filter((key) => parts[key] != null);
   return `#${given.map((key) => `${key}=${encodeURIComponent(parts[key])}`).join("&")}`;
 }
 
@@ -24,12 +38,15 @@ export const isLink = (hash) => [...new URLSearchParams(hash.slice(1)).keys()].s
 /** The game of a link and what it shows. Throws an error in one sentence if it is broken. */
 export function fromLink(hash) {
   const parts = Object.fromEntries(new URLSearchParams(hash.slice(1)));
-  const start = parts.heaps ?? PRESETS[0].heaps.join("-");
-  const { errors, rules } = readBoard(start.replaceAll("-", " "), parts.take ?? "", parts.last !== "wins");
-  if (errors.heaps || errors.max) throw new Error(errors.heaps || errors.max);
+  const heaps = (parts.heaps ?? PRESETS[0].name).replaceAll("-", " ");
+  const { errors, board } = readBoard(heaps, parts.take ?? "", parts.last !== "wins");
+  if (!board) throw new Error(errors.heaps || errors.max);
   const wrong = Object.keys(FORMS).find((key) => key in parts && !FORMS[key].test(parts[key]));
   if (wrong) throw new Error(BAD.part(wrong, parts[wrong]));
-  const game = new Game(rules, parts.first === "opponent" ? 1 : 0);
+  const start = parts.from?.split("-").map(Number) ?? board.heaps;
+  const isInside = start.length === board.heaps.length && start.every((size, heap) => size <= board.heaps[heap]);
+  if (!isInside || !start.some(Boolean)) throw new Error(BAD.part("from", parts.from));
+  const game = new Game(board, parts.first === "opponent" ? 1 : 0, start);
   for (const text of (parts.moves ?? "").split(".").filter(Boolean)) {
     const [, letter, count] = /^([A-O])(\d+)$/.exec(text) ?? [];
     try {
@@ -45,16 +62,24 @@ export function fromLink(hash) {
 
 /** The board that someone has written, or what is wrong with it in words. */
 export function readBoard(heapsText, maxText, misere) {
-  const errors = { heaps: "", max: "" }, max = maxText.trim();
-  const words = heapsText.trim().split(/[\s,;+-]+/).filter(Boolean);
-  const wrong = words.find((word) => !/^\d+$/.test(word)), heaps = words.map(Number), most = Math.max(...heaps);
-  if (!words.length) errors.heaps = BAD.noHeaps;
-  else if (wrong !== undefined) errors.heaps = BAD.size(wrong);
-  else if (heaps.includes(0)) errors.heaps = BAD.zero;
-  else if (heaps.length > MAX_HEAPS) errors.heaps = BAD.manyHeaps(MAX_HEAPS, heaps.length);
-  else if (most > MAX_BLOCKS) errors.heaps = BAD.manyBlocks(MAX_BLOCKS, most);
-  if (max && !/^\d+$/.test(max)) errors.max = BAD.limit;
-  else if (max && Number(max) < 1) errors.max = BAD.least;
-  const isLimit = max && !errors.max && Number(max) < most;
-  return { errors, rules: { heaps, max: isLimit ? Number(max) : null, misere } };
+  const words = heapsText
+    .trim()
+    .split(/[\s,;+-]+/)
+    .filter(Boolean);
+  const heaps = words.map(Number);
+  const max = maxText.trim();
+  const errors = { heaps: heapsError(words, heaps), max: max && !/^0*[1-9]\d*$/.test(max) ? BAD.limit : "" };
+  if (errors.heaps || errors.max) return { errors, board: null };
+  const most = Math.max(...heaps);
+  return { errors, board: { heaps, max: Math.min(max || most, most), misere } };
+}
+
+function heapsError(words, heaps) {
+  const wrong = words.find((word) => !/^\d+$/.test(word));
+  if (!words.length) return BAD.noHeaps;
+  if (wrong !== undefined) return BAD.size(wrong);
+  if (heaps.includes(0)) return BAD.zero;
+  if (heaps.length > MAX_HEAPS) return BAD.manyHeaps(MAX_HEAPS, heaps.length);
+  if (Math.max(...heaps) > MAX_BLOCKS) return BAD.manyBlocks(MAX_BLOCKS, Math.max(...heaps));
+  return "";
 }

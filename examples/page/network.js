@@ -3,22 +3,23 @@
 
 import { after, isOver, legalMoves } from "./rules.js";
 
-const weights = new Map();
+const loaded = new Map();
 
 /** Loads the network of misère or normal play, once. */
 export async function loadNetwork(misere) {
   const name = misere ? "misere" : "normal";
-  if (!weights.has(name)) {
+  if (!loaded.has(name)) {
     const answer = await fetch(`data/network_${name}.json`).catch(() => null);
     if (!answer?.ok) throw new Error("network");
-    weights.set(name, await answer.json());
+    loaded.set(name, await answer.json());
   }
-  return weights.get(name);
+  return loaded.get(name);
 }
 
 const linear = (network, name, inputs) =>
   network[`${name}.weight`].map((row, i) =>
-    row.reduce((sum, weight, j) => sum + weight * inputs[j], network[`${name}.bias`][i]));
+    row.reduce((sum, weight, j) => sum + weight * inputs[j], network[`${name}.bias`][i]),
+  );
 const tanh = (numbers) => numbers.map(Math.tanh);
 
 /** The features of a digit, from its bits in the heaps. */
@@ -29,21 +30,23 @@ function digitFeatures(network, bits, isLowest) {
 }
 
 /** The value of the player to move, between −1 and 1. `known` keeps features for other positions. */
-function networkValue(network, heaps, known = new Map()) {
+function networkValue(network, heaps, known) {
   const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // one leading zero at least
   let largest = Array(16).fill(-1); // features are above
   for (let digit = 0; digit < nDigits; digit++) {
-    const bits = heaps.map((size) => (size >> digit) & 1), isLowest = digit === 0 ? 1 : 0, key = `${bits},${isLowest}`;
-    if (!known.has(key)) known.set(key, digitFeatures(network, bits, isLowest));
+    const bits = heaps.map((size) => (size >> digit) & 1);
+    const key = `${bits},${digit === 0}`;
+    if (!known.has(key)) known.set(key, digitFeatures(network, bits, digit === 0 ? 1 : 0));
     largest = largest.map((value, i) => Math.max(value, known.get(key)[i]));
   }
   return Math.tanh(linear(network, "value_layers.2", tanh(linear(network, "value_layers.0", largest)))[0]);
 }
 
 /** The move to the position of the smallest value for the other player. */
-export function networkMove(network, heaps, rules) {
+export function networkMove(network, heaps, board) {
   const known = new Map();
-  const valueOf = (next) => (isOver(next) ? (rules.misere ? 1 : -1) : networkValue(network, next, known));
-  const moves = legalMoves(heaps, rules), values = moves.map((move) => valueOf(after(heaps, move)));
+  const valueOf = (next) => (isOver(next) ? (board.misere ? 1 : -1) : networkValue(network, next, known));
+  const moves = legalMoves(heaps, board);
+  const values = moves.map((move) => valueOf(after(heaps, move)));
   return moves[values.indexOf(Math.min(...values))];
 }

@@ -1,138 +1,39 @@
-// The page starts here: what the buttons do, the dialogs, the training that is shown, and the links.
+// The page starts here: what the buttons do, the dialogs and the links.
 
 import { drawBoard } from "./board.js";
-import { draw, drawPresets, picture } from "./draw.js";
-import { $, readTheme, toast, toggleTheme } from "./dom.js";
-import { PRESETS } from "./game.js";
+import { LESSONS, PRESETS } from "./boards.js";
+import { draw, drawPresets } from "./draw.js";
+import { $, makeSvg, readTheme, toast, toggleTheme } from "./dom.js";
 import { listen } from "./input.js";
+import { drawLearn, showStage, startTraining, stopTraining, wrongPosition } from "./learn.js";
 import { fromLink, isLink, readBoard } from "./links.js";
-import { drawLearn } from "./panels.js";
-import { choose, continueFrom, newGame, openGame, readLessons, restore, run, setLevel, setRules, takeChosen, unchoose, undo,
-  useBoard, view, writeLink } from "./play.js";
-import { LEVELS, OTHERS, loadPlayers } from "./players.js";
-import { S, hasPlayed, isFilm, scoreOf, shownPly } from "./state.js";
+import * as play from "./play.js";
+import { LEVELS, PERFECT, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
+import { isLimited } from "./rules.js";
+import { hasPlayed, lesson, scoreOf, shownGames, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
-import { BAD, LESSONS, SAY, brokenLink, failureOf } from "./words.js";
+import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
-const STEP = 220, FLASH = 5; // milliseconds of a stage that is shown; a game of self-play after every fifth
+// --- Links and dialogs ------------------------------------------------------------------------------
 
-// --- The training that is shown ---------------------------------------------------------------------
+let players; // a promise: your own are loaded
 
-let timer;
-
-function stopShow() { S.film = null; }
-
-function toggleShow() {
-  if (S.film) stopShow();
-  else {
-    leaveTaught();
-    if (S.games >= S.learner.stages.at(-1)) S.games = 0;
-    Object.assign(S, { film: [], chosen: null });
-    clearInterval(timer);
-    timer = setInterval(showNext, STEP);
-  }
-  draw();
-}
-
-/** The next position of the game that flashes by, or else the next stage. */
-function showNext() {
-  if (!S.film) return clearInterval(timer);
-  const { learner } = S, next = learner.stageOf(S.games) + 1;
-  S.film.shift();
-  if (!isFilm() && next >= learner.stages.length) stopShow();
-  else if (!isFilm()) {
-    S.games = learner.stages[next];
-    const isQuiet = S.view === null && !S.isBusy && !S.game.moves.length;
-    if (isQuiet && next % FLASH === 0) S.film = positionsOf(learner.selfPlay(S.games));
-  }
-  draw();
-}
-
-const positionsOf = (moves) => moves.map((_, ply) =>
-  moves.slice(0, ply).reduce((heaps, { heap, count }) => heaps.with(heap, heaps[heap] - count), S.learner.rules.heaps));
-
-/** Back from the table that you have taught. */
-function leaveTaught() {
-  S.learner.taught = null;
-  if (S.level !== "pupil") return;
-  S.level = S.wanted = "stage";
-  S.game.table = null;
-}
-
-function showStage(stage) {
-  stopShow();
-  leaveTaught();
-  S.games = S.learner.stages[stage];
-  draw();
-}
-
-function learnOne() {
-  const { learner } = S;
-  stopShow();
-  if (!learner.taught) learner.startTaught(S.games);
-  learner.teach(learner.selfPlay(S.games, true));
-  draw();
-}
-
-// --- Dialogs, links and buttons ---------------------------------------------------------------------
-
-function openBoards() {
-  const { heaps, max, misere } = S.game.rules;
-  drawPresets();
-  $("c-heaps").value = heaps.join(" ");
-  $("c-max").value = max ?? "";
-  for (const radio of document.getElementsByName("last")) radio.checked = (radio.value === "loses") === misere;
-  drawCustom();
-  $("boards").showModal();
-}
-
-/** Shows what is wrong with your own board. */
-function drawCustom() {
-  const misere = document.querySelector("[name=last]:checked").value === "loses";
-  const { errors, rules } = readBoard($("c-heaps").value, $("c-max").value, misere);
-  for (const name of ["heaps", "max"]) {
-    $(`e-${name}`).textContent = errors[name];
-    $(`c-${name}`).setAttribute("aria-invalid", String(Boolean(errors[name])));
-  }
-  $("c-preview").replaceChildren(...(errors.heaps ? [] : [picture(rules.heaps)]));
-  return errors.heaps || errors.max ? null : rules;
-}
-
-function playCustom(event) {
-  event.preventDefault();
-  const rules = drawCustom();
-  if (!rules) return $("custom").querySelector("[aria-invalid=true]").focus();
-  $("boards").close();
-  return run(() => setRules(rules));
-}
-
-/** Opens what the address names, or the first board with a message if the link is broken. */
-async function openLink(hash) {
-  let link, level;
-  try {
-    link = fromLink(hash);
-    const known = () => [...LEVELS, ...OTHERS].find(({ id, name, table }) => link.vs === (table ? name : id))?.id;
-    const isStage = /^\d+$/.test(link.vs);
-    if (!isStage && !known()) await players; // your own player, perhaps
-    level = isStage ? "stage" : known();
-    if (!level) throw new Error(BAD.nobody);
-  } catch (error) {
-    toast(brokenLink(error.message));
-    level = "beginner";
-    link = fromLink("");
-  }
-  S.panel = link.panel;
-  openGame(link, level);
-}
-
-/** Opens the link of an address, which may have changed when its turn comes. */
-function openAddress(address) {
-  const { hash } = new URL(address);
-  return run(() => openLink(hash));
-}
+/** Opens what an address names, or the first board with a message if the link is broken. */
+const openAddress = (address) =>
+  play.run(async () => {
+    try {
+      const link = fromLink(new URL(address).hash);
+      if (!playerOf(link.vs)) await players; // your own player, perhaps
+      if (!playerOf(link.vs)) throw new Error(BAD.nobody);
+      play.openGame(link, playerOf(link.vs));
+    } catch (error) {
+      toast(brokenLink(error.message));
+      play.openGame(fromLink(""), LEVELS[0]);
+    }
+  });
 
 async function share() {
-  writeLink();
+  play.writeLink();
   try {
     await navigator.clipboard.writeText(location.href);
     toast(SAY.copied);
@@ -141,123 +42,179 @@ async function share() {
   }
 }
 
-function setStarts(value) {
-  S.starts = value;
-  if (S.game.winner === null && hasPlayed()) toast(SAY.nextGame);
-  else newGame();
+function openBoards() {
+  const { board } = state.game;
+  drawPresets();
+  $("c-heaps").value = board.heaps.join(" ");
+  $("c-max").value = isLimited(board) ? board.max : "";
+  for (const radio of document.getElementsByName("last")) radio.checked = (radio.value === "loses") === board.misere;
+  drawCustom();
+  $("boards").showModal();
 }
 
-const replay = (ply, isFromList) =>
-  run(() => view(Math.min(Math.max(0, Number(ply)), S.game.moves.length), isFromList));
+/** Shows what is wrong with your own board, or returns it. */
+function drawCustom() {
+  const misere = document.querySelector("[name=last]:checked").value === "loses";
+  const { errors, board } = readBoard($("c-heaps").value, $("c-max").value, misere);
+  for (const name of ["heaps", "max"]) {
+    $(`e-${name}`).textContent = errors[name];
+    $(`c-${name}`).setAttribute("aria-invalid", String(Boolean(errors[name])));
+  }
+  return board;
+}
+
+function playCustom(event) {
+  event.preventDefault();
+  const board = drawCustom();
+  if (!board) return $("custom").querySelector("[aria-invalid=true]").focus();
+  $("boards").close();
+  return play.run(() => play.begin({ board }));
+}
+
+// --- Buttons ----------------------------------------------------------------------------------------
+
+function setStarts(value) {
+  state.starts = value;
+  if (state.game.winner === null && hasPlayed()) toast(SAY.nextGame);
+  else play.begin();
+}
+
+const openLesson = (i) => {
+  $("panel").scrollTop = 0;
+  return play.run(() => play.begin({ board: LESSONS[i] }));
+};
+
+function togglePanel(name) {
+  stopTraining();
+  Object.assign(state, { panel: state.panel === name ? null : name, chosen: null });
+  const next = LESSONS.findIndex((_, i) => !state.done.has(i));
+  const isFree = state.game.winner === null ? !hasPlayed() : state.view === null; // no game is lost
+  if (state.panel === "teach" && isFree && !lesson() && next >= 0) openLesson(next);
+  if (!state.panel && isFree && lesson()) play.run(() => play.begin({ board: state.home }));
+  showPanel();
+}
+
+function showPanel() {
+  draw();
+  $("panel").scrollTop = 0;
+  announce();
+  play.writeLink();
+}
+
+function playIt() {
+  stopTraining();
+  const games = shownTable().games;
+  const level = LEVELS.find((player) => player.games?.(state.learner) === games);
+  return play.run(() => play.setPlayer(level ?? learnerAfter(games)));
+}
+
+/** The learner that is shown plays on from a position of its map, as one that you teach too. */
+function playPosition(position) {
+  stopTraining();
+  const wanted = shownTable() === state.opponent.taught ? state.opponent : learnerAfter(shownGames());
+  const start = state.learner.positions.heapsOf(position);
+  return play.run(() => play.begin({ start, wanted }));
+}
+
+function playOnAgainstPerfect() {
+  Object.assign(state, { failure: null, wanted: PERFECT, opponent: PERFECT });
+  state.game.policy = null;
+}
+
+function toggleFullScreen() {
+  if (document.fullscreenElement) return document.exitFullscreen();
+  if (document.fullscreenEnabled) return document.documentElement.requestFullscreen();
+  return open(location.href); // out of the frame
+}
+
+const step = (by) => play.run(() => play.view(shownPly() + by));
 
 const DO = {
   share,
-  undo: () => run(undo),
-  new: () => run(newGame),
-  again: () => run(newGame),
-  restore: () => run(restore),
-  retry: () => run(() => { S.failure = null; }),
-  perfect: () => run(() => Object.assign(S, { failure: null, level: "perfect", wanted: "perfect" })),
-  level: (id) => run(() => setLevel(id)),
-  starts: (value) => run(() => setStarts(value)),
-  view: (ply) => replay(ply, true),
-  "from-here": (ply) => run(() => continueFrom(Number(ply))),
-  preset: (i) => run(() => setRules({ ...PRESETS[i] })),
-  lesson: (i) => {
-    $("panel").scrollTop = 0;
-    return run(() => setRules(LESSONS[i].rules, Number(i)));
+  undo: () => play.run(play.undo),
+  new: () => play.run(() => play.begin()),
+  again: () => play.run(() => play.begin({ start: state.game.start })),
+  restore: () => play.run(play.restore),
+  retry: () => play.run(() => Object.assign(state, { failure: null })),
+  perfect: () => play.run(playOnAgainstPerfect),
+  level: (id) => play.run(() => play.setPlayer(id === state.opponent.id ? state.opponent : playerOf(id))),
+  starts: (value) => play.run(() => setStarts(value)),
+  view: (ply) => play.run(() => play.view(Number(ply), true)),
+  "from-here": (ply) => play.run(() => play.continueFrom(Number(ply))),
+  preset: (i) => play.run(() => play.begin({ board: PRESETS[i] })),
+  lesson: openLesson,
+  rule: () => {
+    const { heaps, max, misere } = state.game.board;
+    return play.run(() => play.begin({ board: { heaps, max, misere: !misere } }));
   },
-  rule: () => run(() => setRules({ ...S.game.rules, misere: !S.game.rules.misere })),
-  panel: (name) => {
-    stopShow();
-    Object.assign(S, { panel: S.panel === name ? null : name, chosen: null });
-    const next = LESSONS.findIndex((_, i) => !S.done.has(i)), isOpen = S.panel === "teach";
-    const isFree = S.game.winner === null ? !hasPlayed() : S.view === null; // no game is lost
-    if (isOpen && isFree && S.lesson === null && next >= 0) DO.lesson(next);
-    if (!S.panel && isFree && S.lesson !== null) run(() => setRules(S.home));
-    draw();
-    $("panel").scrollTop = 0;
-    if (isOpen) announce();
-    if (!S.isBusy) writeLink();
+  panel: togglePanel,
+  hint: () => {
+    Object.assign(state, { panel: "teach", showsMove: true });
+    showPanel();
   },
   switch: (name) => {
-    S[name] = !S[name];
+    state[name] = !state[name];
     draw();
   },
-  "play-learning": toggleShow,
-  "play-it": () => {
-    const level = LEVELS.find(({ id }) => S.learner.levels()[id] === S.games && !S.learner.taught);
-    stopShow();
-    return run(() => setLevel(level?.id ?? "stage"));
+  train: () => {
+    if (state.film) stopTraining();
+    else startTraining(draw);
+    draw();
   },
-  "teach-it": () => run(() => setLevel(S.level === "pupil" ? "stage" : "pupil")),
-  step: learnOne,
-  "to-start": () => showStage(0),
-  seed: () => {
-    stopShow();
-    leaveTaught();
-    S.games = 0;
-    return run(() => useBoard(S.learner.rules, Math.floor(Math.random() * 2 ** 31)));
-  },
+  "play-it": playIt,
+  "teach-it": () => (state.opponent.taught ? playIt() : play.run(() => play.setPlayer(pupil(shownTable())))),
+  position: (position) => playPosition(Number(position)),
+  wrong: () => playPosition(wrongPosition()),
   theme: toggleTheme,
-  full: () => (document.fullscreenElement ? document.exitFullscreen()
-    : document.fullscreenEnabled ? document.documentElement.requestFullscreen() : open(location.href)), // out of the frame
+  full: toggleFullScreen,
   boards: openBoards,
   opponents: () => $("opponents").showModal(),
   menu: () => $("menu").showModal(),
-  reset: () => {
-    scoreOf().fill(0);
-    draw();
-  },
   skip: () => $("board").focus(),
   close: () => {},
 };
 
-function onKey(event) {
-  const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key], isReplay = S.view !== null || S.game.winner !== null;
-  if (!step || !isReplay || event.ctrlKey || event.altKey || event.metaKey) return;
-  if (event.target.closest("input, dialog")) return;
-  event.preventDefault();
-  replay(shownPly() + step);
+function onClick(event) {
+  const button = event.target.closest("[data-do]");
+  if (!button) return;
+  button.closest("dialog")?.close();
+  if (button.matches("a")) event.preventDefault();
+  DO[button.dataset.do](button.dataset.value);
 }
 
-let players; // a promise
-
-function begin() {
+function start() {
   readTheme();
   addEventListener("storage", readTheme); // the documentation around this page has changed it
   document.documentElement.classList.toggle("embedded", parent !== window);
-  readLessons();
-  document.querySelector(".logo").innerHTML = [1, 3, 5, 7].flatMap((n, i) => Array.from({ length: n }, (_, k) =>
-    `<rect x="${i * 8}" y="${26.5 - k * 4.3}" width="7" height="3.4" rx="1"/>`)).join("");
-  $("digits").open = matchMedia("(min-width: 760px) and (min-height: 481px)").matches;
-  listen({ choose, unchoose, take: takeChosen });
-  $("take").onclick = takeChosen;
-  $("less").onclick = () => choose(S.chosen.heap, S.chosen.count - 1);
-  $("more").onclick = () => choose(S.chosen.heap, S.chosen.count + 1);
-  $("prev").onclick = () => replay(shownPly() - 1);
-  $("next").onclick = () => replay(shownPly() + 1);
-  $("ply").oninput = (event) => replay(event.target.value);
+  play.readLessons();
+  const block = (x, y) => makeSvg("rect", { x: x * 8, y: 26.5 - y * 4.3, width: 7, height: 3.4, rx: 1 });
+  $("logo").append(...[1, 3, 5, 7].flatMap((n, x) => Array.from({ length: n }, (_, y) => block(x, y))));
+  const letters = { U: DO.undo, N: DO.new, H: DO.hint, "?": DO.menu };
+  listen(play, step, letters);
+  $("take").onclick = play.takeChosen;
+  $("less").onclick = () => play.choose(state.chosen.heap, state.chosen.count - 1);
+  $("more").onclick = () => play.choose(state.chosen.heap, state.chosen.count + 1);
+  $("prev").onclick = () => step(-1);
+  $("next").onclick = () => step(1);
+  $("ply").oninput = ({ target }) => DO.view(target.value);
   for (const radio of document.getElementsByName("starts")) radio.onchange = () => DO.starts(radio.value);
-  $("games").oninput = (event) => showStage(Number(event.target.value));
+  $("games").oninput = ({ target }) => {
+    showStage(Number(target.value));
+    draw();
+  };
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
-  document.addEventListener("keydown", onKey);
-  document.addEventListener("click", (event) => {
-    const button = event.target.closest("[data-do]");
-    button?.closest("dialog")?.close();
-    if (button?.matches("a")) event.preventDefault();
-    if (button) DO[button.dataset.do](button.dataset.value);
-  });
+  document.addEventListener("click", onClick);
   addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
   // the address that was given: the page may have written another one since
   addEventListener("hashchange", ({ newURL }) => isLink(new URL(newURL).hash) && openAddress(newURL));
   players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
-  useBoard(S.game.rules);
-  openAddress(location.href).then(() => new ResizeObserver(() => {
+  play.train(state.learner);
+  const onResize = () => {
     drawBoard();
-    if (S.panel === "learn") drawLearn();
-  }).observe($("board")));
+    if (state.panel === "learn") drawLearn();
+  };
+  openAddress(location.href).then(() => new ResizeObserver(onResize).observe($("board")));
 }
 
-begin();
+start();

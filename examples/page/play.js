@@ -1,22 +1,28 @@
 // Playing. Whatever changes the game is a command, and commands run one after another: while the opponent moves,
 // the last one that was given waits.
 
+import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
-import { $, isStill, keep, read, sleep, toast, untoast } from "./dom.js";
-import { Game, isSameBoard } from "./game.js";
-import { Learner, generator } from "./learner.js";
+import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
+import { Game } from "./game.js";
+import { Learner } from "./learner.js";
 import { toLink } from "./links.js";
-import { LEVELS, opponentMove } from "./players.js";
+import { PERFECT, learnerAfter } from "./players.js";
 import { isSame, limit } from "./rules.js";
-import { S, gamesOf, hasPlayed, isFriend, isOpponent, isStopped, isYours, levelOf, reasonAgainst, scoreOf, tableOf } from "./state.js";
+import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state } from "./state.js";
 import { announce } from "./status.js";
-import { LESSONS, failureOf, newGameSaid, replaced, taughtText } from "./words.js";
+import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
-const THINK = 350, MARK = 750, LEAVE = 260, WAIT = 50; // milliseconds
+const THINK = 350; // milliseconds
+const MARK = 750;
+const LEAVE = 260;
+const WAIT = 50;
+const SLICE = 8; // of training between two frames
 
 // --- The queue --------------------------------------------------------------------------------------
 
-let running = null, waiting = null;
+let running = null;
+let waiting = null;
 
 /** Runs a command and then the opponent's move, if it is its turn. */
 export function run(command) {
@@ -26,233 +32,227 @@ export function run(command) {
 
 async function runAll() {
   try {
-    while (waiting) await runOne(waiting);
+    while (waiting) {
+      const command = waiting;
+      waiting = null;
+      await runOne(command);
+    }
   } finally {
     running = null; // after a fault in drawing too
   }
 }
 
 async function runOne(command) {
-  waiting = null;
-  S.isBusy = true;
   try {
     await command();
     await reply();
     finish();
   } catch (error) {
-    S.failure = failureOf(error);
+    state.failure = failureOf(error);
   }
-  Object.assign(S, { isBusy: false, going: null });
+  state.going = null;
   draw();
   announce();
   writeLink();
 }
 
 async function reply() {
-  const { game } = S;
-  if (game.winner !== null || S.view !== null || S.failure || !isOpponent(game.player) || isStopped()) return;
+  const { game, opponent, learner } = state;
+  if (phase() !== "thinking") return;
   draw();
   writeLink(); // it has your move
   await sleep(THINK);
-  // its own copy: another table may be shown, or taught, in this game
-  while (levelOf(S.level).isTrained && !(game.table ??= tableOf(S.level)?.slice())) {
+  game.policy ??= opponent.start(learner);
+  let move = await game.policy(game.heaps);
+  while (!move) {
     if (waiting) return; // another command comes before its training
     await sleep(WAIT);
+    move = await game.policy(game.heaps);
   }
-  await perform(await opponentMove(S.level, game.heaps, game.rules, S.learner, game.table));
+  await perform(move);
 }
 
 /** Marks the blocks, lets them leave, and adds the move to the game. */
 async function perform(move) {
-  S.going = { ...move, isLeaving: false };
+  state.going = { ...move, isLeaving: false };
   draw();
-  if (isOpponent(S.game.player)) {
+  if (isOpponent(state.game.player)) {
     announce();
     await sleep(MARK);
   }
-  if (!isStill.matches) {
-    S.going.isLeaving = true;
+  if (!prefersStill.matches) {
+    state.going.isLeaving = true;
     draw();
     await sleep(LEAVE);
   }
-  S.going = null;
-  S.game.play(move);
+  state.going = null;
+  state.game.play(move);
 }
 
 /** Adds the lessons that the browser keeps. */
 export const readLessons = () =>
-  (read("nim-lessons") ?? "").split(",").filter(Boolean).forEach((index) => S.done.add(Number(index)));
+  (read("nim-lessons") ?? "")
+    .split(",")
+    .filter(Boolean)
+    .forEach((index) => state.done.add(Number(index)));
 
 /** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
 function finish() {
-  const { game, learner } = S, { winner } = game;
-  if (winner === null || S.isFinished) return;
-  S.isFinished = true;
-  const at = LEVELS.findIndex(({ id }) => id === S.level), next = LEVELS[at + 1];
-  S.next = at >= 0 && next && next.id !== "friend" && !reasonAgainst(next) ? next : null;
-  S.hasWonNow = winner === 0 || isFriend();
-  if (S.lesson !== null) {
+  const { game, opponent } = state;
+  const { winner } = game;
+  if (winner === null || game.score) return;
+  game.score = lesson() ? [0, 0] : scoreOf();
+  game.score[winner] += 1;
+  if (lesson()) {
     readLessons(); // another tab may have added some
-    if (winner === 0) S.done.add(S.lesson);
-    keep("nim-lessons", [...S.done].join());
-    return;
+    if (winner === 0) state.done.add(LESSONS.indexOf(lesson()));
+    keep("nim-lessons", [...state.done].join());
+  } else if (opponent.taught) {
+    const own = opponent.taught.teach(game).filter((_, ply) => game.playerAt(ply) === 1);
+    const size = ({ from, to }) => Math.abs(to - from);
+    own.sort((one, other) => size(other) - size(one));
+    if (own.length) game.told = taughtText(own[0], winner === 1);
+    state.games = null;
   }
-  S.countedIn = scoreOf();
-  S.countedIn[winner] += 1;
-  if (S.level !== "pupil") return;
-  const own = learner.teach(game.moves).filter((_, ply) => game.playerAt(ply) === 1);
-  own.sort((one, other) => Math.abs(other.to - other.from) - Math.abs(one.to - one.from));
-  if (own.length) S.told = taughtText(own[0], winner === 1);
 }
 
 // --- Choosing and taking ----------------------------------------------------------------------------
 
-export function choose(heap, number, by = S.by) {
-  const size = S.game.heaps[heap], { max } = S.game.rules, isSameInput = S.by === by;
-  S.by = by;
-  if (!isYours() || !size) return;
-  const chosen = { heap, count: Math.max(1, Math.min(number, limit(size, S.game.rules))) };
-  const isTooMany = Boolean(max) && number > max;
-  const isSameChoice = S.chosen && isSame(S.chosen, chosen) && S.isTooMany === isTooMany;
+export function choose(heap, number, by = state.by) {
+  const { board, heaps } = state.game;
+  const isSameInput = state.by === by;
+  state.by = by;
+  if (phase() !== "yours" || !heaps[heap]) return;
+  const chosen = { heap, count: Math.max(1, Math.min(number, limit(heaps[heap], board))) };
+  const isTooMany = number > board.max;
+  const isSameChoice = state.chosen && isSame(state.chosen, chosen) && state.isTooMany === isTooMany;
   if (isSameChoice && isSameInput) return; // a pointer moves within a block
-  Object.assign(S, { chosen, isTooMany });
+  Object.assign(state, { chosen, isTooMany });
   drawChosen();
 }
 
 export function unchoose() {
-  if (!S.chosen) return;
-  Object.assign(S, { chosen: null, isTooMany: false });
+  if (!state.chosen) return;
+  Object.assign(state, { chosen: null, isTooMany: false });
   drawChosen();
 }
 
 export async function takeChosen() {
-  const move = S.chosen;
-  if (!move || !isYours()) return;
+  const move = state.chosen;
+  if (!move || phase() !== "yours") return;
   await run(async () => {
-    Object.assign(S, { chosen: null, isFirst: false, before: null });
+    Object.assign(state, { chosen: null, isFirst: false, before: null });
     untoast();
     await perform(move);
   });
-  if (S.game.winner !== null || isStopped()) $("status-actions").firstElementChild.focus({ preventScroll: true, focusVisible: S.by === "keys" });
+  const how = { preventScroll: true, focusVisible: state.by === "keys" };
+  if (["over", "stopped"].includes(phase())) $("status-actions").firstElementChild.focus(how);
+  else if (!document.activeElement.closest("#board, dialog, #panel")) $("board").focus(how); // "Take" is disabled now
 }
 
 // --- Commands ---------------------------------------------------------------------------------------
 
-/** Shows another game in its present position. Undo brings a running one back. */
+/** Shows a game, by default in its present position. */
 function show(game, view = null) {
-  Object.assign(S, { game, view, chosen: null, isTooMany: false, told: null, failure: null, film: null, going: null });
-  Object.assign(S, { hasWonNow: false, isFinished: game.winner !== null, countedIn: null });
+  Object.assign(state, { game, view, chosen: null, isTooMany: false, failure: null, film: null, going: null });
 }
 
-/** Keeps a game that a command is about to end. */
-function remember() {
-  const { game, learner, level, wanted, stage, games, starts, number, lesson } = S;
+/** A new game, by default on the same board against the same opponent. Undo brings a running one back.
+ * The theory plays in lessons, and where the wanted opponent cannot. */
+export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted } = {}) {
+  const { game, learner, opponent, games, starts, home } = state;
   const isRunning = hasPlayed() && game.winner === null;
-  S.before = isRunning ? { game, learner, level, wanted, stage, games, starts, number, lesson } : null;
+  state.before = isRunning ? { game, learner, opponent, wanted: state.wanted, games, starts, home } : null;
+  if (!lesson()) state.home = game.board;
+  if (wanted !== state.wanted && wanted.games) state.games = null;
+  state.wanted = wanted;
+  useBoard(board);
+  const isLesson = LESSONS.includes(board);
+  const first = isLesson ? board.first : { you: 0, opponent: 1, turns: 1 - game.first }[state.starts];
+  const isWhole = start === board.heaps; // in a position of the map the opponent is to move
+  const reason = isLesson ? "" : chooseOpponent();
+  if (isLesson) state.opponent = PERFECT;
+  show(new Game(board, isWhole ? first : 1, start));
+  if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
+}
+
+/** Returns why the wanted opponent does not play, in words. */
+function chooseOpponent() {
+  const { wanted, learner } = state;
+  const reason = wanted.why(learner);
+  state.opponent = reason ? PERFECT : wanted;
+  return reason && replaced(wanted.name, reason);
+}
+
+/** The learner of a board, which trains at once. */
+function useBoard(board) {
+  const { learner, wanted } = state;
+  if (isSameBoard(board, learner.positions.board)) return;
+  if (wanted.taught) state.wanted = learnerAfter(wanted.taught.games);
+  Object.assign(state, { learner: new Learner(board), games: null });
+  train(state.learner);
+}
+
+/** Trains a learner while it is the page's. */
+export async function train(learner) {
+  do await sleep(0);
+  while (learner === state.learner && learner.train(SLICE));
+  if (learner === state.learner) draw();
 }
 
 export function restore() {
-  if (!S.before) return;
-  const { game, ...rest } = S.before, isCut = rest.learner !== S.learner && !rest.learner.isTrained;
-  Object.assign(S, rest, { before: null });
-  show(game);
-  if (isCut) useBoard(game.rules); // its training had ended with its board
+  if (!state.before) return;
+  const isOther = state.before.learner !== state.learner;
+  Object.assign(state, state.before, { before: null });
+  show(state.game);
+  if (isOther) train(state.learner);
   untoast();
 }
 
-function begin() {
-  if (S.game.moves.length) S.number += 1;
-  const first = S.lesson !== null ? LESSONS[S.lesson].first : { you: 0, opponent: 1, turns: (S.number + 1) % 2 }[S.starts];
-  show(new Game(S.learner.rules, first));
-  if (S.before) toast(newGameSaid(), true);
-}
-
-export function newGame() {
-  remember();
-  begin();
-}
+export const setPlayer = (player) =>
+  begin({ wanted: player, board: player.board ?? (lesson() ? state.home : state.game.board) });
 
 export function undo() {
-  const { moves } = S.game;
-  continueFrom(isFriend() ? moves.length - 1 : moves.findLastIndex((_, ply) => S.game.playerAt(ply) === 0));
+  const { moves } = state.game;
+  const yours = moves.findLastIndex((_, ply) => state.game.playerAt(ply) === 0);
+  continueFrom(isFriend() ? moves.length - 1 : yours);
 }
 
 export function continueFrom(ply) {
-  const { game } = S;
+  const { game } = state;
   if (ply < 0) return;
-  if (S.countedIn) S.countedIn[game.winner] -= 1;
+  if (game.score) game.score[game.winner] -= 1;
+  Object.assign(game, { score: null, told: null });
   game.moves.length = ply;
   show(game);
 }
 
-export function setLevel(id) {
-  const own = levelOf(id).table;
-  remember();
-  if (id === "pupil") S.learner.startTaught(S.games);
-  else S.learner.taught = null;
-  if (id === "stage" || id === "pupil") S.stage = S.games;
-  S.wanted = id;
-  S.lesson = null;
-  if (own && !isSameBoard(own.rules, S.learner.rules)) useBoard(own.rules);
-  checkLevel();
-  S.games = gamesOf(S.level) ?? S.games;
-  begin();
-}
-
-/** Another board, and a new game on it. */
-export function setRules(rules, lesson = null) {
-  remember();
-  if (S.lesson === null) S.home = S.game.rules;
-  S.lesson = lesson;
-  useBoard(rules);
-  checkLevel();
-  begin();
-}
-
-/** Opens the game of a link; the level may be null. */
-export function openGame({ game, view, stage, vs }, level) {
-  Object.assign(S, { wanted: level, lesson: null, starts: game.first ? "opponent" : "you" });
-  useBoard(game.rules);
-  checkLevel();
+/** Opens the game of a link. */
+export function openGame({ game, view, panel, stage }, wanted) {
+  useBoard(game.board);
+  if (game.winner !== null) game.score = [0, 0]; // it has been counted
+  Object.assign(state, { wanted, panel, games: stage, starts: game.first ? "opponent" : "you", before: null });
+  const reason = chooseOpponent();
+  if (reason) toast(reason);
   show(game, view);
-  S.isFirst &&= !hasPlayed();
-  if (level === "stage") S.stage = Number(vs);
-  S.games = stage ?? gamesOf(S.level) ?? S.games;
-}
-
-/** The learner of a board, which trains at once. */
-export function useBoard(rules, seed) {
-  S.learner = new Learner(rules, seed && generator(seed));
-  train(S.learner);
-}
-
-/** The theory plays where the wanted opponent cannot, and says so. */
-function checkLevel() {
-  const wanted = levelOf(S.wanted), reason = reasonAgainst(wanted);
-  S.level = S.lesson !== null || reason ? "perfect" : S.wanted;
-  if (reason && S.lesson === null) toast(replaced(wanted.name, reason));
-}
-
-async function train(learner) {
-  if (!learner.isSmall) return;
-  const { games } = S;
-  await learner.train(() => learner === S.learner);
-  if (learner !== S.learner) return;
-  if (S.games === games && S.level !== "stage") S.games = gamesOf(S.level) ?? games; // nobody looked at another stage
-  for (const name of ["games", "stage"]) S[name] = learner.stages[learner.stageOf(S[name])];
-  if (S.level === "pupil" && !learner.taught) learner.startTaught(S.games);
-  draw();
+  state.isFirst &&= !hasPlayed();
 }
 
 /** Shows a past position. At the end of a game, the list of moves also shows the last one as past. */
 export function view(ply, isFromList = false) {
-  const isNow = ply >= S.game.moves.length && !(isFromList && S.game.winner !== null);
-  Object.assign(S, { view: isNow ? null : Math.max(0, ply), chosen: null });
+  const { moves, winner } = state.game;
+  const isNow = ply >= moves.length && !(isFromList && winner !== null);
+  const shown = Math.min(Math.max(0, ply), moves.length);
+  Object.assign(state, { view: isNow ? null : shown, chosen: null });
 }
 
 export function writeLink() {
-  const { game, level, view: ply, panel, games, stage } = S;
-  const vs = level === "stage" || level === "pupil" ? stage : levelOf(level).table ? levelOf(level).name : level;
-  const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
-  try { history.replaceState(null, "", link); } catch { /* a sandboxed frame */ }
+  const { game, opponent, view: ply, panel } = state;
+  const vs = opponent.taught ? opponent.taught.games : opponent.id;
+  const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? shownGames() : null });
+  try {
+    history.replaceState(null, "", link);
+  } catch {
+    /* a sandboxed frame */
+  }
 }

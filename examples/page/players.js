@@ -1,85 +1,109 @@
-// Who plays against you: learners at a stage, the theorem, the proven network, simple players, and your own.
+// Who plays against you: learners after a number of games, the theorem, the proven network, simple players, and your
+// own. A player is {id, name, note, why, start}: `note(learner)` is the line below its name, `why(learner)` the reason
+// why it cannot play on the learner's board, a key of SAY, and `start(learner)` makes its policy for one game, from
+// heaps to a move; the move is nothing while the learner has not trained enough. Some have more: `games(learner)` of a
+// trained one, `taught` of one that you teach, `table` and `board` of your own.
 
+import { isSameBoard } from "./boards.js";
+import { Positions, Table, Taught, drawn } from "./learner.js";
 import { loadNetwork, networkMove } from "./network.js";
-import { legalMoves, limit, winningMoves } from "./rules.js";
+import { isLimited, legalMoves, limit, winningMoves } from "./rules.js";
+import { plural } from "./words.js";
 
-/** The opponents at the top of the page. A trained one plays the learner after that many games. */
+const player = (id, name, note, policy, why = () => "") => ({
+  id,
+  name,
+  note: () => note,
+  why,
+  start:
+    ({ positions }) =>
+    (heaps) =>
+      policy(heaps, positions.board),
+});
+
+const trained = (id, name, gamesOf) => ({
+  id,
+  name,
+  games: gamesOf,
+  note: (learner) => (gamesOf(learner) === undefined ? "learning …" : `after ${plural(gamesOf(learner), "game")}`),
+  why: ({ isSmall }) => (isSmall ? "" : "tooBig"),
+  start: (learner) => (heaps) => learner.tableAt(gamesOf(learner))?.draw(heaps),
+});
+const level = (id, name) => trained(id, name, (learner) => learner.levels()[id]);
+
+/** The learner after a number of games. */
+export const learnerAfter = (games) => trained(String(games), "Learner", () => games);
+
+/** The learner with a table, which from then on it learns from you. */
+export function pupil(table) {
+  const taught = new Taught(table);
+  const start = () => {
+    const fixed = new Table(taught.positions, taught.numbers.slice());
+    return (heaps) => fixed.draw(heaps);
+  };
+  return { ...learnerAfter(table.games), id: "pupil", note: () => "learns from you", taught, start };
+}
+
+function perfectMove(heaps, board) {
+  const wins = winningMoves(heaps, board); // a lost position is played on slowly
+  return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => count === 1));
+}
+
+function takeMove(number, heaps, board) {
+  const counts = heaps.map((size) => Math.min(number, limit(size, board)));
+  return drawn(counts.flatMap((count, heap) => (count ? [{ heap, count }] : [])));
+}
+
+export const FRIEND = player("friend", "2 people", "one screen");
+export const PERFECT = player("perfect", "Perfect", "the theory", perfectMove);
+export const NETWORK = player(
+  "network",
+  "Network",
+  "873 weights",
+  async (heaps, board) => networkMove(await loadNetwork(board.misere), heaps, board),
+  ({ positions }) => (isLimited(positions.board) ? "noLimit" : ""),
+);
+
+/** The opponents at the top of the page, from the weakest on. */
 export const LEVELS = [
-  { id: "beginner", name: "Beginner", isTrained: true },
-  { id: "student", name: "Student", isTrained: true },
-  { id: "master", name: "Master", isTrained: true },
-  { id: "network", name: "Network", note: "873 weights" },
-  { id: "perfect", name: "Perfect", note: "the theory" },
-  { id: "friend", name: "2 people", note: "one screen" },
+  level("beginner", "Beginner"),
+  level("student", "Student"),
+  level("master", "Master"),
+  NETWORK,
+  PERFECT,
+  FRIEND,
 ];
 
-/** More opponents. Your own players are added. The learner is there while it plays. */
+/** More opponents. Your own players are added. */
 export const OTHERS = [
-  { id: "random", name: "Random", note: "any move" },
-  ...[1, 2, 3].map((n) => ({ id: `take-${n}`, name: `Take ${n}`, note: `always ${n}` })),
-];
-export const LEARNERS = [
-  { id: "stage", name: "Learner", isTrained: true },
-  { id: "pupil", name: "Learner", isTrained: true },
+  player("random", "Random", "any move", (heaps, board) => drawn(legalMoves(heaps, board))),
+  ...[1, 2, 3].map((n) => player(`take-${n}`, `Take ${n}`, `always ${n}`, (heaps, board) => takeMove(n, heaps, board))),
 ];
 
-const drawn = (moves) => moves[Math.floor(Math.random() * moves.length)];
+export const playerOf = (id) =>
+  [...LEVELS, ...OTHERS].find((each) => each.id === id) ?? (/^\d+$/.test(id) ? learnerAfter(Number(id)) : undefined);
 
-/** The opponent's move. The table is that of a trained opponent, of this learner. */
-export async function opponentMove(id, heaps, rules, learner, table) {
-  const own = OTHERS.find((player) => player.id === id)?.table;
-  if (own) return own.draw(heaps);
-  if (id === "network") return networkMove(await loadNetwork(rules.misere), heaps, rules);
-  if (id === "random") return drawn(legalMoves(heaps, rules));
-  if (id.startsWith("take-")) {
-    const count = Number(id.slice(5));
-    return drawn(heaps.flatMap((size, heap) => (size ? [{ heap, count: Math.min(count, limit(size, rules)) }] : [])));
+/** A player that play_in_browser.py has tabulated. */
+function ownPlayer({ name, heaps, max_take: max, misere, probabilities, values }) {
+  const most = Math.max(...heaps);
+  const board = { heaps, max: Math.min(max ?? most, most), misere };
+  const positions = new Positions(board);
+  for (const list of [probabilities, values ?? probabilities]) {
+    if (list.length !== positions.nValues || !list.every(Number.isFinite)) throw new Error("damaged");
   }
-  if (id === "perfect") {
-    const wins = winningMoves(heaps, rules); // a lost position is played on slowly
-    return drawn(wins.length ? wins : legalMoves(heaps, rules).filter((move) => move.count === 1));
-  }
-  return drawn(learner.bestMoves(heaps, table));
+  const policy = new Table(positions, probabilities);
+  const why = (learner) => (isSameBoard(board, learner.positions.board) ? "" : "wrongBoard");
+  const table = new Table(positions, values ?? probabilities);
+  return { ...player(name, name, "yours", (heaps) => drawnBy(policy.values(heaps)), why), board, table, values };
 }
 
-// --- Your own players, which play_in_browser.py has tabulated ---------------------------------------
-
-class TablePlayer {
-  constructor({ name, heaps, max_take: max, misere, probabilities, values }) {
-    this.rules = { heaps, max: max && max < Math.max(...heaps) ? max : null, misere };
-    this.moves = legalMoves(heaps, this.rules);
-    this.kind = values ? "value" : "probability";
-    Object.assign(this, { probabilities, numbers: values ?? probabilities });
-    const nPositions = heaps.reduce((n, size) => n * (size + 1), 1), needed = nPositions * this.moves.length;
-    for (const list of [this.probabilities, this.numbers]) {
-      if (!Array.isArray(list) || list.length !== needed || !list.every(Number.isFinite)) {
-        throw new Error("damaged");
-      }
-    }
-  }
-
-  /** The legal moves with their numbers in a list. */
-  row(heaps, list) {
-    const position = this.rules.heaps.reduce((index, size, i) => index * (size + 1) + heaps[i], 0);
-    return this.moves.map((move, action) => [move, list[position * this.moves.length + action]])
-      .filter(([{ heap, count }]) => count <= heaps[heap]);
-  }
-
-  /** The Q-values, or else the probabilities, of the legal moves. */
-  values(heaps) { return this.row(heaps, this.numbers); }
-
-  draw(heaps) {
-    const row = this.row(heaps, this.probabilities);
-    let left = Math.random() * row.reduce((sum, [, probability]) => sum + probability, 0);
-    return (row.find(([, probability]) => (left -= probability) < 0) ?? row.at(-1))[0];
-  }
+function drawnBy(probabilities) {
+  let left = Math.random() * probabilities.reduce((sum, [, probability]) => sum + probability, 0);
+  return (probabilities.find(([, probability]) => (left -= probability) < 0) ?? probabilities.at(-1))[0];
 }
 
-/** Adds the players of a JSON file to the others; an error in one sentence if the file is damaged. */
+/** Adds the players of a JSON file to the others; an error if the file is damaged. */
 export async function loadPlayers(address) {
-  const players = await (await fetch(address)).json().catch(() => {
-    throw new Error("damaged");
-  });
-  players.forEach((player, i) =>
-    OTHERS.push({ id: `player-${i}`, name: player.name, note: "yours", table: new TablePlayer(player) }));
+  const players = await (await fetch(address)).json();
+  OTHERS.push(...players.map(ownPlayer));
 }

@@ -1,41 +1,203 @@
 // The status, the only voice of the page, on the screen and for screen readers.
 
 import { $, make, sync } from "./dom.js";
-import { isWinning, nameOf } from "./rules.js";
-import { S, shownHeaps } from "./state.js";
-import { statusOf } from "./words.js";
+import { LESSONS } from "./boards.js";
+import { isLimited, isWinning, nameOf } from "./rules.js";
+import { goal, plural, wordsOf } from "./words.js";
+import {
+  isFriend,
+  isOpponent,
+  lesson,
+  names,
+  nextLevel,
+  phase,
+  shownGames,
+  shownHeaps,
+  shownPly,
+  state,
+} from "./state.js";
+
+const LET_IT = ["Let it start", "starts", "opponent"];
+const AGAIN = ["Play again", "again"];
+
+/** For each phase what the status says: the words, the player whose color it has, its kind, and its buttons
+ * [text, data-do, value]. */
+const STATUS = { film, failed, past, over, moving, thinking, stopped, yours };
+
+function film() {
+  return {
+    say: "It plays against itself …",
+    how: `A game after ${plural(shownGames(), "game")} of learning.`,
+    player: 1,
+  };
+}
+
+function failed() {
+  const perfect = state.opponent.id === "perfect" ? [] : [["Play on against Perfect", "perfect"]];
+  return { say: state.failure, kind: "error", buttons: [["Try again", "retry"], ...perfect] };
+}
+
+function moving() {
+  const { game, going } = state;
+  if (!isOpponent(game.player)) return yours();
+  return { say: `${state.opponent.name} takes ${wordsOf(going)} …`, aim: goal(game.board), player: 1 };
+}
+
+function thinking() {
+  return { say: `${state.opponent.name} is choosing …`, aim: goal(state.game.board), player: 1 };
+}
+
+function stopped() {
+  const say = `${wordsOf(state.game.moves.at(-1))} gives the win away`;
+  return { say, how: lesson().wrong, kind: "error", buttons: [["Take it back", "undo"]] };
+}
+
+function yours() {
+  const { game, isFirst, isTooMany } = state;
+  const { player, board } = game;
+  const aim = goal(board);
+  if (isTooMany) {
+    const how = `Choose one of the top ${board.max} blocks.`;
+    return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
+  }
+  const last = game.moves.at(-1);
+  const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
+  const amount = isLimited(board) ? `1 to ${board.max} blocks` : "as many blocks as you like";
+  const rule = `Take ${amount}, from one heap.`;
+  if (isFirst && !lesson()) return { say: told || rule, how: told ? rule : howTo(), aim, player };
+  const say = isFriend() ? `${names()[player]}’s turn` : told || "Your turn";
+  return { say, how: howTo(), aim, player, buttons: isLostStart() ? [LET_IT] : [] };
+}
 
 /** Whether the game has not begun and whoever starts it, you, is lost. */
-const isLostStart = () =>
-  S.game.first === 0 && !S.game.moves.length && S.level !== "friend" && S.lesson === null && !isWinning(S.game.heaps, S.game.rules);
+function isLostStart() {
+  const { game } = state;
+  const isStart = game.first === 0 && !game.moves.length && !isFriend() && !lesson();
+  return isStart && !isWinning(game.heaps, game.board);
+}
+
+function howTo() {
+  const { chosen, isFirst, by, layout } = state;
+  const { board } = state.game;
+  if (isLimited(board)) {
+    const top = `${layout.isLying ? "last" : "top"} ${board.max}`;
+    return {
+      mouse: `Click one of the ${top} blocks.`,
+      touch: `Tap one of the ${top}, then Take.`,
+      keys: `Arrow keys choose 1 to ${board.max}, Enter takes.`,
+    }[by];
+  }
+  if (chosen && isFirst) {
+    return { mouse: "Click to take them.", touch: "Tap Take, or the block again.", keys: "Enter takes them." }[by];
+  }
+  const rest = layout.isLying ? "all to its right go" : layout.columns === 1 ? "all above it go" : "the marked ones go";
+  return {
+    mouse: `Click a block: it and ${rest}.`,
+    touch: `Tap a block: it and ${rest}.`,
+    keys: "Arrow keys choose, Enter takes.",
+  }[by];
+}
+
+/** The number of a move among those of its player, and its name. */
+export const turnOf = (ply) => Math.floor(ply / 2) + 1;
+
+function moveName(ply) {
+  const name = names()[state.game.playerAt(ply)];
+  return `${name === "You" ? "Your" : `${name}’s`} move ${turnOf(ply)}`;
+}
+
+function over() {
+  const { game } = state;
+  const { winner, decisive: flag } = game;
+  const isYours = winner === 0 || isFriend();
+  const say = isFriend() ? `${names()[winner]} wins!` : isYours ? "You win!" : "You lose.";
+  const told = `${names()[game.playerAt(game.moves.length - 1)]} took the last block.`;
+  const isClean = game.moves.every(({ rating }, ply) => rating !== "mistake" || game.playerAt(ply) !== winner);
+  let why = flag < 0 ? `${names()[winner]} could win from the start.` : `${moveName(flag)} gave the win away.`;
+  if (isClean && isYours) why = `${names()[winner]} made no mistake.`;
+  const buttons = isYours ? buttonsAfterWin() : buttonsAfterLoss(flag);
+  const again = lesson() ? ["Again", "again"] : AGAIN;
+  const kind = isYours ? "over won" : "over";
+  return { say, how: `${told} ${game.told ?? why}`, player: winner, kind, buttons: [...buttons, again] };
+}
+
+function buttonsAfterWin() {
+  const at = LESSONS.indexOf(lesson());
+  if (LESSONS[at + 1] && lesson()) return [["Next lesson", "lesson", at + 1]];
+  if (lesson()) return [["Play a whole game", "preset", 0]];
+  const next = nextLevel();
+  return next ? [[`Next: ${next.name}`, "level", next.id]] : [];
+}
+
+function buttonsAfterLoss(flag) {
+  if (flag >= 0) return [["Show my mistake", "view", flag]];
+  return state.game.first === 0 && !lesson() ? [LET_IT] : [];
+}
+
+/** A position of the past: which move led to it, and whether it was the mistake. */
+function past() {
+  const { game } = state;
+  const ply = shownPly();
+  const { decisive: flag } = game;
+  const n = game.moves.length;
+  const aim = "It gave the win away.";
+  const better = `Better: ${game.better.slice(0, 3).map(wordsOf).join(" or ")}${game.better.length > 3 ? ", or others" : ""}.`;
+  if (flag >= 0 && ply === flag) {
+    const say = `${moveName(flag)}: ${wordsOf(game.moves[flag])}`;
+    const player = game.playerAt(flag);
+    const buttons = isOpponent(player) ? [AGAIN] : [["Try again from here", "from-here", ply], AGAIN];
+    return { say, aim, how: better, player, kind: "past flagged", buttons };
+  }
+  const player = ply ? game.playerAt(ply - 1) : game.first;
+  const say = ply ? `${names()[player]} took ${wordsOf(game.moves[ply - 1])}` : `Start: ${names()[player]} to move`;
+  if (flag >= 0 && ply === flag + 1) {
+    return { say, aim, how: better, player, kind: "past flagged", buttons: [["Show better", "view", flag], AGAIN] };
+  }
+  const back = [
+    ["Back to the game", "view", n],
+    ["Play on from here", "from-here", ply],
+  ];
+  const how = ply ? `After ${ply} of ${plural(n, "move")}.` : "";
+  return { say, how, player, kind: "past", buttons: game.winner === null ? back : [AGAIN] };
+}
 
 export function drawStatus() {
-  const { say, how, aim = "", player, kind = "", buttons } = statusOf(isLostStart()), actions = $("status-actions");
+  const { say, how = "", aim = "", player = 0, kind = "", buttons = [] } = STATUS[phase()]();
+  const actions = $("status-actions");
+  const hadFocus = actions.contains(document.activeElement);
   $("say").textContent = say;
   $("aim").textContent = aim;
   $("how").textContent = how;
   $("status").className = `p${player} ${kind}`.trim();
-  const hadFocus = actions.contains(document.activeElement), color = `p${player}`;
-  sync(actions, buttons ?? [], () => make("button"), (button, [text, action, value], i) => {
-    button.textContent = text;
-    button.className = i === 0 && S.view === null ? `primary ${color}` : "";
-    Object.assign(button.dataset, { do: action, value: value ?? "" });
-  });
-  actions.hidden = !buttons?.length;
+  sync(
+    actions,
+    buttons,
+    () => make("button"),
+    (button, [text, action, value], i) => {
+      button.textContent = text;
+      button.className = i === 0 && state.view === null ? `primary p${player}` : "";
+      Object.assign(button.dataset, { do: action, value: value ?? "" });
+    },
+  );
+  actions.hidden = !buttons.length;
   if (hadFocus && !actions.contains(document.activeElement)) {
-    (actions.firstElementChild ?? $("board").querySelector("[tabindex='0']") ?? $("board")).focus({ preventScroll: true });
+    (actions.firstElementChild ?? $("board").querySelector("[tabindex='0']") ?? $("board")).focus({
+      preventScroll: true,
+    });
   }
 }
 
 /** The whole position in a few sentences, once a turn; with "Teach me" its verdict too. */
 export function announce() {
-  const heaps = shownHeaps(), left = heaps.map((size, heap) => `${nameOf(heap)} ${size}`).join(", ");
-  const parts = [$("say").textContent, heaps.some(Boolean) ? `Left: ${left}.` : "", $("aim").textContent, $("how").textContent];
-  if (S.panel === "teach") parts.push($("verdict").textContent, $("lesson").textContent);
+  const heaps = shownHeaps();
+  const left = heaps.map((size, heap) => `${nameOf(heap)} ${size}`).join(", ");
+  const parts = [$("say"), $("aim"), $("how")].map((node) => node.textContent);
+  if (heaps.some(Boolean)) parts.splice(1, 0, `Left: ${left}.`);
+  if (state.panel === "teach") parts.push($("verdict").textContent, $("lesson").textContent);
   $("live").textContent = parts.filter(Boolean).join(" ");
 }
 
 /** What "Teach me" says of the chosen move. */
 export function announceChoice() {
-  if (S.panel === "teach" && S.chosen && S.lesson === null) $("live").textContent = $("verdict").textContent;
+  if (state.panel === "teach" && state.chosen && !lesson()) $("live").textContent = $("verdict").textContent;
 }

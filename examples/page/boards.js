@@ -1,0 +1,57 @@
+// The boards to choose, and the lessons, which are small boards with one idea each.
+
+const board = (heaps, rest) => ({ heaps, max: Math.max(...heaps), misere: true, ...rest });
+
+export const PRESETS = [
+  board([1, 3, 5, 7], { name: "1-3-5-7", note: "the classic" }),
+  board([3, 4, 5], { name: "3-4-5", note: "small and sharp" }),
+  board([21], { name: "21, take 1 to 3", note: "one heap", max: 3, misere: false }),
+  board([1, 3, 5, 7, 9], { name: "5 heaps", note: "1-3-5-7-9" }),
+  board([3, 31, 12, 25, 7, 18, 29, 5, 22, 14, 27, 10], { name: "Big", note: "12 heaps of up to 31" }),
+];
+
+const UNEQUAL = "The heaps are unequal now.";
+const SINGLE = "A group has no partner now.";
+
+/** The player named by `first` starts: 0 is you. `wrong` is the reason why a move gives the win away. */
+export const LESSONS = [
+  board([3, 3], {
+    name: "Copy",
+    misere: false,
+    first: 1,
+    wrong: UNEQUAL,
+    text: "Here the last block wins. Two equal heaps: copy each move in the other heap, and you take the last block.",
+  }),
+  board([2, 5], {
+    name: "Make equal",
+    misere: false,
+    first: 0,
+    wrong: UNEQUAL,
+    text: "Two unequal heaps. Make them equal. Then copy.",
+  }),
+  board([1, 2, 3], {
+    name: "Pairs",
+    misere: false,
+    first: 1,
+    wrong: SINGLE,
+    hasGroups: true,
+    text: "See 3 as 2 + 1. Then 1-2-3 has a pair of 2s and a pair of 1s. After each move, make pairs again.",
+  }),
+  board([3, 4, 5], {
+    name: "The odd group",
+    misere: false,
+    first: 0,
+    wrong: SINGLE,
+    hasGroups: true,
+    text: "See 3 as 2 + 1, and 5 as 4 + 1. The 4s and the 1s have a partner, the 2 has none. Take it.",
+  }),
+  board([1, 1, 4], {
+    name: "Last loses",
+    first: 0,
+    wrong: "Now the other player can leave an odd number of heaps of one.",
+    text: "Now the last block loses. When all other heaps have one block, leave an odd number of heaps of one.",
+  }),
+];
+
+export const isSameBoard = (one, other) =>
+  String(one.heaps) === String(other.heaps) && one.max === other.max && one.misere === other.misere;
