@@ -107,8 +107,7 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
       if (key === "ArrowLeft" || key === "ArrowRight") step(key === "ArrowLeft" ? -1 : 1);
       return;
     }
-    // arrows work without a focus, letters inside the board alone
-    if (!target.closest("#board") && !(isArrow && target === document.body)) return;
+    if (!isArrow && !target.closest("#board")) return; // arrows work anywhere
     if (act(key, Number(target.closest(".heap")?.dataset.heap ?? -1))) event.preventDefault();
   });
   board.addEventListener("focusin", ({ target }) => {

@@ -34,7 +34,7 @@ function showNext(film, draw) {
     if (isQuiet && learner.tables.indexOf(next) % FLASH === 0) film.push(...next.selfPlay());
   } else if (!film.length) stopTraining();
   draw();
-  setTimeout(showNext, STEP, film, draw);
+  setTimeout(() => showNext(film, draw), STEP);
 }
 
 export function showStage(stage) {

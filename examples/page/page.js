@@ -8,7 +8,7 @@ import { listen } from "./input.js";
 import { drawLearn, showStage, startTraining, stopTraining, wrongPosition } from "./learn.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
-import { LEVELS, PERFECT, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
+import { LEVELS, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
 import { isLimited } from "./rules.js";
 import { hasPlayed, lesson, scoreOf, shownGames, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
@@ -116,11 +116,6 @@ function playPosition(position) {
   return play.run(() => play.begin({ start, wanted }));
 }
 
-function playOnAgainstPerfect() {
-  Object.assign(state, { failure: null, wanted: PERFECT, opponent: PERFECT });
-  state.game.policy = null;
-}
-
 function toggleFullScreen() {
   if (document.fullscreenElement) return document.exitFullscreen();
   if (document.fullscreenEnabled) return document.documentElement.requestFullscreen();
@@ -136,7 +131,6 @@ const DO = {
   again: () => play.run(() => play.begin({ start: state.game.start })),
   restore: () => play.run(play.restore),
   retry: () => play.run(() => Object.assign(state, { failure: null })),
-  perfect: () => play.run(playOnAgainstPerfect),
   level: (id) => play.run(() => play.setPlayer(id === state.opponent.id ? state.opponent : playerOf(id))),
   starts: (value) => play.run(() => setStarts(value)),
   view: (ply) => play.run(() => play.view(Number(ply), true)),

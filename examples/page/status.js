@@ -33,8 +33,7 @@ function film() {
 }
 
 function failed() {
-  const perfect = state.opponent.id === "perfect" ? [] : [["Play on against Perfect", "perfect"]];
-  return { say: state.failure, kind: "error", buttons: [["Try again", "retry"], ...perfect] };
+  return { say: state.failure, kind: "error", buttons: [["Try again", "retry"]] };
 }
 
 function moving() {

@@ -503,7 +503,7 @@ def test_every_layout(visit):
             page.wait_for_function(f"innerWidth === {width}")
             page.evaluate("new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))")
             found += [(width, height, link, fault) for fault in page.evaluate(FAULTS)]
-    assert found == []
+    assert found == [], "\n".join(map(str, found))
 
 
 def test_axe_finds_no_violation_in_light_and_dark(visit):
