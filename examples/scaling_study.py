@@ -150,7 +150,7 @@ def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
     axis.plot(random_play.sort_index(), ":", color=COLORS["muted"], label="random play")
     finding = f"the best, {best.index[-1]}, reaches {percent(best.iloc[-1])} % expert mastery"
     axis.set(title=f"With {n_heaps} heaps {finding}; random play has {percent(random_play[n_heaps])} %")
-    axis.set(ylabel="expert mastery", xticks=random_play.index, ylim=(0, 1.02))
+    axis.set(ylabel="expert mastery", xticks=random_play.index, ylim=(-0.03, 1.02))
     axis.set_xlabel(f"number of heaps, the first of {last['heaps'].max()} (mean and range over the seeds)")
     axis.yaxis.set_major_formatter("{x:.0%}")
     label_lines(figure)
