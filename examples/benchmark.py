@@ -28,7 +28,7 @@ from nim_env import MixturePolicy, NimRules
 from nim_env.policies import tabulate
 
 from command_line import run
-from common import COLORS, LINE_COLORS, save_figure
+from common import COLORS, label_lines, save_figure
 
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
 
@@ -107,24 +107,21 @@ def compare(rates: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot(rates: pd.DataFrame) -> plt.Figure:
-    """Rates against num_envs, both axes logarithmic; other libraries are gray and dashed."""
-    own = dict.fromkeys(name for name, _ in COMPARISONS)  # in their order
-    colors = dict(zip(own, (*LINE_COLORS[:5], COLORS["ink"], *[COLORS["block"]] * 3), strict=True))
-    figure, axes = plt.subplots(layout="constrained")
-    for marker, (name, row) in zip("os^vDPosX^PdsvDX", rates.iterrows(), strict=False):
-        style = {"color": colors.get(name, COLORS["muted"]), "linestyle": "-" if name in colors else "--"}
-        axes.loglog(row.dropna(), marker=marker, fillstyle="none", label=name, **style)
+    """Rates against num_envs from 1 on, both axes logarithmic; other libraries are gray and dashed."""
+    own = list(dict.fromkeys(name for name, _ in COMPARISONS))  # in their order
+    figure, axes = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
+    for marker, (name, row) in zip("os^vDPosX^Pds", rates.dropna(subset=1).iterrows(), strict=False):
+        color, linestyle = (f"C{own.index(name) % 4}", "-") if name in own else (COLORS["muted"], "--")
+        style = {"marker": marker, "fillstyle": "none", "color": color, "linestyle": linestyle}
+        axes.loglog(row.dropna(), label=name, **style)
     last = rates[NUM_ENVS[-1]]
-    rate = last["vector, Nim-v0, self-play"]
-    axes.set(
-        title=f"{NUM_ENVS[-1]:,} environments in self-play make {rate / 1e6:.1f} million steps per second, "
-        f"{rate / last['vector, CartPole-v1']:.1f} times CartPole's",
-        xlabel="number of environments",
-        ylabel="steps per second",
-    )
+    rate, other = last[["vector, Nim-v0, self-play", "vector, CartPole-v1"]]
+    finding = f"{rate / 1e6:.1f} million steps per second, {rate / other:.1f} times CartPole's"
+    axes.set(title=f"{NUM_ENVS[-1]:,} environments in self-play make {finding}", xlim=(1 / 120, None))
+    axes.set(xlabel="number of environments", ylabel="steps per second")
     axes.set_xticks(NUM_ENVS, [f"{n:,}" for n in NUM_ENVS])
     axes.minorticks_off()
-    figure.legend(loc="outside right center")
+    label_lines(figure)
     return figure
 
 

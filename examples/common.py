@@ -1,19 +1,20 @@
-"""The style of the figures of the scripts."""
+"""The style of the figures of the scripts. Color-blind people can tell the first four colors of lines apart."""
 
+import re
 from pathlib import Path
 
 import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from nim_env.appearance import COLORS
+from nim_env.appearance import COLORS, FONT
 
-LINE_COLORS = [COLORS[name] for name in ("player_1", "player_2", "good", "flag", "edge", "muted")]
+LINE_COLORS = [COLORS[name] for name in ("player_1", "edge", "ink", "good", "flag", "player_2")]
 DARK_MODE = "<style>@media (prefers-color-scheme: dark) { svg { filter: invert(1) hue-rotate(180deg) } }</style>"
 
 matplotlib.use("agg")  # figures go to files
 matplotlib.rc("figure", figsize=(7.4, 3.6))  # inches, the width of a page of the documentation
-matplotlib.rc("savefig", pad_inches=0.03)
+matplotlib.rc("savefig", dpi=200, bbox="tight", pad_inches=0.03)
 matplotlib.rc("font", size=9)
 matplotlib.rc("axes", grid=True, axisbelow=True, titlesize="medium", titlelocation="left")
 matplotlib.rc("axes", edgecolor=COLORS["muted"], labelcolor=COLORS["muted"], prop_cycle=cycler(color=LINE_COLORS))
@@ -29,12 +30,27 @@ def save_figure(figure: Figure, path: Path) -> None:
     """Saves a figure and prints where. An SVG follows the color scheme of the reader."""
     path.parent.mkdir(parents=True, exist_ok=True)
     is_svg = path.suffix == ".svg"
-    metadata = {"Date": None} if is_svg else None
-    figure.savefig(path, dpi=200, bbox_inches="tight", transparent=is_svg, metadata=metadata)
+    figure.savefig(path, transparent=is_svg, metadata={"Date": None} if is_svg else None)
     if is_svg:
-        svg = path.read_text(encoding="utf-8")
+        svg = re.sub("'DejaVu Sans'[^;\"]*", FONT, path.read_text(encoding="utf-8"))
         path.write_text(svg.replace("<defs>", f"{DARK_MODE}\n <defs>", 1), encoding="utf-8")
     print(f"picture: {path}")
+
+
+def label_lines(figure: Figure) -> None:
+    """Writes the name of each line at its right end, that of a single point on the left; moves names apart."""
+    figure.set_layout_engine("constrained")
+    figure.draw_without_rendering()  # fixes the heights
+    for axis in figure.axes:
+        boxes = []
+        lines = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+        for name, line in sorted(lines.items(), key=lambda item: item[1].get_ydata()[-1], reverse=True):
+            x, ha = (6, "left") if len(line.get_xydata()) > 1 else (-6, "right")
+            style = {"color": line.get_color(), "ha": ha, "va": "center", "textcoords": "offset points"}
+            text = axis.annotate(name, line.get_xydata()[-1], (x, 0), line.get_transform(), **style)
+            while any(text.get_window_extent().overlaps(box) for box in boxes):
+                text.xyann = x, text.xyann[1] - 1
+            boxes.append(text.get_window_extent())
 
 
 def percent(fraction: float, digits: int = 1) -> str:

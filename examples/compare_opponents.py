@@ -29,7 +29,7 @@ from nim_env import NimRules, evaluation
 from nim_env.evaluation import Mastery
 
 from command_line import load_player, run
-from common import COLORS, percent, save_figure
+from common import COLORS, label_lines, percent, save_figure
 
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = {"q-learning": (*BASELINES, "self-play"), "minimax-q": ("self-play",), "win-counting": BASELINES}
@@ -125,18 +125,14 @@ def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) ->
 def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
     """Expert mastery by training games: a panel for each learner, a line for each opponent."""
     curves = curves.rename(columns={"episodes": "training games", "expert": "expert mastery"})
-    lines = {"hue": "trained against", "kind": "line", "height": 3, "aspect": 0.7}
-    grid = sns.relplot(curves, x="training games", y="expert mastery", col="learner", **lines)
+    grid = sns.FacetGrid(curves, col="learner", hue="trained against", height=3.2, aspect=0.77)
+    grid.map(plt.plot, "training games", "expert mastery")
     grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
     last = curves.groupby(["learner", "trained against"])["expert mastery"].last()
-    grid.figure.suptitle(
-        f"Q-learning ends at {percent(last['q-learning', 'self-play'])} % expert mastery by self-play, "
-        f"at {percent(last['q-learning', 'take-3'])} % against take-3",
-        size="medium",
-        x=0.01,
-        y=1.03,
-        ha="left",
-    )
+    by_itself, taught = (percent(last["q-learning", name]) for name in ("self-play", "take-3"))
+    title = f"Q-learning ends at {by_itself} % expert mastery by self-play, at {taught} % against take-3"
+    grid.figure.suptitle(title, size="medium", x=0.01, ha="left")
+    label_lines(grid.figure)
     return grid.figure
 
 
@@ -153,16 +149,14 @@ def plot_tournament(wins: pd.DataFrame) -> plt.Figure:
         annot=wins.map(lambda probability: percent(probability, 0)),
         annot_kws={"color": "black"},
         fmt="",
-        rasterized=True,  # in an SVG the colors are then the same in both color schemes
+        rasterized=True,  # one image in an SVG
         cbar=False,
         ax=axis,
     )
     winners = (wins == 1).all(axis=1).sum()
-    axis.set(
-        title=f"{winners} of {len(wins)} players win every game that they start (wins of the first player in %)",
-        xlabel="second player (the agents are named with what they trained against)",
-        ylabel="first player",
-    )
+    finding = f"{winners} of {len(wins)} players win every game that they start"
+    axis.set(title=f"{finding} (wins of the first player in %)", ylabel="first player")
+    axis.set_xlabel("second player (the agents are named with what they trained against)")
     axis.set_xticklabels(axis.get_xticklabels(), rotation=30, ha="right")
     return figure
 

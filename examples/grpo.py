@@ -24,7 +24,7 @@ from nim_env import NimRules, evaluation, text
 from nim_env.appearance import heap_name
 
 from command_line import run
-from common import percent, save_figure
+from common import label_lines, percent, save_figure
 
 IMITATION_STEPS = 300  # batches of random legal moves
 ANSWER_TOKENS = 4  # Move: B 2 <eos>
@@ -127,7 +127,7 @@ def main(args: Args) -> dict[int, float]:
     axis.axhline(evaluation.mastery(rules, "random").expert, color="C1", linestyle="--", label="random play")
     title = f"{rules}: {percent(curve[args.updates])} % of the won positions right after {args.updates} updates"
     axis.set(title=title, xlabel="updates, each by 256 answers", ylabel="expert mastery", ylim=(0, 1.02))
-    axis.legend()
+    label_lines(figure)
     save_figure(figure, args.picture)
     return curve
 

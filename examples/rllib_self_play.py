@@ -32,7 +32,7 @@ from nim_env.policies import TabularPolicy
 from nim_env.rllib import masked_dict
 
 from command_line import run
-from common import percent, save_figure
+from common import label_lines, percent, save_figure
 
 LABELS = {
     "expert": "expert mastery\n(most probable actions)",
@@ -149,15 +149,13 @@ def draw(args: Args, table: pd.DataFrame) -> Figure:
     figure, axis = plt.subplots(layout="constrained")
     lines = table.set_index("timesteps")[list(LABELS)].rename(columns=LABELS)
     lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
-    axis.set(
-        title=f"{percent(last['expert'])} % expert mastery, "
-        f"{percent(last['win_probability_random'])} % of games won against random play",
-        xlabel=f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})",
-        ylabel="fraction",
-    )
+    won = percent(last["win_probability_random"])
+    title = f"{percent(last['expert'])} % expert mastery, {won} % of games won against random play"
+    axis.set(title=title, ylabel="fraction")
+    axis.set_xlabel(f"timesteps (moves of both players on {'-'.join(map(str, args.heaps))}, seed {args.seed})")
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.locator_params(axis="x", nbins=5)
-    figure.legend(loc="outside right center", labelspacing=1.5)
+    label_lines(figure)
     return figure
 
 

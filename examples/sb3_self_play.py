@@ -25,7 +25,7 @@ from nim_env import NimRules
 from nim_env.sb3 import EvaluationCallback, NimVecEnv, SelfPlayCallback
 
 from command_line import run
-from common import percent, save_figure
+from common import label_lines, percent, save_figure
 
 ALGORITHMS = {"MaskablePPO": MaskablePPO, "PPO": PPO, "DQN": DQN}
 DQN_OPTIONS = {"buffer_size": 100_000, "learning_starts": 2_000, "batch_size": 256, "train_freq": 1}
@@ -137,13 +137,13 @@ def draw(args: Args, table: pd.DataFrame) -> Figure:
     rules = NimRules(args.heaps, args.max_take, args.misere)
     figure, axis = plt.subplots(layout="constrained")
     lines = table.set_index("timesteps")[list(LINES)].rename(columns=LINES)
-    lines.plot(marker=".", ylim=(-0.02, 1.02), ax=axis, legend=False)
+    lines.plot(marker=".", ylim=(-0.05, 1.02), ax=axis, legend=False)
     finding = f"{percent(best['expert'])} % expert mastery after {best['timesteps']:,.0f} timesteps"
     axis.set(title=f"{args.algorithm} reaches {finding}", ylabel="fraction")
     axis.set_xlabel(f"timesteps ({rules}, opponent {args.opponent}, seed {args.seed})")
     axis.xaxis.set_major_formatter("{x:,.0f}")
     axis.locator_params(axis="x", nbins=5)
-    figure.legend(loc="outside right center", labelspacing=1.5)
+    label_lines(figure)
     return figure
 
 

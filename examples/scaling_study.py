@@ -32,7 +32,7 @@ from nim_env import NimRules, evaluation
 from nim_env.players import player_of
 
 from command_line import run
-from common import COLORS, percent, save_figure
+from common import COLORS, label_lines, percent, save_figure
 
 LEARNERS: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
@@ -144,32 +144,30 @@ def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
     n_heaps = random_play.index.max()
     best = last[last["n_heaps"] == n_heaps].groupby("learner")["expert"].mean().sort_values()
     figure, axis = plt.subplots(layout="constrained")
-    style = {"hue": "learner", "style": "learner", "markers": True, "dashes": False, "errorbar": ("pi", 100)}
-    sns.lineplot(last, x="n_heaps", y="expert", ax=axis, **style)
-    axis.plot(random_play, ":", color=COLORS["muted"], label="random play")
-    axis.set(
-        title=f"With {n_heaps} heaps the best, {best.index[-1]}, reaches {percent(best.iloc[-1])} % "
-        f"expert mastery; random play has {percent(random_play[n_heaps])} %",
-        xlabel=f"number of heaps, the first of {last['heaps'].max()} (mean and range over the seeds)",
-        ylabel="expert mastery",
-        xticks=random_play.index,
-        ylim=(0, 1.02),
-    )
+    for learner, runs in last.groupby("learner", sort=False):
+        style = {"errorbar": ("pi", 100), "marker": "o", "legend": False}
+        sns.lineplot(runs, x="n_heaps", y="expert", label=learner, ax=axis, **style)
+    axis.plot(random_play.sort_index(), ":", color=COLORS["muted"], label="random play")
+    finding = f"the best, {best.index[-1]}, reaches {percent(best.iloc[-1])} % expert mastery"
+    axis.set(title=f"With {n_heaps} heaps {finding}; random play has {percent(random_play[n_heaps])} %")
+    axis.set(ylabel="expert mastery", xticks=random_play.index, ylim=(-0.03, 1.02))
+    axis.set_xlabel(f"number of heaps, the first of {last['heaps'].max()} (mean and range over the seeds)")
     axis.yaxis.set_major_formatter("{x:.0%}")
-    axis.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    label_lines(figure)
     return figure
 
 
 def draw_curves(table: pd.DataFrame, last: pd.DataFrame) -> Figure:
     """Expert mastery during training: a panel for each learner, a line for each run."""
     table = table.rename(columns={"expert": "expert mastery"})
-    lines = {"hue": "heaps", "units": "seed", "estimator": None, "kind": "line", "height": 3.2}
-    aspect = 1.9 / table["learner"].nunique()
-    grid = sns.relplot(table, x="timesteps", y="expert mastery", col="learner", aspect=aspect, **lines)
+    grid = sns.FacetGrid(table, col="learner", hue="heaps", height=3.4, aspect=2.1 / table["learner"].nunique())
+    style = {"units": "seed", "estimator": None, "legend": False}
+    grid.map_dataframe(sns.lineplot, "timesteps", "expert mastery", **style)
     grid.set(xscale="log", ylim=(0, 1.02)).set_titles("{col_name}")
     run = last.iloc[0]
     title = f"{run.learner} on {run.heaps} ends at {percent(run.expert)} % expert mastery"
-    grid.figure.suptitle(f"{title} after {run.timesteps:,} timesteps", size="medium", x=0.01, y=1.03, ha="left")
+    grid.figure.suptitle(f"{title} after {run.timesteps:,} timesteps", size="medium", x=0.01, ha="left")
+    label_lines(grid.figure)
     return grid.figure
 
 

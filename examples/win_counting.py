@@ -19,13 +19,12 @@ import gymnasium as gym
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
-import seaborn as sns
 
 import agents
 from nim_env import NimRules, evaluation
 
 from command_line import load_player, run
-from common import COLORS, percent, save_figure
+from common import percent, save_figure
 
 RULES = NimRules((21,), max_take=3, misere=False)
 LOG_INTERVAL = 10_000
@@ -94,16 +93,12 @@ def plot(agent: agents.WinCountAgent, args: Args) -> plt.Figure:
     )
     expert = evaluation.mastery(RULES, agent).expert
     figure, axes = plt.subplots(layout="constrained")
-    shades = sns.blend_palette(["white", COLORS["block"], COLORS["muted"]], RULES.n_actions + 2)[1:-1]
-    probabilities.plot.bar(stacked=True, color=shades, width=0.85, rot=0, ax=axes)
-    axes.set(
-        title=f"After {args.episodes:,} games against {args.opponent}, win counting plays a winning move "
-        f"with a probability of {percent(expert)} %",
-        xlabel="heap size (of 4, 8, 12, 16 and 20 no move wins against perfect play)",
-        ylabel="probability",
-        ylim=(0, 1),
-    )
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
+    probabilities.plot.bar(stacked=True, width=0.85, rot=0, ax=axes)
+    finding = f"win counting plays a winning move with a probability of {percent(expert)} %"
+    axes.set(title=f"After {args.episodes:,} games against {args.opponent}, {finding}")
+    axes.set_xlabel("heap size (of 4, 8, 12, 16 and 20 no move wins against perfect play)")
+    axes.set(ylabel="probability", ylim=(0, 1))
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), reverse=True)
     axes.grid(visible=False)
     return figure
 

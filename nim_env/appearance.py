@@ -1,4 +1,4 @@
-"""The palette of all pictures, and the names of the heaps."""
+"""The palette and the font of all pictures, and the names of the heaps."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ DARK_COLORS = {
     "page": "#14161c",
 }
 """The same in the dark color scheme."""
+
+FONT = "system-ui, sans-serif"
+"""The font of the text in pictures that are SVG files."""
 
 
 def heap_name(heap: int) -> str:

@@ -5,7 +5,7 @@ from html import escape
 import numpy as np
 
 from nim_env import _limits
-from nim_env.appearance import COLORS, DARK_COLORS
+from nim_env.appearance import COLORS, DARK_COLORS, FONT
 from nim_env.evaluation import Mastery
 
 
@@ -36,7 +36,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     light, dark = ("".join(f".n-{k}{{color:{v}}}" for k, v in c.items()) for c in (COLORS, DARK_COLORS))
     name, share, wrong = escape(title or board), f"{100 * mastery.expert:.1f} %", len(mastery.mistake_indices)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {top} 440 {84 - top}" width="660" role="img"
-    fill="currentColor" font-family="system-ui,sans-serif"><title>{name}: expert mastery {share}</title>
+    fill="currentColor" font-family="{FONT}"><title>{name}: expert mastery {share}</title>
     <style>{light}@media (prefers-color-scheme: dark){{{dark}}}.n-end{{text-anchor:end}}
     .n-h{{font-size:38px;font-weight:700}}.n-cross{{stroke:currentColor;stroke-width:.12}}</style>
     <rect y="{top}" width="440" height="{84 - top}" rx="14" class="n-page"/>

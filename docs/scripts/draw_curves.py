@@ -16,7 +16,7 @@ from nim_env import NimRules, evaluation
 
 FOLDER = Path(__file__).parents[1]
 sys.path.append(str(FOLDER.parent / "examples"))
-from common import save_figure  # noqa: E402
+from common import label_lines, save_figure  # noqa: E402
 
 
 def run_page(name, n_blocks=None):
@@ -28,6 +28,18 @@ def run_page(name, n_blocks=None):
     return variables
 
 
+def draw_learning_curves(axes):
+    """The figure of the page, with the names at the lines in place of a legend."""
+    legend = axes.get_legend()
+    lines = list(axes.lines)
+    legend.remove()
+    for line, empty, text in zip(lines[:2], lines[2:], legend.texts, strict=True):
+        line.set_label(text.get_text())
+        empty.remove()  # seaborn's line for the legend
+    label_lines(axes.figure)
+    save_figure(axes.figure, FOLDER / "evaluation" / "learning_curves.svg")
+
+
 def draw_maskable_ppo(evaluations):
     """The exact figures of the model against its training moves."""
     figure, axes = plt.subplots(figsize=(7.4, 2.8))
@@ -36,7 +48,7 @@ def draw_maskable_ppo(evaluations):
         axes.plot(timesteps, [row[name] for row in evaluations], marker="o", label=label)
     first = next(row["timesteps"] for row in evaluations if row["expert"] == 1)
     axes.set(title=f"MaskablePPO makes no mistake on 1-3-5 from timestep {first:,} on", xlabel="timesteps")
-    axes.legend(loc="center right")
+    label_lines(figure)
     save_figure(figure, FOLDER / "deep_rl" / "maskable_ppo.svg")
 
 
@@ -66,18 +78,19 @@ def draw_payoff_matrix(payoffs):
 def draw_psro(nash_convs, means):
     """NashConv of the meta-strategy of each round, and the mean exploitability of the player that joins."""
     figure, axes = plt.subplots(figsize=(7.4, 2.8))
-    axes.plot(nash_convs, marker="o", label="NashConv of the mixed strategy")
-    axes.plot(means, marker="o", label="mean exploitability of the new player")
+    axes.plot(nash_convs, marker="o", label="NashConv of the\nmixed strategy")
+    axes.plot(means, marker="o", label="mean exploitability\nof the new player")
     first = next(i for i, mean in enumerate(means) if mean == 0)
     axes.set(title=f"NashConv falls when a player without a mistake joins, in round {first}")
-    axes.set(xlabel="round of PSRO (0: random play)", ylim=(0, 2.1))
-    axes.legend(loc="center left", bbox_to_anchor=(0, 0.68))
+    axes.set(xlabel="round of PSRO (0: random play)", xticks=range(1, len(means), 2), ylim=(0, 2.1))
+    axes.margins(x=0.015)
+    label_lines(figure)
     save_figure(figure, FOLDER / "multi_agent" / "psro.svg")
 
 
 if __name__ == "__main__":
     os.chdir(tempfile.mkdtemp())  # the pages save files
-    save_figure(run_page("evaluation.md")["axes"].figure, FOLDER / "evaluation" / "learning_curves.svg")
+    draw_learning_curves(run_page("evaluation.md")["axes"])
     draw_maskable_ppo(run_page("deep_rl.md", n_blocks=1)["callback"].evaluations)
     page, rules = run_page("multi_agent.md"), NimRules()
     matrix = evaluation.payoff_matrix(rules, page["population"])

@@ -20,13 +20,12 @@ from PIL import Image
 import agents
 from nim_env import NimRules, check, evaluation, theory
 from nim_env.animation import save_gif
-from nim_env.appearance import COLORS, DARK_COLORS
+from nim_env.appearance import COLORS, DARK_COLORS, FONT
 from nim_env.map import position_map
 
 FOLDER = Path(__file__).parents[1]
 PALETTE = {**COLORS, "on_block": "#2a1a00"}  # the text on a block
 DARK_PALETTE = {**DARK_COLORS, "on_block": "#1d1200"}
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif"
 
 
 class Picture:
@@ -312,7 +311,7 @@ def draw_step(path):
 def draw_digit_network(path):
     """What the digit network computes: the digits of 3-4-5, the automaton that reads each, and the value."""
     heaps, rules = (3, 4, 5), NimRules((3, 4, 5), misere=False)
-    colors = {"none": "edge", "even": "player_1", "odd": "player_2"}
+    colors = {"none": "edge", "even": "player_1", "odd": "good"}
     picture = Picture(736, 300)
     for x, title in ((82, "heaps"), (258, "binary digits"), (465, "state after each heap"), (667, "value")):
         picture.text(x, 28, title, size=15, bold=True)
@@ -451,7 +450,7 @@ def draw_preview(path):
         (FOLDER / "pictures" / name).read_text(encoding="utf-8") for name in ("learning.svg", "nim_py.svg")
     )
     page = f"""<style>body {{ margin: 20px; color: {COLORS["ink"]}; text-align: center }}
-        h1 {{ margin: 0 0 14px; font: bold 38px system-ui, sans-serif }}
+        h1 {{ margin: 0 0 14px; font: bold 38px {FONT} }}
         svg {{ width: 480px; margin: 0 24px }}</style>
         <h1>nim-env: every mistake of an agent, and its bug</h1>{maps}"""
     with chromium() as browser:

@@ -38,7 +38,7 @@ RADIUS = 0.1  # of the first boxes
 MAX_BOXES = 100
 SLACK = 1e-4  # more than the rounding, which check.py bounds
 MAX_GROUPS = 4  # of "even" and of "odd", since the check enumerates the sets of groups
-STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["player_2"]}
+STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["good"]}
 ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
 ARROWS = ARROW | {"linestyle": ":"}, ARROW | {"linestyle": "-"}  # after a 0 and after a 1
 LABEL = {"textcoords": "offset points", "weight": "bold"}
@@ -225,7 +225,7 @@ def draw_boxes(axis: plt.Axes, network: DigitNetwork, certificate: dict, project
         for box in np.flatnonzero(targets != np.arange(len(names))):
             axis.annotate("", centers[targets[box]], centers[box], arrowprops=arrow)
     lines = [plt.Line2D([], [], color=COLORS["ink"], linestyle=arrow["linestyle"]) for arrow in ARROWS]
-    axis.legend(lines, ["after a 0, if into another box", "after a 1"], loc="lower right")
+    axis.figure.legend(lines, ["after a 0, if into another box", "after a 1"], loc="outside lower right", ncols=2)
 
 
 if __name__ == "__main__":
