@@ -133,6 +133,11 @@ class Handler(SimpleHTTPRequestHandler):
         else:
             super().do_GET()
 
+    def end_headers(self) -> None:
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-cache")  # the page of another version is not mixed with this one
+        super().end_headers()
+
     def log_message(self, *args: Any) -> None:
         """Prints nothing."""
 

@@ -48,7 +48,6 @@ function layOut(node) {
     tiny: high < 26,
     narrow: wide < 34 || high < 13,
     slim: wide < 64,
-    moving: Boolean(state.film),
   };
   for (const name in classes) node.classList.toggle(name, classes[name]);
   style(node, {
@@ -71,7 +70,7 @@ function ghostsIn(heap) {
   const ply = shownPly();
   const yours = game.moves.slice(0, ply).findLastIndex((_, i) => game.playerAt(i) === 0);
   const last = state.view !== null || isFriend() ? ply - 1 : yours;
-  const from = { film: ply, over: 0 }[phase()] ?? Math.max(0, last);
+  const from = phase() === "over" ? 0 : Math.max(0, last);
   const players = (move, i) => (move.heap === heap ? Array(move.count).fill(game.playerAt(from + i)) : []);
   return game.moves.slice(from, ply).flatMap(players).reverse();
 }
@@ -95,8 +94,7 @@ const makeHeap = (_, heap) =>
 const makeBlock = () => make("i", {}, make("em"), make("span", { className: "value" }));
 
 /** The values on the blocks, [move, value]. */
-const shownValues = (heaps) =>
-  state.panel === "learn" && state.showsValues ? (shownTable()?.values(heaps) ?? []) : [];
+const shownValues = (heaps) => (state.panel === "learn" && shownTable()?.values(heaps)) || [];
 
 export function drawBoard() {
   const { game } = state;
@@ -147,7 +145,7 @@ export function drawBoard() {
       "aria-orientation": isLying ? "horizontal" : "vertical",
       "aria-valuemin": left - limit(left, board),
       "aria-valuemax": left,
-      tabindex: left && !["past", "over", "film"].includes(phase()) ? 0 : -1,
+      tabindex: left && !["past", "over"].includes(phase()) ? 0 : -1,
     });
     node.classList.toggle("empty", !left);
     const blocks = [...Array(left), ...ghostsIn(heap)];

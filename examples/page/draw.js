@@ -72,7 +72,7 @@ export function drawChosen() {
 /** A small picture of a board. */
 function picture(heaps) {
   const node = make("span", { className: "mini" }, ...heaps.map(() => make("i")));
-  heaps.forEach((size, i) => style(node.children[i], { "--n": size, "--share": size / Math.max(...heaps) }));
+  heaps.forEach((size, i) => style(node.children[i], { "--share": size / Math.max(...heaps) }));
   return node;
 }
 

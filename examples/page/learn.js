@@ -3,49 +3,39 @@
 import { $, make, makeSvg, style, sync } from "./dom.js";
 import { isWinning } from "./rules.js";
 import { NETWORK } from "./players.js";
-import { lesson, phase, shownGames, shownHeaps, shownTable, state } from "./state.js";
+import { shownGames, shownHeaps, shownTable, state } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds of a stage that is shown
-const FLASH = 5; // a game of self-play after every fifth
 const MAX_MAPPED = 1000; // positions
 
 // --- The training that is shown ---------------------------------------------------------------------
 
-export function stopTraining() {
-  state.film = null;
-}
-
 export function startTraining(draw) {
   const isAtEnd = shownGames() >= state.learner.plan.at(-1);
-  Object.assign(state, { film: [], chosen: null, games: isAtEnd ? 0 : shownGames() });
-  showNext(state.film, draw);
+  Object.assign(state, { training: {}, games: isAtEnd ? 0 : shownGames() });
+  showNext(state.training, draw);
 }
 
-/** Shows the next position of the game that flashes by, or else the next stage, until another film or none is shown. */
-function showNext(film, draw) {
-  if (film !== state.film) return;
-  const { learner, game } = state;
-  film.shift();
+/** Shows one stage after another, until another training is shown or none. */
+function showNext(training, draw) {
+  if (training !== state.training) return;
+  const { learner } = state;
   const next = learner.tables[learner.stageOf(shownGames()) + 1];
-  if (!film.length && next) {
-    state.games = next.games;
-    const isQuiet = phase() === "yours" && !game.moves.length && !lesson();
-    if (isQuiet && learner.tables.indexOf(next) % FLASH === 0) film.push(...next.selfPlay());
-  } else if (!film.length) stopTraining();
+  if (next) state.games = next.games;
+  else if (learner.isTrained) state.training = null;
   draw();
-  setTimeout(() => showNext(film, draw), STEP);
+  setTimeout(() => showNext(training, draw), STEP);
 }
 
 export function showStage(stage) {
-  stopTraining();
-  state.games = state.learner.tables[stage].games;
+  Object.assign(state, { training: null, games: state.learner.tables[stage].games });
 }
 
 // --- The panel --------------------------------------------------------------------------------------
 
 export function drawLearn() {
-  const { learner, opponent, game, film } = state;
+  const { learner, opponent, game, training } = state;
   const table = shownTable();
   const isOwn = Boolean(opponent.table);
   const isLearner = learner.isSmall && !isOwn;
@@ -55,11 +45,11 @@ export function drawLearn() {
     : hasNetwork
       ? words.networkText
       : words.learnIntro;
-  const text = film ? words.trainingText(shownGames()) : (game.told ?? intro);
+  const text = training ? words.trainingText(shownGames()) : (game.told ?? intro);
   $("learn-intro").textContent = isLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
   $("learn-figures").hidden = !isLearner;
-  $("learn-values").hidden = !isLearner && !isOwn;
+  $("learn-hint").hidden = !isLearner && !isOwn;
   const heaps = shownHeaps();
   const isLost = !isOwn && heaps.some(Boolean) && !isWinning(heaps, game.board);
   const said = isOwn && !opponent.values ? words.probabilitiesText(opponent.name) : words.valuesText;
@@ -68,7 +58,7 @@ export function drawLearn() {
 }
 
 function drawFigures(table) {
-  const { learner, opponent, film, games } = state;
+  const { learner, opponent, training, games } = state;
   const lessons = table.lessons ? ` + ${table.lessons}` : "";
   $("n-games").textContent = words.thousands(table.games) + lessons;
   $("games-word").textContent = table.games === 1 && !lessons ? " game" : " games";
@@ -79,8 +69,8 @@ function drawFigures(table) {
     "aria-valuetext",
     `${words.plural(table.games, "game")}, ${words.percent(table.mastery)} ${words.masteryText}`,
   );
-  $("train").firstElementChild.firstElementChild.setAttribute("href", film ? "#i-pause" : "#i-play");
-  $("train").lastElementChild.textContent = film ? "Pause" : "Train";
+  $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
+  $("train").lastElementChild.textContent = training ? "Pause" : "Train";
   const isIt = opponent.games?.(learner) === table.games && (!opponent.taught || games === null);
   Object.assign($("play-it"), { textContent: isIt ? "You play it" : "Play it", disabled: isIt });
   $("teach-it").setAttribute("aria-pressed", String(Boolean(opponent.taught)));

@@ -1,7 +1,7 @@
 // Minimax-Q in self-play, as agents.MinimaxQAgent: with the same draws it learns the same table. What it has learned is
 // evaluated exactly.
 
-import { after, isSame, isWinning, legalMoves } from "./rules.js";
+import { isSame, isWinning, legalMoves } from "./rules.js";
 
 const STAGES = [
   0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700, 850, 1000, 1200, 1500,
@@ -122,13 +122,6 @@ export class Table {
     const won = [...this.positions.wins.keys()];
     const sum = won.reduce((total, position) => total + this.rightIn(position), 0);
     return won.length ? sum / won.length : 1;
-  }
-
-  /** The positions of a game against itself. */
-  selfPlay() {
-    const game = [this.positions.board.heaps];
-    while (game.at(-1).some(Boolean)) game.push(after(game.at(-1), this.draw(game.at(-1))));
-    return game;
   }
 
   /** Q(s, a) ← (1 − α) Q(s, a) − α max Q(s′, ·), where s′ is the other player's position. Returns s′. */

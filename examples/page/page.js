@@ -5,7 +5,7 @@ import { LESSONS, PRESETS } from "./boards.js";
 import { draw, drawPresets } from "./draw.js";
 import { $, makeSvg, readTheme, toast, toggleTheme } from "./dom.js";
 import { listen } from "./input.js";
-import { drawLearn, showStage, startTraining, stopTraining, wrongPosition } from "./learn.js";
+import { drawLearn, showStage, startTraining, wrongPosition } from "./learn.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
 import { LEVELS, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
@@ -85,8 +85,7 @@ const openLesson = (i) => {
 };
 
 function togglePanel(name) {
-  stopTraining();
-  Object.assign(state, { panel: state.panel === name ? null : name, chosen: null });
+  Object.assign(state, { panel: state.panel === name ? null : name, chosen: null, training: null });
   const next = LESSONS.findIndex((_, i) => !state.done.has(i));
   const isFree = state.game.winner === null ? !hasPlayed() : state.view === null; // no game is lost
   if (state.panel === "teach" && isFree && !lesson() && next >= 0) openLesson(next);
@@ -102,7 +101,7 @@ function showPanel() {
 }
 
 function playIt() {
-  stopTraining();
+  state.training = null;
   const games = shownTable().games;
   const level = LEVELS.find((player) => player.games?.(state.learner) === games);
   return play.run(() => play.setPlayer(level ?? learnerAfter(games)));
@@ -110,7 +109,7 @@ function playIt() {
 
 /** The learner that is shown plays on from a position of its map, as one that you teach too. */
 function playPosition(position) {
-  stopTraining();
+  state.training = null;
   const wanted = shownTable() === state.opponent.taught ? state.opponent : learnerAfter(shownGames());
   const start = state.learner.positions.heapsOf(position);
   return play.run(() => play.begin({ start, wanted }));
@@ -146,12 +145,12 @@ const DO = {
     Object.assign(state, { panel: "teach", showsMove: true });
     showPanel();
   },
-  switch: (name) => {
-    state[name] = !state[name];
+  switch: () => {
+    state.showsMove = !state.showsMove;
     draw();
   },
   train: () => {
-    if (state.film) stopTraining();
+    if (state.training) state.training = null;
     else startTraining(draw);
     draw();
   },

@@ -85,7 +85,7 @@ function verdictOf({ isWon }) {
   if (isFriend() || game.playerAt(shownPly()) === 0) {
     return isWon ? ["✓ You can win from here.", "good"] : ["No move wins by force. Wait for a mistake.", ""];
   }
-  return isWon ? [`${other} can win from here.`, "good"] : [`${other} cannot win by force.`, "good"];
+  return isWon ? [`${other} can win from here.`, "bad"] : [`${other} cannot win by force.`, "good"];
 }
 
 function drawLessons() {

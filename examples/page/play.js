@@ -154,7 +154,7 @@ export async function takeChosen() {
 
 /** Shows a game, by default in its present position. */
 function show(game, view = null) {
-  Object.assign(state, { game, view, chosen: null, isTooMany: false, failure: null, film: null, going: null });
+  Object.assign(state, { game, view, chosen: null, isTooMany: false, failure: null, going: null });
 }
 
 /** A new game, by default on the same board against the same opponent. Undo brings a running one back.
@@ -189,7 +189,7 @@ function useBoard(board) {
   const { learner, wanted } = state;
   if (isSameBoard(board, learner.positions.board)) return;
   if (wanted.taught) state.wanted = learnerAfter(wanted.taught.games);
-  Object.assign(state, { learner: new Learner(board), games: null });
+  Object.assign(state, { learner: new Learner(board), games: null, training: null });
   train(state.learner);
 }
 

@@ -22,10 +22,9 @@ export const state = {
   failure: null, // why the opponent cannot move, in words
   panel: null, // or "moves", "teach" or "learn"
   showsMove: false, // "Teach me" shows the winning move
-  showsValues: true,
   home: PRESETS[0], // the board before the lessons
   done: new Set(), // the indices of the lessons you have won
-  film: null, // while it trains: the positions to show of a game of self-play, the present one first
+  training: null, // an object while the stages of the learner are shown one after another
   layout: {}, // of the board: {isLying, columns}
   scores: {}, // against each opponent, [yours, its]
   before: null, // what "Undo" of a new game brings back
@@ -34,7 +33,6 @@ export const state = {
 /** What happens now, which decides what can be done. */
 export function phase() {
   const { game } = state;
-  if (state.film?.length) return "film";
   if (state.failure) return "failed";
   if (state.view !== null) return "past";
   if (game.winner !== null) return "over";
@@ -49,7 +47,7 @@ export const isOpponent = (player) => player === 1 && !isFriend();
 export const names = () => (isFriend() ? ["Player 1", "Player 2"] : ["You", state.opponent.name]);
 export const hasPlayed = () => state.game.moves.some((_, ply) => !isOpponent(state.game.playerAt(ply)));
 export const shownPly = () => state.view ?? state.game.moves.length;
-export const shownHeaps = () => state.film?.[0] ?? state.game.heapsAt(shownPly());
+export const shownHeaps = () => state.game.heapsAt(shownPly());
 export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
 
 /** The stage of the learner that is shown, in games. */

@@ -22,15 +22,7 @@ const AGAIN = ["Play again", "again"];
 
 /** For each phase what the status says: the words, the player whose color it has, its kind, and its buttons
  * [text, data-do, value]. */
-const STATUS = { film, failed, past, over, moving, thinking, stopped, yours };
-
-function film() {
-  return {
-    say: "It plays against itself …",
-    how: `A game after ${plural(shownGames(), "game")} of learning.`,
-    player: 1,
-  };
-}
+const STATUS = { failed, past, over, moving, thinking, stopped, yours };
 
 function failed() {
   return { say: state.failure, kind: "error", buttons: [["Try again", "retry"]] };

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("axe_playwright_python", reason='needs pip install -e ".[dev]"')
-pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
+playwright = pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
 
 import axe_playwright_python
 from play_in_browser import PAGE, make_server, tabulate
@@ -203,15 +203,9 @@ def test_another_board_ends_the_training_that_is_shown(visit):
         expect(page.locator(".heap")).to_have_count(4)
         expect(page.locator("#games")).to_have_attribute("max", "41")
         page.locator("#games").press("Home")
-        in_film = """link => new Promise((found) => new MutationObserver((_, observer) => {
-          if (!document.querySelector("#say").textContent.includes("against itself")) return;
-          observer.disconnect();
-          location.hash = link;
-          found();
-        }).observe(document.querySelector("#say"), { childList: true }))"""
-        page.evaluate(f"link => {{ window.found = ({in_film})(link); }}", f"heaps={heaps}{rest}&panel=learn")
         press(page, "Train")
-        page.evaluate("found")
+        expect(page.locator("#learn-intro")).to_contain_text("against itself: game")
+        go(page, f"heaps={heaps}{rest}&panel=learn")
         expect(page.locator(".heap")).to_have_count(len(heaps.split("-")))
         expect(page.locator("#say")).to_have_text(re.compile("^Take|took"))
         expect(page.locator("#train")).to_have_text("Train")
@@ -451,6 +445,78 @@ def test_a_lesson_answers_a_wrong_move(visit):
         assert heaps_of(page) == heaps
 
 
+def test_the_map_plays_its_positions(visit):
+    rules, page = NimRules(), visit(f"{CLASSIC}&vs=perfect&panel=learn&stage=1000")
+    expect(page.locator("#n-games")).to_have_text("1,000")
+    squares = page.locator("#map i")
+    expect(squares).to_have_count(335)
+    wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith(': 100 %')).length")
+    expect(page.locator("#map-hint")).to_contain_text(f"in {wrong}.")
+    heaps = [int(size) for size in squares.nth(200).get_attribute("title").partition(":")[0].split("-")]
+    squares.nth(200).dispatch_event("click")
+    for _ in range(2):
+        expect(page.locator("#say")).to_contain_text(re.compile("took .*Your turn"))
+        expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerafter 1,000 games")
+        assert f"from={'-'.join(map(str, heaps))}" in page.url
+        assert sum(heaps_of(page)) < sum(heaps)
+        page.reload()  # the link opens the same game
+    press(page, "Play a position that it gets wrong")
+    expect(page.locator("#say")).to_contain_text(re.compile("took .*Your turn"))
+    start = [int(size) for size in re.search("from=([0-9-]+)", page.url)[1].split("-")]
+    assert theory.is_winning(rules, start)
+    go(page, "heaps=1-3-5-7-9&vs=perfect&panel=learn")  # 3,424 positions are too many
+    expect(page.locator("#map")).to_be_hidden()
+    expect(page.locator("#curve")).to_be_visible()
+
+
+def test_keys_act_inside_the_board_alone(visit):
+    page = visit("heaps=3-4-5&vs=random")
+    for key in ("c", "u", "n", "?"):
+        page.keyboard.press(key)
+    expect(page.locator(".chosen")).to_have_count(0)
+    page.keyboard.press("ArrowRight")  # without a focus
+    expect(page.locator("[data-heap='0']")).to_be_focused()
+    for key in ("c", "2"):
+        page.keyboard.press(key)
+    expect(page.locator("[data-heap='2']")).to_have_attribute("aria-valuetext", "take 2, leave 3")
+    page.keyboard.press("Enter")
+    expect(page.locator("#say")).to_contain_text("took")
+    assert page.evaluate("document.activeElement.closest('#board') !== null")
+    page.keyboard.press("h")
+    expect(page.locator("#tab-teach")).to_be_visible()
+    expect(page.locator("#shows-move")).to_be_checked()
+    page.keyboard.press("u")
+    expect(page.locator("#say")).not_to_contain_text("took")
+    assert heaps_of(page) == [3, 4, 5]
+    click(page, 1, 1)
+    expect(page.locator("#say")).to_contain_text("took")
+    page.keyboard.press("n")  # the focus has stayed in the board
+    expect(page.locator("#toast")).to_contain_text("New game against Random.")
+    page.keyboard.press("?")
+    expect(page.locator("#menu")).to_be_visible()
+    page.keyboard.press("Escape")
+    go(page, "heaps=2-3&last=loses&vs=expert&panel=learn")
+    expect(page.locator(".valued")).to_have_count(5)
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("[data-heap='0']")).to_have_attribute("aria-valuetext", re.compile("take 1, leave 1, value "))
+
+
+def test_a_page_at_four_times_its_size_scrolls(visit):
+    page = visit(CLASSIC, viewport={"width": 320, "height": 256})
+    for part in ("#board", "#rail"):
+        page.locator(part).scroll_into_view_if_needed()
+        expect(page.locator(part)).to_be_in_viewport()
+    assert page.locator("#board").bounding_box()["height"] >= 100
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_no_text_becomes_code(visit):
+    page = visit()
+    with pytest.raises(playwright.sync_api.Error, match="TrustedHTML"):
+        page.evaluate("document.body.innerHTML = '<b>'")
+    assert page.evaluate("fetch('https://example.org').then(() => 'sent', () => 'refused')") == "refused"
+
+
 FAULTS = """() => {
   const found = new Set(), boxOf = (node) => node.getBoundingClientRect(), all = (names) =>
     [...document.querySelectorAll(names)].filter((node) => node.checkVisibility() && !node.closest("svg, .sr"));
@@ -472,7 +538,7 @@ FAULTS = """() => {
     const box = boxOf(node), hasName = node.ariaLabel || node.innerText.trim();
     if (box.width < 43.9 || box.height < 43.9 || !hasName) found.add(`${node.outerHTML} is small or has no name`);
   }
-  for (const box of all("#board, #rule, #status").map(boxOf)) {
+  for (const box of all("#board, #rule, #levels, #pick-opponent, #status").map(boxOf)) {
     const isBeside = box.right <= notice.left || box.left >= notice.right;
     if (!isBeside && box.bottom > notice.top && box.top < notice.bottom) found.add("the notice covers the game");
   }

@@ -46,6 +46,8 @@ def ask():
             address = f"http://127.0.0.1:{server.server_port}/{path}"
             try:
                 with urllib.request.urlopen(urllib.request.Request(address, **options)) as response:
+                    assert response.headers["X-Content-Type-Options"] == "nosniff"
+                    assert response.headers["Cache-Control"] == "no-cache"
                     return response.status, response.headers.get_content_type(), response.read()
             except urllib.error.HTTPError as error:
                 with error:
