@@ -21,8 +21,6 @@ selects the transition, Giles et al. (1992, Neural Computation 4(3), p. 393).
 Install: pip install -e ".[examples,jax]"
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import deque
 from dataclasses import dataclass
@@ -56,8 +54,6 @@ Parameters = dict[str, Any]
 
 @dataclass(frozen=True)  # so that jit compiles once for all seeds
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] | None = None
     """Starting heap sizes; if not given, 1-2-3, 1-3-5 and 1-3-5-7 in turn. Games start from random positions."""
     misere: bool = True

@@ -12,8 +12,6 @@ my_file.py:my_function.
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -41,8 +39,6 @@ played. champion: wins every game that can be won. All in %, exact; only certain
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (21,)
     """Starting heap sizes."""
     max_take: int | None = 3

@@ -32,8 +32,6 @@ ANSWER_TOKENS = 4  # Move: B 2 <eos>
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5)
     """Starting heap sizes; the model trains and is evaluated on every position of the board."""
     updates: int = 400

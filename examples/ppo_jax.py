@@ -26,8 +26,6 @@ NUM_ENVS, N_STEPS, N_UPDATES, WIDTH = 256, 8, 16, 256
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5)
     """Starting heap sizes; games start from random positions."""
     iterations: int = 100

@@ -40,8 +40,6 @@ torch.distributions.Distribution.set_default_validate_args(False)  # validation 
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes; training episodes start from random positions."""
     max_take: int | None = None

@@ -12,8 +12,6 @@ The second command trains minimax-Q until it makes no mistake. joblib spreads th
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,8 +41,6 @@ EPISODES_PER_RUN = 500_000  # with --mastery; limits the memory that the history
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
     """Starting heap sizes of the largest board."""
     n_heaps: tuple[int, ...] = (2, 3, 4, 5, 6, 7)

@@ -8,8 +8,6 @@ you (--opponent human); -1 leaves. Source: system 3 of docs/experiments/five_sys
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +27,6 @@ from terminal_game import Leave, ask_move
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     sticks: int = 10
     """The number of sticks."""
     max_take: int = 3

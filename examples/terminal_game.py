@@ -3,8 +3,6 @@
 A move is a heap and a number of blocks, such as C 3. At every question q, -1 and Ctrl-D leave.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

@@ -9,8 +9,6 @@ docs/experiments/five_systems.md.
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,8 +31,6 @@ LOG_INTERVAL = 10_000
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     opponent: str = "expert"
     """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
     Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""

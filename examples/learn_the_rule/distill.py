@@ -13,8 +13,6 @@ arXiv:1810.12715). In normal play prove.py and check.py can then prove the polic
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -45,8 +43,6 @@ LEARNING_RATE = 3e-3
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     network: Annotated[Path, tyro.conf.Positional]
     """A network saved by train.py."""
     updates: int = 1000

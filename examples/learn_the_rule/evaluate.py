@@ -14,8 +14,6 @@ most 10,000 positions. "expert" is that of the most probable legal move of the p
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,8 +40,6 @@ PUBLISHED = [
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Players: [LABEL=] random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or another saved
     player. Files .py and .zip run code when loaded: give only those you trust."""

@@ -10,8 +10,6 @@ Source: second-order recurrent networks, Giles et al. (1992, Neural Computation 
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -11,8 +11,6 @@ transition maps each box into a box of the next state (docs/experiments/proof.md
 Install: pip install -e ".[examples,proof,sb3]"
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,8 +44,6 @@ LABEL = {"textcoords": "offset points", "weight": "bold"}
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py or distill.py."""
     folder: Path = Path("results/certificates")

@@ -11,8 +11,6 @@ minus the smallest value of the next positions. Moves are ε-greedy. Nothing com
 Install: pip install -e ".[examples,proof,sb3]"
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,8 +36,6 @@ N_POSITIONS = 500
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     hidden_size: int = 8
     """The size of the recurrent state."""
     noise: float = 0.5
