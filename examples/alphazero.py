@@ -59,7 +59,6 @@ class Args:
     misere: bool = True
     """Whether the player who takes the last object loses."""
     network: Literal["mlp", "digit"] = "mlp"
-    """The network."""
     total_timesteps: int = 100_000
     """The maximum number of moves in training, of both players."""
     num_envs: int = 64
@@ -67,7 +66,6 @@ class Args:
     n_steps: int = 16
     """The number of moves in each game between two trainings."""
     batch_size: int = 128
-    """The size of a minibatch."""
     gradient_steps: int = 64
     """The number of minibatches of a training."""
     buffer_size: int = 20_480
@@ -83,7 +81,6 @@ class Args:
     seed: int = 0
     """Random seed, the first one."""
     folder: Path = Path("results/alphazero")
-    """Where the table and the figure are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:

@@ -53,7 +53,6 @@ class Args:
     only: str = ""
     """Only the rows whose names contain this, without the figure."""
     picture: Path = Path("results/benchmark.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -40,7 +40,6 @@ played. champion: wins every game that can be won. All in %, exact; only certain
 @dataclass
 class Args:
     heaps: tuple[int, ...] = (21,)
-    """Starting heap sizes."""
     max_take: int | None = 3
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
@@ -52,7 +51,6 @@ class Args:
     networks (.pt) or Stable-Baselines3 models (.zip). Files .py and .zip run code when loaded: give only those you
     trust."""
     seed: int = 0
-    """Random seed."""
     folder: Path = Path("results")
     """Where the figures are saved: compare_opponents.svg and tournament.svg."""
 

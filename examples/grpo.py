@@ -37,9 +37,7 @@ class Args:
     updates: int = 400
     """The number of updates by GRPO, each by 256 answers."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/grpo.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> dict[int, float]:

@@ -34,7 +34,6 @@ class Args:
     episodes: int | None = None
     """The number of training games; the script asks if not given."""
     seed: int = 0
-    """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the values of all first moves."""
 

@@ -31,7 +31,6 @@ class Args:
     file of a saved agent, table (.npz), network (.pt) or Stable-Baselines3 model (.zip) for the same heaps.
     Files .py and .zip run code when loaded: give only those you trust."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
-    """Starting heap sizes."""
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
@@ -47,7 +46,6 @@ class Args:
     picture: Path | None = None
     """Where to save the last game as an animated .gif."""
     seed: int | None = None
-    """Random seed."""
 
 
 def main(args: Args) -> Any:

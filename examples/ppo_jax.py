@@ -31,9 +31,7 @@ class Args:
     iterations: int = 100
     """The number of iterations, of 2,048 moves each."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/ppo_jax.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> dict[int, float]:

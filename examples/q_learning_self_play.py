@@ -34,7 +34,6 @@ class Args:
     first: Literal["human", "opponent"] | None = None
     """Who moves first in the game against you; random if not given."""
     seed: int | None = None
-    """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the evaluations during training."""
 

@@ -55,7 +55,6 @@ class Args:
     total_timesteps: int = 4_000_000
     """The number of training timesteps: the model's moves, not the opponent's."""
     num_envs: int = 512
-    """The number of environments."""
     n_steps: int = 32
     """In PPO, the number of moves in each environment per rollout."""
     batch_size: int = 2048
@@ -67,7 +66,6 @@ class Args:
     eval_interval: int = 160_000
     """The number of timesteps between two evaluations."""
     seed: int = 0
-    """Random seed."""
     folder: Path = Path("results/sb3_self_play")
     """Where the model, the figure and TensorBoard's logs are saved."""
 

@@ -48,7 +48,6 @@ class Args:
     misere: bool = False
     """Whether the player who takes the last object loses."""
     learners: tuple[Literal["q-learning", "minimax-q"], ...] = ("q-learning", "minimax-q")
-    """The learners."""
     total_timesteps: int = 3_000_000
     """The number of training timesteps of each run."""
     mastery: float | None = None
@@ -58,7 +57,6 @@ class Args:
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
     folder: Path = Path("results/scaling_study")
-    """Where the table and the figures are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:

@@ -41,9 +41,7 @@ class Args:
     window: int = 5
     """The number of games in the rolling window of the graph."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/sticks.svg")
-    """Where to save the graph."""
 
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:

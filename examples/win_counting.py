@@ -37,7 +37,6 @@ class Args:
     episodes: int = 100_000
     """The number of training games."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/win_counting.svg")
     """Where to save the chart of the learned strategy."""
 

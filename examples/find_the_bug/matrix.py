@@ -54,7 +54,6 @@ class Args:
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
     folder: Path = Path("results/find_the_bug")
-    """Where the table and the figure are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:

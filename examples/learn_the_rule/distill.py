@@ -46,11 +46,9 @@ class Args:
     network: Annotated[Path, tyro.conf.Positional]
     """A network saved by train.py."""
     updates: int = 1000
-    """The number of updates."""
     radius: float = 0.1
     """The largest difference of a digit's features against which the scores are trained."""
     seed: int = 0
-    """Random seed."""
     policy: Path = Path("results/learn_the_rule/policy.pt")
     """Where the network with both heads is saved."""
 

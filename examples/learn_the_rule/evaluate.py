@@ -48,9 +48,7 @@ class Args:
     misere: bool = False
     """Whether the player who takes the last object loses."""
     table: Path = Path("results/learn_the_rule/evaluation.csv")
-    """Where the table is saved."""
     picture: Path = Path("results/learn_the_rule/evaluation.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> pd.DataFrame:

@@ -60,11 +60,8 @@ class Args:
     epsilon: float = 0.3
     """The probability of a random move in training."""
     learning_rate: float = 3e-3
-    """The learning rate of Adam."""
     seed: int = 0
-    """Random seed."""
     folder: Path = Path("results/learn_the_rule")
-    """Where the network is saved."""
 
 
 def main(args: Args) -> dict[str, Any]:
