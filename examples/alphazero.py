@@ -48,6 +48,11 @@ from common import LINE_COLORS, percent, save_figure
 
 BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
 PLAYERS = ("value", "policy")
+BATCH_SIZE = 128
+GRADIENT_STEPS = 64  # the number of minibatches of a training
+BUFFER_SIZE = 20_480  # the number of last moves from which minibatches are drawn
+LEARNING_RATE = 3e-3  # at the start; it falls to 0
+EVAL_INTERVAL = 8192  # the number of moves between two evaluations
 CHUNK_SIZE = 1024  # positions of a call of the network in an evaluation
 Parameters = dict[str, Any]
 
@@ -65,17 +70,8 @@ class Args:
     """The number of games at the same time."""
     n_steps: int = 16
     """The number of moves in each game between two trainings."""
-    batch_size: int = 128
-    gradient_steps: int = 64
-    """The number of minibatches of a training."""
-    buffer_size: int = 20_480
-    """The number of last moves from which minibatches are drawn."""
     num_simulations: int = 32
     """The number of simulations of a search."""
-    learning_rate: float = 3e-3
-    """The learning rate of Adam at the start; it falls to 0."""
-    eval_interval: int = 8192
-    """The number of moves between two evaluations."""
     n_seeds: int = 3
     """The number of seeds, from --seed on."""
     seed: int = 0
@@ -106,12 +102,12 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
     parameters = NETWORKS[args.network][0](network_key, env.rules)
     moments = optimizer(args).init(parameters)
-    states = new_games(env, jax.random.split(game_key, args.num_envs))
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
     n_moves = args.num_envs * args.n_steps
     board = "-".join(map(str, env.rules.heaps))
     first = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
     generator = np.random.default_rng(seed)
-    buffer: deque[list[np.ndarray]] = deque(maxlen=args.buffer_size // n_moves)
+    buffer: deque[list[np.ndarray]] = deque(maxlen=BUFFER_SIZE // n_moves)
     games = 0
     rows = []
     for timesteps in range(0, args.total_timesteps + 1, n_moves):
@@ -120,10 +116,10 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
             states, moves, ended = play(args, env, parameters, states, play_key)
             games += ended
             buffer.append(moves)
-            drawn = generator.integers(len(buffer) * n_moves, size=(args.gradient_steps, args.batch_size))
+            drawn = generator.integers(len(buffer) * n_moves, size=(GRADIENT_STEPS, BATCH_SIZE))
             batches = [np.concatenate(parts)[drawn] for parts in zip(*buffer, strict=True)]
             parameters, moments = update(args, env, parameters, moments, batches)
-        if timesteps % args.eval_interval < n_moves or timesteps + n_moves > args.total_timesteps:
+        if timesteps % EVAL_INTERVAL < n_moves or timesteps + n_moves > args.total_timesteps:
             row = evaluate(args, env, parameters)
             rows.append(first | {"timesteps": timesteps, "games": games} | row)
             if row["policy"] == row["value"] == 1:
@@ -222,12 +218,6 @@ def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Arra
 # --- Self-play and training -----------------------------------------------------------------------
 
 
-@partial(jax.jit, static_argnums=0)
-def new_games(env: Nim, keys: jax.Array) -> Any:
-    """New games from random positions, a batch of pgx states."""
-    return jax.vmap(env.init)(keys)
-
-
 @partial(jax.jit, static_argnums=(0, 1))
 def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any]:
     """Searches and plays a move in each game; returns the states, new games after the last moves, and the moves.
@@ -287,13 +277,13 @@ def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Arr
 
 
 def optimizer(args: Args) -> optax.GradientTransformation:
-    n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * args.gradient_steps
-    return optax.adam(optax.linear_schedule(args.learning_rate, 0.0, n_updates))
+    n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * GRADIENT_STEPS
+    return optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, n_updates))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def update(args: Args, env: Nim, parameters: Parameters, moments: Any, batches: Any) -> tuple[Parameters, Any]:
-    """Trains on batches of moves, arrays of shape ``(gradient_steps, batch_size, ...)``."""
+    """Trains on batches of moves, arrays of shape ``(GRADIENT_STEPS, BATCH_SIZE, ...)``."""
 
     def loss(parameters: Parameters, heaps: Any, policies: Any, outcomes: Any, is_known: Any) -> Any:
         logits, values = predict(args, env.rules, parameters, heaps)
