@@ -9,9 +9,8 @@ model. The network learns the improved policy of the search and the outcomes of 
     python examples/alphazero.py
     python examples/alphazero.py --network digit --heaps 1 3 5 7 9 11 13 --no-misere --n-seeds 10
 
-The figure shows expert mastery, the fraction of winning positions in which a player makes a winning move (Zhou
-and Riis 2022, arXiv:2205.12787): of the policy, by its most probable legal move, and of the value, by the next
-position of the smallest value for the opponent. A run ends when both make no mistake, or after --total-timesteps.
+Two players are evaluated: the policy, by its most probable legal move, and the value, by the next position of the
+smallest value for the opponent. A run ends when both make no mistake, or after --total-timesteps.
 
 Sources: AlphaZero, Silver et al. (2018, Science 362, p. 1140; the loss is equation 1, here without weight decay);
 the search and the improved policy, Danihelka et al. (2022, "Policy improvement by planning with Gumbel", sections

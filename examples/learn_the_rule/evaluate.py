@@ -7,9 +7,8 @@ A player is what play.py takes as an opponent, after a label and "=" if you like
 board that it was trained on, so give one file for each board. A function is called once for each position.
 
 In normal play the table has the figures of AlphaZero published by Zhou and Riis (2026, Machine Learning 115:54,
-arXiv:2205.12787): the last rows of the authors' logs, after 500 to 600 iterations of training
-(github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data). They are fractions of at
-most 10,000 positions. "expert" is that of the most probable legal move of the policy network, without search.
+arXiv:2205.12787): the last rows of the authors' logs
+(github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data).
 
 Install: pip install -e ".[examples,sb3]"
 """
