@@ -43,9 +43,7 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes; training episodes start from random positions."""
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
-    """Whether the player who takes the last object loses."""
     algorithm: Literal["MaskablePPO", "PPO", "DQN"] = "MaskablePPO"
     """The algorithm; MaskablePPO alone knows the action masks."""
     opponent: str = "self-play"

@@ -43,9 +43,7 @@ class Args:
     """Players: [LABEL=] random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or another saved
     player. Files .py and .zip run code when loaded: give only those you trust."""
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
-    """Whether the player who takes the last object loses."""
     table: Path = Path("results/learn_the_rule/evaluation.csv")
     picture: Path = Path("results/learn_the_rule/evaluation.svg")
 

@@ -47,9 +47,7 @@ class Args:
     max_heap: int = 7
     """The maximum number of objects in a heap of a training board."""
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
-    """Whether the player who takes the last object loses."""
     random_start: bool = True
     """Whether episodes start from random positions; otherwise they start from full heaps."""
     updates: int = 1500
