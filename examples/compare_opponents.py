@@ -1,8 +1,9 @@
 """Trains three algorithms against three opponents and by self-play, and compares what they learn.
 
-Q-learning (Watkins 1989) learns in all four settings, minimax-Q (Littman 1994) by self-play, and win counting against
-an opponent. Then every player plays every other player, in both orders. No games are sampled for this: win
-probabilities and mastery are computed exactly. Custom players take part with --enter my.agent my_file.py:my_function.
+Q-learning (Watkins 1989) learns in all four settings, minimax-Q (Littman 1994) by self-play, and win counting
+against an opponent. Then every player plays every other player, in both orders. No games are sampled for this: win
+probabilities and mastery are computed exactly. Custom players take part with --enter my.agent
+my_file.py:my_function.
 
 Install: pip install -e ".[examples]"
 """

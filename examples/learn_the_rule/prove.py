@@ -1,8 +1,8 @@
 """Searches for a proof that a network plays Nim perfectly on every board, and lets check.py judge it.
 
-Who wins depends on the parity of the ones of each binary digit (Bouton 1901), which a finite automaton can track. The
-search looks for boxes in the space of the recurrent state, each of which belongs to a state of the automaton: the
-initial state lies in a box, and each transition maps each box into a box of the next state
+Who wins depends on the parity of the ones of each binary digit (Bouton 1901), which a finite automaton can track.
+The search looks for boxes in the space of the recurrent state, each of which belongs to a state of the automaton:
+the initial state lies in a box, and each transition maps each box into a box of the next state
 (docs/experiments/proof.md).
 
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
