@@ -46,14 +46,12 @@ class LoserStarts(gym.Wrapper):
 
     first_player = "agent"
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         if seed is not None:
             self.first_player = "agent"
         return self.env.reset(seed=seed, options={"first_player": self.first_player, **(options or {})})
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> Any:
         observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated:
             self.first_player = "opponent" if reward > 0 else "agent"
