@@ -121,6 +121,14 @@ ELSEWHERE = {  # files outside this folder that are pages
     },
 }
 
+docstring = runpy.run_path(str(FOLDER / "scripts" / "generate.py"))["docstring"]
+
+
+def fill_docstrings(app, docname, source):  # noqa: ARG001
+    """A page marks the place of a docstring, which is Markdown, by a comment."""
+    comment = r"<!-- docstring (.+) -->"
+    source[0] = re.sub(comment, lambda found: docstring(found[1]), source[0])
+
 
 class LinksToRepository(SphinxTransform):
     """A link to a file outside this folder leads to its page or to the repository."""
@@ -268,3 +276,4 @@ def setup(app):
     app.connect("env-updated", label_objects)
     app.connect("html-page-context", finish_page, priority=900)
     app.connect("missing-reference", resolve_short_name)
+    app.connect("source-read", fill_docstrings)

@@ -9,9 +9,8 @@ model. The network learns the improved policy of the search and the outcomes of 
     python examples/alphazero.py
     python examples/alphazero.py --network digit --heaps 1 3 5 7 9 11 13 --no-misere --n-seeds 10
 
-The figure shows expert mastery, the fraction of winning positions in which a player makes a winning move (Zhou
-and Riis 2022, arXiv:2205.12787): of the policy, by its most probable legal move, and of the value, by the next
-position of the smallest value for the opponent. A run ends when both make no mistake, or after --total-timesteps.
+Two players are evaluated: the policy, by its most probable legal move, and the value, by the next position of the
+smallest value for the opponent. A run ends when both make no mistake, or after --total-timesteps.
 
 Sources: AlphaZero, Silver et al. (2018, Science 362, p. 1140; the loss is equation 1, here without weight decay);
 the search and the improved policy, Danihelka et al. (2022, "Policy improvement by planning with Gumbel", sections
@@ -20,8 +19,6 @@ selects the transition, Giles et al. (1992, Neural Computation 4(3), p. 393).
 
 Install: pip install -e ".[examples,jax]"
 """
-
-from __future__ import annotations
 
 import itertools
 from collections import deque
@@ -50,44 +47,34 @@ from common import LINE_COLORS, percent, save_figure
 
 BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
 PLAYERS = ("value", "policy")
+BATCH_SIZE = 128
+GRADIENT_STEPS = 64  # the number of minibatches of a training
+BUFFER_SIZE = 20_480  # the number of last moves from which minibatches are drawn
+LEARNING_RATE = 3e-3  # at the start; it falls to 0
+EVAL_INTERVAL = 8192  # the number of moves between two evaluations
 CHUNK_SIZE = 1024  # positions of a call of the network in an evaluation
 Parameters = dict[str, Any]
 
 
 @dataclass(frozen=True)  # so that jit compiles once for all seeds
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] | None = None
     """Starting heap sizes; if not given, 1-2-3, 1-3-5 and 1-3-5-7 in turn. Games start from random positions."""
     misere: bool = True
-    """Whether the player who takes the last object loses."""
     network: Literal["mlp", "digit"] = "mlp"
-    """The network."""
     total_timesteps: int = 100_000
     """The maximum number of moves in training, of both players."""
     num_envs: int = 64
     """The number of games at the same time."""
     n_steps: int = 16
     """The number of moves in each game between two trainings."""
-    batch_size: int = 128
-    """The size of a minibatch."""
-    gradient_steps: int = 64
-    """The number of minibatches of a training."""
-    buffer_size: int = 20_480
-    """The number of last moves from which minibatches are drawn."""
     num_simulations: int = 32
     """The number of simulations of a search."""
-    learning_rate: float = 3e-3
-    """The learning rate of Adam at the start; it falls to 0."""
-    eval_interval: int = 8192
-    """The number of moves between two evaluations."""
     n_seeds: int = 3
     """The number of seeds, from --seed on."""
     seed: int = 0
     """Random seed, the first one."""
     folder: Path = Path("results/alphazero")
-    """Where the table and the figure are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
@@ -113,12 +100,12 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
     parameters = NETWORKS[args.network][0](network_key, env.rules)
     moments = optimizer(args).init(parameters)
-    states = new_games(env, jax.random.split(game_key, args.num_envs))
+    states = jax.jit(jax.vmap(env.init))(jax.random.split(game_key, args.num_envs))
     n_moves = args.num_envs * args.n_steps
     board = "-".join(map(str, env.rules.heaps))
     first = {"board": board, "misere": args.misere, "network": args.network, "seed": seed}
     generator = np.random.default_rng(seed)
-    buffer: deque[list[np.ndarray]] = deque(maxlen=args.buffer_size // n_moves)
+    buffer: deque[list[np.ndarray]] = deque(maxlen=BUFFER_SIZE // n_moves)
     games = 0
     rows = []
     for timesteps in range(0, args.total_timesteps + 1, n_moves):
@@ -127,10 +114,10 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
             states, moves, ended = play(args, env, parameters, states, play_key)
             games += ended
             buffer.append(moves)
-            drawn = generator.integers(len(buffer) * n_moves, size=(args.gradient_steps, args.batch_size))
+            drawn = generator.integers(len(buffer) * n_moves, size=(GRADIENT_STEPS, BATCH_SIZE))
             batches = [np.concatenate(parts)[drawn] for parts in zip(*buffer, strict=True)]
             parameters, moments = update(args, env, parameters, moments, batches)
-        if timesteps % args.eval_interval < n_moves or timesteps + n_moves > args.total_timesteps:
+        if timesteps % EVAL_INTERVAL < n_moves or timesteps + n_moves > args.total_timesteps:
             row = evaluate(args, env, parameters)
             rows.append(first | {"timesteps": timesteps, "games": games} | row)
             if row["policy"] == row["value"] == 1:
@@ -229,12 +216,6 @@ def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Arra
 # --- Self-play and training -----------------------------------------------------------------------
 
 
-@partial(jax.jit, static_argnums=0)
-def new_games(env: Nim, keys: jax.Array) -> Any:
-    """New games from random positions, a batch of pgx states."""
-    return jax.vmap(env.init)(keys)
-
-
 @partial(jax.jit, static_argnums=(0, 1))
 def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any]:
     """Searches and plays a move in each game; returns the states, new games after the last moves, and the moves.
@@ -294,13 +275,13 @@ def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Arr
 
 
 def optimizer(args: Args) -> optax.GradientTransformation:
-    n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * args.gradient_steps
-    return optax.adam(optax.linear_schedule(args.learning_rate, 0.0, n_updates))
+    n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * GRADIENT_STEPS
+    return optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, n_updates))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def update(args: Args, env: Nim, parameters: Parameters, moments: Any, batches: Any) -> tuple[Parameters, Any]:
-    """Trains on batches of moves, arrays of shape ``(gradient_steps, batch_size, ...)``."""
+    """Trains on batches of moves, arrays of shape ``(GRADIENT_STEPS, BATCH_SIZE, ...)``."""
 
     def loss(parameters: Parameters, heaps: Any, policies: Any, outcomes: Any, is_known: Any) -> Any:
         logits, values = predict(args, env.rules, parameters, heaps)

@@ -7,8 +7,6 @@ is one.
 Install: pip install -e ".[examples,jax]"; pip install open_spiel shimmy adds OpenSpiel to the comparison
 """
 
-from __future__ import annotations
-
 import gc
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -52,12 +50,9 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     only: str = ""
     """Only the rows whose names contain this, without the figure."""
     picture: Path = Path("results/benchmark.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:

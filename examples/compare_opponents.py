@@ -1,18 +1,12 @@
 """Trains three algorithms against three opponents and by self-play, and compares what they learn.
 
-Q-learning (Watkins 1989) learns in all four settings; the next state of its update is the one that it faces at its
-next turn. Minimax-Q (Littman 1994) learns by self-play; the next state is the one that the other player faces, and
-its value is negated. Win counting learns against an opponent; it counts for each move the games that were won with
-it. Who moves first is drawn in each game.
-
-Then every player plays every other player, in both orders. No games are sampled for this: win probabilities and
-mastery (Zhou and Riis 2022, arXiv:2205.12787) are computed exactly. Custom players take part with --enter my.agent
+Q-learning (Watkins 1989) learns in all four settings, minimax-Q (Littman 1994) by self-play, and win counting
+against an opponent. Then every player plays every other player, in both orders. No games are sampled for this: win
+probabilities and mastery are computed exactly. Custom players take part with --enter my.agent
 my_file.py:my_function.
 
 Install: pip install -e ".[examples]"
 """
-
-from __future__ import annotations
 
 import itertools
 from dataclasses import asdict, dataclass
@@ -41,10 +35,7 @@ played. champion: wins every game that can be won. All in %, exact; only certain
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (21,)
-    """Starting heap sizes."""
     max_take: int | None = 3
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
@@ -56,7 +47,6 @@ class Args:
     networks (.pt) or Stable-Baselines3 models (.zip). Files .py and .zip run code when loaded: give only those you
     trust."""
     seed: int = 0
-    """Random seed."""
     folder: Path = Path("results")
     """Where the figures are saved: compare_opponents.svg and tournament.svg."""
 
@@ -115,9 +105,7 @@ def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) ->
         table[f"vs {baseline}"] = wins[baseline].map(percent) + "/" + moving_second.map(percent)
     table["mastery"] = [percent(mastery.expert) for mastery in masteries.values()]
     table["champion"] = ["yes" if mastery.champion else "no" for mastery in masteries.values()]
-    heaps = f"one heap of {args.heaps[0]}" if len(args.heaps) == 1 else f"heaps of {args.heaps}"
-    take = "any number" if args.max_take is None else f"1 to {args.max_take}"
-    print(f"Nim: {heaps}, take {take}; the player who takes the last one {'loses' if args.misere else 'wins'}")
+    print(NimRules(args.heaps, args.max_take, args.misere))
     print(f"After {args.episodes:,} training games, seed {args.seed}\n\n{table.to_string()}\n")
     print(LEGEND)
 

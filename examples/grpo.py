@@ -32,16 +32,12 @@ ANSWER_TOKENS = 4  # Move: B 2 <eos>
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5)
     """Starting heap sizes; the model trains and is evaluated on every position of the board."""
     updates: int = 400
     """The number of updates by GRPO, each by 256 answers."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/grpo.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> dict[int, float]:

@@ -8,8 +8,6 @@ Source: system 4 of docs/experiments/five_systems.md.
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,14 +29,11 @@ REWARD = 1000  # of the published system; that of the environment is 1
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, int, int] | None = None
     """Three starting heap sizes from 0 to 9; the script asks if not given."""
     episodes: int | None = None
     """The number of training games; the script asks if not given."""
     seed: int = 0
-    """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the values of all first moves."""
 

@@ -6,8 +6,6 @@ and a count, such as C 3. At every question q, -1 and Ctrl-D leave.
 Install: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]"
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -28,14 +26,11 @@ from terminal_game import Leave, ask_choice, play_game
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     opponent: str = "q-learning"
     """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; FILE.py:NAME; or the
     file of a saved agent, table (.npz), network (.pt) or Stable-Baselines3 model (.zip) for the same heaps.
     Files .py and .zip run code when loaded: give only those you trust."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
-    """Starting heap sizes."""
     max_take: int | None = None
     """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
@@ -51,7 +46,6 @@ class Args:
     picture: Path | None = None
     """Where to save the last game as an animated .gif."""
     seed: int | None = None
-    """Random seed."""
 
 
 def main(args: Args) -> Any:

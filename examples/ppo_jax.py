@@ -26,16 +26,12 @@ NUM_ENVS, N_STEPS, N_UPDATES, WIDTH = 256, 8, 16, 256
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5)
     """Starting heap sizes; games start from random positions."""
     iterations: int = 100
     """The number of iterations, of 2,048 moves each."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/ppo_jax.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> dict[int, float]:

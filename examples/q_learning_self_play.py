@@ -8,8 +8,6 @@ after 10,000 games it is hard to beat. Source: systems 1 and 2 of docs/experimen
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -31,14 +29,11 @@ RULES = NimRules((1, 3, 5, 7), misere=True)
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     episodes: int = 10_000
     """The number of training games; 0 for an untrained agent."""
     first: Literal["human", "opponent"] | None = None
     """Who moves first in the game against you; random if not given."""
     seed: int | None = None
-    """Random seed."""
     picture: Path | None = None
     """Where to save a figure of the evaluations during training."""
 

@@ -40,14 +40,10 @@ torch.distributions.Distribution.set_default_validate_args(False)  # validation 
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes; training episodes start from random positions."""
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = True
-    """Whether the player who takes the last object loses."""
     algorithm: Literal["MaskablePPO", "PPO", "DQN"] = "MaskablePPO"
     """The algorithm; MaskablePPO alone knows the action masks."""
     opponent: str = "self-play"
@@ -57,7 +53,6 @@ class Args:
     total_timesteps: int = 4_000_000
     """The number of training timesteps: the model's moves, not the opponent's."""
     num_envs: int = 512
-    """The number of environments."""
     n_steps: int = 32
     """In PPO, the number of moves in each environment per rollout."""
     batch_size: int = 2048
@@ -69,7 +64,6 @@ class Args:
     eval_interval: int = 160_000
     """The number of timesteps between two evaluations."""
     seed: int = 0
-    """Random seed."""
     folder: Path = Path("results/sb3_self_play")
     """Where the model, the figure and TensorBoard's logs are saved."""
 

@@ -12,8 +12,6 @@ The second command trains minimax-Q until it makes no mistake. joblib spreads th
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -43,16 +41,12 @@ EPISODES_PER_RUN = 500_000  # with --mastery; limits the memory that the history
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
     """Starting heap sizes of the largest board."""
     n_heaps: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
     """The boards: each consists of this many of the first heaps."""
     misere: bool = False
-    """Whether the player who takes the last object loses."""
     learners: tuple[Literal["q-learning", "minimax-q"], ...] = ("q-learning", "minimax-q")
-    """The learners."""
     total_timesteps: int = 3_000_000
     """The number of training timesteps of each run."""
     mastery: float | None = None
@@ -62,7 +56,6 @@ class Args:
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
     folder: Path = Path("results/scaling_study")
-    """Where the table and the figures are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:

@@ -8,8 +8,6 @@ you (--opponent human); -1 leaves. Source: system 3 of docs/experiments/five_sys
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,8 +27,6 @@ from terminal_game import Leave, ask_move
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     sticks: int = 10
     """The number of sticks."""
     max_take: int = 3
@@ -45,9 +41,7 @@ class Args:
     window: int = 5
     """The number of games in the rolling window of the graph."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/sticks.svg")
-    """Where to save the graph."""
 
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:

@@ -3,11 +3,7 @@
 A move is a heap and a number of blocks, such as C 3. At every question q, -1 and Ctrl-D leave.
 """
 
-from __future__ import annotations
-
-import os
 import re
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,8 +14,6 @@ from nim_env import NimRules
 from nim_env.appearance import heap_name
 from nim_env.policies import checked_player, sample
 from nim_env.rendering import bars
-
-YELLOW, MAGENTA = 33, 35  # of the ANSI escape codes: a block, and the opponent
 
 
 def play_game(
@@ -56,7 +50,7 @@ def play_game(
             break
         print()
         for heap, (left, size) in enumerate(zip(heaps, rules.heaps, strict=True)):
-            blocks = colored(bars(left, size).replace("|", "■").replace("·", "□"), YELLOW)
+            blocks = bars(left, size).replace("|", "■").replace("·", "□")
             print(f"Heap {heap_name(heap)}: {left}  {blocks}".rstrip())
         if is_human:
             action = ask_move(rules, heaps)
@@ -64,16 +58,10 @@ def play_game(
             moves = opponent_player.query(observation["observation"], observation["action_mask"])
             action = int(sample(moves.probabilities, generator))
             heap, count = rules.moves[action]
-            print(colored(f"{name} takes {count} from {heap_name(heap)}.", MAGENTA))
+            print(f"{name} takes {count} from {heap_name(heap)}.")
         env.step(action)
     players = ["You", name] if env.rewards[f"player_{human}"] > 0 else [name, "You"]
     print(f"\n{players[0]} won: {players[rules.misere]} took the last block.")
-
-
-def colored(text: str, color: int) -> str:
-    """The text in a color of the terminal; as it is where the output goes elsewhere or ``NO_COLOR`` is set."""
-    is_plain = not text or not sys.stdout.isatty() or "NO_COLOR" in os.environ
-    return text if is_plain else f"\033[{color}m{text}\033[0m"
 
 
 class Leave(Exception):  # noqa: N818  it is not an error

@@ -9,8 +9,6 @@ docs/experiments/five_systems.md.
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,15 +30,12 @@ LOG_INTERVAL = 10_000
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     opponent: str = "expert"
     """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
     Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     episodes: int = 100_000
     """The number of training games."""
     seed: int = 0
-    """Random seed."""
     picture: Path = Path("results/win_counting.svg")
     """Where to save the chart of the learned strategy."""
 
@@ -50,14 +45,12 @@ class LoserStarts(gym.Wrapper):
 
     first_player = "agent"
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
         if seed is not None:
             self.first_player = "agent"
         return self.env.reset(seed=seed, options={"first_player": self.first_player, **(options or {})})
 
-    def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> Any:
         observation, reward, terminated, truncated, info = self.env.step(action)
         if terminated:
             self.first_player = "opponent" if reward > 0 else "agent"

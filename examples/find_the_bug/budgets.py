@@ -9,8 +9,6 @@ bugs.csv, by their moves alone and by their values as well. docs/test_suite.md h
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +32,6 @@ OPPONENTS = {"dqn": "random"}
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     share: float = 1.0
     """The share of the seeds."""
     folder: Path = Path("results/test_budgets")

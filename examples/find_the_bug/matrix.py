@@ -10,8 +10,6 @@ discount, judges them after 5 %, 30 % and all of their moves. docs/experiments/d
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,8 +47,6 @@ NO_NAME = {"train longer", "untrained", "a bug in no list"}
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     n_correct: int = 250
     """The number of runs of each correct table; of each network a thirtieth."""
     n_bug: int = 20
@@ -58,7 +54,6 @@ class Args:
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""
     folder: Path = Path("results/find_the_bug")
-    """Where the table and the figure are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:

@@ -15,8 +15,6 @@ recurrent states (lower and upper ends), and for each box a state of the automat
 Install: pip install -e ".[examples,proof]"
 """
 
-from __future__ import annotations
-
 import itertools
 import sys
 from dataclasses import dataclass
@@ -37,8 +35,6 @@ MARGIN = 2.0**-19  # neither the last tanh nor underflow turns a larger number i
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Certificates written by prove.py."""
     network: Path | None = None

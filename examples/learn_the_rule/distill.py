@@ -13,8 +13,6 @@ arXiv:1810.12715). In normal play prove.py and check.py can then prove the polic
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -45,16 +43,12 @@ LEARNING_RATE = 3e-3
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     network: Annotated[Path, tyro.conf.Positional]
     """A network saved by train.py."""
     updates: int = 1000
-    """The number of updates."""
     radius: float = 0.1
     """The largest difference of a digit's features against which the scores are trained."""
     seed: int = 0
-    """Random seed."""
     policy: Path = Path("results/learn_the_rule/policy.pt")
     """Where the network with both heads is saved."""
 

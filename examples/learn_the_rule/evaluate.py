@@ -7,14 +7,11 @@ A player is what play.py takes as an opponent, after a label and "=" if you like
 board that it was trained on, so give one file for each board. A function is called once for each position.
 
 In normal play the table has the figures of AlphaZero published by Zhou and Riis (2026, Machine Learning 115:54,
-arXiv:2205.12787): the last rows of the authors' logs, after 500 to 600 iterations of training
-(github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data). They are fractions of at
-most 10,000 positions. "expert" is that of the most probable legal move of the policy network, without search.
+arXiv:2205.12787): the last rows of the authors' logs
+(github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data).
 
 Install: pip install -e ".[examples,sb3]"
 """
-
-from __future__ import annotations
 
 import textwrap
 from dataclasses import dataclass
@@ -42,19 +39,13 @@ PUBLISHED = [
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
     """Players: [LABEL=] random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or another saved
     player. Files .py and .zip run code when loaded: give only those you trust."""
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
-    """Whether the player who takes the last object loses."""
     table: Path = Path("results/learn_the_rule/evaluation.csv")
-    """Where the table is saved."""
     picture: Path = Path("results/learn_the_rule/evaluation.svg")
-    """Where the figure is saved."""
 
 
 def main(args: Args) -> pd.DataFrame:

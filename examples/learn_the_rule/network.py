@@ -10,8 +10,6 @@ Source: second-order recurrent networks, Giles et al. (1992, Neural Computation 
 Install: pip install -e ".[examples,sb3]"
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -154,16 +152,12 @@ class NetworkPolicy(BatchedPolicy):
     """One-ply greedy play: the action that leads to the position of the smallest value for the opponent."""
 
     def __init__(self, network: nn.Module, rules: NimRules) -> None:
-        super().__init__(self.greedy_actions)
+        super().__init__(self.best_actions)
         self.network = network
         self.rules = rules
 
-    def greedy_actions(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-        return self.action_scores(heaps.astype(np.int64), action_mask).argmax(axis=1)
-
-    def action_scores(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-        """What the greedy action maximizes: float32 of shape ``(n, n_actions)``, -inf for illegal actions."""
-        return action_values(self.network, self.rules, heaps, action_mask)
+    def best_actions(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+        return action_values(self.network, self.rules, heaps.astype(np.int64), action_mask).argmax(axis=1)
 
     def values(self, positions: np.ndarray) -> np.ndarray:
         """The network's values of positions, ``(n, n_heaps)``: float32 of shape ``(n,)``."""
@@ -176,11 +170,11 @@ class ScorePolicy(NetworkPolicy):
     network: PolicyValueNetwork
 
     @torch.no_grad()
-    def action_scores(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
+    def best_actions(self, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
         self.network.eval()
-        parts = torch.from_numpy(heaps).split(max(2**18 // self.rules.n_actions, 1))
+        parts = torch.from_numpy(heaps.astype(np.int64)).split(max(2**18 // self.rules.n_actions, 1))
         scores = np.concatenate([self.network.scores(self.rules, part).numpy() for part in parts])
-        return np.where(action_mask, scores, -np.inf)
+        return np.where(action_mask, scores, -np.inf).argmax(axis=1)
 
 
 # --- Files ----------------------------------------------------------------------------------------

@@ -1,17 +1,14 @@
 """Searches for a proof that a network plays Nim perfectly on every board, and lets check.py judge it.
 
-Who wins a position depends on the binary digits of its heaps (Bouton 1901): on the parity of the number of ones
-of each digit, and in misère play also on whether a digit above the lowest has any. A finite automaton can track
-this while it reads a digit of the heaps, one after another. The search looks for boxes in the space of the
-recurrent state, each of which belongs to a state of the automaton: the initial state lies in a box, and each
-transition maps each box into a box of the next state (docs/experiments/proof.md).
+Who wins depends on the parity of the ones of each binary digit (Bouton 1901), which a finite automaton can track.
+The search looks for boxes in the space of the recurrent state, each of which belongs to a state of the automaton:
+the initial state lies in a box, and each transition maps each box into a box of the next state
+(docs/experiments/proof.md).
 
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,8 +43,6 @@ LABEL = {"textcoords": "offset points", "weight": "bold"}
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py or distill.py."""
     folder: Path = Path("results/certificates")

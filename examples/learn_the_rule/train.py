@@ -11,8 +11,6 @@ minus the smallest value of the next positions. Moves are ε-greedy. Nothing com
 Install: pip install -e ".[examples,proof,sb3]"
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,14 +32,11 @@ from command_line import run
 TEST_BOARDS = ((5, 7), (20, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
 OUTCOME_BOARD = (20, 15)  # where won and lost positions are told apart as well
 N_POSITIONS = 500
+EPSILON = 0.3  # the probability of a random move in training
 
 
 @dataclass
 class Args:
-    """The options of this script."""
-
-    hidden_size: int = 8
-    """The size of the recurrent state."""
     noise: float = 0.5
     """The standard deviation of the Gaussian noise on the recurrent state in training."""
     n_flags: int = 1
@@ -52,23 +47,16 @@ class Args:
     max_heap: int = 7
     """The maximum number of objects in a heap of a training board."""
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
     misere: bool = False
-    """Whether the player who takes the last object loses."""
     random_start: bool = True
     """Whether episodes start from random positions; otherwise they start from full heaps."""
     updates: int = 1500
     """The number of updates; the environments make one step before each."""
     num_envs: int = 64
     """The number of environments for each training board."""
-    epsilon: float = 0.3
-    """The probability of a random move in training."""
     learning_rate: float = 3e-3
-    """The learning rate of Adam."""
     seed: int = 0
-    """Random seed."""
     folder: Path = Path("results/learn_the_rule")
-    """Where the network is saved."""
 
 
 def main(args: Args) -> dict[str, Any]:
@@ -81,7 +69,7 @@ def main(args: Args) -> dict[str, Any]:
     """
     torch.set_num_threads(1)  # the tensors are small
     torch.manual_seed(args.seed)
-    network = DigitNetwork(args.hidden_size, noise=args.noise, n_flags=args.n_flags)
+    network = DigitNetwork(noise=args.noise, n_flags=args.n_flags)
     start = time.process_time()
     train(network, args)
     row = {"seed": args.seed, "seconds": time.process_time() - start}
@@ -129,7 +117,7 @@ def train(network: DigitNetwork, args: Args) -> list[float]:
         steps = []
         for env, value, mask in zip(envs, values, masks, strict=True):
             random_actions = (generator.random(mask.shape) * mask).argmax(axis=1)
-            explores = generator.random(args.num_envs) < args.epsilon
+            explores = generator.random(args.num_envs) < EPSILON
             steps.append(env.step(np.where(explores, random_actions, value.argmax(axis=1))))
         losses.append(loss.item())
     return losses

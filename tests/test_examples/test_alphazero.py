@@ -10,7 +10,7 @@ import alphazero
 import jax
 import numpy as np
 import pandas as pd
-from alphazero import NETWORKS, Args, main, new_games, play, predict, train
+from alphazero import NETWORKS, Args, main, play, predict, train
 
 from nim_env import NimRules, evaluation
 from nim_env.policies import batched
@@ -94,7 +94,7 @@ def test_self_play_learns_and_is_evaluated_exactly(monkeypatch):
 
     # moves are legal, and outcomes alternate up to the last move of a game
     env = arguments[1]
-    states = new_games(env, jax.random.split(jax.random.key(0), ARGS.num_envs))
+    states = jax.vmap(env.init)(jax.random.split(jax.random.key(0), ARGS.num_envs))
     _, (heaps, policies, outcomes, is_known), _ = play(ARGS, env, parameters, states, jax.random.key(1))
     assert (policies[RULES.action_mask(heaps) == 0] < 1e-6).all()
     shape = ARGS.n_steps, ARGS.num_envs

@@ -45,7 +45,7 @@ def by_brute_force(player):
 def test_the_recorded_table(capsys):
     compare_opponents.main(compare_opponents.Args(episodes=1_000))
     shown = capsys.readouterr().out
-    assert "one heap of 21, take 1 to 3; the player who takes the last one wins" in shown
+    assert "Nim 21, take 1 to 3, normal play\n" in shown
     rows = [line.split() for line in shown.splitlines()]
     for player, figures in (RECORDED | {name: by_brute_force(player) for name, player in PLAYERS.items()}).items():
         assert [*player.split(), *figures] in rows
