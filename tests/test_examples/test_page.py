@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 pytest.importorskip("axe_playwright_python", reason='needs pip install -e ".[dev]"')
-playwright = pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
+pytest.importorskip("playwright", reason='needs pip install -e ".[dev]"')
 
 import axe_playwright_python
 from play_in_browser import PAGE, make_server, tabulate
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import Error, expect, sync_playwright
 
 from nim_env import ExpertPolicy, NimRules, theory
 
@@ -498,7 +498,8 @@ def test_keys_act_inside_the_board_alone(visit):
     go(page, "heaps=2-3&last=loses&vs=expert&panel=learn")
     expect(page.locator(".valued")).to_have_count(5)
     page.keyboard.press("ArrowRight")
-    expect(page.locator("[data-heap='0']")).to_have_attribute("aria-valuetext", re.compile("take 1, leave 1, value "))
+    heap = page.locator("[data-heap='0']")
+    expect(heap).to_have_attribute("aria-valuetext", re.compile("take 1, leave 1, value "))
 
 
 def test_a_page_at_four_times_its_size_scrolls(visit):
@@ -512,7 +513,7 @@ def test_a_page_at_four_times_its_size_scrolls(visit):
 
 def test_no_text_becomes_code(visit):
     page = visit()
-    with pytest.raises(playwright.sync_api.Error, match="TrustedHTML"):
+    with pytest.raises(Error, match="TrustedHTML"):
         page.evaluate("document.body.innerHTML = '<b>'")
     assert page.evaluate("fetch('https://example.org').then(() => 'sent', () => 'refused')") == "refused"
 
