@@ -195,6 +195,7 @@ function start() {
     showStage(Number(target.value));
     draw();
   };
+  $("charts").onchange = drawLearn; // what was hidden has no size
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
   document.addEventListener("click", onClick);

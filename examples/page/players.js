@@ -31,8 +31,9 @@ const trained = (id, name, gamesOf) => ({
 });
 const level = (id, name) => trained(id, name, (learner) => learner.levels()[id]);
 
-/** The learner after a number of games. */
-export const learnerAfter = (games) => trained(String(games), "Learner", () => games);
+/** The learner after a number of games, at the stage before it. */
+export const learnerAfter = (games) =>
+  trained(String(games), "Learner", (learner) => learner.plan[learner.stageOf(games)]);
 
 /** The learner with a table, which from then on it learns from you. */
 export function pupil(table) {
