@@ -1,6 +1,7 @@
 // "Watch it learn": the training that is shown, its curve, and the map of positions.
 
 import { $, make, makeSvg, style, sync } from "./dom.js";
+import { drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
 import { NETWORK } from "./players.js";
 import { shownGames, shownHeaps, shownTable, state } from "./state.js";
@@ -91,12 +92,9 @@ function drawCurve(tables, at) {
   const across = (name, share) => makeSvg("path", { class: name, d: `M0 ${y(share)}H${width}` });
   const dot = (name, i, r) => makeSvg("circle", { class: name, cx: x(i), cy: y(tables[i].mastery), r });
   const anchor = (i) => (i === 0 ? "start" : i === last ? "end" : "middle");
-  const marked = [0, 10, 100, 1000, tables[last].games].map((games) =>
-    tables.findIndex((table) => table.games === games),
-  );
-  const levels = Object.values(state.learner.levels()).map((games) =>
-    tables.findIndex((table) => table.games === games),
-  );
+  const stageWith = (games) => tables.findIndex((table) => table.games === games);
+  const levels = Object.values(state.learner.levels()).map(stageWith);
+  const marked = [0, 10, 100, 1000, tables[last].games].map(stageWith);
   const number = (i) =>
     makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(tables[i].games));
   $("curve-svg").setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -147,5 +145,5 @@ function drawMap(table) {
 export function wrongPosition() {
   const { positions } = shownTable();
   const wrong = [...positions.wins.keys()].filter((position) => shownTable().rightIn(position) < 1);
-  return wrong[Math.floor(Math.random() * wrong.length)];
+  return drawn(wrong);
 }

@@ -162,5 +162,5 @@ export const allLose = "No move wins from here, so in the end all blocks are red
 export function mapText(number, wrong) {
   const squares = `A square for each of the ${plural(number, "position")} that can be won, from few blocks to many`;
   if (!wrong) return `${squares}. It plays a winning move in all of them.`;
-  return `${squares}: red where it can go wrong, in ${thousands(wrong)}. Choose one to play it.`;
+  return `${squares}. In ${thousands(wrong)}, paler or red, it can go wrong. Choose one to play it.`;
 }

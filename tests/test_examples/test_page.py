@@ -451,7 +451,7 @@ def test_the_map_plays_its_positions(visit):
     squares = page.locator("#map i")
     expect(squares).to_have_count(335)
     wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith(': 100 %')).length")
-    expect(page.locator("#map-hint")).to_contain_text(f"in {wrong}.")
+    expect(page.locator("#map-hint")).to_contain_text(f"In {wrong}, ")
     heaps = [int(size) for size in squares.nth(200).get_attribute("title").partition(":")[0].split("-")]
     squares.nth(200).dispatch_event("click")
     for _ in range(2):
