@@ -51,6 +51,7 @@ def test_a_sweep_whose_driver_was_killed(tmp_path):
     assert f"up to {percent(table['expert'].max())} %" in (tmp_path / "tune_sweep.svg").read_text()
 
     reports = {path: path.read_text() for path in tmp_path.rglob("result.json")}
+    assert len(reports) == 8  # those of the killed driver are among them
     again = tune_sweep.main(args)
     columns = [*table.columns]
     pd.testing.assert_frame_equal(*(rows.sort_values(columns).reset_index(drop=True) for rows in (table, again)))
