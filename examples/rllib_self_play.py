@@ -1,14 +1,10 @@
-"""RLlib's PPO learns Nim by self-play in the PettingZoo environment, with an action-masking module.
+"""RLlib's PPO (Schulman et al. 2017, arXiv:1707.06347) learns Nim by self-play, with an action-masking module.
 
-One module plays both sides. During training it is evaluated exactly: the expert and champion mastery of its most
-probable actions (Zhou and Riis 2022, arXiv:2205.12787), and the exploitability of its action distribution and its
-win probability against random play. PPO: Schulman et al. (2017, arXiv:1707.06347). The most probable actions are
-saved as a table, which play.py, compare_opponents.py and others load without Ray.
+One module plays both sides. Its most probable actions, which other scripts load without Ray, are evaluated by
+expert and champion mastery (Zhou and Riis 2022, arXiv:2205.12787), its sampled ones by exploitability and wins.
 
 Install: pip install -e ".[examples,rllib]"
 """
-
-from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,6 +13,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
+import ray
 import torch
 from matplotlib.figure import Figure
 from ray.rllib.algorithms.ppo import PPOConfig
@@ -66,20 +63,23 @@ class Args:
     seed: int = 0
     """Random seed; the result also depends on the number of env runners and PYTHONHASHSEED."""
     folder: Path = Path("results/rllib_self_play")
-    """Where RLlib's checkpoint, the table (.npz) and the figure (.svg) are saved."""
+    """Where the player (.npz), the metrics (.csv), RLlib's checkpoint and, at the end, the figure are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
     """Trains and returns a row for each evaluation."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
+    ray.init(ignore_reinit_error=True)
+    if args.num_env_runners > (n_cpus := ray.cluster_resources()["CPU"]):
+        raise ValueError(f"num_env_runners {args.num_env_runners}: Ray has {n_cpus:.0f} CPUs, one for each")
     algorithm = make_config(args, rules).build_algo()
     rows = [evaluate(args, rules, algorithm.get_module("player"), timesteps=0)]
     while rows[-1]["timesteps"] < args.total_timesteps:
-        result = algorithm.train()
-        timesteps = int(result["num_env_steps_sampled_lifetime"])
-        if timesteps >= args.total_timesteps or result["training_iteration"] % args.eval_interval == 0:
+        timesteps = int(algorithm.train()["num_env_steps_sampled_lifetime"])
+        if timesteps >= args.total_timesteps or algorithm.iteration % args.eval_interval == 0:
             rows.append(evaluate(args, rules, algorithm.get_module("player"), timesteps))
-    algorithm.save_to_path(args.folder.absolute() / "checkpoint")
+            pd.DataFrame(rows).to_csv(args.folder / "rllib_self_play.csv", index=False)
+            algorithm.save_to_path(args.folder.absolute() / "checkpoint")
     algorithm.stop()
     table = pd.DataFrame(rows)
     save_figure(draw(args, table), args.folder / "rllib_self_play.svg")
@@ -93,7 +93,7 @@ def make_config(args: Args, rules: NimRules) -> PPOConfig:
         PPOConfig()
         .environment(SelfPlayEnv, env_config={"rules": rules})
         .env_runners(num_env_runners=args.num_env_runners, num_envs_per_env_runner=args.num_envs)
-        .env_runners(sample_timeout_s=3600)  # after 60 seconds, the default, RLlib leaves a slow one's moves out
+        .env_runners(sample_timeout_s=300)  # after 60 seconds, the default, RLlib leaves a slow one's moves out
         .multi_agent(policies={"player"}, policy_mapping_fn=lambda *_, **__: "player")
         .rl_module(rl_module_spec=RLModuleSpec(ActionMaskingTorchRLModule, model_config=networks))
         .training(gamma=1.0, lambda_=0.5, num_epochs=4, use_kl_loss=False)

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import gymnasium as gym
 import matplotlib.pyplot as plt
-import numpy as np
 import pandas as pd
 import seaborn as sns
 from ray import tune
@@ -45,11 +44,12 @@ class Args:
     seed: int = 0
     """Random seed of the hyperparameters, and of the first of the three agents of every trial."""
     folder: Path = Path("results/tune_sweep")
-    """Where Tune's files, the table (.csv) and the figure (.svg) are saved."""
+    """Where Tune's files, the table (.csv) and the figure (.svg) are saved; the same command goes on there."""
 
 
 def main(args: Args) -> pd.DataFrame:
     """Runs a sweep for each learner and returns a row for each trial, the longest and best first."""
+    evaluation.mastery(NimRules(args.heaps), "random")  # refuses wrong heaps before Ray starts
     table = pd.concat([sweep(args, learner) for learner in ("q-learning", "minimax-q")])
     table = table.sort_values(["learner", "episodes", "expert"], ascending=[True, False, False])
     print(table.groupby("learner").head(5).to_string(index=False))
@@ -64,20 +64,19 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def sweep(args: Args, learner: str) -> pd.DataFrame:
-    """The hyperparameters and the last report of each trial."""
-    tuner = tune.Tuner(
-        tune.with_parameters(train, args=args, learner=learner),
-        param_space=HYPERPARAMETERS,
-        tune_config=tune.TuneConfig(
-            metric="expert",
-            mode="max",
-            num_samples=args.trials,
-            search_alg=tune.search.BasicVariantGenerator(random_state=args.seed),
-            scheduler=tune.schedulers.ASHAScheduler(max_t=N_REPORTS, reduction_factor=3),
-            reuse_actors=True,
-        ),
-        run_config=tune.RunConfig(name=learner, storage_path=str(args.folder.absolute()), verbose=1),
-    )
+    """The hyperparameters and the last report of each trial; a sweep with these options in the folder goes on."""
+    heaps = "-".join(map(str, args.heaps))
+    name = f"{learner}_{heaps}_trials={args.trials}_episodes={args.episodes}_seed={args.seed}"
+    path = args.folder.absolute() / name
+    trainable = tune.with_parameters(train, args=args, learner=learner)
+    search = tune.search.BasicVariantGenerator(random_state=args.seed)
+    asha = tune.schedulers.ASHAScheduler(metric="expert", mode="max", max_t=N_REPORTS, reduction_factor=3)
+    tune_config = tune.TuneConfig(num_samples=args.trials, search_alg=search, scheduler=asha, reuse_actors=True)
+    failures = tune.FailureConfig(max_failures=3)  # of a trial, for example when its machine is lost
+    run_config = tune.RunConfig(name=name, storage_path=str(path.parent), failure_config=failures, verbose=0)
+    tuner = tune.Tuner(trainable, param_space=HYPERPARAMETERS, tune_config=tune_config, run_config=run_config)
+    if any(path.glob("experiment_state-*.json")):  # Tuner.can_restore is true before there is one
+        tuner = tune.Tuner.restore(str(path), trainable, resume_errored=True)
     results = tuner.fit()
     if results.errors:
         raise results.errors[0]
@@ -92,7 +91,7 @@ def train(config: dict[str, float], args: Args, learner: str) -> None:
     for report in range(N_REPORTS):
         for agent in learners:
             agents.train(agent, env, args.episodes, seed=args.seed)
-        expert = np.mean([evaluation.mastery(NimRules(args.heaps), agent).expert for agent in learners])
+        expert = sum(evaluation.mastery(NimRules(args.heaps), agent).expert for agent in learners) / 3
         tune.report({"learner": learner, **config, "episodes": args.episodes * (report + 1), "expert": expert})
 
 

@@ -10,7 +10,7 @@ import pytest
 from nim_env import check
 
 ROOT = Path(__file__).parent.parent
-OTHERS = ("deep_rl.md", "test_suite.md")  # their own tests run them
+OTHERS = ("deep_rl.md", "scaling_out.md", "test_suite.md")  # their own tests run them
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 

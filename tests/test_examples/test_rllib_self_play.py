@@ -1,5 +1,6 @@
-"""rllib_self_play.py: it learns, what it reports is what its module plays, and seeds decide."""
+"""rllib_self_play.py: it learns, what it reports is what its module plays, is saved, and seeds decide."""
 
+import pandas as pd
 import pytest
 
 pytest.importorskip("ray", reason='needs pip install -e ".[examples,rllib]"')
@@ -25,6 +26,11 @@ RULES = NimRules((2, 3))
 SMALL = {"heaps": RULES.heaps, "num_envs": 32, "batch_size": 128}
 
 
+def policy_in(checkpoint):
+    module = RLModule.from_checkpoint(checkpoint / "learner_group" / "learner" / "rl_module" / "player")
+    return rllib_self_play.policy_of(module, RULES)
+
+
 def test_it_learns_the_exact_solution(tmp_path):
     options = SMALL | {"num_env_runners": 1, "train_batch_size": 1024, "eval_interval": 3}
     table = main(Args(**options, total_timesteps=8000, folder=tmp_path))
@@ -35,10 +41,7 @@ def test_it_learns_the_exact_solution(tmp_path):
     assert (
         f"{percent(table['expert'].iloc[-1])} % expert mastery" in (tmp_path / "rllib_self_play.svg").read_text()
     )
-    module = RLModule.from_checkpoint(
-        tmp_path / "checkpoint" / "learner_group" / "learner" / "rl_module" / "player"
-    )
-    report = evaluation.report(RULES, rllib_self_play.policy_of(module, RULES)).to_dict()
+    report = evaluation.report(RULES, policy_in(tmp_path / "checkpoint")).to_dict()
     for metric in ("win_probability_random", "exploitability"):
         assert table[metric].iloc[-1] == pytest.approx(report[metric], abs=1e-6)
     mastery = evaluation.mastery(RULES, load_player(str(tmp_path / "player.npz"), RULES).policy)
@@ -46,10 +49,23 @@ def test_it_learns_the_exact_solution(tmp_path):
     assert table["expert"].iloc[-1] == mastery.expert
 
 
-def test_the_seed_decides_the_result():
-    options = SMALL | {"num_env_runners": 0, "train_batch_size": 512, "eval_interval": 1}
-    first, again = (main(Args(**options, total_timesteps=500, seed=5)) for _ in range(2))
-    assert first.equals(again)
+def test_the_seed_decides_the_result_and_ctrl_c_leaves_it(tmp_path, monkeypatch):
+    options = SMALL | {"num_env_runners": 0, "train_batch_size": 256, "eval_interval": 1, "seed": 5}
+    first = main(Args(**options, total_timesteps=500))
+    assert len(first) == 3
+    evaluate = rllib_self_play.evaluate
+
+    def stops(args, rules, module, timesteps):
+        if timesteps == first["timesteps"].iloc[-1]:
+            raise KeyboardInterrupt
+        return evaluate(args, rules, module, timesteps)
+
+    monkeypatch.setattr(rllib_self_play, "evaluate", stops)
+    with pytest.raises(KeyboardInterrupt):
+        main(Args(**options, total_timesteps=500, folder=tmp_path))
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "rllib_self_play.csv"), first[:2])
+    report = evaluation.report(RULES, policy_in(tmp_path / "checkpoint"))
+    assert first["exploitability"].iloc[1] == pytest.approx(report.exploitability, abs=1e-6)
 
 
 def test_environments_of_neighboring_env_runners_start_elsewhere():
@@ -66,3 +82,5 @@ def test_environments_of_neighboring_env_runners_start_elsewhere():
 def test_a_wrong_value(refused):
     with refused("minibatch_size", "10000"):
         main(Args(batch_size=10_000))
+    with refused("num_env_runners", "3", "2 CPUs"):
+        main(Args(num_env_runners=3))
