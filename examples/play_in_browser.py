@@ -7,8 +7,6 @@ probabilities, and its values if it has any, for every position.
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import webbrowser
@@ -34,8 +32,6 @@ MAX_POSITIONS = 20_000  # of a game whose players are tabulated
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None

@@ -40,8 +40,6 @@ LABELS = {
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None

@@ -33,8 +33,6 @@ os.environ["TUNE_DISABLE_SIGINT_HANDLER"] = "1"  # otherwise Ctrl-C ends the tri
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes, in misère play."""
     trials: int = 27

@@ -7,8 +7,6 @@ Their weights are those of two certificates of learn_the_rule/.
 Install: pip install -e ".[examples]"
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +22,6 @@ NETWORKS = {"misere": "misere0.npz", "normal": "normal0.npz"}
 
 @dataclass
 class Args:
-    """The options of this script."""
-
     folder: Path = DATA
     """Where the files are saved."""
 
