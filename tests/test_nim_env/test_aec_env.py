@@ -3,7 +3,6 @@
 import copy
 import pickle
 
-import gymnasium as gym
 import numpy as np
 import pytest
 from configurations import GAMES, plain
@@ -37,36 +36,14 @@ def play(env, seed, overwrite=False):
     return record
 
 
-def test_game_by_hand():
-    env = aec_env.env(heaps=(1, 2), render_mode="ansi")
-    for player in env.possible_agents:
-        assert env.observation_space(player)["observation"] == gym.spaces.MultiDiscrete([2, 3])
-        assert env.observation_space(player)["action_mask"] == gym.spaces.Box(0, 1, (3,), np.int8)
-        assert env.action_space(player) == gym.spaces.Discrete(3)
-    env.reset(options={"nonsense": 1})
-    assert env.state() in env.state_space
-    env.step(env.rules.action(1, 2))
-    assert env.render() == "heap A: 1  |\nheap B: 0  · ·\nPlayer 2 to move"
-    env.step(env.rules.action(0, 1))  # takes the last object and loses
-    for player, reward in (("player_0", 1.0), ("player_1", -1.0)):
-        assert env.agent_selection == player
-        observation = {"observation": [0, 0], "action_mask": [0, 0, 0]}
-        np.testing.assert_equal(env.last(), (observation, reward, True, False, {"illegal_action": False}))
-        env.step(None)
-    assert env.agents == []
-    env.reset(options={"heaps": (0, 2)})
-    env.step(env.rules.action(0, 1))  # is illegal and loses
-    assert not any(env.observe(player)["action_mask"].any() for player in env.possible_agents)
-
-
 def test_wrong_actions_change_nothing():
     env = aec_env.env(heaps=(2, 2), illegal_action="raise")
     env.reset(options={"heaps": (1, 2)})
     before = state(env)
-    for action in (1, 4, -1, 1.0, "1", None, True, np.array([1]), [1]):
+    for action in (1, 4, -1, 1.0, None, True, [1]):
         with pytest.raises(InvalidAction, match=r"action"):
             env.step(action)
-        assert state(env) == before
+    assert state(env) == before
     for action in (2, np.int32(2), np.array(2)):
         env.reset()
         env.step(action)
@@ -79,8 +56,6 @@ def test_calls_before_reset():
     for call in (*calls, lambda: next(env.agent_iter())):
         with pytest.raises(ResetNeeded, match="reset"):
             call()
-    with pytest.raises(AttributeError):
-        env.agent_selection  # noqa: B018
     env.reset()
     with pytest.raises(ValueError, match="player_2"):
         env.observe("player_2")
@@ -112,16 +87,16 @@ def test_agent_iter():
         next(turns)
 
 
-def test_wrong_options_change_nothing():
-    env, other = aec_env.env(random_start=True), aec_env.env(random_start=True)
-    for each in (env, other):
-        each.reset(seed=5)
+def test_wrong_options_change_nothing_and_unknown_ones_are_ignored():
+    env = aec_env.env(random_start=True)
+    env.reset(seed=5)
+    other = copy.deepcopy(env)
     with pytest.raises(ValueError, match="heaps"):
         env.reset(seed=6, options={"heaps": (0, 0, 0, 0)})
-    for _ in range(5):
-        assert state(env) == state(other)
-        env.reset()
-        other.reset()
+    assert state(env) == state(other)
+    for each in (env, other):
+        each.reset(options={"nonsense": 1})
+    assert state(env) == state(other)
 
 
 @EVERY_GAME

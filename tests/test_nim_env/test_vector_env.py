@@ -226,12 +226,6 @@ def test_opponents_that_could_fail_are_refused_at_once(kind, opponent, message):
     assert env.opponent is before
 
 
-@pytest.mark.parametrize("opponent", ["random", Wrapped(checked_policy("random", NimRules((3,))))])
-def test_openings_do_not_end_the_game(opponent):
-    observations, _ = make(NUMBER, opponent=opponent, heaps=(3,), first_player="opponent").reset(seed=0)
-    check_frequencies(observations, {(2,): 1, (1,): 1})
-
-
 @EVERY_MODE
 @pytest.mark.parametrize("opponent", ["expert", None, first_legal], ids=["expert", "self-play", "callable"])
 def test_random_starts_are_uniform(opponent, mode):
