@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import rules as any_rules
 
-import agents
 from nim_env import EncodedPolicy, Encoding, NimEnv, NimRules, evaluation
 from nim_env.encodings import checked_encoding, encoding_of
 from nim_env.policies import batched, checked_policy, tabulate
@@ -147,19 +146,6 @@ def test_vector_environment(name, mode, dynamics):
         is_over = results[0][2] | results[0][3]
         if mode is AutoresetMode.DISABLED and is_over.any():
             results = [env.reset(options={"reset_mask": is_over}) for env in (plain, encoded)]
-
-
-@pytest.mark.parametrize("observation", ["bits", OWN["number"]], ids=str)
-def test_an_agent_trained_on_an_encoding_is_a_player(observation):
-    env = gym.make("Nim-v0", observation=observation, opponent=None)
-    agent = agent_for(env, epsilon=0.3)
-    agents.train(agent, env, 600, seed=0)
-    rules, encoding = NimRules(), env.unwrapped.encoding
-    positions = rules.all_positions()[1:]
-    player = tabulate(rules, EncodedPolicy(agent, encoding)).probabilities
-    for row, (sizes, mask) in enumerate(zip(positions.tolist(), rules.action_mask(positions), strict=True), 1):
-        plain = np.array(expected(observation, sizes), dtype=encoding.space.dtype)
-        assert player[row].argmax() == agent.act(plain, mask)
 
 
 @pytest.mark.parametrize("adapter", [lambda policy: policy, batched], ids=["callable", "batched"])
