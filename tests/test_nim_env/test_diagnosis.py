@@ -101,17 +101,6 @@ def test_a_correct_learner_has_no_bug():
     assert found[1::2].count({BELLMAN}) >= 15
 
 
-@pytest.mark.parametrize(
-    ("heaps", "opponent", "rate", "updates"),
-    [((2, 3, 4), "random", 0.02, 1350), ((1, 2, 3), "random", 0.1, 360), ((1, 2, 3), "take-1", 0.1, 360)],
-)
-def test_a_young_learner_has_no_bug(heaps, opponent, rate, updates):
-    for seed in range(12):
-        rules = NimRules(heaps, misere=seed % 2 == 0)
-        table = learn(rules, updates, opponent, rate=rate, seed=seed)
-        assert NO_BUG.issuperset(evaluation.diagnose(rules, table, opponent).findings)
-
-
 @pytest.mark.parametrize("bug", BUGS)
 def test_learners_with_a_bug_hear_its_name(bug):
     found = finding_sets(bug, 16)

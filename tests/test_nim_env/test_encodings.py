@@ -6,7 +6,6 @@ import pytest
 from agent_helpers import agent_for
 from configurations import first_legal
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
-from gymnasium.vector import AutoresetMode
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies import rules as any_rules
@@ -111,41 +110,6 @@ def test_gymnasium(observation, opponent):
             results = [env.step(action) for env in (plain, encoded)]
             is_over = results[0][2]
         check_equal_but_encoded(observation, *results, encoded.observation_space)
-
-
-DYNAMICS = {  # opponents, and a heap in front of 1-3-5-7, for which a vector environment computes differently
-    "tables": ("take-3", ()),
-    "computed observations": ("take-3", (7, 7, 7)),
-    "computed steps": (opponent_on_heap_sizes, ()),
-    "self-play": (None, ()),
-}
-
-
-@pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
-@pytest.mark.parametrize("dynamics", DYNAMICS)
-@pytest.mark.parametrize("name", ["one_hot", "index", "table"])
-def test_vector_environment(name, mode, dynamics):
-    opponent, more = DYNAMICS[dynamics]
-    starts = (*more, 1, 3, 5, 7)
-    own = OWN.get(name)
-    observation = Encoding(own.space, lambda heaps: own.function(heaps[..., len(more) :])) if own else name
-    arguments = {"opponent": opponent, "heaps": starts, "autoreset_mode": mode, "max_episode_steps": 5}
-    plain, encoded = (gym.make_vec("Nim-v0", 6, observation=each, **arguments) for each in ("heaps", observation))
-    results = [env.reset(seed=3) for env in (plain, encoded)]
-    for _ in range(25):
-        (heaps, *rest, infos), (observations, *encoded_rest, encoded_infos) = results
-        np.testing.assert_array_equal(observations, [expected(observation, sizes, starts) for sizes in heaps])
-        assert observations in encoded.observation_space
-        np.testing.assert_equal(encoded_rest, rest)
-        last_heaps, last_observations = (each.pop("final_obs", [None] * 6) for each in (infos, encoded_infos))
-        np.testing.assert_equal(encoded_infos, infos)
-        for sizes, last in zip(last_heaps, last_observations, strict=True):
-            if sizes is not None:
-                np.testing.assert_array_equal(last, expected(observation, sizes, starts))
-        results = [env.step(infos["action_mask"].argmax(axis=1)) for env in (plain, encoded)]
-        is_over = results[0][2] | results[0][3]
-        if mode is AutoresetMode.DISABLED and is_over.any():
-            results = [env.reset(options={"reset_mask": is_over}) for env in (plain, encoded)]
 
 
 @pytest.mark.parametrize("adapter", [lambda policy: policy, batched], ids=["callable", "batched"])

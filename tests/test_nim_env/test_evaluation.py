@@ -18,7 +18,6 @@ from table_policies import as_player, random_table, with_mistakes
 from nim_env import (
     ExpertPolicy,
     NimRules,
-    RandomPolicy,
     TabularPolicy,
     _limits,
     evaluation,
@@ -168,6 +167,9 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, i
     mastery = evaluation.mastery(rules, policy, **option)
     assert mastery.champion is (in_its_role > 1 - 1e-12) is bool(found[-1] == 0)
     assert found[-1] == evaluation.exploitability(rules, policy, **option)
+    response = solver.best_response(rules, policy, **option)
+    wins, _ = evaluation.win_probabilities(rules, response, policy, illegal_action)
+    np.testing.assert_allclose(response.values(positions[1:]), 2 * wins[1:] - 1, atol=1e-12)
     assert not deterministic or illegal_action == "lose" or set(found) <= {0, 1}
 
 
@@ -357,21 +359,6 @@ def test_a_learning_curve_evaluates_at_growing_intervals(n_ended, n_evals, first
     assert added == by_hand.rows == curve.rows
 
 
-class Recorder:
-    """Random play that records the positions that it is queried on, and then overwrites its arguments."""
-
-    def __init__(self, rules):
-        self.rules = rules
-        self.indices = []
-
-    def action_probabilities(self, observation, action_mask):
-        np.testing.assert_array_equal(action_mask, self.rules.action_mask(observation))
-        self.indices += self.rules.index(observation).tolist()
-        probabilities = RandomPolicy().action_probabilities(observation, action_mask)
-        observation[:], action_mask[:] = 0, 1
-        return probabilities
-
-
 SWEEPS = {
     "mastery": lambda rules, policy: evaluation.mastery(rules, policy).expert,
     "exploitability": evaluation.exploitability,
@@ -385,9 +372,18 @@ SWEEPS = {
 @pytest.mark.parametrize("rules", [STANDARD, SEVERAL_BATCHES], ids=str)
 @pytest.mark.parametrize("sweep", SWEEPS.values(), ids=SWEEPS)
 def test_a_sweep_queries_each_position_twice(sweep, rules):
-    recorder = Recorder(rules)
-    assert sweep(rules, recorder) == sweep(rules, "random")
-    assert sorted(recorder.indices) == sorted(2 * list(range(1, rules.n_positions)))
+    """With copies of the positions and masks, which it may overwrite."""
+    asked = []
+
+    def action_probabilities(heaps, mask):
+        asked.extend(rules.index(heaps).tolist())
+        np.testing.assert_array_equal(mask, rules.action_mask(heaps))
+        probabilities = mask / mask.sum(axis=1, keepdims=True)
+        heaps[:], mask[:] = 0, 1
+        return probabilities
+
+    assert sweep(rules, SimpleNamespace(action_probabilities=action_probabilities)) == sweep(rules, "random")
+    assert sorted(asked) == sorted(2 * list(range(1, rules.n_positions)))
 
 
 # --- Bad input ------------------------------------------------------------------------------------

@@ -77,9 +77,6 @@ def test_steps_need_a_game():
         assert env.render() is None
 
 
-# --- Who starts, where, and what the opponent draws -----------------------------------------------
-
-
 class Noisy(ExpertPolicy):
     def action_probabilities(self, observation, action_mask):
         expert = super().action_probabilities(observation, action_mask)
@@ -186,9 +183,6 @@ def test_set_opponent(after):
         assert rest_of(env) == rest_of(expected)
 
 
-# --- Seeds, copies, arrays ------------------------------------------------------------------------
-
-
 @EVERY_CONFIGURATION
 def test_seeds_copies_and_returned_arrays(configuration):
     """A seed decides everything, whatever was played before, and whatever is done to the returned arrays."""
@@ -202,9 +196,6 @@ def test_seeds_copies_and_returned_arrays(configuration):
     if "opponent" not in configuration and configuration.get("heaps") != (1,):
         assert len({str(play(first, seed)) for seed in range(20)}) > 5
     assert len(pickle.dumps(first.unwrapped)) < 20_000  # without the cached positions
-
-
-# --- Bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

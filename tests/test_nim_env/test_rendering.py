@@ -126,9 +126,6 @@ def test_recorded_frames(name):
     assert (difference > 40).sum() < 20
 
 
-# --- The frames of the environments ---------------------------------------------------------------
-
-
 def test_last_moves_of_agent_and_opponent():
     env = gym.make("SimpleNim-v0", opponent="take-3", first_player="opponent", **PIXELS)
     env.reset(seed=0)
@@ -177,9 +174,6 @@ def test_vector_environments_write_what_single_ones_write(arguments, max_episode
             for env, action in zip(singles, actions, strict=True):
                 env.step(action)
             assert list(envs.render()) == [env.render() for env in singles]
-
-
-# --- Windows and videos ---------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -19,10 +19,11 @@ from configurations import (
     plain,
 )
 from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 from table_policies import random_table
 
-from nim_env import MixturePolicy, NimEnv, NimRules, NimVectorEnv, RandomPolicy, TabularPolicy
+from nim_env import Encoding, MixturePolicy, NimEnv, NimRules, NimVectorEnv, RandomPolicy, TabularPolicy
 from nim_env.policies import Player, checked_policy
 
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
@@ -85,15 +86,16 @@ def check_unchanged(env, call, error, message):
 
 # --- Game for game --------------------------------------------------------------------------------
 
+PAIRS = Encoding(Box(0, 7, (2, 2)), lambda heaps: heaps.reshape(*heaps.shape[:-1], 2, 2))
 DETERMINISTIC = {
-    "callable": {"opponent": first_legal, "first_player": "opponent"},
-    "policy": {"opponent": LAST_LEGAL, "first_player": "agent", **SIMPLE},
+    "callable": {"opponent": first_legal, "first_player": "opponent", "observation": PAIRS},
+    "policy": {"opponent": LAST_LEGAL, "first_player": "agent", **SIMPLE, "observation": "index"},
     "take-3": {"opponent": "take-3", "first_player": "opponent", **SIMPLE, "heaps": (15,)},
     "large tables": {"opponent": "take-2", "first_player": "opponent", "heaps": (1100,), "max_take": 500},
     "self-play": {"opponent": None},
     "self-play that raises": {"opponent": None, "heaps": (0, 3, 0, 1), "illegal_action": "raise"},
-    "self-play in large tables": {"opponent": None, "heaps": (9, 11, 13, 30), "misere": False},
-    "direct self-play": {"opponent": None, "heaps": (1,) * 21},
+    "self-play in large tables": {"opponent": None, "heaps": (9, 11, 13, 30), "observation": "one_hot"},
+    "direct self-play": {"opponent": None, "heaps": (1,) * 21, "observation": "bits"},
 }
 
 
