@@ -121,9 +121,7 @@ def test_a_maximum_from_0_is_not_said_of_values_above_it():
         "    def choose_action(self, state): return None\n"
         "ai = AI()\n"
     )
-    remarks = " ".join(check("mine.py")["remarks"])
-    assert f"no legal move in {RULES.n_positions - 1} positions" in remarks
-    assert "starts from 0" not in remarks
+    assert "starts from 0" not in " ".join(check("mine.py")["remarks"])
 
 
 def test_the_bug_is_named_and_a_correct_learner_has_none():
@@ -163,26 +161,19 @@ def test_values_against_an_opponent_are_judged_with_it():
 
 
 def test_the_seed_decides_the_training():
-    first, second, other = (
-        check(PLAYERS / "q_dictionary.py", "--seed", str(seed), episodes=50) for seed in (0, 0, 1)
-    )
+    first, second, other = (check(PLAYERS / "q_dictionary.py", "--seed", seed, episodes=50) for seed in "001")
     assert first == second != other
 
 
-def test_the_share_goes_from_random_to_perfect_play():
+def test_the_share_goes_from_random_to_perfect_play_and_a_picture_shows_the_verdict():
     assert check("random")["share"] == pytest.approx(0)
     assert check("expert")["share"] == 1
-    worse = check("take-1", "--normal")
+    entry = check("take-1", "--normal", "--picture", "map.svg")
     normal = NimRules(RULES.heaps, misere=False)
     by_chance, expert = (evaluation.mastery(normal, name).expert for name in ("random", "take-1"))
-    assert worse["share"] == pytest.approx((expert - by_chance) / (1 - by_chance))
-
-
-def test_the_map_of_positions():
-    entry = check("take-1", "--picture", "map.svg")
+    assert entry["share"] == pytest.approx((expert - by_chance) / (1 - by_chance))
     picture = ET.fromstring(Path("map.svg").read_text(encoding="utf-8"))
     assert entry["findings"][0] in "".join(picture.itertext())
-    assert entry["expert"] < 1
 
 
 def test_files_in_processes_of_their_own(capfd):
