@@ -83,8 +83,7 @@ def finding_sets(bug, n):
         draw = random.Random(seed)
         heaps, max_take = BOARDS[seed % 4]
         rules = NimRules(heaps, max_take, misere=seed % 8 < 4)
-        kinds = ["by turn", "random", "take-1", "expert", "by move"][: 3 if bug in BY_TURN else 5]
-        kind = draw.choice(kinds)
+        kind = draw.choice(["by turn", "random", "take-1", "expert", "by move"][: 3 if bug in BY_TURN else 5])
         opponent = None if kind.startswith("by") else kind
         options = {"discount": draw.choice([0.8, 0.95, 1]), "rate": draw.choice([0.1, 0.4, 1]), "seed": seed}
         for per_pair in (3, 30):

@@ -32,9 +32,6 @@ STANDARD, BOUNDED = NimRules(), NimRules((4, 5, 6), max_take=2, misere=False)
 SEVERAL_BATCHES = NimRules((60, 120), misere=False)  # too large for one batch
 
 
-# --- Matches --------------------------------------------------------------------------------------
-
-
 @given(st.integers(1, 10_000), st.floats(0, 1), st.sampled_from([0.5, 0.95, 0.99]))
 def test_the_interval_is_wilsons_and_ends_at_0_and_1_exactly(games, fraction, confidence):
     wins = round(games * fraction)
@@ -114,22 +111,15 @@ def test_sampled_mastery_is_that_of_all_positions(rules, policy):
         assert sample.expert == pytest.approx(sample.winning_move.mean())
 
 
-def test_sampled_mastery_on_a_board_too_large_to_list():
+def test_sampled_mastery_on_a_board_too_large_to_list_and_of_a_player_that_draws():
     rules = NimRules((40,) * 30, max_take=7)
     assert evaluation.sampled_mastery(rules, "expert", n=50).expert == 1.0
     avoid = batched(lambda heaps, masks: (masks > theory.winning_action_mask(rules, heaps)).argmax(axis=1))
     assert evaluation.sampled_mastery(rules, avoid, n=50).interval()[0] == 0.0
-
-
-def test_a_player_that_draws_is_estimated_too():
     generator = np.random.default_rng(0)
     draws = batched(lambda _, masks: (generator.random(masks.shape) * masks).argmax(axis=1))
-    found = evaluation.sampled_mastery(STANDARD, draws, 3_000, seed=0)
-    lower, upper = found.interval(0.9999)
+    lower, upper = evaluation.sampled_mastery(STANDARD, draws, 3_000, seed=0).interval(0.9999)
     assert lower < evaluation.mastery(STANDARD, "random").expert < upper
-
-
-# --- Win probabilities and payoffs ----------------------------------------------------------------
 
 
 @few_examples
@@ -147,9 +137,6 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illeg
             assert found == pytest.approx(expected, abs=1e-12)
     part = evaluation.payoff_matrix(rules, policies[:1], policies[1:], illegal_action=illegal_action)
     np.testing.assert_array_equal(part, matrix[:1, 1:])
-
-
-# --- Mastery and exploitability -------------------------------------------------------------------
 
 
 @few_examples
@@ -386,9 +373,6 @@ def test_a_sweep_queries_each_position_twice(sweep, rules):
     assert sorted(asked) == sorted(2 * list(range(1, rules.n_positions)))
 
 
-# --- Bad input ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("function", "arguments", "message"),
     [
@@ -414,9 +398,8 @@ def test_bad_arguments_are_named(function, arguments, message):
 
 
 def test_too_many_beliefs_are_refused(monkeypatch):
-    large = NimRules((100, 100, 100))
     with pytest.raises(ValueError, match="policies"):
-        evaluation.mixed_exploitability(large, ["random", "expert"], [0.5, 0.5])
+        evaluation.mixed_exploitability(NimRules((100, 100, 100)), ["random", "expert"], [0.5, 0.5])
     monkeypatch.setattr(_limits, "BELIEFS", 10_000)
     with pytest.raises(ValueError, match=r"beliefs.*10,000"):
         evaluation.mixed_exploitability(STANDARD, [random_table(STANDARD, 0), "random"], [0.5, 0.5])

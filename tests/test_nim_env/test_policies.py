@@ -80,9 +80,6 @@ def test_built_in_policies_draw_uniformly(rules, n):
         np.testing.assert_array_equal(alone, probabilities[-1])
 
 
-# --- Names, policies and callables ----------------------------------------------------------------
-
-
 def test_names_and_policies():
     named = {"random": RandomPolicy(), "expert": ExpertPolicy(SIMPLE), "take-12": TakePolicy(SIMPLE, 12)}
     for name, policy in named.items():
@@ -256,6 +253,12 @@ def test_every_kind_of_nonsense_loses(answer):
             checked_player(player, RULES).query(positions, mask)
 
 
+@pytest.mark.parametrize("form", [lambda choose: choose, batched])
+def test_an_illegal_action_of_a_function_is_named(form):
+    with pytest.raises(InvalidPolicyOutput, match=r"got 5 at \[0, 0, 1\]"):
+        evaluation.mastery(RULES, form(lambda _, masks: np.full(masks.shape[:-1], 5)))
+
+
 FIGURES = {  # one of each function that takes illegal_action
     "mastery": lambda player, **option: evaluation.mastery(SIMPLE, player, **option).expert,
     "exploitability": lambda player, **option: evaluation.exploitability(SIMPLE, player, **option),
@@ -313,17 +316,10 @@ def test_outputs_that_are_a_distribution(illegal_action):
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, output, rtol=1e-5)
         assert illegal == 0
-
-
-def test_a_small_probability_of_an_illegal_action_counts():
-    moves = Player(Returns([1 - 1e-6, 0, 1e-6]), "lose").query(POSITION, MASK)
-    np.testing.assert_allclose(moves.illegal, 1e-6)
-    np.testing.assert_allclose(moves.probabilities, [1 - 1e-6, 0, 0])
+    found, illegal = Player(Returns([1 - 1e-6, 0, 1e-6]), "lose").query(POSITION, MASK)  # a small one counts
+    np.testing.assert_allclose([*found, illegal], [1 - 1e-6, 0, 0, 1e-6])
     with pytest.raises(InvalidPolicyOutput, match="above 1"):
         Player(Returns([0.5, 1, 0]), "lose").query(POSITION, MASK)
-
-
-# --- Tables ---------------------------------------------------------------------------------------
 
 
 @few_examples
@@ -355,9 +351,6 @@ def test_a_tabulated_policy_is_a_copy():
     assert copy.probabilities.dtype == np.float32
     with pytest.raises(ValueError, match="50,000,000"):
         tabulate(NimRules((60, 60, 60, 60)), "random")
-
-
-# --- Mixtures -------------------------------------------------------------------------------------
 
 
 @few_examples
@@ -401,13 +394,6 @@ def test_bad_mixtures(arguments, message):
     for mixture in (MixturePolicy(SIMPLE), MixturePolicy(SIMPLE, ["random"], weights=[0])):
         with pytest.raises(ValueError, match="weight"):
             mixture.action_probabilities((5,), (1, 1, 1))
-
-
-def test_a_row_of_the_wrong_shape_is_not_broadcast():
-    rules = NimRules((2, 2))
-    positions, mask = unfinished(rules)
-    with pytest.raises(InvalidPolicyOutput, match="Returns"):
-        MixturePolicy(rules, ["random", Returns(mask[-1] / 4)]).action_probabilities(positions, mask)
 
 
 @pytest.mark.parametrize("number", [0.0, np.nextafter(1, 0)])

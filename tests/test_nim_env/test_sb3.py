@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason=INSTALL)
 pytest.importorskip("stable_baselines3", reason=INSTALL)
 pytest.importorskip("sb3_contrib", reason=INSTALL)
 
-from configurations import SIMPLE, first_legal, plain  # noqa: E402
+from configurations import LAST_LEGAL, SIMPLE, first_legal, plain  # noqa: E402
 from gymnasium.error import InvalidAction  # noqa: E402
 from gymnasium.wrappers import FlattenObservation  # noqa: E402
 from sb3_contrib import ARS, QRDQN, TRPO, MaskablePPO, RecurrentPPO  # noqa: E402
@@ -50,10 +50,6 @@ def make(num_envs=5, **arguments):
     return NimVecEnv(gym.make_vec("Nim-v0", num_envs=num_envs, autoreset_mode="SameStep", **arguments))
 
 
-def last_legal(observation, action_mask):  # noqa: ARG001
-    return int(np.flatnonzero(action_mask)[-1])
-
-
 def test_checker():
     check_env(gym.make("Nim-v0", observation="bits"))
     check_env(gym.make("Nim-v0", opponent=None, random_start=True))
@@ -73,7 +69,7 @@ def test_tensors_are_actions():
 
 DETERMINISTIC = {
     "agent first": {"opponent": first_legal, "first_player": "agent"},
-    "opponent first": {"opponent": last_legal, "first_player": "opponent", "heaps": (5, 4, 3)},
+    "opponent first": {"opponent": LAST_LEGAL, "first_player": "opponent", "heaps": (5, 4, 3)},
     "self-play": {"opponent": None},
     "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # or ended in that step
     "truncated": {"opponent": first_legal, "first_player": "opponent", **SIMPLE, "max_episode_steps": 3},
@@ -115,10 +111,8 @@ def test_wrapped_vector_environment():
 
 
 def play(env):
-    observations = [env.reset()]
-    for _ in range(40):
-        observations.append(env.step(get_action_masks(env).argmax(axis=1))[0])
-    return np.array(observations).tolist()
+    """The observations of some steps from the next start on."""
+    return [env.reset().tolist()] + [env.step(get_action_masks(env).argmax(axis=1))[0].tolist() for _ in range(40)]
 
 
 def test_seeds():

@@ -84,8 +84,6 @@ def check_unchanged(env, call, error, message):
     assert rest_of(env) == before
 
 
-# --- Game for game --------------------------------------------------------------------------------
-
 PAIRS = Encoding(Box(0, 7, (2, 2)), lambda heaps: heaps.reshape(*heaps.shape[:-1], 2, 2))
 DETERMINISTIC = {
     "callable": {"opponent": first_legal, "first_player": "opponent", "observation": PAIRS},
@@ -150,8 +148,6 @@ def test_large_games(arguments, opponent):
     assert observations.max() > arguments["heaps"][-1] / 3
     assert (env.step(infos["action_mask"].argmax(axis=1))[0].sum(axis=1) < observations.sum(axis=1)).all()
 
-
-# --- Opponents and starts are drawn as they should ------------------------------------------------
 
 NUMBER = 5_000
 WAYS = {  # heaps of games in which a step is computed in each of the ways there are
@@ -289,8 +285,6 @@ def test_set_opponent_in_the_middle_of_games(after, max_episode_steps):
         assert rest_of(env) == rest_of(expected)
 
 
-# --- Seeds, copies, arrays ------------------------------------------------------------------------
-
 SMALL_GYM = {name: GYM[name] for name in GYM if name != "seven heaps"}  # whose tables take a second to make
 EVERY_CONFIGURATION = pytest.mark.parametrize("configuration", SMALL_GYM.values(), ids=SMALL_GYM)
 
@@ -313,9 +307,6 @@ def test_seeds_copies_and_returned_arrays(configuration, mode):
     if configuration in ({}, {"opponent": "expert"}, {"random_start": True}):
         env.reset(seed=4)
         assert record != play(env)
-
-
-# --- Bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
