@@ -255,7 +255,7 @@ def test_every_kind_of_nonsense_loses(answer):
 
 @pytest.mark.parametrize("form", [lambda choose: choose, batched])
 def test_an_illegal_action_of_a_function_is_named(form):
-    with pytest.raises(InvalidPolicyOutput, match=r"got 5 at \[0, 0, 1\]"):
+    with pytest.raises(InvalidPolicyOutput, match=r"5.*\[0, 0, 1\]"):
         evaluation.mastery(RULES, form(lambda _, masks: np.full(masks.shape[:-1], 5)))
 
 
