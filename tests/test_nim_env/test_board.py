@@ -68,21 +68,6 @@ def test_moves_of_both_players(rules, kind):
     assert (board.after(over, np.zeros(3, dtype=int)) == board.begins).all()
 
 
-@few_examples
-@given(any_rules)
-def test_layers_hold_all_positions_in_the_order_of_their_objects(rules):
-    board = Board(rules)
-    objects = []
-    indices = []
-    for positions, layers in board.layers():
-        for layer in layers:
-            indices += positions[layer].tolist()
-            objects.append(set(board.heaps(positions[layer]).sum(axis=1).tolist()))
-    assert sorted(indices) == list(range(1, board.n))
-    assert all(len(number) == 1 for number in objects)
-    assert objects == sorted(objects, key=min)
-
-
 def test_a_large_board_notices_other_states_in_the_same_array():
     board = LargeBoard(NimRules())
     states = np.array([1, 2, 3])

@@ -172,16 +172,6 @@ def test_a_best_response_to_a_mixed_strategy_by_recursion(rules, seed, illegal_a
 
 
 @few_examples
-@given(any_rules, seeds)
-def test_a_draw_among_equals_is_no_draw(rules, seed):
-    member = random_table(rules, seed)
-    expected = pytest.approx(evaluation.exploitability(rules, member), abs=1e-9)
-    assert evaluation.mixed_exploitability(rules, [member], [1]) == expected
-    assert evaluation.mixed_exploitability(rules, ["random", member, member], [0, 0.25, 0.75]) == expected
-    assert evaluation.mixed_exploitability(rules, ["expert", "expert"], [0.1, 0.9]) == 0
-
-
-@few_examples
 @given(any_rules, st.data())
 def test_a_single_mistake_is_named(rules, data):
     positions = rules.all_positions()

@@ -27,7 +27,7 @@ from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
-from nim_env import NimRules, evaluation, theory  # noqa: E402
+from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
 from nim_env.players import load_player  # noqa: E402
 from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
@@ -270,10 +270,11 @@ def test_models_are_players(algorithm, encoding, environment):
 
 
 @EVERY_ALGORITHM
-def test_saved_models_are_players(algorithm, tmp_path):
-    path = tmp_path / "model.zip"
+def test_trained_and_saved_models_are_players(algorithm, tmp_path):
+    path, callback = tmp_path / "model.zip", EvaluationCallback(1_000)
     encoding = ("heaps", "one_hot", "bits", "unary", "index")[[*ALGORITHMS].index(algorithm) % 5]
-    model = make_model(algorithm, make_small(encoding)).learn(40)
+    model = make_model(algorithm, make_small(encoding)).learn(40, callback=[SelfPlayCallback(1), callback])
+    assert len(model.opponent_pool.policies) >= 2
     model.save(path)
     masks = {"action_masks": MASKS} if algorithm is MaskablePPO else {}
     observations = checked_encoding(encoding, RULES)(POSITIONS)
@@ -286,8 +287,9 @@ def test_saved_models_are_players(algorithm, tmp_path):
     report = evaluation.report(RULES, player.policy, player.values, illegal_action="lose")
     assert report.illegal_action == is_illegal.mean()
     own, _ = own_probabilities(model, encoding)
-    masked = load_policy(path, RULES, use_masking=True).action_probabilities(POSITIONS, MASKS)
-    assert (masked == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
+    masked = load_policy(path, RULES, use_masking=True)
+    assert (masked.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
+    assert callback.evaluations[-1]["expert"] == evaluation.mastery(RULES, masked).expert
 
 
 def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
@@ -401,19 +403,6 @@ def test_evaluations_are_those_of_the_report(algorithm, deterministic, name, cap
     model.learn(32, callback=callback, reset_num_timesteps=False)
     assert [row["timesteps"] for row in callback.evaluations] == [0, 48, 96, 128]  # 96 is not evaluated again
     assert capsys.readouterr().out.count("exploitability") == 5
-
-
-@EVERY_ALGORITHM
-def test_callbacks_take_every_algorithm(algorithm):
-    env = make_small("one_hot", "NimVecEnv")
-    model, callback = make_model(algorithm, env), EvaluationCallback(1_000, verbose=1)
-    model.learn(40, callback=[SelfPlayCallback(snapshot_interval=1), callback])
-    own, _ = own_probabilities(model, "one_hot")
-    winning = theory.winning_action_mask(RULES, POSITIONS)
-    is_won = winning.any(axis=1)
-    expert = winning[is_won, own[is_won].argmax(axis=1)].mean()
-    assert callback.evaluations[-1]["expert"] == pytest.approx(expert)
-    assert len(model.opponent_pool.policies) >= 2
 
 
 def pool_probabilities(pool):
