@@ -406,10 +406,3 @@ def test_opponent_that_raises_changes_no_game(mode):
                 call()
             calls_left = 10**9
             assert rest_of(env) == before
-    step()
-    if mode is AutoresetMode.NEXT_STEP:  # whose next step opens the games that have ended
-        before, calls_left = rest_of(env), 1
-        with pytest.raises(RuntimeError, match="mine"):
-            step()
-        calls_left = 10**9
-        assert rest_of(env) == before
