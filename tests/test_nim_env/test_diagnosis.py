@@ -159,7 +159,7 @@ def put(table, heaps, move, value):
 
 
 IS_LAST = RULES.all_positions().sum(axis=1)[:, None] == RULES.move_counts
-THIRD = np.arange(RULES.n_positions)[:, None] % 3
+MODULO_3 = np.arange(RULES.n_positions)[:, None] % 3
 
 
 @pytest.mark.parametrize(
@@ -172,8 +172,8 @@ THIRD = np.arange(RULES.n_positions)[:, None] % 3
         (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # not far enough to tell
         (lambda q: put(q, (0, 2, 2), (1, 1), 0.3), "train longer"),  # a best move near the end
         (lambda q: put(q, (0, 2, 0), (1, 2), 0.9), "last moves of both signs"),
-        (lambda q: q / np.where(THIRD == 0, 2, 1), "train longer"),  # Bellman's equation explains two thirds
-        (lambda q: q * np.where(IS_LAST, -0.3 * THIRD, 0.5), "opponent's reward"),  # whatever the others are
+        (lambda q: q / np.where(MODULO_3 == 0, 2, 1), "train longer"),  # Bellman's equation explains two thirds
+        (lambda q: q * np.where(IS_LAST, -0.3 * MODULO_3, 0.5), "opponent's reward"),  # whatever the others are
         (lambda q: 0 * q, "untrained"),
     ],
 )
