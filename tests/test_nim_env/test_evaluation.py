@@ -193,6 +193,7 @@ def test_a_single_mistake_is_named(rules, data):
     assert found.expert == pytest.approx(1 - 1 / n_won, abs=1e-12)
     right = evaluation.mastery(rules, "expert")
     assert (right.expert, right.champion, right.won_positions, len(right.mistakes)) == (1.0, True, n_won, 0)
+    assert evaluation.exploitability(rules, "expert") == 0.0
 
 
 def test_a_board_without_won_positions_is_mastered():
