@@ -103,6 +103,13 @@ def test_texts_in_pixels():
         assert (as_pixels(other)[rows] != frame[rows]).any()
 
 
+def test_blocks_stand_in_groups_of_five():
+    column = as_pixels(view([12], (12,)))[HEAPS, 300]
+    bottoms = np.flatnonzero(np.diff((column == BLOCK).all(axis=1).astype(int)) == -1)[::-1]  # from below
+    distances = -np.diff(bottoms)
+    assert np.flatnonzero(distances > distances.min()).tolist() == [4, 9]
+
+
 def test_large_heaps_are_bars():
     """274 pixels high where 1000 blocks are the most, less the outlines of the parts."""
     frame = as_pixels(view([900, 30], (1000, 500), [Move(1, [900, 100], [900, 30])]))
