@@ -181,6 +181,10 @@ def test_changed_values(change, finding):
     assert evaluation.diagnose(RULES, change(exact(RULES))).findings == (finding,)
 
 
+def test_few_last_moves_tell_no_scale():
+    assert evaluation.diagnose(NimRules((2,)), 10 * exact(NimRules((2,)))).findings == ("values out of range",)
+
+
 @pytest.mark.parametrize(("opponent", "updates"), [("random", 60_000), ("take-1", 20_000)])
 def test_noise_of_replies_is_no_bug(opponent, updates):
     table = learn(RULES, updates, opponent, rate=0.3)

@@ -54,7 +54,7 @@ class Game:
 @given(any_rules, seeds)
 def test_pettingzoo(rules, seed):
     game = Game(rules, seed)
-    env = aec_env.env(**game.arguments, render_mode="ansi")
+    env = aec_env.env(**game.arguments, random_start=True, render_mode="ansi")  # but positions are given
     assert env.observation_space("player_0")["observation"] == MultiDiscrete(np.add(rules.heaps, 1))
     assert env.observation_space("player_0")["action_mask"] == Box(0, 1, (len(game.actions),), np.int8)
     assert env.action_space("player_1") == Discrete(len(game.actions))
