@@ -10,7 +10,7 @@ from strategies import few_examples, tiny_rules
 from strategies import rules as any_rules
 
 from nim_env import Encoding, NimRules
-from nim_env._alias import alias_lists, draw
+from nim_env._alias import alias_lists
 from nim_env.board import Board, LargeBoard, TabulatedBoard
 from nim_env.envs._rows import Rows
 
@@ -68,21 +68,6 @@ def test_moves_of_both_players(rules, kind):
     assert (board.after(over, np.zeros(3, dtype=int)) == board.begins).all()
 
 
-@few_examples
-@given(any_rules)
-def test_layers_hold_all_positions_in_the_order_of_their_objects(rules):
-    board = Board(rules)
-    objects = []
-    indices = []
-    for positions, layers in board.layers():
-        for layer in layers:
-            indices += positions[layer].tolist()
-            objects.append(set(board.heaps(positions[layer]).sum(axis=1).tolist()))
-    assert sorted(indices) == list(range(1, board.n))
-    assert all(len(number) == 1 for number in objects)
-    assert objects == sorted(objects, key=min)
-
-
 def test_a_large_board_notices_other_states_in_the_same_array():
     board = LargeBoard(NimRules())
     states = np.array([1, 2, 3])
@@ -116,20 +101,3 @@ def test_alias_lists_have_the_probabilities_of_their_weights(weights):
     np.add.at(found, (row, lists.aliases), (1 - keep) / lists.counts[row])
     np.testing.assert_allclose(found, weights / weights.sum(axis=1, keepdims=True), atol=1e-6)
     assert not found[weights == 0].any()
-
-
-@few_examples
-@given(weight_rows, st.integers(0, 2**32))
-def test_draws_follow_the_weights(weights, seed):
-    """One row of weights, both ways: from a list, and at once."""
-    weights = weights[:1] if weights[:1].any() else np.ones((1, 5))
-    n = 4_000
-    uniforms = np.random.default_rng(seed).random(n)
-    expected = weights[0] / weights.sum()
-    for drawn in (
-        alias_lists(weights).draw(np.zeros(n, dtype=int), uniforms),
-        draw(weights.repeat(n, 0), uniforms),
-    ):
-        frequencies = np.bincount(drawn, minlength=5) / n
-        assert (np.abs(frequencies - expected) <= 5 * np.sqrt(expected * (1 - expected) / n) + 1e-6).all()
-        assert not frequencies[weights[0] == 0].any()

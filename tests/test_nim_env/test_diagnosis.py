@@ -83,8 +83,7 @@ def finding_sets(bug, n):
         draw = random.Random(seed)
         heaps, max_take = BOARDS[seed % 4]
         rules = NimRules(heaps, max_take, misere=seed % 8 < 4)
-        kinds = ["by turn", "random", "take-1", "expert", "by move"][: 3 if bug in BY_TURN else 5]
-        kind = draw.choice(kinds)
+        kind = draw.choice(["by turn", "random", "take-1", "expert", "by move"][: 3 if bug in BY_TURN else 5])
         opponent = None if kind.startswith("by") else kind
         options = {"discount": draw.choice([0.8, 0.95, 1]), "rate": draw.choice([0.1, 0.4, 1]), "seed": seed}
         for per_pair in (3, 30):
@@ -99,17 +98,6 @@ def test_a_correct_learner_has_no_bug():
     found = finding_sets(None, 60)
     assert NO_BUG.issuperset(set().union(*found))
     assert found[1::2].count({BELLMAN}) >= 15
-
-
-@pytest.mark.parametrize(
-    ("heaps", "opponent", "rate", "updates"),
-    [((2, 3, 4), "random", 0.02, 1350), ((1, 2, 3), "random", 0.1, 360), ((1, 2, 3), "take-1", 0.1, 360)],
-)
-def test_a_young_learner_has_no_bug(heaps, opponent, rate, updates):
-    for seed in range(12):
-        rules = NimRules(heaps, misere=seed % 2 == 0)
-        table = learn(rules, updates, opponent, rate=rate, seed=seed)
-        assert NO_BUG.issuperset(evaluation.diagnose(rules, table, opponent).findings)
 
 
 @pytest.mark.parametrize("bug", BUGS)
@@ -153,7 +141,8 @@ def test_exact_values_satisfy_bellmans_equation(rules, exponent):
 def test_another_discount_is_told(discount, step, rules):
     rules = rules if step == "move" else RULES  # where enough values tell
     table = learn(rules, None, by_turn=step == "own turn", discount=discount, exploration=0)
-    assert evaluation.diagnose(rules, table, discount=discount).findings == (BELLMAN,)
+    for close in (discount, discount + 0.03):
+        assert evaluation.diagnose(rules, table, discount=close).findings == (BELLMAN,)
     assert evaluation.diagnose(rules, table).findings == (f"discount of {discount:.2f} per {step}",)
 
 
@@ -169,9 +158,8 @@ def put(table, heaps, move, value):
     return table
 
 
-def halve_every_third(table):
-    table[::3] /= 2
-    return table
+IS_LAST = RULES.all_positions().sum(axis=1)[:, None] == RULES.move_counts
+MODULO_3 = np.arange(RULES.n_positions)[:, None] % 3
 
 
 @pytest.mark.parametrize(
@@ -184,7 +172,8 @@ def halve_every_third(table):
         (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # not far enough to tell
         (lambda q: put(q, (0, 2, 2), (1, 1), 0.3), "train longer"),  # a best move near the end
         (lambda q: put(q, (0, 2, 0), (1, 2), 0.9), "last moves of both signs"),
-        (halve_every_third, "train longer"),  # Bellman's equation explains two thirds
+        (lambda q: q / np.where(MODULO_3 == 0, 2, 1), "train longer"),  # Bellman's equation explains two thirds
+        (lambda q: q * np.where(IS_LAST, -0.3 * MODULO_3, 0.5), "opponent's reward"),  # whatever the others are
         (lambda q: 0 * q, "untrained"),
     ],
 )
@@ -196,17 +185,11 @@ def test_few_last_moves_tell_no_scale():
     assert evaluation.diagnose(NimRules((2,)), 10 * exact(NimRules((2,)))).findings == ("values out of range",)
 
 
-def test_a_close_discount_is_the_given_one():
-    table = exact(RULES, discount=0.97)
-    assert evaluation.diagnose(RULES, table).findings == (BELLMAN,)
-
-
-def test_noise_of_replies_is_no_bug():
-    table = learn(RULES, 60_000, "random", rate=0.3)
-    assert evaluation.diagnose(RULES, table, "random").findings == (BELLMAN,)
-    table = learn(RULES, 20_000, "take-1", rate=0.3)
-    assert evaluation.diagnose(RULES, table, "take-1").findings == (BELLMAN,)
-    assert evaluation.diagnose(RULES, table).findings != (BELLMAN,)
+@pytest.mark.parametrize(("opponent", "updates"), [("random", 60_000), ("take-1", 20_000)])
+def test_noise_of_replies_is_no_bug(opponent, updates):
+    table = learn(RULES, updates, opponent, rate=0.3)
+    assert evaluation.diagnose(RULES, table, opponent).findings == (BELLMAN,)
+    assert opponent == "random" or evaluation.diagnose(RULES, table).findings != (BELLMAN,)
 
 
 def test_an_earlier_table_tells_a_bug_from_a_learner_on_its_way():
@@ -228,10 +211,9 @@ def test_an_earlier_table_tells_a_bug_from_a_learner_on_its_way():
 
 def test_values_of_illegal_actions_tell_what_the_maximum_runs_over():
     table = np.random.default_rng(0).uniform(-1, 1, size=(RULES.n_positions, RULES.n_actions))
-    for index, mask in enumerate(RULES.action_mask(RULES.all_positions())):
-        for action in np.flatnonzero(mask):
-            after = index - RULES.offsets[action]
-            table[index, action] = -table[after].max() if after else RULES.terminal_reward
+    for index, action in np.argwhere(RULES.action_mask(RULES.all_positions())):
+        after = index - RULES.offsets[action]
+        table[index, action] = -table[after].max() if after else RULES.terminal_reward
     assert evaluation.diagnose(RULES, table).findings == ("maximum over illegal actions",)
 
 
@@ -239,37 +221,20 @@ def test_a_network_may_overshoot_and_has_last_moves_of_both_signs_when_young():
     table = exact(RULES)
     table[RULES.action_mask(RULES.all_positions()) == 0] = -0.5  # illegal values of a table stay 0
     assert evaluation.diagnose(RULES, put(table.copy(), (2, 3, 4), (0, 1), 1.3)).findings == (BELLMAN,)
-    assert evaluation.diagnose(RULES, 1.3 * table * np.linspace(1, 1.1, len(table))[:, None]).findings == (
-        "values out of range",
-    )
-    young = np.random.default_rng(0).uniform(-0.3, 0.3, table.shape)
-    diagnosis = evaluation.diagnose(RULES, young)
-    assert diagnosis.findings == ("train longer",)
-    assert "last move" in diagnosis.verdict
+    far = 1.3 * table * np.linspace(1, 1.1, len(table))[:, None]
+    assert evaluation.diagnose(RULES, far).findings == ("values out of range",)
+    young = evaluation.diagnose(RULES, np.random.default_rng(0).uniform(-0.3, 0.3, table.shape))
     grown = evaluation.diagnose(RULES, put(exact(RULES), (0, 2, 2), (1, 1), 0.3))
-    assert grown.findings == ("train longer",)
+    assert young.findings == grown.findings == ("train longer",)
+    assert "last move" in young.verdict
     assert "last move" not in grown.verdict
 
 
 def test_a_large_game_is_judged_by_its_small_positions():
     rules = NimRules((37, 37, 37), max_take=2)
-    wins = theory.winning_action_mask(rules, rules.all_positions())
-    wins_normal = theory.winning_action_mask(replace(rules, misere=False), rules.all_positions())
-    assert evaluation.diagnose(rules, np.where(wins, 1, -1)).findings == (BELLMAN,)
-    assert evaluation.diagnose(rules, np.where(wins_normal, 1, -1)).findings == ("opponent's reward",)
-
-
-@settings(max_examples=30)
-@given(st.integers(0, 2**32), st.booleans())
-def test_last_moves_of_the_wrong_sign_name_the_opponents_reward_whatever_the_others_are(seed, misere):
-    rules = NimRules((1, 2, 3), misere=misere)
-    generator = np.random.default_rng(seed)
-    table = generator.uniform(-0.9, 0.9, (rules.n_positions, rules.n_actions))
-    positions = rules.all_positions()
-    is_last = positions.sum(axis=1)[:, None] == np.array([count for _, count in rules.moves])
-    table = np.where(is_last, generator.uniform(0.2, 1, table.shape) * (1 if misere else -1), table)
-    table *= rules.action_mask(positions)
-    assert evaluation.diagnose(rules, table).findings == ("opponent's reward",)
+    for misere, finding in ((True, BELLMAN), (False, "opponent's reward")):
+        wins = theory.winning_action_mask(replace(rules, misere=misere), rules.all_positions())
+        assert evaluation.diagnose(rules, np.where(wins, 1, -1)).findings == (finding,)
 
 
 def test_a_player_that_explores_at_each_move_is_told():

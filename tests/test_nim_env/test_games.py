@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from brute_force import moves
 from gymnasium.error import ResetNeeded
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from hypothesis import given
 from strategies import rules as any_rules
 from strategies import seeds
@@ -53,12 +54,16 @@ class Game:
 @given(any_rules, seeds)
 def test_pettingzoo(rules, seed):
     game = Game(rules, seed)
-    env = aec_env.env(**game.arguments, render_mode="ansi")
+    env = aec_env.env(**game.arguments, random_start=True, render_mode="ansi")  # but positions are given
+    assert env.observation_space("player_0")["observation"] == MultiDiscrete(np.add(rules.heaps, 1))
+    assert env.observation_space("player_0")["action_mask"] == Box(0, 1, (len(game.actions),), np.int8)
+    assert env.action_space("player_1") == Discrete(len(game.actions))
     for _ in range(2):
         env.reset(seed=seed, options=game.options)
         is_legal = True
         while game.winner is None:
             observation, *rest = env.last()
+            assert env.state() in env.state_space
             assert env.agent_selection == f"player_{game.player}"
             assert rest == [0, False, False, {"illegal_action": False}]
             assert observation["observation"].tolist() == list(game.heaps)
@@ -70,12 +75,22 @@ def test_pettingzoo(rules, seed):
         rewards = [-1, -1]
         rewards[game.winner] = int(is_legal)  # PettingZoo's convention: nothing for the other's illegal action
         assert [env.rewards[player] for player in env.possible_agents] == rewards
-        assert all(env.terminations.values())
-        loser = f"player_{1 - game.winner}"
-        assert [player for player in env.infos if env.infos[player]["illegal_action"]] == [loser] * (not is_legal)
         reason = "" if is_legal else f": Player {2 - game.winner}'s move was illegal"
         assert env.render().splitlines()[-1] == f"Player {game.winner + 1} won{reason}"
-        assert env.state()[:-1].tolist() == list(game.heaps)
+        assert env.state().tolist() == [*game.heaps, game.player]
+        for player in (game.player, 1 - game.player):
+            assert env.agent_selection == f"player_{player}"
+            observation, *rest = env.last()
+            assert observation["observation"].tolist() == list(game.heaps)
+            assert not observation["action_mask"].any()
+            assert rest == [
+                rewards[player],
+                True,
+                False,
+                {"illegal_action": player != game.winner and not is_legal},
+            ]
+            env.step(None)
+        assert env.agents == []
         game.start()
 
 
@@ -93,6 +108,8 @@ def test_gymnasium(rules, seed, is_self_play):
 
     # the learner moves first where a position is given
     env = NimEnv(**game.arguments, opponent=None if is_self_play else opponent, random_start=True)
+    assert env.observation_space == MultiDiscrete(np.add(rules.heaps, 1))
+    assert env.action_space == Discrete(len(game.actions))
     for _ in range(2):
         observation, info = env.reset(seed=seed, options=game.options)
         while game.winner is None:

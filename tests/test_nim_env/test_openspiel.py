@@ -7,7 +7,6 @@ from open_spiel.python.algorithms.best_response import BestResponsePolicy
 from open_spiel.python.algorithms.cfr import CFRSolver
 from open_spiel.python.algorithms.exploitability import nash_conv
 from open_spiel.python.algorithms.mcts import MCTSBot, RandomRolloutEvaluator
-from open_spiel.python.algorithms.policy_aggregator import PolicyAggregator
 from open_spiel.python.policy import TabularPolicy, UniformRandomPolicy
 from table_policies import random_table
 
@@ -35,21 +34,6 @@ def test_a_policy_comes_back_as_it_went(rules):
     np.testing.assert_array_equal(back.action_probabilities(*arguments), player.action_probabilities(*arguments))
     uniform = from_openspiel(rules, UniformRandomPolicy(load_game(rules)))
     assert evaluation.report(rules, uniform) == evaluation.report(rules, "random")
-
-
-@pytest.mark.parametrize("rules", [*GAMES, NimRules((2, 3), misere=False)], ids=str)
-def test_a_mixed_strategy_has_half_the_nash_conv_of_its_aggregate(rules):
-    """Their aggregate is the policy of histories that draws as the mixed strategy does (Kuhn 1953)."""
-    game = load_game(rules)
-    for members, weights in [
-        (["take-1", "expert", "random"], [0.2, 0.3, 0.5]),
-        (["random", *(random_table(rules, seed, deterministic=True) for seed in range(3))], [0.1, 0.2, 0.3, 0.4]),
-        ([random_table(rules, seed) for seed in range(4)], [0.25, 0.25, 0.25, 0.25]),
-    ]:
-        policies = [OpenSpielPolicy(rules, member) for member in members]
-        aggregate = PolicyAggregator(game).aggregate([0, 1], [policies, policies], [weights, weights])
-        found = evaluation.mixed_exploitability(rules, members, weights)
-        assert nash_conv(game, aggregate) == pytest.approx(2 * found, abs=1e-12)
 
 
 def test_a_policy_of_histories_is_refused():

@@ -16,7 +16,6 @@ import numpy as np
 import pgx
 from configurations import check_frequencies
 from gymnasium.spaces import Box
-from pgx.experimental import auto_reset
 
 from nim_env import Encoding, NimRules
 from nim_env.pgx import Nim
@@ -50,13 +49,11 @@ def api_test(monkeypatch):
     monkeypatch.setattr(module, "EnvId", Literal["nim"])  # it names pgx's own games alone
     # that of pgx 2.6.0 fails on one mask with JAX 0.10.1 (github.com/sotetsuk/pgx/pull/1314)
     monkeypatch.setattr(
-        module, "act_randomly", jax.jit(lambda key, masks: jax.random.categorical(key, log(masks)))
+        module,
+        "act_randomly",
+        jax.jit(lambda key, masks: jax.random.categorical(key, jnp.log(masks.astype(jnp.float32)))),
     )
     return pgx.api_test
-
-
-def log(masks):
-    return jnp.log(masks.astype(jnp.float32))
 
 
 def test_the_api_test_of_pgx(api_test):
@@ -141,25 +138,6 @@ def test_a_game_of_more_positions_than_any_table_holds():
     np.testing.assert_array_equal(states.heaps, (*heaps[:-1], 0))
     np.testing.assert_array_equal(states.legal_action_mask, rules.action_mask(states.heaps))
     np.testing.assert_array_equal(states.observation, env.encoding(states.heaps))
-
-
-def test_auto_reset():
-    env = Nim((1, 2))
-    step = jax.vmap(auto_reset(env.step, env.init))
-
-    def ply(states, key):
-        action_key, reset_key = jax.random.split(key)
-        actions = jax.random.categorical(action_key, log(states.legal_action_mask))
-        states = step(states, actions, jax.random.split(reset_key, len(actions)))
-        return states, states
-
-    _, plies = jax.lax.scan(ply, start(env), jax.random.split(jax.random.key(1), 30))
-    is_over = np.asarray(plies.terminated)
-    assert is_over.mean() > 0.3  # a game has one to three plies
-    assert (np.asarray(plies.heaps)[is_over] == (1, 2)).all()
-    assert (np.sort(plies.rewards[is_over]) == (-1, 1)).all()
-    assert not plies.rewards[~is_over].any()
-    np.testing.assert_array_equal(plies.legal_action_mask, env.rules.action_mask(plies.heaps))
 
 
 def test_pictures(tmp_path):

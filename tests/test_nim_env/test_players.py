@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import agents
-from nim_env import EncodedPolicy, NimEnv, NimRules, policies, solver
+from nim_env import EncodedPolicy, NimEnv, NimRules, policies
 from nim_env.players import load_player
 
 RULES = NimRules((2, 3))
@@ -112,66 +112,42 @@ def test_a_saved_agent_by_a_module_of_two_lines(observation):
     np.testing.assert_array_equal(player.values(POSITIONS), agent.q_values(env.encoding(POSITIONS)))
     refused("mine.py:player", "another game", rules=NimRules((2, 4)))
     refused("mine.py:player", "actions", rules=NimRules((2, 3), max_take=1))
-
-
-def test_counts_are_no_values():
-    env = NimEnv(RULES.heaps)
     agents.WinCountAgent(env.observation_space, env.action_space).save("my.agent")
-    Path("mine.py").write_text("import agents\nplayer = agents.load('my.agent')")
-    assert load_player("mine.py:player", RULES).values is None
+    assert load_player("mine.py:player", RULES).values is None  # its counts are none
+
+
+AI = "class AI:\n    def choose_action(self, state): return state.index(max(state)), 1\n"
 
 
 @pytest.mark.parametrize(
-    ("q", "key"),
+    ("code", "words"),
     [
-        ("{'2-3': {(0, 1): 0.5}}", "'2-3'"),
-        ("{((2, 3), (3, 1)): 0.5}", "((2, 3), (3, 1))"),  # the size of a heap in place of its number
-        ("{((2, 3), (0, 1)): 0.5, ((1, 3), (0, 1)): 0.5, ((0, 2), (1, 1)): 0.5}", "((2, 3), (0, 1))"),  # sorted
-        ("{(2, 3, 0, 1): 0.5}", "(2, 3, 0, 1)"),
+        ("    q = {'2-3': {(0, 1): 0.5}}", ["'2-3'"]),
+        ("    q = {((2, 3), (3, 1)): 0.5}", ["((2, 3), (3, 1))"]),  # the size of a heap in place of its number
+        ("    q = {((2, 3), (0, 1)): 0.5, ((0, 2), (1, 1)): 0.5}", ["((2, 3), (0, 1))"]),  # all heaps are sorted
+        ("    q = {(2, 3, 0, 1): 0.5}", ["(2, 3, 0, 1)"]),
+        ("    def get_q_value(self, state, action): return {}[action]", ["line 3", "KeyError"]),
     ],
 )
-def test_values_of_another_form_leave_the_moves(q, key):
-    Path("mine.py").write_text(
-        f"class AI:\n q = {q}\n def choose_action(self, state): return state.index(max(state)), 1\nai = AI()\n"
-    )
+def test_values_of_another_form_leave_the_moves(code, words):
+    Path("mine.py").write_text(f"{AI}{code}\nai = AI()\n")
     player = load_player("mine.py", RULES)
     assert player.values is None
-    assert key in player.remark
+    assert all(word in player.remark for word in words)
     assert (moves(player).sum(axis=1) == 1).all()
 
 
-def test_a_method_that_fails_leaves_the_moves():
-    Path("mine.py").write_text(
-        "class AI:\n"
-        "    def get_q_value(self, state, action): return {}[action]\n"
-        "    def choose_action(self, state): return state.index(max(state)), 1\n"
-        "ai = AI()\n"
-    )
-    player = load_player("mine.py", RULES)
-    assert player.values is None
-    assert "KeyError" in player.remark
-    assert "line 2" in player.remark
-
-
 def test_a_dictionary_that_was_asked_for_missing_keys():
-    Path("mine.py").write_text(
-        "import collections\n"
-        "q = collections.defaultdict(float, {((2, 3), (0, 1)): 0.5, ((2, 0), (0, 1)): 0.25})\n"
-        "class AI:\n    def choose_action(self, state): return state.index(max(state)), 1\n"
-        "ai = AI()\nai.q = q\nq['no key']\n"
-    )
+    table = "collections.defaultdict(float, {((2, 3), (0, 1)): 0.5})"
+    Path("mine.py").write_text(f"{AI}import collections\nai = AI()\nai.q = {table}\nai.q['no key']")
     assert load_player("mine.py", RULES).values(np.array([2, 3]))[RULES.action(0, 1)] == 0.5
 
 
-def test_a_dictionary_of_another_board_is_refused():
-    for heaps in ((1, 2), (2, 3, 5), (2, 3, 4)):
-        Path("mine.py").write_text(
-            f"q = {{({heaps}, (0, 1)): 0.5}}\n"
-            "class AI:\n    def choose_action(self, state): return 0, 1\n"
-            "ai = AI()\nai.q = q\n"
-        )
-        refused("mine.py", "mine.py", "--heaps")
-        refused("mine.py:q", "mine.py", "--heaps")
+@pytest.mark.parametrize("heaps", [(1, 2), (2, 3, 5), (2, 3, 4)])
+def test_a_dictionary_of_another_board_is_refused(heaps):
+    Path("mine.py").write_text(f"{AI}ai, q = AI(), {{({heaps}, (0, 1)): 0.5}}\nai.q = q\n")
+    for name in ("mine.py:ai", "mine.py:q"):
+        refused(name, "mine.py", "--heaps")
 
 
 def test_each_run_of_a_file_imports_its_neighbors_anew():
@@ -190,39 +166,33 @@ def test_each_run_of_a_file_imports_its_neighbors_anew():
 
 
 @pytest.mark.parametrize(
-    ("code", "words"),
+    ("name", "code", "words"),
     [
-        ("x = = 1", ["SyntaxError"]),
-        ("import random\nrandom.choice([])", ["line 2", "IndexError"]),
-        ("raise SystemExit(0)", ["SystemExit"]),
-        ("input('Your move: ')", ["line 1", "input"]),
-        ("def play(piles): pass", ["no train(n)", "FILE.py:NAME"]),
-        ("def train(n): return n.piles", ["line 1", "AttributeError", "train(3)"]),
-        ("def train(n): print(n)", ["None"]),
-        ("def train(n, path): pass", ["train(n, path)", "import mine", "mine.train(n, "]),
-        ("def train(): return 1", ["TypeError", "train(3)"]),
-        ("class A:\n def choose_action(self, state): return 0, 1\na, b = A(), A()", ["a, b"]),
+        ("mine.py", "x = = 1", ["SyntaxError"]),
+        ("mine.py", "import random\nrandom.choice([])", ["line 2", "IndexError"]),
+        ("mine.py", "raise SystemExit(0)", ["SystemExit"]),
+        ("mine.py", "input('Your move: ')", ["line 1", "input"]),
+        ("mine.py", "def play(piles): pass", ["no train(n)", "mine.py:NAME"]),
+        ("mine.py", "def train(n): return n.piles", ["line 1", "AttributeError", "train(3)"]),
+        ("mine.py", "def train(n): print(n)", ["None"]),
+        ("mine.py", "def train(n, path): pass", ["train(n, path)", "import mine", "mine.train(n, "]),
+        ("mine.py", "def train(): return 1", ["TypeError", "train(3)"]),
+        ("mine.py", "class A:\n def choose_action(self, state): return 0, 1\na, b = A(), A()", ["a, b"]),
+        ("mine.py:player", "class player:\n def choose_action(self, state): return 0, 1", ["player"]),
+        (
+            "mine.py:player",
+            "class Agent:\n def get_move(self, state): return 0, 1\nplayer = Agent()",
+            ["mine.py:player.get_move"],
+        ),
+        ("mine.py:player", "player = 3", ["3"]),
+        ("mine.py:player", "player = {1: 'x' * 100_000}", ["player"]),
+        ("mine.py:player", "", ["mine.py", "player"]),
+        ("mine.py:player", "def player(piles, moves, depth): pass", ["(observation, action_mask)", "depth"]),
     ],
 )
-def test_files_without_a_player(code, words):
+def test_files_and_names_without_a_player(name, code, words):
     Path("mine.py").write_text(code)
-    refused("mine.py", "mine.py", *(word.replace("FILE", "mine") for word in words), episodes=3)
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("class player:\n def choose_action(self, state): return 0, 1", ["player"]),
-        ("class Agent:\n def get_move(self, state): return 0, 1\nplayer = Agent()", ["mine.py:player.get_move"]),
-        ("player = 3", ["3"]),
-        ("player = {1: 'x' * 100_000}", ["player"]),
-        ("", ["mine.py", "player"]),
-        ("def player(piles, moves, depth): pass", ["(observation, action_mask)", "depth"]),
-    ],
-)
-def test_names_without_a_player(code, words):
-    Path("mine.py").write_text(code)
-    assert len(refused("mine.py:player", *words)) < 1_000
+    assert len(refused(name, "mine.py", *words, episodes=3)) < 1_000
 
 
 @pytest.mark.parametrize(
@@ -243,35 +213,6 @@ def test_what_a_function_raises_names_its_line_and_the_position(code, words):
     assert len(str(error.value)) < 1_000
 
 
-@pytest.mark.parametrize(
-    "name", ["grandmaster", "take-0", "", "no.npz", "no.py", "no.py:f", "mine.py:f", "mine.py:f.g", "."]
-)
-def test_unknown_players(name):
-    Path("mine.py").write_text("def last(observation, action_mask): return 0")
-    refused(name, name.split(":")[0])
-
-
-def test_files_of_other_kinds():
-    for name, words in (("nim.ipynb", ["nbconvert"]), ("nim.pkl", [".npz", ".json"]), ("nim", [".npz", ".json"])):
-        Path(name).write_text("{}")
-        refused(name, name, *words)
-
-
-@pytest.mark.parametrize("name", ["table.npz", "table.npy", "table.json", "model.zip"])
-def test_damaged_files_are_named(name):
-    np.save("whole.npy", np.ones(MASKS.shape))
-    content = Path("whole.npy").read_bytes()
-    Path(name).write_bytes(content[: len(content) // 2])
-    refused(name, name)
-
-
-def test_tables_of_another_shape_or_of_several_arrays(q_values):
-    np.savez("two.npz", a=q_values, b=q_values)
-    np.save("wrong.npy", q_values[1:])
-    refused("two.npz", "two.npz", "a")
-    refused("wrong.npy", "wrong.npy", str(MASKS.shape))
-
-
 def test_probabilities_belong_to_a_game():
     expert = policies.tabulate(RULES, "expert")
     np.savez_compressed("table.npz", game=str(RULES), probabilities=expert.probabilities)
@@ -281,6 +222,36 @@ def test_probabilities_belong_to_a_game():
     refused("table.npz", "table.npz", "misère", rules=NimRules((2, 3), misere=False))
 
 
+@pytest.mark.parametrize(
+    "name", ["grandmaster", "take-0", "", "no.npz", "no.py", "no.py:f", "mine.py:f", "mine.py:f.g", "."]
+)
+def test_unknown_players(name):
+    Path("mine.py").write_text("def last(observation, action_mask): return 0")
+    refused(name, name.split(":")[0])
+
+
+def test_files_that_hold_no_player(q_values):
+    for name, words in (("nim.ipynb", ["nbconvert"]), ("nim.pkl", [".npz", ".json"]), ("nim", [".npz", ".json"])):
+        Path(name).write_text("{}")
+        refused(name, name, *words)
+    np.save("whole.npy", q_values)
+    content = Path("whole.npy").read_bytes()
+    for name in ("damaged.npz", "damaged.npy", "damaged.json", "damaged.zip"):
+        Path(name).write_bytes(content[: len(content) // 2])
+        refused(name, name)
+    np.savez("two.npz", a=q_values, b=q_values)
+    np.save("wrong.npy", q_values[1:])
+    refused("two.npz", "two.npz", "a")
+    refused("wrong.npy", "wrong.npy", str(MASKS.shape))
+
+
+def test_a_table_of_november_2026_is_still_read():
+    rules = NimRules((1, 2))
+    path = Path(__file__).parent.parent / "data" / "saved" / "table.npz"  # of the expert
+    found = policies.tabulate(rules, load_player(str(path), rules).policy).probabilities
+    np.testing.assert_array_equal(found, policies.tabulate(rules, "expert").probabilities)
+
+
 class MakesFolder:
     """A pickle of it creates the folder ``ran`` when it is loaded."""
 
@@ -288,30 +259,12 @@ class MakesFolder:
         return os.mkdir, ("ran",)
 
 
-def test_a_table_of_november_2026_is_still_read():
-    rules = NimRules((1, 2))
-    path = Path(__file__).parent.parent / "data" / "saved" / "table.npz"  # of the expert
-    player = load_player(str(path), rules)
-    positions = rules.all_positions()[1:]
-    mask = rules.action_mask(positions)
-    expected = policies.ExpertPolicy(rules).action_probabilities(positions, mask)
-    np.testing.assert_array_equal(player.policy.action_probabilities(positions, mask), expected)
-
-
-@pytest.mark.parametrize("suffix", ["npy", "npz"])
-def test_arrays_do_not_run_code(suffix):
+def test_arrays_do_not_run_code():
     array = np.full(MASKS.shape, MakesFolder())
-    np.savez("x.npz", array) if suffix == "npz" else np.save("x.npy", array)
-    refused(f"x.{suffix}", "x.")
+    np.save("x.npy", array)
+    np.savez("x.npz", array)
+    for name in ("x.npy", "x.npz"):
+        refused(name, name)
     assert not Path("ran").exists()
-    np.load("x.npy", allow_pickle=True) if suffix == "npy" else np.load("x.npz", allow_pickle=True)["arr_0"]
+    np.load("x.npy", allow_pickle=True)
     assert Path("ran").exists()  # so the file would have run its code
-
-
-def test_greedy_play_with_exact_values_is_perfect():
-    solution = solver.solve(RULES)
-    table = np.nan_to_num(solution.q_values(POSITIONS[1:]), nan=0, posinf=0, neginf=0)
-    np.save("exact.npy", np.vstack([np.zeros(RULES.n_actions), table]))
-    probabilities = moves(load_player("exact.npy", RULES))
-    expert = policies.tabulate(RULES, "expert").probabilities[1:]
-    assert ((probabilities > 0) <= (expert > 0)).all()

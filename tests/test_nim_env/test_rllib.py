@@ -71,8 +71,3 @@ def test_bounds_are_those_of_the_observation():
 def test_specifications():
     env = masked_dict(gym.make("Nim-v0", observation="unary"))
     np.testing.assert_equal(gym.make(env.spec).reset(seed=1), env.reset(seed=1))
-
-
-def test_only_environments_of_nim():
-    with pytest.raises((TypeError, AttributeError), match=r"env|rules"):
-        masked_dict(gym.make("CartPole-v1"))

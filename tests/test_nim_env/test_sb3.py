@@ -15,22 +15,21 @@ torch = pytest.importorskip("torch", reason=INSTALL)
 pytest.importorskip("stable_baselines3", reason=INSTALL)
 pytest.importorskip("sb3_contrib", reason=INSTALL)
 
-from configurations import SIMPLE, first_legal, plain  # noqa: E402
+from configurations import LAST_LEGAL, SIMPLE, first_legal, plain  # noqa: E402
 from gymnasium.error import InvalidAction  # noqa: E402
-from gymnasium.wrappers import FlattenObservation, NormalizeObservation  # noqa: E402
+from gymnasium.wrappers import FlattenObservation  # noqa: E402
 from sb3_contrib import ARS, QRDQN, TRPO, MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
 from stable_baselines3 import A2C, DQN, PPO, SAC  # noqa: E402
 from stable_baselines3.common.callbacks import CheckpointCallback  # noqa: E402
 from stable_baselines3.common.env_checker import check_env  # noqa: E402
-from stable_baselines3.common.env_util import make_vec_env  # noqa: E402
 from stable_baselines3.common.logger import KVWriter, Logger  # noqa: E402
 from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
-from nim_env import NimRules, evaluation, theory  # noqa: E402
-from nim_env.check import judge, parser  # noqa: E402
+from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
+from nim_env.players import load_player  # noqa: E402
 from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
 from nim_env.sb3 import (  # noqa: E402
     EvaluationCallback,
@@ -51,13 +50,6 @@ def make(num_envs=5, **arguments):
     return NimVecEnv(gym.make_vec("Nim-v0", num_envs=num_envs, autoreset_mode="SameStep", **arguments))
 
 
-def last_legal(observation, action_mask):  # noqa: ARG001
-    return int(np.flatnonzero(action_mask)[-1])
-
-
-# --- Single environments --------------------------------------------------------------------------
-
-
 def test_checker():
     check_env(gym.make("Nim-v0", observation="bits"))
     check_env(gym.make("Nim-v0", opponent=None, random_start=True))
@@ -65,23 +57,19 @@ def test_checker():
 
 def test_tensors_are_actions():
     env, board = gym.make("Nim-v0", opponent=None), pettingzoo.make("aec", "nim-v0")
-    env.reset()
-    board.reset()
-    for wrong in (torch.tensor(9.0), torch.tensor(True), torch.tensor([9]), torch.tensor(16)):
-        for each in (env, board):
+    for each in (env, board):
+        each.reset()
+        for wrong in (torch.tensor(9.0), torch.tensor(True), torch.tensor([9]), torch.tensor(16)):
             with pytest.raises(InvalidAction, match="action"):
                 each.step(wrong)
-    assert env.step(torch.tensor(9))[0].tolist() == [1, 3, 5, 6]
-    board.step(torch.tensor(9, dtype=torch.int32))
+        each.step(torch.tensor(9, dtype=torch.int32))
+    assert env.unwrapped.action_masks().tolist() == NimRules().action_mask((1, 3, 5, 6)).tolist()
     assert board.state().tolist() == [1, 3, 5, 6, 1]
 
 
-# --- NimVecEnv ------------------------------------------------------------------------------------
-
 DETERMINISTIC = {
     "agent first": {"opponent": first_legal, "first_player": "agent"},
-    "opponent first": {"opponent": last_legal, "first_player": "opponent", "heaps": (5, 4, 3)},
-    "one heap": {"opponent": last_legal, "first_player": "agent", **SIMPLE},
+    "opponent first": {"opponent": LAST_LEGAL, "first_player": "opponent", "heaps": (5, 4, 3)},
     "self-play": {"opponent": None},
     "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # or ended in that step
     "truncated": {"opponent": first_legal, "first_player": "opponent", **SIMPLE, "max_episode_steps": 3},
@@ -97,17 +85,15 @@ def test_equal_to_dummy_vec_env(name, encoding):
     for attribute in ("observation_space", "action_space", "num_envs", "render_mode"):
         assert getattr(ours, attribute) == getattr(theirs, attribute)
     generator, episodes, n_truncated = np.random.default_rng(0), 0, 0
-    observations = ours.reset(), theirs.reset()
+    results = (ours.reset(), theirs.reset())
     for _ in range(60):
-        assert plain(observations[0]) == plain(observations[1])
+        assert plain(results[0]) == plain(results[1])
+        assert plain(ours.reset_infos) == plain(theirs.reset_infos)
         masks = get_action_masks(ours)
         np.testing.assert_array_equal(masks, get_action_masks(theirs))
-        assert plain(ours.reset_infos) == plain(theirs.reset_infos)
         weights = masks + (generator.random((number, 1)) < 0.1)  # illegal actions too
         actions = (generator.random(weights.shape) * weights).argmax(axis=1)
         results = ours.step(actions), theirs.step(actions)
-        assert plain(results[0]) == plain(results[1])
-        observations = results[0][0], results[1][0]
         episodes += results[0][2].sum()
         n_truncated += sum(info["TimeLimit.truncated"] for info in results[0][3])
     assert episodes > 40
@@ -115,22 +101,18 @@ def test_equal_to_dummy_vec_env(name, encoding):
 
 
 def test_wrapped_vector_environment():
-    envs = gym.make_vec("Nim-v0", 3, heaps=(1, 1), opponent=None, autoreset_mode="SameStep", observation="bits")
+    envs = gym.make_vec("Nim-v0", 3, heaps=(1, 1), opponent=None, autoreset_mode="SameStep")
     env = NimVecEnv(gym.wrappers.vector.TransformReward(envs, lambda reward: 10 * reward))
     env.reset()
     env.step(np.array([0, 0, 1]))
-    _, rewards, _, infos = env.step(np.array([1, 0, 0]))
+    _, rewards, *_ = env.step(np.array([1, 0, 0]))
     assert rewards.tolist() == [-10, -10, -10]
-    assert [info["terminal_observation"].tolist() for info in infos] == [[0, 0], [0, 1], [0, 0]]
-    assert [info["illegal_action"] for info in infos] == [False, True, False]
     assert env.get_attr("encoding") == [envs.unwrapped.encoding] * 3
 
 
-def play(env, steps=40):
-    observations = [env.reset()]
-    for _ in range(steps):
-        observations.append(env.step(get_action_masks(env).argmax(axis=1))[0])
-    return np.array(observations).tolist()
+def play(env):
+    """The observations of some steps from the next start on."""
+    return [env.reset().tolist()] + [env.step(get_action_masks(env).argmax(axis=1))[0].tolist() for _ in range(40)]
 
 
 def test_seeds():
@@ -175,7 +157,6 @@ def test_methods_and_attributes():
     images = env.get_images()
     np.testing.assert_array_equal(images, env.env.render())
     np.testing.assert_array_equal(env.env_method("render", indices=[1]), [images[1]])
-    np.testing.assert_array_equal(env.render()[:400, 600:], images[1])  # tiled
     env.close()
 
 
@@ -196,7 +177,6 @@ def test_masks_are_read_only(arguments):
         (lambda: NimVecEnv(gym.make_vec("Nim-v0", 2)), ValueError),
         (lambda: make().env_method("action_masks"), gym.error.ResetNeeded),
         (lambda: make().set_attr("note", 1, indices=[0, 1]), ValueError),
-        (lambda: make().step(np.zeros(5, int)), gym.error.ResetNeeded),
         (lambda: make(opponent=None).env_method("set_opponent", "random"), ValueError),
     ],
 )
@@ -205,21 +185,17 @@ def test_bad_input(call, error):
         call()
 
 
-def test_wrong_actions_and_options_change_nothing():
-    env = make(3, opponent=None, illegal_action="raise")
+def test_wrong_options_change_nothing():
+    env = make(3, opponent=None)
     env.reset()
     env.step(np.array([3, 0, 1]))
     masks = env.env_method("action_masks")
-    with pytest.raises(gym.error.InvalidAction):
-        env.step(np.array([0, 0, 99]))
     for options in ({"heap": FULL}, [{}, {"first_player": "agent"}, {}], [{"heaps": FULL}, {}, {}], [{}, {}]):
         env.set_options(options)
         with pytest.raises(ValueError, match=r"options|heaps"):
             env.reset()
     np.testing.assert_array_equal(env.env_method("action_masks"), masks)
 
-
-# --- ModelPolicy ----------------------------------------------------------------------------------
 
 RULES = NimRules((1, 2, 3))
 POSITIONS = RULES.all_positions()[1:]
@@ -257,14 +233,12 @@ def own_probabilities(model, encoding):
     observations = model.policy.obs_to_tensor(checked_encoding(encoding, RULES)(POSITIONS))[0]
     with torch.no_grad():
         if isinstance(model, DQN | QRDQN | ARS):
-            if isinstance(model, ARS):
-                scores = model.policy.action_net(model.policy.extract_features(observations, torch.nn.Flatten()))
+            if isinstance(model, DQN):
+                scores = model.q_net(observations)
+            elif isinstance(model, QRDQN):
+                scores = model.quantile_net(observations).mean(1)
             else:
-                scores = (
-                    model.q_net(observations)
-                    if isinstance(model, DQN)
-                    else model.quantile_net(observations).mean(1)
-                )
+                scores = model.policy.action_net(model.policy.extract_features(observations, torch.nn.Flatten()))
             legal = np.where(MASKS, scores.numpy(), -np.inf)
             best = np.eye(RULES.n_actions)[legal.argmax(axis=1)]
             return best, None if isinstance(model, ARS) else legal.max(axis=1)
@@ -282,71 +256,40 @@ def test_models_are_players(algorithm, encoding, environment):
     env = make_small(encoding, environment)
     model = make_model(algorithm, env)
     policy = ModelPolicy(model, env)
-    probabilities = policy.action_probabilities(POSITIONS, MASKS)
+    own, values = own_probabilities(model, encoding)
+    probabilities = policy.action_probabilities(POSITIONS[:, None], MASKS[:, None])[:, 0]
     assert probabilities.dtype == np.float64
     assert not probabilities[MASKS == 0].any()
-    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
-    own, values = own_probabilities(model, encoding)
     np.testing.assert_allclose(probabilities, own, atol=1e-6)
+    np.testing.assert_allclose(policy.action_probabilities(POSITIONS[4], MASKS[4]), own[4], atol=1e-6)
     assert (policy.values is None) == (values is None)
     if values is not None:
         np.testing.assert_allclose(policy.values(POSITIONS), values, rtol=1e-5, atol=1e-6)
-    one = policy.action_probabilities(POSITIONS[4], MASKS[4])
-    np.testing.assert_allclose(one, probabilities[4], atol=1e-6)
-    two = policy.action_probabilities(POSITIONS[:6].reshape(2, 3, 3), MASKS[:6].reshape(2, 3, -1))
-    np.testing.assert_allclose(two, probabilities[:6].reshape(2, 3, -1), atol=1e-6)
     best = ModelPolicy(model, env, deterministic=True).action_probabilities(POSITIONS, MASKS)
     assert (best == np.eye(RULES.n_actions)[probabilities.argmax(axis=1)]).all()
 
 
 @EVERY_ALGORITHM
-def test_models_without_masks_lose_where_they_are_illegal(algorithm):
-    env = make_small()
-    model = make_model(algorithm, env)
-    observations = checked_encoding("bits", RULES)(POSITIONS)
-    played = model.predict(observations, deterministic=True)[0]
-    policy = ModelPolicy(model, env, deterministic=True, use_masking=False)
-    assert (policy.action_probabilities(POSITIONS, MASKS).argmax(axis=1) == played).all()
-    is_illegal = MASKS[np.arange(len(MASKS)), played] == 0
-    assert evaluation.report(RULES, policy, illegal_action="lose").illegal_action == is_illegal.mean()
-    assert is_illegal.any()
-
-
-@EVERY_ALGORITHM
-def test_saved_models_are_players(algorithm, tmp_path):
+def test_trained_and_saved_models_are_players(algorithm, tmp_path):
+    path, callback = tmp_path / "model.zip", EvaluationCallback(1_000)
     encoding = ("heaps", "one_hot", "bits", "unary", "index")[[*ALGORITHMS].index(algorithm) % 5]
-    model = make_model(algorithm, make_small(encoding)).learn(40)
-    model.save(tmp_path / "model.zip")
-    policy = load_policy(tmp_path / "model.zip", RULES)
+    model = make_model(algorithm, make_small(encoding)).learn(40, callback=[SelfPlayCallback(1), callback])
+    assert len(model.opponent_pool.policies) >= 2
+    model.save(path)
     masks = {"action_masks": MASKS} if algorithm is MaskablePPO else {}
     observations = checked_encoding(encoding, RULES)(POSITIONS)
     played, _ = model.predict(observations, deterministic=True, **masks)
-    assert (policy.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[played]).all()
+    assert (load_model(path).predict(observations, deterministic=True, **masks)[0] == played).all()
     is_illegal = MASKS[np.arange(len(MASKS)), played] == 0
-    report = evaluation.report(RULES, policy, values=policy.values, illegal_action="lose")
+    assert is_illegal.any() == (algorithm is not MaskablePPO)
+    player = load_player(str(path), RULES)
+    assert (player.policy.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[played]).all()
+    report = evaluation.report(RULES, player.policy, player.values, illegal_action="lose")
     assert report.illegal_action == is_illegal.mean()
-    assert (report.illegal_action == 0) == (algorithm is MaskablePPO)
     own, _ = own_probabilities(model, encoding)
-    masked = load_policy(tmp_path / "model.zip", RULES, use_masking=True).action_probabilities(POSITIONS, MASKS)
-    assert (masked == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
-    loaded = load_model(tmp_path / "model.zip")
-    assert (loaded.predict(observations, deterministic=True, **masks)[0] == played).all()
-
-
-def check(player):
-    """What the command says of a player of 1-2-3."""
-    return judge(str(player), parser().parse_args(["check", str(player), "--heaps", "1", "2", "3"]))
-
-
-def test_the_command_counts_illegal_moves(tmp_path):
-    model = make_model(DQN, make_small("heaps"))
-    model.save(tmp_path / "model.zip")
-    played, _ = model.predict(POSITIONS, deterministic=True)
-    n_illegal = (MASKS[np.arange(len(MASKS)), played] == 0).sum()
-    entry = check(tmp_path / "model.zip")
-    assert f"no legal move in {n_illegal} positions" in " ".join(entry["remarks"])
-    assert entry["illegal_action"] == pytest.approx(n_illegal / len(MASKS))
-    assert "value_accuracy_won" in entry
+    masked = load_policy(path, RULES, use_masking=True)
+    assert (masked.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
+    assert callback.evaluations[-1]["expert"] == evaluation.mastery(RULES, masked).expert
 
 
 def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
@@ -355,33 +298,59 @@ def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
     torch.save(torch.nn.Linear(3, RULES.n_actions), "net.pt")
     code = re.search(r"net = torch.*\nplayer = lambda.*\n", page)[0]
     Path("mine.py").write_text(f"import torch\n{code}", encoding="utf-8")
-    assert check("mine.py:player")["illegal_action"] == 0
+    player = load_player("mine.py:player", RULES)
+    assert evaluation.report(RULES, player.policy, illegal_action="lose").illegal_action == 0
 
 
-def test_files_that_are_no_players(tmp_path):
-    other = make_small(max_take=2)
-    normalized = VecNormalize(make_small("one_hot", "NimVecEnv"))
-    models = {
-        TypeError: [RecurrentPPO("MlpLstmPolicy", make_small(), device="cpu")],
-        ValueError: [
-            make_model(PPO, other),
-            make_model(PPO, FlattenObservation(make_small("heaps"))),
-            make_model(PPO, normalized).learn(32),
-            make_model(DQN, normalized).learn(32),
-            PPO("MlpPolicy", "CartPole-v1", device="cpu"),
-            SAC("MlpPolicy", "Pendulum-v1", device="cpu", buffer_size=10),
-        ],
-    }
-    for error, refused in models.items():
-        for model in refused:
-            model.save(tmp_path / "model.zip")
-            with pytest.raises(error):
-                load_policy(tmp_path / "model.zip", RULES)
+def normalized(**arguments):
+    return VecNormalize(make_small("one_hot", "NimVecEnv"), **arguments)
+
+
+REFUSED = {
+    "recurrent": lambda: RecurrentPPO("MlpLstmPolicy", make_small("one_hot"), device="cpu"),
+    "another game": lambda: make_model(PPO, make_small("one_hot", max_take=2)),
+    "flattened": lambda: make_model(PPO, FlattenObservation(make_small("heaps"))),
+    "normalized": lambda: make_model(PPO, normalized()).learn(32),
+    "normalized, off-policy": lambda: make_model(DQN, normalized()).learn(32),
+    "CartPole": lambda: PPO("MlpPolicy", "CartPole-v1", device="cpu"),
+    "SAC": lambda: SAC("MlpPolicy", "Pendulum-v1", device="cpu", buffer_size=10),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_models_that_are_refused_from_memory_and_from_files(name, tmp_path):
+    model = REFUSED[name]()
+    model.save(tmp_path / "model.zip")
+    remedy = {"flattened": 'observation="one_hot"', "normalized": "norm_obs=False"}.get(name)
+    error = TypeError if name == "recurrent" else (TypeError, ValueError)
+    with pytest.raises(error, match=remedy):
+        ModelPolicy(model, make_small("one_hot"))
+    with pytest.raises(error):
+        load_policy(tmp_path / "model.zip", RULES)
+
+
+def test_files_and_arguments_that_are_no_model(tmp_path):
+    env = make_small()
+    model = make_model(PPO, env)
+    with pytest.raises(ValueError, match="env"):
+        ModelPolicy(model, make_small("heaps"))
+    with pytest.raises(TypeError, match="model"):
+        ModelPolicy(model.policy, env)
+    with pytest.raises(TypeError, match="ModelPolicy"):
+        evaluation.mastery(RULES, make_model(PPO, make_small("heaps")))
     np.savez(tmp_path / "array.npz", np.ones(3))
     (tmp_path / "text.zip").write_text("no model")
     for name in ("array.npz", "text.zip"):
         with pytest.raises(ValueError, match=name):
             load_policy(tmp_path / name, RULES)
+
+
+def test_the_environment_tells_of_normalized_observations_too(tmp_path):
+    make_model(PPO, normalized()).save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match="norm_obs=False"):
+        ModelPolicy(PPO.load(tmp_path / "model.zip", device="cpu"), normalized())
+    unchanged = normalized(norm_obs=False)
+    evaluation.mastery(RULES, ModelPolicy(make_model(PPO, unchanged), unchanged))
 
 
 @EVERY_ALGORITHM
@@ -402,45 +371,6 @@ def test_snapshots_do_not_change(algorithm, heaps):
     assert np.abs(policy.action_probabilities(positions, masks) - before).max() > 1e-3
 
 
-@pytest.mark.parametrize("arguments", [{"observation": "heaps"}, {"max_take": 2}], ids=str)
-def test_models_of_other_environments(arguments):
-    with pytest.raises(ValueError, match="env"):
-        ModelPolicy(make_model(PPO, make_small()), make_small(**arguments))
-
-
-def test_what_is_no_model_or_no_environment():
-    env = make_small()
-    model = make_model(PPO, env)
-    with pytest.raises(TypeError, match="ModelPolicy"):
-        evaluation.mastery(RULES, make_model(PPO, make_small("heaps")))
-    for arguments in (
-        (model, gym.make("CartPole-v1")),
-        (model, make_vec_env("CartPole-v1")),
-        (model.policy, env),
-        (RecurrentPPO("MlpLstmPolicy", env, device="cpu"), env),
-    ):
-        with pytest.raises((TypeError, AttributeError)):  # CartPole has no rules
-            ModelPolicy(*arguments)
-
-
-def test_wrappers_that_change_observations_name_the_remedy(tmp_path):
-    env = make_small("one_hot")
-    normalized = VecNormalize(make_small("one_hot", "NimVecEnv"))
-    model = make_model(PPO, normalized)
-    model.save(tmp_path / "model.zip")
-    for trained, trained_in in ((model, env), (PPO.load(tmp_path / "model.zip", device="cpu"), normalized)):
-        with pytest.raises(ValueError, match="norm_obs=False"):
-            ModelPolicy(trained, trained_in)
-    for wrapped in (FlattenObservation(make_small("heaps")), NormalizeObservation(env)):
-        with pytest.raises(ValueError, match='observation="one_hot"'):
-            ModelPolicy(make_model(PPO, wrapped), wrapped)
-    unchanged = VecNormalize(make_small("one_hot", "NimVecEnv"), norm_obs=False)
-    evaluation.mastery(RULES, ModelPolicy(make_model(PPO, unchanged), unchanged))
-
-
-# --- EvaluationCallback ---------------------------------------------------------------------------
-
-
 class Recorder(KVWriter):
     """Keeps what is logged."""
 
@@ -453,6 +383,7 @@ class Recorder(KVWriter):
 
 @pytest.mark.parametrize(("algorithm", "deterministic", "name"), [(DQN, True, "nim"), (PPO, False, "sampled")])
 def test_evaluations_are_those_of_the_report(algorithm, deterministic, name, capsys):
+    """The last one is that of the trained model: PPO learns after the last step."""
     env = make_small("one_hot", "NimVecEnv")
     model, recorder = make_model(algorithm, env), Recorder()
     model.set_logger(Logger(None, [recorder]))
@@ -461,41 +392,17 @@ def test_evaluations_are_those_of_the_report(algorithm, deterministic, name, cap
         policy = ModelPolicy(model, env, deterministic)
         return evaluation.report(RULES, policy, values=policy.values).to_dict()
 
-    callback = EvaluationCallback(50, deterministic, name, verbose=1)
+    callback = EvaluationCallback(48, deterministic, name, verbose=1)
     before = report()
     model.learn(96, callback=callback)
     assert callback.evaluations[0] == {"timesteps": 0, **before}
     assert callback.evaluations[-1] == {"timesteps": 96, **report()}
-    logged = [(step, row) for step, row in recorder.rows if f"{name}/expert" in row]
-    for (step, row), evaluated in zip(logged, callback.evaluations, strict=True):
+    logged = {step: row for step, row in recorder.rows if f"{name}/expert" in row}
+    for (step, row), evaluated in zip(logged.items(), callback.evaluations, strict=True):
         assert {"timesteps": step, **{metric: row[f"{name}/{metric}"] for metric in before}} == evaluated
     model.learn(32, callback=callback, reset_num_timesteps=False)
-    assert [row["timesteps"] for row in callback.evaluations] == [0, 50, 96, 128]  # 96 is not evaluated again
-    assert capsys.readouterr().out.count("exploitability") == 4
-
-
-def test_the_last_evaluation_is_that_of_the_trained_model():
-    model, callback = make_model(PPO, make_small("heaps")), EvaluationCallback(16)
-    model.learn(16, callback=callback)  # the update follows the last step
-    trained = evaluation.report(RULES, policy := ModelPolicy(model, model.get_env(), True), values=policy.values)
-    assert callback.evaluations[-1] == {"timesteps": model.num_timesteps, **trained.to_dict()}
-    assert len({row["timesteps"] for row in callback.evaluations}) == len(callback.evaluations)
-
-
-@EVERY_ALGORITHM
-def test_callbacks_take_every_algorithm(algorithm):
-    env = make_small("one_hot", "NimVecEnv")
-    model, callback = make_model(algorithm, env), EvaluationCallback(1_000, verbose=1)
-    model.learn(40, callback=[SelfPlayCallback(snapshot_interval=1), callback])
-    own, _ = own_probabilities(model, "one_hot")
-    winning = theory.winning_action_mask(RULES, POSITIONS)
-    is_won = winning.any(axis=1)
-    expert = winning[is_won, own[is_won].argmax(axis=1)].mean()
-    assert callback.evaluations[-1]["expert"] == pytest.approx(expert)
-    assert len(model.opponent_pool.policies) >= 2
-
-
-# --- SelfPlayCallback -----------------------------------------------------------------------------
+    assert [row["timesteps"] for row in callback.evaluations] == [0, 48, 96, 128]  # 96 is not evaluated again
+    assert capsys.readouterr().out.count("exploitability") == 5
 
 
 def pool_probabilities(pool):

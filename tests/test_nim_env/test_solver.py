@@ -1,84 +1,47 @@
-"""The solver against recursion, the closed form, published tables and every other way to play."""
+"""The solver against recursion, the closed form and every other way to play."""
 
-import itertools
 import math
-from pathlib import Path
 
 import brute_force
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
-from strategies import few_examples, seeds
+from strategies import few_examples
 from strategies import rules as any_rules
-from table_policies import random_table
 
 from nim_env import ExpertPolicy, NimRules, evaluation, solver, theory
 
-DATA = Path(__file__).parents[1] / "data"
-STARTS = [(9,), (6, 7), (0, 5, 3), (1, 2, 3), (1, 3, 5, 2), (2, 2, 2, 1, 3)]
-gammas = st.sampled_from([0.0, 0.5, 0.9, 1.0])
-
-
-@pytest.mark.parametrize("heaps", STARTS, ids=str)
-def test_solver_closed_form_and_recursion_agree(heaps):
-    for max_take, misere in itertools.product((None, 1, 2, 3, 5), (False, True)):
-        rules = NimRules(heaps, max_take, misere)
-        positions, wins = rules.all_positions(), brute_force.winners(rules)
-        solution, winning = solver.solve(rules), theory.winning_action_mask(rules, positions)
-        np.testing.assert_array_equal(solution.values(positions), np.where(wins, 1.0, -1.0))
-        np.testing.assert_array_equal(solution.afterstate_values(positions), np.where(wins, -1.0, 1.0))
-        np.testing.assert_array_equal(solution.q_values(positions) == 1, winning)
-        mask = rules.action_mask(positions)
-        np.testing.assert_array_equal(np.isfinite(solution.q_values(positions)), mask)
-        unfinished = positions[1:], mask[1:]
-        expert = ExpertPolicy(rules).action_probabilities(*unfinished)
-        np.testing.assert_array_equal(solution.action_probabilities(*unfinished), expert)
+SEVERAL_BATCHES = NimRules((60, 120), misere=False)
 
 
 @few_examples
-@given(any_rules, gammas)
-def test_discounted_values_are_those_of_recursion(rules, gamma):
-    positions = rules.all_positions()[1:]
-    values = solver.solve(rules, gamma).q_values(positions)
-    expected = np.full(values.shape, -np.inf)
+@given(any_rules, st.sampled_from([0.0, 0.5, 0.9, 1.0]))
+def test_values_are_those_of_recursion(rules, gamma):
+    positions = rules.all_positions()
+    solution = solver.solve(rules, gamma)
+    expected = np.full((rules.n_positions, rules.n_actions), -np.inf)
     for row, heaps in zip(expected, positions.tolist(), strict=True):
         for move, after in brute_force.moves(tuple(heaps), rules.max_take):
             rest = any(after) and brute_force.best_return(
                 tuple(sorted(after)), rules.max_take, rules.misere, gamma
             )
             row[rules.action(*move)] = -gamma * rest if any(after) else rules.terminal_reward
-    np.testing.assert_allclose(values, expected, rtol=1e-12)
-
-
-@pytest.mark.parametrize("misere", [True, False])
-def test_in_the_empty_position_the_game_is_over(misere):
-    solution = solver.solve(NimRules((2, 3, 4), misere=misere))
-    assert solution.values((0, 0, 0)) == -solution.afterstate_values((0, 0, 0)) == (1 if misere else -1)
-    assert (solution.q_values((0, 0, 0)) == -np.inf).all()
-
-
-# --- Best responses -------------------------------------------------------------------------------
+    np.testing.assert_allclose(solution.q_values(positions), expected, rtol=1e-12)
+    values = np.append(-rules.terminal_reward, expected[1:].max(axis=1))  # the game is over in the empty position
+    np.testing.assert_allclose(solution.values(positions), values, rtol=1e-12)
+    of_movers = np.append(rules.terminal_reward, -gamma * values[1:])  # for the player who has just moved there
+    np.testing.assert_allclose(solution.afterstate_values(positions), of_movers, rtol=1e-12)
+    if gamma == 1:
+        unfinished = positions[1:], rules.action_mask(positions[1:])
+        expert = ExpertPolicy(rules).action_probabilities(*unfinished)
+        np.testing.assert_array_equal(solution.action_probabilities(*unfinished), expert)
 
 
 @few_examples
-@given(any_rules, seeds)
-def test_a_best_response_wins_as_often_as_its_values_say_and_no_policy_wins_more(rules, seed):
-    policy, other = random_table(rules, seed), random_table(rules, seed + 1)
-    response = solver.best_response(rules, policy)
-    positions = rules.all_positions()
-    values = response.values(positions), response.afterstate_values(positions)
-    wins = evaluation.win_probabilities(rules, response, policy)
-    np.testing.assert_allclose(2 * np.array(wins) - 1, values, atol=1e-12)
-    fewer = evaluation.win_probabilities(rules, other, policy)
-    assert (np.array(fewer) <= np.array(wins) + 1e-12).all()
-
-
-# --- The sweep over all positions -----------------------------------------------------------------
-
-
-def check_sweep(rules):
-    """Every position once, after all that its moves lead to; returns the number of batches."""
+@given(any_rules)
+@example(SEVERAL_BATCHES)
+def test_a_sweep_visits_every_position_once_after_all_that_it_leads_to(rules):
     is_done = np.arange(rules.n_positions) == 0
     batches = list(solver.iter_positions(rules))
     for batch in batches:
@@ -93,22 +56,7 @@ def check_sweep(rules):
             assert not is_done[batch.indices[layer]].any()
             is_done[batch.indices[layer]] = True
     assert is_done.all()
-    return len(batches)
-
-
-@few_examples
-@given(any_rules)
-def test_a_sweep_visits_every_position_once_after_all_that_it_leads_to(rules):
-    check_sweep(rules)
-
-
-def test_several_batches_give_the_same_as_one():
-    rules = NimRules((60, 120), misere=False)
-    assert check_sweep(rules) > 1
-    positions = rules.all_positions()
-    values = np.where(theory.is_winning(rules, positions), 1.0, -1.0)
-    np.testing.assert_array_equal(solver.solve(rules).values(positions), values)
-    np.testing.assert_array_equal(solver.best_response(rules, "expert").values(positions), values)
+    assert (len(batches) > 1) == (rules == SEVERAL_BATCHES)
 
 
 def test_games_of_many_heaps_and_of_one_large_heap():
@@ -119,9 +67,6 @@ def test_games_of_many_heaps_and_of_one_large_heap():
     solution = solver.solve(NimRules((5_000,), max_take=3, misere=False))
     heaps = np.arange(1, 5_001)[:, None]
     np.testing.assert_array_equal(solution.values(heaps) > 0, heaps[:, 0] % 4 != 0)
-
-
-# --- Bad input ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gamma", [1.5, math.nan])
