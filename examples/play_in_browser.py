@@ -52,6 +52,9 @@ def main(args: Args) -> None:
     rules = NimRules(args.heaps, args.max_take, args.misere)
     if 0 in rules.heaps or rules.n_heaps > MAX_HEAPS or max(rules.heaps) > MAX_BLOCKS:
         raise ValueError(f"--heaps must be up to {MAX_HEAPS} heaps of 1 to {MAX_BLOCKS} blocks; got {rules}")
+    names = [Path(name).name for name in args.agents]
+    if len({*names}) < len(names):
+        raise ValueError(f"--agents has two players of one name, {max(names, key=names.count)}: the page cannot tell them apart")
     server = make_server([tabulate(name, rules) for name in args.agents], args.port)
     address = f"http://127.0.0.1:{server.server_port}/{link(rules, args.agents)}"
     print(f"Nim is at {address} (Ctrl-C stops)", flush=True)

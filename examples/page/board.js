@@ -70,7 +70,7 @@ function ghostsIn(heap) {
   const ply = shownPly();
   const yours = game.moves.slice(0, ply).findLastIndex((_, i) => game.playerAt(i) === 0);
   const last = state.view !== null || isFriend() ? ply - 1 : yours;
-  const from = phase() === "over" ? 0 : Math.max(0, last);
+  const from = phase() === "over" ? 0 : Math.max(0, phase() === "stopped" ? ply - 2 : last);
   const players = (move, i) => (move.heap === heap ? Array(move.count).fill(game.playerAt(from + i)) : []);
   return game.moves.slice(from, ply).flatMap(players).reverse();
 }
@@ -97,7 +97,7 @@ const makeBlock = () => make("i", {}, make("em"), make("span", { className: "val
 const shownValues = (heaps) => (state.panel === "learn" && shownTable()?.values(heaps)) || [];
 
 export function drawBoard() {
-  const { game } = state;
+  const { game, opponent } = state;
   const { board } = game;
   const heaps = shownHeaps();
   layOut($("board"));
@@ -107,8 +107,10 @@ export function drawBoard() {
   const values = shownValues(heaps);
   const isMistake = state.view !== null && state.view === game.decisive && !values.length;
   const hints = values.length ? [] : hintsFor(heaps); // a tick would cover the values
-  const top = Math.max(...values.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0
-  const best = values.filter(([, value]) => (value ?? 0) === top);
+  const isSigned = !opponent.table || opponent.values;
+  const choices = values.length ? (opponent.policy?.values(heaps) ?? values) : [];
+  const top = Math.max(...choices.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0
+  const best = choices.flatMap(([move, value]) => ((value ?? 0) === top ? [move] : []));
   const takes = (move, heap, count) => move?.heap === heap && count > 0 && count <= move.count;
 
   function drawBlock(node, heap, n, left, ghost) {
@@ -128,13 +130,15 @@ export function drawBoard() {
       valued,
       untried: value === null,
       minus: value < 0,
-      "its-move": valued && best.length < 4 && best.includes(valued),
+      "its-move": valued && best.length < 4 && best.some((each) => isSame(each, move)),
     };
     node.className = ["block", ...Object.keys(classes).filter((name) => classes[name])].join(" ");
     group.hidden = !part?.isFirst;
     if (part) group.textContent = part.size;
     group.className = part && !part.isWhole && sum & part.size ? "odd" : "even";
-    number.textContent = value === undefined ? "" : value === null ? "?" : signed(value, wide < 44 ? 1 : 2);
+    const digits = wide < 44 ? 1 : 2;
+    const text = isSigned ? signed(value ?? 0, digits) : value?.toFixed(digits);
+    number.textContent = value === undefined ? "" : value === null ? "?" : text;
     style(node, { "--v": `${Math.round(100 * Math.min(1, Math.abs(value ?? 0)))}%` });
   }
 

@@ -41,7 +41,8 @@ export function toast(text, isUndoable = false) {
   $("toast-undo").hidden = !isUndoable;
   $("toast").classList.add("on");
   clearTimeout(timer);
-  timer = setTimeout(untoast, (isUndoable ? 6000 : 1500) + 40 * text.length);
+  const end = () => $("toast").matches(":focus-within") || untoast();
+  timer = setTimeout(end, (isUndoable ? 6000 : 1500) + 40 * text.length);
 }
 
 export const untoast = () => $("toast").classList.remove("on");

@@ -2,7 +2,7 @@
 
 import { drawBoard, drawChoice } from "./board.js";
 import { LESSONS, PRESETS, isSameBoard } from "./boards.js";
-import { $, make, style, sync } from "./dom.js";
+import { $, make, sync } from "./dom.js";
 import { drawLearn } from "./learn.js";
 import { drawMoves, drawReplay, drawTeach } from "./panels.js";
 import { LEVELS, OTHERS } from "./players.js";
@@ -10,12 +10,30 @@ import { hasPlayed, isFriend, lesson, names, phase, scoreOf, state } from "./sta
 import { announceChoice, drawStatus } from "./status.js";
 import { SAY, goal } from "./words.js";
 
-export function draw() {
-  drawHeader();
-  drawPanel();
-  drawBoard();
-  drawStatus();
-  drawReplay();
+export const draw = () =>
+  keepFocus(() => {
+    drawHeader();
+    drawPanel();
+    drawBoard();
+    drawStatus();
+    drawReplay();
+  });
+
+/** After another choice. */
+export const drawChosen = () =>
+  keepFocus(() => {
+    drawChoice();
+    if (phase() === "yours") drawStatus();
+    if (state.panel === "teach") drawTeach();
+    announceChoice();
+  });
+
+/** Moves the focus to the board from what is disabled or hidden by drawing. */
+function keepFocus(drawParts) {
+  const node = document.activeElement;
+  drawParts();
+  const isGone = node.disabled || !node.checkVisibility({ visibilityProperty: true });
+  if (isGone && node !== document.body) $("board").focus({ preventScroll: true });
 }
 
 function drawHeader() {
@@ -61,26 +79,14 @@ function drawPanel() {
   ({ moves: drawMoves, teach: drawTeach, learn: drawLearn })[state.panel]?.();
 }
 
-/** After another choice. */
-export function drawChosen() {
-  drawChoice();
-  if (phase() === "yours") drawStatus();
-  if (state.panel === "teach") drawTeach();
-  announceChoice();
-}
-
-/** A small picture of a board. */
-function picture(heaps) {
-  const node = make("span", { className: "mini" }, ...heaps.map(() => make("i")));
-  heaps.forEach((size, i) => style(node.children[i], { "--share": size / Math.max(...heaps) }));
-  return node;
-}
-
 export function drawPresets() {
-  const create = ({ name, note, heaps }, value) => {
-    const words = make("span", {}, make("b", { textContent: name }), make("small", { textContent: note }));
-    return make("button", { data: { do: "preset", value } }, picture(heaps), words);
-  };
+  const create = ({ name, note }, value) =>
+    make(
+      "button",
+      { data: { do: "preset", value } },
+      make("b", { textContent: name }),
+      make("small", { textContent: note }),
+    );
   sync($("presets"), PRESETS, create, (button, preset) =>
     button.setAttribute("aria-pressed", String(isSameBoard(preset, state.game.board))),
   );

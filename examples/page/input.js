@@ -15,7 +15,7 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
     if (type !== "pointerdown" || button !== 0) return;
     if (!target) return unchoose();
     choose(target.heap, target.count, "mouse");
-    if (!state.isTooMany) take();
+    if (!state.chosen?.isTooMany) take();
   }
 
   function onFinger({ type }, target) {

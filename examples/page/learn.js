@@ -12,21 +12,22 @@ const MAX_MAPPED = 1000; // positions
 
 // --- The training that is shown ---------------------------------------------------------------------
 
-export function startTraining(draw) {
+/** `show()` draws each stage. */
+export function startTraining(show) {
   const isAtEnd = shownGames() >= state.learner.plan.at(-1);
   Object.assign(state, { training: {}, games: isAtEnd ? 0 : shownGames() });
-  showNext(state.training, draw);
+  showNext(state.training, show);
 }
 
 /** Shows one stage after another, until another training is shown or none. */
-function showNext(training, draw) {
+function showNext(training, show) {
   if (training !== state.training) return;
   const { learner } = state;
   const next = learner.tables[learner.stageOf(shownGames()) + 1];
   if (next) state.games = next.games;
   else if (learner.isTrained) state.training = null;
-  draw();
-  setTimeout(() => showNext(training, draw), STEP);
+  show();
+  setTimeout(() => showNext(training, show), STEP);
 }
 
 export function showStage(stage) {
@@ -49,7 +50,7 @@ export function drawLearn() {
   const text = training ? words.trainingText(shownGames()) : (game.told ?? intro);
   $("learn-intro").textContent = isLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
-  $("learn-figures").hidden = !isLearner;
+  $("learn-figures").hidden = !isLearner || !table;
   $("learn-hint").hidden = !isLearner && !isOwn;
   const heaps = shownHeaps();
   const isLost = !isOwn && heaps.some(Boolean) && !isWinning(heaps, game.board);
@@ -59,7 +60,7 @@ export function drawLearn() {
 }
 
 function drawFigures(table) {
-  const { learner, opponent, training, games } = state;
+  const { learner, opponent, training } = state;
   const lessons = table.lessons ? ` + ${table.lessons}` : "";
   $("n-games").textContent = words.thousands(table.games) + lessons;
   $("games-word").textContent = table.games === 1 && !lessons ? " game" : " games";
@@ -72,9 +73,10 @@ function drawFigures(table) {
   );
   $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
   $("train").lastElementChild.textContent = training ? "Pause" : "Train";
-  const isIt = opponent.games?.(learner) === table.games && (!opponent.taught || games === null);
+  const isIt = opponent.games?.(learner) === table.games && !opponent.taught;
   Object.assign($("play-it"), { textContent: isIt ? "You play it" : "Play it", disabled: isIt });
-  $("teach-it").setAttribute("aria-pressed", String(Boolean(opponent.taught)));
+  const isTaught = table === opponent.taught;
+  Object.assign($("teach-it"), { textContent: isTaught ? "You teach it" : "Teach it", disabled: isTaught });
   drawCurve(learner.tables, learner.stageOf(table.games));
   drawMap(table);
 }
@@ -101,7 +103,7 @@ function drawCurve(tables, at) {
   $("curve-svg").replaceChildren(
     across("grid", 1),
     across("grid", 0.5),
-    across("axis", 0),
+    across("grid", 0),
     makeSvg("path", { class: "rest", d: path(last) }),
     makeSvg("path", { class: "area", d: `${path(at)}V${y(0)}H${x(0)}Z` }),
     makeSvg("path", { class: "line", d: path(at) }),
@@ -118,15 +120,16 @@ function drawCurve(tables, at) {
 function drawMap(table) {
   const { positions } = table;
   const won = [...positions.wins.keys()];
-  $("charts").classList.toggle("unmapped", won.length > MAX_MAPPED);
-  if (won.length > MAX_MAPPED) return;
+  const isMapped = won.length > 0 && won.length <= MAX_MAPPED;
+  $("charts").classList.toggle("unmapped", !isMapped);
+  if (!isMapped) return;
   const blocks = (position) => positions.heapsOf(position).reduce((sum, size) => sum + size, 0);
   const columns = Map.groupBy(won, blocks);
   let wrong = 0;
   const makeColumn = () => make("div");
   const makeSquare = () => make("i", { data: { do: "position" } });
   const ordered = [...columns.keys()].sort((one, other) => one - other).map((n) => columns.get(n));
-  style($("map"), { "--rows": Math.ceil(Math.max(1, ...ordered.map(({ length }) => length)) / 2) });
+  style($("map"), { "--rows": Math.ceil(Math.max(...ordered.map(({ length }) => length)) / 2) });
   sync($("map"), ordered, makeColumn, (node, column) =>
     sync(node, column, makeSquare, (square, position) => {
       const right = table.rightIn(position);

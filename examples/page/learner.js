@@ -148,6 +148,7 @@ export class Taught extends Table {
   /** One update for each move of a game. Returns each move's value before and after. */
   teach({ moves, start }) {
     let position = this.positions.indexOf(start);
+    this.before = this.numbers.slice();
     this.lessons += 1;
     this.share = undefined;
     return moves.map((move) => {
@@ -158,6 +159,13 @@ export class Taught extends Table {
       this.tried.add(pair);
       return { move, from, to: this.numbers[pair] };
     });
+  }
+
+  /** Forgets the last game. */
+  forget() {
+    this.numbers = this.before;
+    this.lessons -= 1;
+    this.share = undefined;
   }
 }
 

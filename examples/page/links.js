@@ -1,6 +1,6 @@
 // Links, #heaps=1-3-5-7&last=loses&vs=beginner&first=you&moves=D2.B1&view=1&panel=learn&stage=20, and custom boards.
 
-import { PRESETS } from "./boards.js";
+import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
 import { isLimited, nameOf } from "./rules.js";
 import { BAD } from "./words.js";
@@ -8,6 +8,7 @@ import { BAD } from "./words.js";
 const MAX_HEAPS = 15; // what a screen can show
 const MAX_BLOCKS = 50;
 const FORMS = {
+  lesson: /^[1-5]$/,
   from: /^\d+(-\d+)*$/,
   last: /^(loses|wins)$/,
   first: /^(you|opponent)$/,
@@ -15,13 +16,14 @@ const FORMS = {
   panel: /^(moves|teach|learn)$/,
   stage: /^\d+$/,
 };
-const KEYS = ["heaps", "from", "last", "take", "vs", "first", "moves", "view", "panel", "stage"];
+const KEYS = ["lesson", "heaps", "from", "last", "take", "vs", "first", "moves", "view", "panel", "stage"];
 
 /** The link of a game; `shown` has the parts that are not the game's: vs, view, panel and stage. */
 export function toLink({ board, first, start, moves }, shown) {
   const parts = {
+    lesson: LESSONS.indexOf(board) + 1 || null,
     heaps: board.heaps.join("-"),
-    from: String(start) === String(board.heaps) ? null : start.join("-"),
+    from: start === board.heaps ? null : start.join("-"),
     last: board.misere ? "loses" : "wins",
     take: isLimited(board) ? board.max : null,
     first: first ? "opponent" : "you",
@@ -38,14 +40,16 @@ export const isLink = (hash) => [...new URLSearchParams(hash.slice(1)).keys()].s
 /** The game of a link and what it shows. Throws an error in one sentence if it is broken. */
 export function fromLink(hash) {
   const parts = Object.fromEntries(new URLSearchParams(hash.slice(1)));
-  const heaps = (parts.heaps ?? PRESETS[0].name).replaceAll("-", " ");
-  const { errors, board } = readBoard(heaps, parts.take ?? "", parts.last !== "wins");
-  if (!board) throw new Error(errors.heaps || errors.max);
   const wrong = Object.keys(FORMS).find((key) => key in parts && !FORMS[key].test(parts[key]));
   if (wrong) throw new Error(BAD.part(wrong, parts[wrong]));
-  const start = parts.from?.split("-").map(Number) ?? board.heaps;
-  const isInside = start.length === board.heaps.length && start.every((size, heap) => size <= board.heaps[heap]);
-  if (!isInside || !start.some(Boolean)) throw new Error(BAD.part("from", parts.from));
+  const heaps = (parts.heaps ?? PRESETS[0].name).replaceAll("-", " ");
+  const { errors, board: written } = readBoard(heaps, parts.take ?? "", parts.last !== "wins");
+  if (!written) throw new Error(errors.heaps || errors.max);
+  const board = LESSONS[parts.lesson - 1] ?? written;
+  const from = parts.from?.split("-").map(Number) ?? board.heaps;
+  const isInside = from.length === board.heaps.length && from.every((size, heap) => size <= board.heaps[heap]);
+  if (!isInside || !from.some(Boolean)) throw new Error(BAD.part("from", parts.from));
+  const start = String(from) === String(board.heaps) ? board.heaps : from;
   const game = new Game(board, parts.first === "opponent" ? 1 : 0, start);
   for (const text of (parts.moves ?? "").split(".").filter(Boolean)) {
     const [, letter, count] = /^([A-O])(\d+)$/.exec(text) ?? [];

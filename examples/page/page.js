@@ -10,7 +10,7 @@ import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
 import { LEVELS, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
 import { isLimited } from "./rules.js";
-import { hasPlayed, lesson, scoreOf, shownGames, shownPly, shownTable, state } from "./state.js";
+import { hasPlayed, lesson, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
@@ -100,19 +100,35 @@ function showPanel() {
   play.writeLink();
 }
 
-function playIt() {
+/** The learner that is shown, as a player: a level if it is one. */
+function shownLearner() {
+  const { games } = shownTable();
+  return LEVELS.find((player) => player.games?.(state.learner) === games) ?? learnerAfter(games);
+}
+
+function playShown(player) {
   state.training = null;
-  const games = shownTable().games;
-  const level = LEVELS.find((player) => player.games?.(state.learner) === games);
-  return play.run(() => play.setPlayer(level ?? learnerAfter(games)));
+  return play.run(() => play.setPlayer(player));
 }
 
 /** The learner that is shown plays on from a position of its map, as one that you teach too. */
 function playPosition(position) {
   state.training = null;
-  const wanted = shownTable() === state.opponent.taught ? state.opponent : learnerAfter(shownGames());
+  const wanted = shownTable() === state.opponent.taught ? state.opponent : shownLearner();
   const start = state.learner.positions.heapsOf(position);
-  return play.run(() => play.begin({ start, wanted }));
+  return play.run(() => play.begin({ start, wanted, first: 1 }));
+}
+
+/** The same position again; in one of the map the opponent is to move again. */
+function playAgain() {
+  const { board, start, first } = state.game;
+  play.begin(start === board.heaps ? {} : { start, first });
+}
+
+/** Draws the stage that is shown, and writes it into the address once it stays. */
+function drawShown() {
+  draw();
+  if (!state.training) play.writeLink();
 }
 
 function toggleFullScreen() {
@@ -127,7 +143,7 @@ const DO = {
   share,
   undo: () => play.run(play.undo),
   new: () => play.run(() => play.begin()),
-  again: () => play.run(() => play.begin({ start: state.game.start })),
+  again: () => play.run(playAgain),
   restore: () => play.run(play.restore),
   retry: () => play.run(() => Object.assign(state, { failure: null })),
   level: (id) => play.run(() => play.setPlayer(id === state.opponent.id ? state.opponent : playerOf(id))),
@@ -151,11 +167,14 @@ const DO = {
   },
   train: () => {
     if (state.training) state.training = null;
-    else startTraining(draw);
-    draw();
+    else startTraining(drawShown);
+    drawShown();
   },
-  "play-it": playIt,
-  "teach-it": () => (state.opponent.taught ? playIt() : play.run(() => play.setPlayer(pupil(shownTable())))),
+  "play-it": () => playShown(shownLearner()),
+  "teach-it": () => {
+    delete state.scores.pupil;
+    return playShown(pupil(shownTable()));
+  },
   position: (position) => playPosition(Number(position)),
   wrong: () => playPosition(wrongPosition()),
   theme: toggleTheme,
@@ -195,14 +214,14 @@ function start() {
     showStage(Number(target.value));
     draw();
   };
-  $("charts").onchange = drawLearn; // what was hidden has no size
+  $("charts").onchange = drawShown; // what was hidden has no size
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
   document.addEventListener("click", onClick);
   addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
   // the address that was given: the page may have written another one since
   addEventListener("hashchange", ({ newURL }) => isLink(new URL(newURL).hash) && openAddress(newURL));
-  players = loadPlayers("data/players.json").catch(() => toast(SAY.damaged));
+  players = loadPlayers("data/players.json").then(draw, () => toast(SAY.damaged));
   play.train(state.learner);
   const onResize = () => {
     drawBoard();

@@ -2,7 +2,7 @@
 
 import { LESSONS } from "./boards.js";
 import { $, make, style, sync } from "./dom.js";
-import { after, analyze, isLimited, nameOf } from "./rules.js";
+import { after, analyze, isOver } from "./rules.js";
 import { isFriend, lesson, names, phase, shownPly, state } from "./state.js";
 import { turnOf } from "./status.js";
 import * as words from "./words.js";
@@ -39,7 +39,7 @@ export function drawReplay() {
   const ply = shownPly();
   const isOpen = view !== null || game.winner !== null;
   $("replay").hidden = !isOpen;
-  $("actions").hidden = isOpen || phase() === "stopped";
+  $("actions").hidden = isOpen || ["stopped", "failed"].includes(phase());
   if (!isOpen) return;
   Object.assign($("ply"), { max: n, value: ply });
   $("ply").setAttribute("aria-valuetext", `${$("say").textContent}. ${$("how").textContent}`);
@@ -60,11 +60,10 @@ export function drawTeach() {
   drawLessons();
   Object.assign($("verdict"), { textContent: verdict, className: kind });
   const hint = lesson() ? "" : words.hintText(heaps, board, analysis);
-  $("lesson").textContent = chosen ? "" : state.showsMove ? words.lessonText(heaps, board, analysis) : hint;
+  const text = state.showsMove ? words.lessonText(heaps, board, analysis) : hint;
+  $("lesson").textContent = chosen || !isYourTurn() ? "" : text;
   $("shows-move").checked = state.showsMove;
   for (const id of ["digits", "reasons"]) $(id).hidden = Boolean(lesson());
-  const isOnes = analysis.isException && !isLimited(board);
-  $("ones").textContent = isOnes ? words.onesText(analysis.values) : "";
   $("bits").textContent = words.binaryText(heaps, board, analysis);
   words.whyTexts(board).forEach((text, i) => {
     $("why").children[i].textContent = text;
@@ -78,11 +77,12 @@ function verdictAfter(here, heaps) {
   return analyze(here, board).isWon ? ["✗ This move gives the win away.", "bad"] : ["No move wins from here.", ""];
 }
 
+const isYourTurn = () => isFriend() || state.game.playerAt(shownPly()) === 0;
+
 function verdictOf({ isWon }) {
-  const { game } = state;
   const other = names()[1];
-  if (phase() === "over") return ["The game is over. Step back to study it.", ""];
-  if (isFriend() || game.playerAt(shownPly()) === 0) {
+  if (isOver(state.game.heapsAt(shownPly()))) return ["The game is over. Step back to study it.", ""];
+  if (isYourTurn()) {
     return isWon ? ["✓ You can win from here.", "good"] : ["No move wins by force. Wait for a mistake.", ""];
   }
   return isWon ? [`${other} can win from here.`, "bad"] : [`${other} cannot win by force.`, "good"];

@@ -9,7 +9,7 @@ import { Learner } from "./learner.js";
 import { toLink } from "./links.js";
 import { PERFECT, learnerAfter } from "./players.js";
 import { isSame, limit } from "./rules.js";
-import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state } from "./state.js";
+import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, state } from "./state.js";
 import { announce } from "./status.js";
 import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
@@ -18,6 +18,7 @@ const MARK = 750;
 const LEAVE = 260;
 const WAIT = 50;
 const SLICE = 8; // of training between two frames
+const DRAWN = 25; // the page is drawn after this many slices
 
 // --- The queue --------------------------------------------------------------------------------------
 
@@ -123,17 +124,17 @@ export function choose(heap, number, by = state.by) {
   const isSameInput = state.by === by;
   state.by = by;
   if (phase() !== "yours" || !heaps[heap]) return;
-  const chosen = { heap, count: Math.max(1, Math.min(number, limit(heaps[heap], board))) };
-  const isTooMany = number > board.max;
-  const isSameChoice = state.chosen && isSame(state.chosen, chosen) && state.isTooMany === isTooMany;
+  const count = Math.max(1, Math.min(number, limit(heaps[heap], board)));
+  const chosen = { heap, count, isTooMany: number > board.max };
+  const isSameChoice = state.chosen && isSame(state.chosen, chosen) && state.chosen.isTooMany === chosen.isTooMany;
   if (isSameChoice && isSameInput) return; // a pointer moves within a block
-  Object.assign(state, { chosen, isTooMany });
+  state.chosen = chosen;
   drawChosen();
 }
 
 export function unchoose() {
   if (!state.chosen) return;
-  Object.assign(state, { chosen: null, isTooMany: false });
+  state.chosen = null;
   drawChosen();
 }
 
@@ -145,42 +146,40 @@ export async function takeChosen() {
     untoast();
     await perform(move);
   });
+  if (state.by === "mouse") await sleep(0); // pressing it gives the focus to a heap first
   const how = { preventScroll: true, focusVisible: state.by === "keys" };
   if (["over", "stopped"].includes(phase())) $("status-actions").firstElementChild.focus(how);
-  else if (!document.activeElement.closest("#board, dialog, #panel")) $("board").focus(how); // "Take" is disabled now
 }
 
 // --- Commands ---------------------------------------------------------------------------------------
 
 /** Shows a game, by default in its present position. */
 function show(game, view = null) {
-  Object.assign(state, { game, view, chosen: null, isTooMany: false, failure: null, going: null });
+  Object.assign(state, { game, view, chosen: null, failure: null, going: null });
 }
 
 /** A new game, by default on the same board against the same opponent. Undo brings a running one back.
  * The theory plays in lessons, and where the wanted opponent cannot. */
-export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted } = {}) {
+export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted, first } = {}) {
   const { game, learner, opponent, games, starts, home } = state;
-  const isRunning = hasPlayed() && game.winner === null;
-  state.before = isRunning ? { game, learner, opponent, wanted: state.wanted, games, starts, home } : null;
+  if (game.winner !== null) state.before = null;
+  else if (hasPlayed()) state.before = { game, learner, opponent, wanted: state.wanted, games, starts, home };
   if (!lesson()) state.home = game.board;
   if (wanted !== state.wanted && wanted.games) state.games = null;
   state.wanted = wanted;
   useBoard(board);
-  const isLesson = LESSONS.includes(board);
-  const first = isLesson ? board.first : { you: 0, opponent: 1, turns: 1 - game.first }[state.starts];
-  const isWhole = start === board.heaps; // in a position of the map the opponent is to move
-  const reason = isLesson ? "" : chooseOpponent();
-  if (isLesson) state.opponent = PERFECT;
-  show(new Game(board, isWhole ? first : 1, start));
+  const reason = chooseOpponent(board);
+  const starter = board.first ?? { you: 0, opponent: 1, turns: 1 - game.first }[starts];
+  show(new Game(board, first ?? starter, start));
   if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
 }
 
-/** Returns why the wanted opponent does not play, in words. */
-function chooseOpponent() {
+/** Returns why the wanted opponent does not play on a board, in words. */
+function chooseOpponent(board) {
   const { wanted, learner } = state;
-  const reason = wanted.why(learner);
-  state.opponent = reason ? PERFECT : wanted;
+  const isLesson = LESSONS.includes(board);
+  const reason = isLesson ? "" : wanted.why(learner);
+  state.opponent = isLesson || reason ? PERFECT : wanted;
   return reason && replaced(wanted.name, reason);
 }
 
@@ -188,16 +187,21 @@ function chooseOpponent() {
 function useBoard(board) {
   const { learner, wanted } = state;
   if (isSameBoard(board, learner.positions.board)) return;
-  if (wanted.taught) state.wanted = learnerAfter(wanted.taught.games);
+  const isLost = wanted.taught && !LESSONS.includes(board) && !isSameBoard(board, wanted.taught.positions.board);
+  if (isLost) state.wanted = learnerAfter(wanted.taught.games);
   Object.assign(state, { learner: new Learner(board), games: null, training: null });
   train(state.learner);
 }
 
 /** Trains a learner while it is the page's. */
 export async function train(learner) {
-  do await sleep(0);
-  while (learner === state.learner && learner.train(SLICE));
-  if (learner === state.learner) draw();
+  let isMore = true;
+  for (let slice = 0; isMore; slice++) {
+    await sleep(0);
+    if (learner !== state.learner) return;
+    isMore = learner.train(SLICE);
+    if (!isMore || slice % DRAWN === 0) draw();
+  }
 }
 
 export function restore() {
@@ -222,6 +226,7 @@ export function continueFrom(ply) {
   const { game } = state;
   if (ply < 0) return;
   if (game.score) game.score[game.winner] -= 1;
+  if (game.told) state.opponent.taught.forget();
   Object.assign(game, { score: null, told: null });
   game.moves.length = ply;
   show(game);
@@ -230,9 +235,11 @@ export function continueFrom(ply) {
 /** Opens the game of a link. */
 export function openGame({ game, view, panel, stage }, wanted) {
   useBoard(game.board);
+  untoast();
   if (game.winner !== null) game.score = [0, 0]; // it has been counted
-  Object.assign(state, { wanted, panel, games: stage, starts: game.first ? "opponent" : "you", before: null });
-  const reason = chooseOpponent();
+  if (game.start === game.board.heaps && !game.board.text) state.starts = game.first ? "opponent" : "you";
+  Object.assign(state, { wanted, panel, games: stage, training: null, before: null });
+  const reason = chooseOpponent(game.board);
   if (reason) toast(reason);
   show(game, view);
   state.isFirst &&= !hasPlayed();
@@ -247,9 +254,10 @@ export function view(ply, isFromList = false) {
 }
 
 export function writeLink() {
-  const { game, opponent, view: ply, panel } = state;
-  const vs = opponent.taught ? opponent.taught.games : opponent.id;
-  const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? shownGames() : null });
+  const { game, opponent, wanted, view: ply, panel, games } = state;
+  const player = lesson() ? wanted : opponent;
+  const vs = player.taught ? player.taught.games : player.id;
+  const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
   try {
     history.replaceState(null, "", link);
   } catch {

@@ -2,7 +2,7 @@
 // own. A player is {id, name, note, why, start}: `note(learner)` is the line below its name, `why(learner)` the reason
 // why it cannot play on the learner's board, a key of SAY, and `start(learner)` makes its policy for one game, from
 // heaps to a move; the move is nothing while the learner has not trained enough. Some have more: `games(learner)` of a
-// trained one, `taught` of one that you teach, `table` and `board` of your own.
+// trained one, `taught` of one that you teach, `table`, `policy` and `board` of your own.
 
 import { isSameBoard } from "./boards.js";
 import { Positions, Table, Taught, drawn } from "./learner.js";
@@ -95,7 +95,13 @@ function ownPlayer({ name, heaps, max_take: max, misere, probabilities, values }
   const policy = new Table(positions, probabilities);
   const why = (learner) => (isSameBoard(board, learner.positions.board) ? "" : "wrongBoard");
   const table = new Table(positions, values ?? probabilities);
-  return { ...player(name, name, "yours", (heaps) => drawnBy(policy.values(heaps)), why), board, table, values };
+  return {
+    ...player(name, name, "yours", (heaps) => drawnBy(policy.values(heaps)), why),
+    board,
+    policy,
+    table,
+    values,
+  };
 }
 
 function drawnBy(probabilities) {

@@ -14,8 +14,7 @@ export const state = {
   games: null, // those of the learner that is shown; null: the opponent's
   starts: "you", // or "opponent" or "turns"
   view: null, // the ply of a past position; null: the present
-  chosen: null, // a move
-  isTooMany: false, // more blocks were chosen than a move may take
+  chosen: null, // a move; isTooMany: more blocks were asked for than a move may take
   isFirst: true, // before your first move on this page
   by: matchMedia("(hover: none)").matches ? "touch" : "mouse", // or "keys": the input used last
   going: null, // the move that is being made: {heap, count, isLeaving}

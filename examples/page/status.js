@@ -44,20 +44,21 @@ function stopped() {
 }
 
 function yours() {
-  const { game, isFirst, isTooMany } = state;
+  const { game, isFirst, chosen } = state;
   const { player, board } = game;
   const aim = goal(board);
-  if (isTooMany) {
+  if (chosen?.isTooMany) {
     const how = `Choose one of the top ${board.max} blocks.`;
     return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
   }
   const last = game.moves.at(-1);
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
-  const amount = isLimited(board) ? `1 to ${board.max} blocks` : "as many blocks as you like";
-  const rule = `Take ${amount}, from one heap.`;
-  if (isFirst && !lesson()) return { say: told || rule, how: told ? rule : howTo(), aim, player };
-  const say = isFriend() ? `${names()[player]}’s turn` : told || "Your turn";
-  return { say, how: howTo(), aim, player, buttons: isLostStart() ? [LET_IT] : [] };
+  const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
+  const amount = isLimited(board) ? upTo : "as many blocks as you like";
+  const rule = isFirst && !lesson() ? `Take ${amount}, from one heap.` : "";
+  const turn = isFriend() ? `${names()[player]}’s turn` : told;
+  const how = turn && rule ? rule : howTo();
+  return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [LET_IT] : [] };
 }
 
 /** Whether the game has not begun and whoever starts it, you, is lost. */
@@ -71,12 +72,8 @@ function howTo() {
   const { chosen, isFirst, by, layout } = state;
   const { board } = state.game;
   if (isLimited(board)) {
-    const top = `${layout.isLying ? "last" : "top"} ${board.max}`;
-    return {
-      mouse: `Click one of the ${top} blocks.`,
-      touch: `Tap one of the ${top}, then Take.`,
-      keys: `Arrow keys choose 1 to ${board.max}, Enter takes.`,
-    }[by];
+    const top = `one of the ${layout.isLying ? "last" : "top"} ${plural(board.max, "block")}`;
+    return { mouse: `Click ${top}.`, touch: `Tap ${top}, then Take.`, keys: "Arrow keys choose, Enter takes." }[by];
   }
   if (chosen && isFirst) {
     return { mouse: "Click to take them.", touch: "Tap Take, or the block again.", keys: "Enter takes them." }[by];
@@ -155,7 +152,6 @@ function past() {
 export function drawStatus() {
   const { say, how = "", aim = "", player = 0, kind = "", buttons = [] } = STATUS[phase()]();
   const actions = $("status-actions");
-  const hadFocus = actions.contains(document.activeElement);
   $("say").textContent = say;
   $("aim").textContent = aim;
   $("how").textContent = how;
@@ -171,11 +167,6 @@ export function drawStatus() {
     },
   );
   actions.hidden = !buttons.length;
-  if (hadFocus && !actions.contains(document.activeElement)) {
-    (actions.firstElementChild ?? $("board").querySelector("[tabindex='0']") ?? $("board")).focus({
-      preventScroll: true,
-    });
-  }
 }
 
 /** The whole position in a few sentences, once a turn; with "Teach me" its verdict too. */

@@ -65,7 +65,6 @@ export function digitsOf({ heaps, max }) {
 /** The reason for the recommended move of a position, or why there is none. */
 export function lessonText(heaps, board, { values, sum, large, isException, move }) {
   const whole = board.max + 1;
-  const singles = values.filter((value) => value === 1).length;
   const take = move && `Take ${wordsOf(move)}`;
   if (!heaps.some(Boolean)) return "The game is over.";
   if (isException && large === 1) {
@@ -73,9 +72,8 @@ export function lessonText(heaps, board, { values, sum, large, isException, move
     const heap = nameOf(values.findIndex((value) => value >= 2));
     return `Only heap ${heap} has more than ${than}. ${take}, and leave an odd number of ${singlesOf(board)}.`;
   }
-  if (isException && move) return `${plural(singles, "heap")} of one: even. ${take}, and leave an odd number.`;
-  if (isException && singles === 1 && !isLimited(board)) return "One block is left, and it is yours.";
-  if (isException) return "An odd number is left. The last block will be yours.";
+  if (isException && move) return `The number of ${singlesOf(board)} is even. ${take}, and leave an odd number.`;
+  if (isException) return `An odd number of ${singlesOf(board)} is left. The last block will be yours.`;
   if (isOneHeap(board)) {
     if (!move) return `${heaps[0]} is a multiple of ${whole}. Take 1 and hope for a mistake.`;
     return `${take}: ${changed(heaps, move)}, a multiple of ${whole}. After each reply, make it one again.`;
@@ -92,12 +90,6 @@ export function hintText(heaps, board, lesson) {
   const small = isLimited(board) ? "no remainder above 1" : "only heaps of one";
   if (lesson.isException) return `Which move leaves ${small}, and an odd number of ${singlesOf(board)}?`;
   return `Which move leaves ${isOneHeap(board) ? `a multiple of ${board.max + 1}` : "every group with a partner"}?`;
-}
-
-export function onesText(values) {
-  const n = values.filter((value) => value === 1).length;
-  const isOdd = n % 2 === 1 && values.every((value) => value < 2);
-  return `Heaps of one: ${n}${isOdd ? ", an odd number" : " → leave an odd number"}`;
 }
 
 /** The heaps digit by digit, and whether each digit occurs an even number of times. */
@@ -147,7 +139,8 @@ export function taughtText({ move, from, to }, hasWon) {
 }
 
 export const masteryText = "of the positions that can be won are played right (mastery)";
-export const learnIntro = "It plays against itself and is told only who won.";
+export const learnIntro =
+  "It plays against itself and is told only who won. The dots on the curve are Beginner, Student and Master.";
 export const trainingText = (games) => `It plays against itself: game ${thousands(games)}.`;
 export const networkText =
   "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
@@ -160,7 +153,7 @@ export const allLose = "No move wins from here, so in the end all blocks are red
 
 /** What the map of positions shows. */
 export function mapText(number, wrong) {
-  const squares = `A square for each of the ${plural(number, "position")} that can be won, from few blocks to many`;
-  if (!wrong) return `${squares}. It plays a winning move in all of them.`;
-  return `${squares}. In ${thousands(wrong)}, paler or red, it can go wrong. Choose one to play it.`;
+  const squares = "Each square is a position that can be won, from few blocks to many.";
+  if (!wrong) return `${squares} It plays a winning move in all ${number}.`;
+  return `${squares} In ${wrong} of ${number}, paler or red, it can go wrong. Choose one to play it.`;
 }

@@ -451,7 +451,7 @@ def test_the_map_plays_its_positions(visit):
     squares = page.locator("#map i")
     expect(squares).to_have_count(335)
     wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith(': 100 %')).length")
-    expect(page.locator("#map-hint")).to_contain_text(f"In {wrong}, ")
+    expect(page.locator("#map-hint")).to_contain_text(f"In {wrong} of 335")
     heaps = [int(size) for size in squares.nth(200).get_attribute("title").partition(":")[0].split("-")]
     squares.nth(200).dispatch_event("click")
     for _ in range(2):
@@ -509,6 +509,67 @@ def test_a_page_at_four_times_its_size_scrolls(visit):
         expect(page.locator(part)).to_be_in_viewport()
     assert page.locator("#board").bounding_box()["height"] >= 100
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_a_running_game_comes_back_after_two_new_ones(visit):
+    page = visit("heaps=3-4-5&vs=random")
+    click(page, 2, 1)
+    expect(page.locator("#say")).to_contain_text("took")
+    heaps = heaps_of(page)
+    for _ in range(2):
+        press(page, "Rule")
+    page.locator("#toast-undo").dispatch_event("click")
+    expect(page.locator("#say")).to_contain_text("took")
+    assert heaps_of(page) == heaps
+
+
+def test_too_many_blocks_are_told_until_the_move(visit):
+    page = visit("heaps=21&last=wins&take=3&vs=random")
+    for key in ("ArrowRight", "9"):
+        page.keyboard.press(key)
+    expect(page.locator("#say")).to_have_text("At most 3 in one move")
+    page.keyboard.press("Enter")
+    expect(page.locator("#live")).to_contain_text("Random took")
+
+
+def test_the_address_has_the_stage_and_the_lesson(visit):
+    page = visit("heaps=3-4-5&last=loses&vs=master&panel=learn")
+    expect(page.locator("#play-it")).to_have_text("You play it")
+    games = page.locator("#n-games").inner_text()
+    page.reload()
+    expect(page.locator("#n-games")).to_have_text(games)
+    page.locator("#games").press("Home")
+    page.reload()
+    expect(page.locator("#n-games")).to_have_text("0")
+    go(page, f"{CLASSIC}&vs=student&panel=teach")
+    page.locator("#lessons button").nth(1).click()
+    expect(page).to_have_url(re.compile("lesson=2"))
+    page.reload()
+    expect(page.locator("#board-name")).to_have_text("Lesson 2")
+    click(page, 1, 1)
+    press(page, "Take it back")
+    page.locator("[data-value=teach]").click()
+    expect(page.locator("#levels [aria-pressed=true]")).to_contain_text("Student")
+
+
+def test_what_it_learned_is_taken_back_with_the_game(visit):
+    page = visit("heaps=1-2&vs=0&panel=learn&stage=0")
+    page.locator("#teach-it").click()
+    for _ in range(2):
+        click(page, 1, 2)
+        expect(page.locator("#n-games")).to_have_text("0 + 1")
+        page.locator("#board").press("u")
+        expect(page.locator("#n-games")).to_have_text("0")
+
+
+def test_the_focus_stays_where_something_can_be_done(visit):
+    page = visit("heaps=3-4&vs=random")
+    for name in ("#take", "#undo"):
+        block(page, 1, 1).hover()
+        page.locator(name).focus()
+        page.keyboard.press("Enter")
+        expect(page.locator(name)).to_be_disabled()
+        assert page.evaluate("document.activeElement.closest('#board') !== null")
 
 
 def test_no_text_becomes_code(visit):
