@@ -41,8 +41,8 @@ def sample(space, seed):
     return space.sample()
 
 
-def agent_of(space=SMALL, n=3, kind=QLearningAgent, **arguments):
-    return made(kind, space, spaces.Discrete(n), **arguments)
+def agent_of(space=SMALL, n=3, kind=QLearningAgent, start=0, **arguments):
+    return made(kind, space, spaces.Discrete(n, start=start), **arguments)
 
 
 def made(kind, *its_spaces, table="auto", seed=0, **arguments):
@@ -100,18 +100,6 @@ def recorder(env, actions, in_batches=False, **attributes):
     agent = agent_for(env, type("Recorder", bases, attributes))
     agent.calls = []
     return agent
-
-
-def random_batch(generator, n, masked=True):
-    """Transitions among the few observations of ``SMALL`` and three actions, so that pairs recur."""
-    return (
-        generator.integers([3, 4], size=(n, 2)),
-        generator.integers(3, size=n),
-        generator.normal(size=n),
-        generator.integers([3, 4], size=(n, 2)),
-        generator.random(n) < 0.3,
-        (generator.random((n, 3)) < 0.7).astype(np.int8) if masked else None,
-    )
 
 
 class ConstantGenerator:
