@@ -64,20 +64,8 @@ def agent_for(env, kind=QLearningAgent, **arguments):
     return made(kind, *its_spaces, **arguments)
 
 
-class InBatches:
-    """Makes an agent one that has its own methods for batches, which are called in a vector environment."""
-
-    def act_batch(self, observations, action_masks=None, explore=False):
-        assert explore
-        return np.array([self.act(*each, explore) for each in zip(observations, action_masks, strict=True)])
-
-    def update_batch(self, *transitions):
-        for transition in zip(*transitions, strict=True):
-            self.update(*transition)
-
-
-def recorder(env, actions, in_batches=False, **attributes):
-    """An agent that plays ``actions[observation]`` and writes down its transitions and the ends of episodes."""
+def recorder(env, actions, **attributes):
+    """An agent that plays ``actions[observation]`` and writes down its transitions, a list for each episode."""
 
     class Recorder(Agent):
         def act(self, observation, action_mask=None, explore=False):
@@ -89,16 +77,15 @@ def recorder(env, actions, in_batches=False, **attributes):
         def update(self, observation, action, reward, next_observation, terminated, mask=None):
             known = (1, 1) if mask is None or terminated else tuple(mask)
             row = int(observation), int(action), float(reward), int(next_observation), bool(terminated), known
-            self.calls.append(row)
+            self.told[-1].append(row)
 
     def end_episode(agent):
-        agent.calls.append("end")
+        agent.told.append([])
 
-    if not isinstance(env, gym.vector.VectorEnv):
+    if not isinstance(env, gym.vector.VectorEnv):  # there all transitions are one list
         attributes["end_episode"] = end_episode
-    bases = (InBatches, Recorder) if in_batches else (Recorder,)
-    agent = agent_for(env, type("Recorder", bases, attributes))
-    agent.calls = []
+    agent = agent_for(env, type("Recorder", (Recorder,), attributes))
+    agent.told = [[]]
     return agent
 
 

@@ -21,12 +21,6 @@ from agents import MinimaxQAgent, QLearningAgent, WinCountAgent
 from nim_env import NimRules, evaluation
 
 MODES = list(AutoresetMode)
-KINDS = {  # arguments of recorder()
-    "own turn": {},
-    "opponent turn": {"bootstraps_from": "opponent turn"},
-    "own turn, in batches": {"in_batches": True},
-    "opponent turn, in batches": {"in_batches": True, "bootstraps_from": "opponent turn"},
-}
 
 
 # --- Against the definition: the episodes of Race, written down and cut into transitions -----------
@@ -43,13 +37,11 @@ def written_down(actions, start, truncate_after, bonuses):
 
 
 def transitions_of(plies, last, terminated, alone, bootstraps_from, has_masks):
-    """What each player is told, a list for each, by the definition in :class:`agents.Agent`."""
-    told = [[], []]
+    """What the players are told, by the definition in :class:`agents.Agent`."""
+    told = []
     for number, (player, counter, action, reward) in enumerate(plies):
         rest = plies[number + 1 :]
-        if alone or bootstraps_from == "opponent turn":
-            player = 0
-        else:
+        if not alone and bootstraps_from == "own turn":
             own = next((index for index, ply in enumerate(rest) if ply[0] == player), None)
             if own is None and not terminated and len(plies) % 2 != player:
                 continue  # the player has just moved when the episode is truncated
@@ -57,8 +49,8 @@ def transitions_of(plies, last, terminated, alone, bootstraps_from, has_masks):
             rest = [] if own is None else rest[own:]
         observed, over = (rest[0][1], False) if rest else (last, terminated)
         mask = (1, int(observed != 3 or not has_masks or over))
-        told[player].append((counter, action, reward, observed, over, mask))
-    return [transitions for transitions in told if transitions]
+        told.append((counter, action, reward, observed, over, mask))
+    return told
 
 
 def first_to_begin(lengths, mode, n):
@@ -69,25 +61,13 @@ def first_to_begin(lengths, mode, n):
     return [i for _, i, _ in sorted(counted, key=lambda each: (each[0] + each[2], each[1]))]  # as they end
 
 
-def in_pieces(calls):
-    """The transitions between one end of an episode and the next."""
-    pieces = [[]]
-    for call in calls:
-        if call == "end":
-            pieces.append([])
-        else:
-            pieces[-1].append(call)
-    assert not pieces[-1]
-    return pieces[:-1]
-
-
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bootstraps_from", ["own turn", "opponent turn"])
 @pytest.mark.parametrize("api", ["gymnasium", "aec", *MODES])
 @given(data=st.data())
-@settings(max_examples=40)
-def test_the_transitions_are_those_of_the_definition(api, kind, data):
+@settings(max_examples=60)
+def test_the_transitions_are_those_of_the_definition(api, bootstraps_from, data):
     masks, alone = data.draw(st.sampled_from([None, "info", "observation"])), data.draw(st.booleans())
-    alone = alone and "opponent" not in kind
+    alone = alone and bootstraps_from == "own turn"
     actions = data.draw(st.lists(st.integers(1, 2), min_size=GOAL + 2, max_size=GOAL + 2))
     actions[3] = 1
     bonuses = data.draw(st.lists(st.sampled_from([0.0, 0.25, -1.0]), min_size=GOAL, max_size=GOAL))
@@ -100,24 +80,21 @@ def test_the_transitions_are_those_of_the_definition(api, kind, data):
         env = SyncVectorEnv(makers, copy=data.draw(st.booleans()), autoreset_mode=api)
     else:
         env = RaceAEC(*games[0], bonuses, alone, masks) if api == "aec" else makers[0]()
-    agent = recorder(env, actions, **KINDS[kind])
+    agent = recorder(env, actions, bootstraps_from=bootstraps_from)
     history = agents.train(agent, env, n)
 
     episodes = [written_down(actions, *game, bonuses) for game in games]
     order = first_to_begin([len(plies) for plies, *_ in episodes], api, n)
-    told = [transitions_of(*episodes[i], alone, agent.bootstraps_from, masks is not None) for i in order]
-    expected = [transitions for players in told for transitions in players]
+    expected = [transitions_of(*episodes[i], alone, bootstraps_from, masks is not None) for i in order]
     assert history.lengths.tolist() == [len(episodes[i][0]) for i in order]
     signs = (1, 1) if alone else (1, -1)
     returns = [sum(signs[player] * reward for player, _, _, reward in episodes[i][0]) for i in order]
     assert history.returns.tolist() == returns
     if api in MODES:
-        assert sorted(agent.calls) == sorted(chain.from_iterable(expected))
+        expected = [list(chain.from_iterable(expected))]
     else:
-        episodes_told = in_pieces(agent.calls)
-        assert len(episodes_told) == n
-        whole = list(chain.from_iterable(told[0])) if n else []
-        assert all(sorted(piece) == sorted(whole) for piece in episodes_told)
+        assert agent.told.pop() == []
+    assert list(map(sorted, agent.told)) == list(map(sorted, expected))
 
 
 def test_an_episode_that_an_error_cuts_short_ends():
@@ -128,7 +105,9 @@ def test_an_episode_that_an_error_cuts_short_ends():
     agent = recorder(RaceGym(), [2] * 12)
     with pytest.raises(AssertionError):
         agents.train(agent, Broken(), 1)
-    assert agent.calls.index("end") == len(agent.calls) - 1 > 0
+    episode, rest = agent.told
+    assert episode
+    assert not rest
 
 
 # --- What is learned -------------------------------------------------------------------------------
@@ -286,7 +265,7 @@ def test_a_player_who_moves_twice_in_a_row(mode):
 
     agent = recorder(MovesAgain(), [1] * GOAL)
     agents.train(agent, MovesAgain(), 1)
-    observed = [(call[0], call[3]) for call in agent.calls if call != "end"]
+    observed = [(transition[0], transition[3]) for transition in agent.told[0]]
     assert sorted(observed) == [(0, 1), (1, 4), (2, 3), (3, 6), (4, 5), (5, 8), (6, 7), (7, 10), (8, 9), (9, 10)]
     env = SyncVectorEnv([MovesAgain] * 2, autoreset_mode=mode)
     with pytest.raises(ValueError, match="alternate"):
