@@ -96,11 +96,3 @@ def test_files_of_agents_and_networks_do_not_run_code(refused, makes_folder):
     assert not Path("ran").exists()
     torch.load("x.pt", weights_only=False)
     assert Path("ran").exists()  # so the file would have run its code
-
-
-@pytest.mark.parametrize("name", ["my.agent", "network.pt", "no.npz", "no player"])
-def test_what_cannot_be_loaded_is_named(name, refused):
-    if not name.startswith("no ") and name != "no.npz":
-        Path(name).write_bytes(b"damaged")
-    with refused(name):
-        load_player(name, RULES)
