@@ -1,12 +1,15 @@
 """What the tests of several agents share: agents for an environment, observation spaces of every kind, batches."""
 
+from functools import partial
 from unittest import mock
 
 import gymnasium as gym
 import numpy as np
 import pettingzoo
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
+import nim_env  # noqa: F401  registers
 from agents import Agent, QLearningAgent, tables
 
 BOX = spaces.Box(-1, 1, (2, 2), np.float32)
@@ -22,6 +25,12 @@ OBSERVATION_SPACES = [
     spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2, start=1)]),
 ]
 SMALL = spaces.MultiDiscrete([3, 4])
+MODES = list(AutoresetMode)
+SELF_PLAY = [  # one game in each API
+    partial(pettingzoo.make, "aec", "nim-v0"),
+    partial(gym.make, "Nim-v0", opponent=None),
+    *(partial(gym.make_vec, "Nim-v0", 1, opponent=None, autoreset_mode=mode) for mode in MODES),
+]
 
 
 class Constant(Agent):

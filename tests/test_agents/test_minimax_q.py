@@ -1,25 +1,18 @@
 """Minimax-Q: games learned to the exact solution. Its updates are tested with those of Q-learning."""
 
-from functools import cache, partial
+from functools import cache
 
 import gymnasium as gym
 import numpy as np
-import pettingzoo
 import pytest
-from agent_helpers import agent_for
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from agent_helpers import SELF_PLAY, agent_for
+from gymnasium.vector import SyncVectorEnv
 from other_games import GOAL, RaceAEC, RaceGym
 from system_4 import TABLES, check_table
 
 import agents
 from agents import MinimaxQAgent
 from nim_env import NimRules, evaluation
-
-SELF_PLAY = [
-    partial(pettingzoo.make, "aec", "nim-v0"),
-    partial(gym.make, "Nim-v0", opponent=None),
-    *(partial(gym.make_vec, "Nim-v0", 64, opponent=None, autoreset_mode=mode) for mode in AutoresetMode),
-]
 
 
 def trained(env, games):

@@ -7,7 +7,7 @@ import gymnasium as gym
 import numpy as np
 import pettingzoo
 import pytest
-from agent_helpers import Constant, agent_for, recorder
+from agent_helpers import MODES, SELF_PLAY, Constant, agent_for, recorder
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
@@ -16,12 +16,8 @@ from other_games import GOAL, OnlyTheAPI, RaceAEC, RaceGym
 from pettingzoo.utils.conversions import turn_based_aec_to_parallel
 
 import agents
-import nim_env  # noqa: F401  registers
 from agents import MinimaxQAgent, QLearningAgent, WinCountAgent
 from nim_env import NimRules, evaluation
-
-MODES = list(AutoresetMode)
-
 
 # --- Against the definition: the episodes of Race, written down and cut into transitions -----------
 
@@ -130,14 +126,8 @@ def test_every_api_gives_the_same_self_play_with_illegal_actions(kind):
             return super().act(observation, None, explore)
 
     learned = []
-    for name in ("pettingzoo", "self-play", *MODES):
-        arguments = {"heaps": (1, 2, 3)}
-        if name == "pettingzoo":
-            env = pettingzoo.make("aec", "nim-v0", **arguments)
-        elif name == "self-play":
-            env = gym.make("Nim-v0", opponent=None, **arguments)
-        else:
-            env = gym.make_vec("Nim-v0", 1, opponent=None, autoreset_mode=name, **arguments)
+    for make in SELF_PLAY:
+        env = make(heaps=(1, 2, 3))
         agent = agent_for(env, IgnoresMasks)
         history = agents.train(agent, env, 200, seed=3)
         assert 0 in history.returns  # an illegal action of the other player
