@@ -22,8 +22,10 @@ from learn_the_rule.network import DigitNetwork, PolicyValueNetwork, predict
 
 CERTIFICATES = Path(check.__file__).parent / "certificates"
 GAIN = 8.0  # tanh of it is almost 1
-FEATURES = ("odd", "seen", "even higher", "odd higher", "none lowest", "none higher")
-"""Of a digit: an odd number of ones; a one, and not the lowest digit; and so on. 1 for yes, -1 for no."""
+STATES = ("none", "even", "odd")
+FEATURES = [*itertools.product((True, False), STATES)]
+"""Of a digit: whether it is the lowest one, and its number of ones. 1 for yes, -1 for no."""
+LOWEST_NONE, _, LOWEST_ODD, _, EVEN, ODD = range(6)
 
 
 def by_hand(misere=False, flag=True, lowest=True, higher=True, toggles=True, mistake=(), scale=1.0):
@@ -34,63 +36,54 @@ def by_hand(misere=False, flag=True, lowest=True, higher=True, toggles=True, mis
     mistake are 1.
     """
     g = GAIN
+    digit = np.array([[0, -g, 0], [-g, g, 0], [g, g, 0]] * 2)  # of the parity, of a one before, and of the flag
+    digit_bias = np.array([0, -g, -g] * 2)
+    if flag:
+        digit[:, 2] = 2 * g * np.repeat([1, -1], 3)
+        digit_bias[:3] -= 2 * g
+    digit_bias[LOWEST_ODD] -= 0 if lowest else 4 * g
+    digit_bias[ODD] -= 0 if higher else 4 * g
+    hidden, bias, last = np.zeros((6, 6)), np.full(6, -g), np.zeros((1, 6))
+    last[0, :3] = scale, scale, -scale  # won: one of the first two hidden units is 1; a mistake: the third is
+    if misere:  # a higher odd digit, or an even one and the lowest is odd; or none of them
+        hidden[0, [LOWEST_ODD, EVEN, ODD]], bias[0] = (g, g, 2 * g), g
+        hidden[1, [LOWEST_ODD, EVEN, ODD]], bias[1] = -g, -2 * g
+    else:
+        hidden[0, [LOWEST_ODD, ODD]], bias[0] = g, g
+    if mistake:
+        hidden[2, list(mistake)] = g
+        bias[2] = g - g * len(mistake)
     weights = {
         "initial_state": [-1, -1],
         "transitions.0.weight": [[g, 0], [0, g]],
         "transitions.0.bias": [0, 0],
         "transitions.1.weight": [[-g if toggles else g, 0], [0, 0]],
         "transitions.1.bias": [0, g],
-        # of the parity, of whether there was a one, and of the flag of the lowest digit
-        "digit_layers.0.weight": [
-            [g, 0, (0 if lowest else -2 * g) + (0 if higher else 2 * g)],
-            [0, g, -2 * g if flag else 0],
-            [-g, g, -2 * g],
-            [g, g, -2 * g],
-            [0, -g, 2 * g],
-            [0, -g, -2 * g],
-        ],
-        "digit_layers.0.bias": [0 if higher else -2 * g, 0, -g, -g, -2 * g, 0],
+        "digit_layers.0.weight": digit,
+        "digit_layers.0.bias": digit_bias,
         "digit_layers.2.weight": np.eye(6) * g,
         "digit_layers.2.bias": np.zeros(6),
+        "value_layers.0.weight": hidden,
+        "value_layers.0.bias": bias,
+        "value_layers.2.weight": last,
+        "value_layers.2.bias": [0],
     }
-    hidden, bias, last = np.zeros((6, 6)), np.full(6, -g), np.zeros((1, 6))
-    odd, seen = FEATURES.index("odd"), FEATURES.index("seen")
-    last[0, :3] = scale, scale, -scale  # won: one of the first two hidden units is 1; a mistake: the third is
-    if misere:  # odd and seen, or neither
-        hidden[0, [odd, seen]], hidden[1, [odd, seen]] = g, -g
-    else:
-        hidden[0, odd], bias[0] = g, 0
-    if mistake:
-        hidden[2, [FEATURES.index(feature) for feature in mistake]] = g
-        bias[2] = g - g * len(mistake)
-    weights |= {"value_layers.0.weight": hidden, "value_layers.0.bias": bias}
-    weights |= {"value_layers.2.weight": last, "value_layers.2.bias": [0]}
     low, high = -1.1, -0.9
     boxes = [[[low, low], [high, high]], [[low, -high], [high, -low]], [[-high, -high], [-low, -low]]]
     return {name: np.array(weight, dtype=np.float32) for name, weight in weights.items()} | {
         "misere": np.array(misere),
         "boxes": np.array(boxes, dtype=np.float32),
-        "states": np.array(["none", "even", "odd"]),
+        "states": np.array(STATES),
         "groups": np.zeros(3, dtype=np.int64),
     }
 
 
 CHANGES = [
-    (is_lowest, state, *bits)
-    for is_lowest in (True, False)
-    for state in ("none", "even", "odd")
-    for bits in ((0, 0), (0, 1), (1, 0), (1, 1))
-    if (state, bits[0]) != ("none", 1)
+    (*feature, *bits)
+    for feature, bits in itertools.product(FEATURES, itertools.product((0, 1), repeat=2))
+    if (feature[1], bits[0]) != ("none", 1)
 ]
-"""Of a digit by a move: whether it is the lowest, its state, and its bit in the heap before and after the move."""
-LITERALS = {  # the features that tell a state, for the lowest digit and the higher ones
-    (True, "none"): {"none lowest": 1},
-    (True, "even"): {"odd": -1, "none lowest": -1, "even higher": -1, "none higher": -1},
-    (True, "odd"): {"odd": 1, "odd higher": -1},
-    (False, "none"): {"none higher": 1},
-    (False, "even"): {"even higher": 1},
-    (False, "odd"): {"odd higher": 1},
-}
+"""Of a digit by a move: its feature, and its bit in the heap before and after the move."""
 
 
 def with_policy(certificate, changes=(), sign=1, scale=1.0):
@@ -102,14 +95,12 @@ def with_policy(certificate, changes=(), sign=1, scale=1.0):
     g, m = GAIN, 3 + len(changes)  # whether the sum is at least 1, 2, 3, and whether the digit makes each change
     count, largest, scores = np.zeros((m, 8)), np.eye(m), g * np.eye(m)
     bias, scores_bias, last = np.zeros(m), np.zeros(m), np.zeros((1, m))
-    count[:3, FEATURES.index("odd")], count[:3, 6:], bias[:3] = g / 2, g, (0, -g, -2 * g)
+    count[:3, [LOWEST_ODD, ODD]], count[:3, 6:], bias[:3] = g / 2, g, (g / 2, -g / 2, -3 * g / 2)
     largest[0, :3], last[0, 0] = (1, -1, 1), -scale
-    for row, (is_lowest, state, *bits) in enumerate(changes, start=3):
-        literals = LITERALS[is_lowest, state]
-        for feature, value in literals.items():
-            count[row, FEATURES.index(feature)] = value * g
-        count[row, 6:] = g * (4 * np.array(bits) - 2)
-        bias[row] = -g * (len(literals) + 2 * sum(bits) - 1)
+    for row, (*feature, before, after) in enumerate(changes, start=3):
+        count[row, FEATURES.index(tuple(feature))] = g
+        count[row, 6:] = g * (4 * before - 2), g * (4 * after - 2)
+        bias[row] = -2 * g * (before + after)
     if changes:
         scores[3, 3:], scores_bias[3] = g, -g * (len(changes) - 1)
         last[0, 3] = scale
@@ -135,9 +126,9 @@ NETWORKS = {  # and why they are refused
     "lowest digit ignored": (by_hand(lowest=False), "lowest digit odd"),
     "higher digits ignored": (by_hand(higher=False), "higher ones none, odd"),
     "a one does not toggle": (by_hand(toggles=False), "after a 1"),
-    "wrong with even and odd higher digits": (by_hand(mistake=["even higher", "odd higher"]), "none, odd: won"),
-    "wrong with odd higher digits alone": (by_hand(mistake=["odd higher", "none lowest"]), "digit none, .*: won"),
-    "wrong with an even higher digit": (by_hand(misere=True, mistake=["even higher"]), "even, none: won"),
+    "wrong with even and odd higher digits": (by_hand(mistake=[EVEN, ODD]), "none, odd: won"),
+    "wrong with odd higher digits alone": (by_hand(mistake=[ODD, LOWEST_NONE]), "digit none, .*: won"),
+    "wrong with an even higher digit": (by_hand(misere=True, mistake=[EVEN]), "even, none: won"),
 }
 
 
@@ -274,8 +265,8 @@ def test_every_box_end_and_label_counts(misere):
         boxes = right["boxes"].copy()
         boxes[box, end, axis] = number
         wrong.append({"boxes": boxes})
-    for states in itertools.product(("none", "even", "odd"), repeat=3):
-        if states != ("none", "even", "odd"):
+    for states in itertools.product(STATES, repeat=3):
+        if states != STATES:
             wrong.append({"states": np.array(states, dtype="<U4")})
     for changed in wrong:
         with pytest.raises(ValueError, match="lies in no box"):
