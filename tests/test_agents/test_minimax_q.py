@@ -43,7 +43,7 @@ def test_the_published_tables_of_system_4(heaps, pairs, make):
     check_table(trained(make(heaps=heaps), 2000), heaps, pairs)
 
 
-@pytest.mark.parametrize("heaps", [(1, 2, 4), (2, 4, 6)])
+@pytest.mark.parametrize("heaps", [(3, 4, 5), (0, 1, 2), (1, 2, 4), (2, 3, 4), (2, 4, 6), (1, 2, 3)])
 def test_the_computer_of_system_4_wins_against_every_line_of_play(heaps):
     """It goes first, but second where that loses."""
     agent = trained(gym.make_vec("Nim-v0", num_envs=50, heaps=heaps, opponent=None), 8000)
