@@ -74,7 +74,7 @@ def test_an_update_is_what_its_definition_says(kind, table, seed, masked, scale)
 
 
 TRANSITION = ([0, 1], FIRST, 1.0, [1, 1], False, [1, 1, 1])
-WRONG = [(0, [9, 9]), (0, [[0, 1], [0, 2]]), (1, FIRST + 3), (1, FIRST - 1), (2, math.nan), (5, [1, 1])]
+WRONG = [(0, [9, 9]), (0, [[0, 1]]), (1, FIRST + 3), (1, FIRST - 1), (2, math.nan), (5, [1, 1])]
 
 
 @pytest.mark.parametrize("kind", [QLearningAgent, WinCountAgent])
