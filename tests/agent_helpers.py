@@ -1,12 +1,15 @@
 """What the tests of several agents share: agents for an environment, observation spaces of every kind, batches."""
 
+from functools import partial
 from unittest import mock
 
 import gymnasium as gym
 import numpy as np
 import pettingzoo
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
+import nim_env  # noqa: F401  registers
 from agents import Agent, QLearningAgent, tables
 
 BOX = spaces.Box(-1, 1, (2, 2), np.float32)
@@ -22,6 +25,12 @@ OBSERVATION_SPACES = [
     spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2, start=1)]),
 ]
 SMALL = spaces.MultiDiscrete([3, 4])
+MODES = list(AutoresetMode)
+SELF_PLAY = [  # one game in each API
+    partial(pettingzoo.make, "aec", "nim-v0"),
+    partial(gym.make, "Nim-v0", opponent=None),
+    *(partial(gym.make_vec, "Nim-v0", 1, opponent=None, autoreset_mode=mode) for mode in MODES),
+]
 
 
 class Constant(Agent):
@@ -41,8 +50,8 @@ def sample(space, seed):
     return space.sample()
 
 
-def agent_of(space=SMALL, n=3, kind=QLearningAgent, **arguments):
-    return made(kind, space, spaces.Discrete(n), **arguments)
+def agent_of(space=SMALL, n=3, kind=QLearningAgent, start=0, **arguments):
+    return made(kind, space, spaces.Discrete(n, start=start), **arguments)
 
 
 def made(kind, *its_spaces, table="auto", seed=0, **arguments):
@@ -64,20 +73,8 @@ def agent_for(env, kind=QLearningAgent, **arguments):
     return made(kind, *its_spaces, **arguments)
 
 
-class InBatches:
-    """Makes an agent one that has its own methods for batches, which are called in a vector environment."""
-
-    def act_batch(self, observations, action_masks=None, explore=False):
-        assert explore
-        return np.array([self.act(*each, explore) for each in zip(observations, action_masks, strict=True)])
-
-    def update_batch(self, *transitions):
-        for transition in zip(*transitions, strict=True):
-            self.update(*transition)
-
-
-def recorder(env, actions, in_batches=False, **attributes):
-    """An agent that plays ``actions[observation]`` and writes down its transitions and the ends of episodes."""
+def recorder(env, actions, **attributes):
+    """An agent that plays ``actions[observation]`` and writes down its transitions, a list for each episode."""
 
     class Recorder(Agent):
         def act(self, observation, action_mask=None, explore=False):
@@ -89,29 +86,16 @@ def recorder(env, actions, in_batches=False, **attributes):
         def update(self, observation, action, reward, next_observation, terminated, mask=None):
             known = (1, 1) if mask is None or terminated else tuple(mask)
             row = int(observation), int(action), float(reward), int(next_observation), bool(terminated), known
-            self.calls.append(row)
+            self.told[-1].append(row)
 
     def end_episode(agent):
-        agent.calls.append("end")
+        agent.told.append([])
 
-    if not isinstance(env, gym.vector.VectorEnv):
+    if not isinstance(env, gym.vector.VectorEnv):  # there all transitions are one list
         attributes["end_episode"] = end_episode
-    bases = (InBatches, Recorder) if in_batches else (Recorder,)
-    agent = agent_for(env, type("Recorder", bases, attributes))
-    agent.calls = []
+    agent = agent_for(env, type("Recorder", (Recorder,), attributes))
+    agent.told = [[]]
     return agent
-
-
-def random_batch(generator, n, masked=True):
-    """Transitions among the few observations of ``SMALL`` and three actions, so that pairs recur."""
-    return (
-        generator.integers([3, 4], size=(n, 2)),
-        generator.integers(3, size=n),
-        generator.normal(size=n),
-        generator.integers([3, 4], size=(n, 2)),
-        generator.random(n) < 0.3,
-        (generator.random((n, 3)) < 0.7).astype(np.int8) if masked else None,
-    )
 
 
 class ConstantGenerator:

@@ -1,6 +1,4 @@
-"""Custom agents: a textbook method, and the errors for likely mistakes."""
-
-from collections import defaultdict
+"""Custom agents: a textbook method, and what is called and named."""
 
 import gymnasium as gym
 import numpy as np
@@ -10,74 +8,52 @@ from gymnasium import spaces
 
 import agents
 import nim_env  # noqa: F401  registers
-from agents import Agent
+from agents import Agent, MinimaxQAgent
 from nim_env import NimRules, evaluation
 
 
-class MonteCarlo(Agent):
-    """Monte-Carlo control (Sutton and Barto 2018, section 5.4): values are means of the returns so far.
+class MonteCarlo(MinimaxQAgent):
+    """Monte-Carlo control with a constant learning rate (Sutton and Barto 2018, equation 6.1).
 
     The players alternate, so the return after the next action counts negatively.
     """
 
-    bootstraps_from = "opponent turn"
-
-    def __init__(self, *its_spaces, epsilon=0.3, **arguments):
+    def __init__(self, *its_spaces, discount=1.0, **arguments):
         super().__init__(*its_spaces, **arguments)
-        self.epsilon = epsilon
-        self.totals, self.visits = (defaultdict(lambda: np.zeros(self.n_actions)) for _ in range(2))
+        self.discount = discount
         self.episode = []
 
-    def act(self, observation, action_mask=None, explore=False):
-        legal = np.arange(self.n_actions) if action_mask is None else np.flatnonzero(action_mask)
-        if explore and self.generator.random() < self.epsilon:
-            return int(self.generator.choice(legal)) + self.first_action
-        return int(legal[self.q_values(observation)[legal].argmax()]) + self.first_action
-
-    def q_values(self, observation):
-        key = tuple(observation)
-        return self.totals[key] / np.maximum(self.visits[key], 1)
-
-    def update(self, observation, action, reward, next_observation, terminated, next_action_mask=None):  # noqa: ARG002
-        self.episode.append((tuple(observation), action - self.first_action, reward))
+    def update(self, observation, action, reward, *_):
+        self.episode.append((observation, action, reward))
 
     def end_episode(self):
         total = 0.0
-        for key, index, reward in reversed(self.episode):
-            total = reward - total
-            self.totals[key][index] += total
-            self.visits[key][index] += 1
+        for observation, action, reward in reversed(self.episode):
+            total = reward - self.discount * total
+            super().update(observation, action, total, observation, True)
         self.episode.clear()
 
-    def state_dict(self):
-        keys = np.array(list(self.totals))
-        return {"keys": keys, **{name: np.array([*getattr(self, name).values()]) for name in ("totals", "visits")}}
 
-    def load_state_dict(self, arrays):
-        for name in ("totals", "visits"):
-            getattr(self, name).update(zip(map(tuple, arrays["keys"]), arrays[name], strict=True))
-
-
-def test_mastery_by_self_play(tmp_path):
+def test_an_agent_that_learns_from_whole_episodes(tmp_path):
     rules = NimRules((1, 2, 3))
     env = gym.make("Nim-v0", heaps=rules.heaps, opponent=None)
-    agent = agent_for(env, MonteCarlo, epsilon=0.25)
+    agent = agent_for(env, MonteCarlo, discount=0.9, learning_rate=0.25)
     agents.train(agent, env, 1200, seed=0)
     assert evaluation.mastery(rules, agent).expert >= 0.9
     agent.save(tmp_path / "agent")
     other = agents.load(tmp_path / "agent")
-    assert type(other) is MonteCarlo
-    assert other.epsilon == 0.25
-    for position in rules.all_positions()[1:]:
-        assert other.q_values(position).tolist() == agent.q_values(position).tolist()
-        mask = rules.action_mask(position)
-        assert other.act(position, mask, explore=True) == agent.act(position, mask, explore=True)
+    assert (type(other), other.discount, other.learning_rate) == (MonteCarlo, 0.9, 0.25)
     with pytest.raises(ValueError, match="single environment"):
         agents.train(agent, gym.make_vec("Nim-v0", 2, heaps=rules.heaps, opponent=None), 1)
 
 
+def first_legal(agent, observation, action_mask=None, explore=False):  # noqa: ARG001
+    assert np.ndim(action_mask) == 1
+    return int(action_mask.argmax())
+
+
 def test_an_agent_without_batches_plays_batches():
-    agent = agent_for(gym.make("Nim-v0"), MonteCarlo)
+    agent = agent_for(gym.make("Nim-v0"), type("FirstLegal", (Constant,), {"act": first_legal}))
     env = gym.make_vec("Nim-v0", num_envs=6, opponent=agent)
     assert len(agents.train(agent_for(env), env, 20, seed=0).returns) == 20
     observations, mask = np.ones((2, 3, 4), int), np.ones((2, 3, 16))
@@ -86,21 +62,6 @@ def test_an_agent_without_batches_plays_batches():
     assert probabilities.shape == (2, 3, 16)
     assert probabilities.argmax(axis=-1).tolist() == [[0] * 3, [5] * 3]
     assert agent.action_probabilities(observations[1, 1], mask[1, 1]).tolist() == np.eye(16)[5].tolist()
-
-
-@pytest.mark.parametrize("answer", [1.9, None, [0], 3, -1], ids=str)
-def test_a_wrong_action_of_an_opponent_names_its_method(answer):
-    env = gym.make("SimpleNim-v0")
-    agent = agent_for(env, Constant)
-    agent.answer = answer
-    env.unwrapped.set_opponent(agent)
-    with pytest.raises((TypeError, ValueError), match=r"Constant\.act must.* integer"):
-        env.reset(options={"first_player": "opponent"})
-
-
-def first_legal(agent, observation, action_mask=None, explore=False):  # noqa: ARG001
-    assert np.ndim(action_mask) == 1
-    return int(action_mask.argmax())
 
 
 def nothing(agent, observation, *_):  # noqa: ARG001
@@ -119,7 +80,6 @@ def first_actions(agent, observations, action_masks=None, explore=False):  # noq
     ("methods", "lengths", "learns"),
     [
         ({"act": first_legal}, {21}, True),
-        ({"act": first_legal, "act_batch": first_actions}, {21}, True),
         ({"act_batch": first_actions}, {21}, True),
         ({"update": nothing}, None, False),
         ({"update": nothing, "update_batch": nothing_in_batch}, None, False),
@@ -139,9 +99,6 @@ def test_vector_training_calls_the_method_that_a_subclass_defines(methods, lengt
     history = agents.train(agent, env, 9, seed=0)
     assert lengths is None or set(history.lengths) == lengths
     assert agent.table.values.any() == learns
-    if methods.keys() & {"act", "act_batch"} == {"act"}:
-        masks = np.array([[0, 1, 1], [1, 1, 1]])
-        assert agent.action_probabilities(np.array([[5], [6]]), masks).argmax(axis=1).tolist() == [1, 0]
 
 
 def test_what_is_missing_is_named(tmp_path):

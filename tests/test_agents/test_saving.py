@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors
 from agent_helpers import BOX, OBSERVATION_SPACES, SMALL, Constant, agent_of, sample
 from gymnasium import spaces
 from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 import agents
 from agents import QLearningAgent
@@ -56,42 +55,13 @@ def test_an_agent_of_november_2026_is_still_read(name):
 
 
 @pytest.mark.parametrize("space", [SMALL, BOX])
-def test_an_agent_that_learned_nothing_can_be_saved(tmp_path, space):
-    agent_of(space).save(tmp_path / "new")
-    assert not agents.load(tmp_path / "new").q_values(sample(space, 0)).any()
-
-
-def content_of(path):
-    """The arrays and the description in a file, as safetensors reads them."""
-    with safe_open(path, framework="numpy") as file:
-        return {name: file.get_tensor(name) for name in file.keys()}, json.loads(file.metadata()["agent"])  # noqa: SIM118
-
-
-def test_files_are_read_by_safetensors(tmp_path):
-    path = tmp_path / "agent.of.mine"
-    agent = trained(SMALL, gamma=0.75)
-    agent.save(str(path))
-    assert [file.name for file in tmp_path.iterdir()] == ["agent.of.mine"]
-    arrays, about = content_of(path)
-    np.testing.assert_array_equal(arrays["values"], agent.table.values)
-    assert (about["class"], about["arguments"]["gamma"]) == ("agents.q_learning.QLearningAgent", 0.75)
-
-
-def test_schedules_are_saved_as_their_value_now(tmp_path):
-    agent = agent_of(epsilon=lambda remaining: np.float32(remaining / 2))
+def test_a_new_agent_and_the_value_now_of_a_schedule_are_saved(tmp_path, space):
+    agent = agent_of(space, epsilon=lambda remaining: np.float32(remaining / 2))
     agent.progress_remaining = 0.5
     agent.save(tmp_path / "agent")
-    assert agents.load(tmp_path / "agent").epsilon == 0.25
-
-
-class SideEffect:
-    """Writes a file when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return Path.touch, (self.path,)
+    loaded = agents.load(tmp_path / "agent")
+    assert loaded.epsilon == 0.25
+    assert not loaded.q_values(sample(space, 0)).any()
 
 
 @pytest.mark.parametrize("array", [np.arange(12.0).reshape(3, 4).T, np.arange(10)[::2], np.array(7)], ids=str)
@@ -109,15 +79,14 @@ def test_arrays_keep_their_order_and_shape(array, tmp_path):
     np.testing.assert_array_equal(restored, array)
 
 
-def test_other_files_are_refused_and_run_no_code(tmp_path):
+def test_other_files_are_refused(tmp_path):
     (tmp_path / "text").write_text("not an agent")
     np.save(tmp_path / "array", np.zeros(3))
-    (tmp_path / "pickle").write_bytes(pickle.dumps(SideEffect(tmp_path / "it ran")))
+    (tmp_path / "pickle").write_bytes(pickle.dumps(QLearningAgent))
     save_file({"values": np.zeros((12, 3))}, tmp_path / "other.safetensors")
     for name in ("text", "array.npy", "pickle", "other.safetensors"):
         with pytest.raises(ValueError, match=f"{name} .*not a saved agent"):
             agents.load(tmp_path / name)
-    assert not (tmp_path / "it ran").exists()
     with pytest.raises(FileNotFoundError):
         agents.load(tmp_path / "nowhere")
 
@@ -142,23 +111,12 @@ def test_a_damaged_file_is_loaded_or_refused(tmp_path):
     assert all(str(path) in message for message in messages)
 
 
-def about_space(**about):
-    return {"observation_space": about}
-
-
-BOX_ABOUT = {"kind": "Box", "low": [0.0, 0.0], "high": [1.0, 1.0], "dtype": "float32"}
-
-
 @pytest.mark.parametrize(
     ("changes", "arrays"),
     [
         ({"class": "AlphaNim"}, {}),
-        ({"generator": None}, {}),
-        ({"arguments": {"gamma": float("nan")}}, {}),
         ({"arguments": {"color": 7}}, {}),
-        (about_space(kind="Circle"), {}),
-        (about_space(**BOX_ABOUT | {"low": [0.0]}), {}),
-        (about_space(**BOX_ABOUT | {"dtype": "object"}), {}),
+        ({"observation_space": {"kind": "Circle"}}, {}),
         ({"action_space": {"kind": "Discrete", "n": 2**62, "start": 0}}, {}),
         ({}, {"values": np.full((12, 3), np.nan)}),
         ({}, {"values": np.zeros((3, 3))}),
@@ -168,8 +126,9 @@ BOX_ABOUT = {"kind": "Box", "low": [0.0, 0.0], "high": [1.0, 1.0], "dtype": "flo
 def test_files_that_do_not_fit_together_are_refused(changes, arrays, tmp_path):
     path = tmp_path / "agent"
     trained(SMALL).save(path)
-    old_arrays, about = content_of(path)
-    save_file({**old_arrays, **arrays}, path, {"agent": json.dumps({**about, **changes})})
+    with safe_open(path, framework="numpy") as file:
+        about = json.loads(file.metadata()["agent"])
+    save_file(load_file(path) | arrays, path, {"agent": json.dumps(about | changes)})
     with pytest.raises(ValueError, match="agent is damaged or is not"):
         agents.load(path)
 
@@ -181,16 +140,13 @@ def test_the_bounds_of_a_box_are_restored(dtype, tmp_path):
         low, high = np.finfo(dtype).min, np.inf
     else:
         low, high = np.iinfo(dtype).min, np.iinfo(dtype).max - 1
-    for shape in ((2, 3), ()):
-        lows = np.full(shape, low, dtype)
-        lows.flat[0] = low // 3
-        for bounds in (np.full(shape, low, dtype), lows):
-            space = spaces.Box(bounds, np.full(shape, high, dtype), dtype=np.dtype(dtype).type)
-            agent_of(space).save(tmp_path / "agent")
-            restored = agents.load(tmp_path / "agent").observation_space
-            assert (restored.shape, restored.dtype) == (space.shape, space.dtype)
-            np.testing.assert_array_equal(restored.low, space.low)
-            np.testing.assert_array_equal(restored.high, space.high)
+    for lows in (low, [low, low], [low // 3, low]):
+        space = spaces.Box(np.array(lows, dtype), np.full(np.shape(lows), high, dtype), dtype=dtype)
+        agent_of(space).save(tmp_path / "agent")
+        restored = agents.load(tmp_path / "agent").observation_space
+        assert (restored.shape, restored.dtype) == (space.shape, space.dtype)
+        np.testing.assert_array_equal(restored.low, space.low)
+        np.testing.assert_array_equal(restored.high, space.high)
 
 
 @pytest.mark.posix
@@ -206,32 +162,18 @@ def test_a_save_through_links_replaces_their_target(tmp_path):
         assert agents.load(tmp_path / "link").gamma == gamma
 
 
-@pytest.mark.parametrize("value", [float("nan"), 2.0])
-def test_an_argument_that_the_constructor_refuses_is_named(value, tmp_path):
-    """Before anything is written."""
-    path = tmp_path / "agent"
-    agent = trained(SMALL, gamma=0.5)
-    agent.save(path)
-    before = path.read_bytes()
-    agent.epsilon = lambda _: value
-    with pytest.raises(ValueError, match=f"epsilon .*{value}"):
-        agent.save(path)
-    assert path.read_bytes() == before
-
-
 @pytest.mark.posix
-def test_what_cannot_be_written_leaves_nothing(tmp_path):
+def test_what_cannot_be_written_or_loaded_leaves_nothing(tmp_path):
     for path in (tmp_path / "nowhere" / "agent", tmp_path, Path("/dev/null")):
         with pytest.raises(OSError, match=r"nowhere|regular file"):
             trained(SMALL).save(path)
+    for value in (float("nan"), 2.0):
+        with pytest.raises(ValueError, match=f"epsilon .*{value}"):
+            agent_of(epsilon=lambda _, value=value: value).save(tmp_path / "agent")
 
     class Board(spaces.MultiDiscrete):
         pass
 
     with pytest.raises(TypeError, match="Board"):
         agent_of(Board([3, 4])).save(tmp_path / "agent")
-    agent = trained(SMALL)
-    agent.state_dict = lambda: {"values": np.array(["text"])}
-    with pytest.raises(safetensors.SafetensorError, match="dtype"):
-        agent.save(tmp_path / "agent")
     assert not list(tmp_path.iterdir())

@@ -11,7 +11,6 @@ from agents import QLearningAgent, TabularAgent
 from agents.tables import Table
 
 BOTH = pytest.mark.parametrize("table", ["auto", "hash"])
-PAIR = spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)])
 
 
 @BOTH
@@ -48,18 +47,14 @@ def test_values_and_state_dicts_are_copies(table):
     ("space", "observation"),
     [
         (spaces.Discrete(5), 5),
-        (spaces.Discrete(5), -1),
         (spaces.Discrete(5, start=2), 1),
         (SMALL, [0, 0, 0]),
-        (SMALL, np.array([3, 0])),
         (SMALL, np.array([[0, -1]])),
-        (SMALL, np.array([[0, 0, 0]])),
         (SMALL, [0.5, 1]),
         (SMALL, [[0.5, 1]]),
         (BOX, np.zeros(3, np.float32)),
         (spaces.MultiDiscrete([[2, 3], [4, 1]]), [0, 0, 0, 0]),
-        (PAIR, (-1, 0)),
-        (PAIR, (2,)),
+        (spaces.Tuple([spaces.Discrete(3), spaces.Discrete(2)]), (-1, 0)),
     ],
 )
 def test_observations_outside_the_space_are_refused(space, observation, table):
@@ -96,11 +91,12 @@ def test_a_hash_table_grows_with_updates_and_keeps_its_values(space):
     agent.q_values(observations)
     agent.act(observations[0], explore=True)
     assert agent.table.n_rows == 0
+    unseen = observations[-1]  # as a next observation too
     for number, observation in enumerate(observations[:50]):
-        agent.update(observation, 0, number + 1.0, observation, True)
+        agent.update(observation, 0, number + 1.0, unseen, False)
     rewards = np.arange(5000) + 1.0
     for some in np.array_split(np.arange(4999).repeat(2), 40):
-        agent.update_batch(observations[some], 0 * some, rewards[some], observations[some], some >= 0)
+        agent.update_batch(observations[some], 0 * some, rewards[some], observations[-1 + 0 * some], some < 0)
     assert agent.table.n_rows == 4999
     assert agent.q_values(observations)[:, 0].tolist() == [*rewards[:-1], 0]
     assert [agent.q_values(observation)[0] for observation in observations] == [*rewards[:-1], 0]
@@ -130,12 +126,7 @@ def test_the_table_of_a_space():
 def test_wrong_spaces_are_named():
     with pytest.raises(TypeError, match="action_space"):
         QLearningAgent(SMALL, SMALL)
-    for space in (
-        spaces.Sequence(spaces.Discrete(2)),
-        spaces.Text(3),
-        spaces.Tuple([BOX]),
-        spaces.Dict({"board": SMALL, "action_mask": spaces.MultiBinary(2)}),
-    ):
+    for space in (spaces.Text(3), spaces.Tuple([BOX]), spaces.Dict({"board": SMALL, "action_mask": SMALL})):
         with pytest.raises(TypeError, match="observation_space"):
             QLearningAgent(space, spaces.Discrete(2))
     with pytest.raises(TypeError, match="abstract"):

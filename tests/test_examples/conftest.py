@@ -52,18 +52,6 @@ def refused():
     return refused
 
 
-class MakesFolder:
-    """A pickle of it creates the folder ``ran`` when it is loaded."""
-
-    def __reduce__(self):
-        return os.mkdir, ("ran",)
-
-
-@pytest.fixture
-def makes_folder():
-    return MakesFolder()
-
-
 @pytest.fixture(scope="module")
 def ray_on_this_machine():
     """Starts Ray, whose processes find the scripts."""

@@ -2,7 +2,8 @@
 
 import pytest
 
-pytest.importorskip("pgx", reason='needs pip install -e ".[jax]"')
+pytest.importorskip("pgx", reason='needs pip install -e ".[jax,sb3]"')
+pytest.importorskip("torch", reason='needs pip install -e ".[jax,sb3]"')
 
 from dataclasses import replace
 
@@ -10,51 +11,38 @@ import alphazero
 import jax
 import numpy as np
 import pandas as pd
+import torch
 from alphazero import NETWORKS, Args, main, play, predict, train
 
 from nim_env import NimRules, evaluation
 from nim_env.policies import batched
 
+from learn_the_rule.network import PolicyValueNetwork
+
 RULES = NimRules((1, 2, 3))
 ARGS = Args(RULES.heaps, total_timesteps=8192, num_simulations=8, n_seeds=2)
 
 
-def layers(parameters, inputs):
-    *hidden, (weights, biases) = parameters
-    for hidden_weights, hidden_biases in hidden:
-        inputs = np.tanh(inputs @ hidden_weights + hidden_biases)
-    return inputs @ weights + biases
-
-
-def digit_network(parameters, rules, heaps):
-    """Logits of the legal moves and the value of one position, digit by digit."""
-    features = []
-    for place in range(1 + max(rules.heaps).bit_length()):
-        state = parameters["initial_state"][0]
-        for size in heaps:
-            state = np.tanh(layers([parameters["transitions"][size >> place & 1]], state))
-        features.append(np.tanh(layers(parameters["digit_layers"], np.array([*state, place == 0]))))
-    value = np.tanh(layers(parameters["value_layers"], np.max(features, axis=0)))[0]
-    logits = []
-    for heap, count in rules.legal_moves(heaps):
-        before, after = heaps[heap], heaps[heap] - count
-        moved = [[*row, before >> place & 1, after >> place & 1] for place, row in enumerate(features)]
-        logits.append(layers(parameters["score_layers"], layers(parameters["move_layers"], moved).max(axis=0))[0])
-    return logits, value
-
-
-def test_the_digit_network_reads_each_digit_of_a_position():
+def test_the_digit_network_is_that_of_the_study():
+    """With the same weights it has the values, and the scores of legal moves, that it has in PyTorch."""
     rules = NimRules((2, 5, 3))
     parameters = NETWORKS["digit"][0](jax.random.key(0), rules)
     heaps = rules.all_positions()[1:]
     logits, values = predict(replace(ARGS, network="digit"), rules, parameters, heaps)
-    parameters = jax.tree.map(np.array, parameters)
-    for position, row, value in zip(heaps.tolist(), np.array(logits), values, strict=True):
-        expected_logits, expected_value = digit_network(parameters, rules, position)
-        is_legal = rules.action_mask(position) > 0
-        np.testing.assert_allclose(row[is_legal], expected_logits, atol=1e-4)
-        assert (row[~is_legal] < -1e30).all()
-        assert value == pytest.approx(expected_value, abs=1e-4)
+
+    weights = {"initial_state": parameters.pop("initial_state")[0]}
+    for name, layers in parameters.items():
+        for number, (weight, bias) in enumerate(layers):
+            place = number if name == "transitions" else 2 * number  # a tanh lies between two layers
+            weights |= {f"{name}.{place}.weight": weight.T, f"{name}.{place}.bias": bias}
+    network = PolicyValueNetwork(32, hidden_size=16, n_features=32).eval()
+    network.load_state_dict({name: torch.tensor(np.array(weight)) for name, weight in weights.items()})
+    with torch.no_grad():
+        scores = network.scores(rules, torch.from_numpy(heaps))
+        np.testing.assert_allclose(values, network(torch.from_numpy(heaps)), atol=1e-4)
+    is_legal = rules.action_mask(heaps) > 0
+    np.testing.assert_allclose(logits[is_legal], scores[is_legal], atol=1e-4)
+    assert (logits[~is_legal] < -1e30).all()
 
 
 def test_self_play_learns_and_is_evaluated_exactly(monkeypatch):

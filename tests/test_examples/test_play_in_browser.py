@@ -33,6 +33,7 @@ def test_an_agent_is_tabulated(tmp_path):
         shown = np.reshape(player[name], (RULES.n_positions, RULES.n_actions))[1:]
         np.testing.assert_allclose(shown, array, atol=1e-4)
     assert link(RULES, ["my.agent"]) == "#heaps=2-3&last=wins&take=2&vs=my.agent"
+    assert link(NimRules((3, 4)), []) == "#heaps=3-4&last=loses"
 
 
 @pytest.fixture

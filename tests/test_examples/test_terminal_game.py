@@ -15,21 +15,19 @@ def test_questions_are_asked_until_they_are_answered(person, capsys):
     person("many", "-2", "10", "7")
     assert ask_number("How many? ", 0, 9) == 7
     assert capsys.readouterr().out.count("How many? ") == 4
-    person("", "x", "co")
-    assert ask_choice("Who? ", ["computer", "human"]) == "computer"
-    assert capsys.readouterr().out.count("Who? ") == 3
+    person("", "x", "c", "co")
+    assert ask_choice("Who? ", ["computer", "cat"]) == "computer"
+    assert capsys.readouterr().out.count("Who? ") == 4
 
 
 @pytest.mark.parametrize("lines", [["q"], ["Q"], ["-1"], []])
 def test_leaving(person, lines):
-    for question in (
-        lambda: ask_number("How many? ", 0, 9),
-        lambda: ask_choice("Who? ", ["human"]),
-        lambda: ask_move(RULES, [2, 3]),
-    ):
-        person(*lines)
-        with pytest.raises(Leave):
-            question()
+    person(*lines)
+    with pytest.raises(Leave):
+        ask_number("How many? ", 0, 9)
+    person(*lines)
+    with pytest.raises(Leave):
+        ask_move(RULES, [2, 3])
 
 
 @pytest.mark.parametrize("line", ["B 2", "b 2", "B2", " b   2 "])
