@@ -54,7 +54,7 @@ def main(args: Args) -> None:
         raise ValueError(f"--heaps must be up to {MAX_HEAPS} heaps of 1 to {MAX_BLOCKS} blocks; got {rules}")
     names = [Path(name).name for name in args.agents]
     if len({*names}) < len(names):
-        raise ValueError(f"--agents has two players of one name, {max(names, key=names.count)}: the page cannot tell them apart")
+        raise ValueError(f"--agents has two players with the name {max(names, key=names.count)}")
     server = make_server([tabulate(name, rules) for name in args.agents], args.port)
     address = f"http://127.0.0.1:{server.server_port}/{link(rules, args.agents)}"
     print(f"Nim is at {address} (Ctrl-C stops)", flush=True)

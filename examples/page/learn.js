@@ -42,11 +42,8 @@ export function drawLearn() {
   const isOwn = Boolean(opponent.table);
   const isLearner = learner.isSmall && !isOwn;
   const hasNetwork = !learner.isSmall && !isOwn && !NETWORK.why(learner);
-  const intro = isOwn
-    ? `${opponent.name} is yours. It does not learn here.`
-    : hasNetwork
-      ? words.networkText
-      : words.learnIntro;
+  let intro = hasNetwork ? words.networkText : words.learnIntro;
+  if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
   const text = training ? words.trainingText(shownGames()) : (game.told ?? intro);
   $("learn-intro").textContent = isLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;

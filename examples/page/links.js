@@ -66,10 +66,7 @@ export function fromLink(hash) {
 
 /** The board that someone has written, or what is wrong with it in words. */
 export function readBoard(heapsText, maxText, misere) {
-  const words = heapsText
-    .trim()
-    .split(/[\s,;+-]+/)
-    .filter(Boolean);
+  const words = heapsText.match(/[^\s,;+-]+/g) ?? [];
   const heaps = words.map(Number);
   const max = maxText.trim();
   const errors = { heaps: heapsError(words, heaps), max: max && !/^0*[1-9]\d*$/.test(max) ? BAD.limit : "" };

@@ -91,11 +91,9 @@ async function perform(move) {
 }
 
 /** Adds the lessons that the browser keeps. */
-export const readLessons = () =>
-  (read("nim-lessons") ?? "")
-    .split(",")
-    .filter(Boolean)
-    .forEach((index) => state.done.add(Number(index)));
+export function readLessons() {
+  for (const index of read("nim-lessons")?.match(/\d/g) ?? []) state.done.add(Number(index));
+}
 
 /** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
 function finish() {
