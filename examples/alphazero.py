@@ -61,6 +61,7 @@ class Args:
     heaps: tuple[int, ...] | None = None
     """Starting heap sizes; if not given, 1-2-3, 1-3-5 and 1-3-5-7 in turn. Games start from random positions."""
     misere: bool = True
+    """Whether the player who takes the last object loses."""
     network: Literal["mlp", "digit"] = "mlp"
     total_timesteps: int = 100_000
     """The maximum number of moves in training, of both players."""

@@ -43,8 +43,8 @@ def label_lines(figure: Figure) -> None:
     figure.draw_without_rendering()  # fixes the heights
     for axis in figure.axes:
         boxes = []
-        lines = dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
-        for name, line in sorted(lines.items(), key=lambda item: item[1].get_ydata()[-1], reverse=True):
+        lines, names = axis.get_legend_handles_labels()
+        for line, name in sorted(zip(lines, names, strict=True), key=lambda pair: -pair[0].get_ydata()[-1]):
             x, ha = (6, "left") if len(line.get_xydata()) > 1 else (-6, "right")
             style = {"color": line.get_color(), "ha": ha, "va": "center", "textcoords": "offset points"}
             text = axis.annotate(name, line.get_xydata()[-1], (x, 0), line.get_transform(), **style)

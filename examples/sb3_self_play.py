@@ -44,6 +44,7 @@ class Args:
     """Starting heap sizes; training episodes start from random positions."""
     max_take: int | None = None
     misere: bool = True
+    """Whether the player who takes the last object loses."""
     algorithm: Literal["MaskablePPO", "PPO", "DQN"] = "MaskablePPO"
     """The algorithm; MaskablePPO alone knows the action masks."""
     opponent: str = "self-play"

@@ -46,6 +46,7 @@ class Args:
     n_heaps: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
     """The boards: each consists of this many of the first heaps."""
     misere: bool = False
+    """Whether the player who takes the last object loses."""
     learners: tuple[Literal["q-learning", "minimax-q"], ...] = ("q-learning", "minimax-q")
     total_timesteps: int = 3_000_000
     """The number of training timesteps of each run."""

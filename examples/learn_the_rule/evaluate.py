@@ -44,6 +44,7 @@ class Args:
     player. Files .py and .zip run code when loaded: give only those you trust."""
     max_take: int | None = None
     misere: bool = False
+    """Whether the player who takes the last object loses."""
     table: Path = Path("results/learn_the_rule/evaluation.csv")
     picture: Path = Path("results/learn_the_rule/evaluation.svg")
 

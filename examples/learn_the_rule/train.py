@@ -48,6 +48,7 @@ class Args:
     """The maximum number of objects in a heap of a training board."""
     max_take: int | None = None
     misere: bool = False
+    """Whether the player who takes the last object loses."""
     random_start: bool = True
     """Whether episodes start from random positions; otherwise they start from full heaps."""
     updates: int = 1500
