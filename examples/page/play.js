@@ -224,7 +224,7 @@ export function continueFrom(ply) {
   const { game } = state;
   if (ply < 0) return;
   if (game.score) game.score[game.winner] -= 1;
-  if (game.told) state.opponent.taught.forget();
+  if (game.score) state.opponent.taught?.forget();
   Object.assign(game, { score: null, told: null });
   game.moves.length = ply;
   show(game);
