@@ -318,10 +318,10 @@ def test_no_one_waits_for_the_end_of_the_training(visit):
       found(!(await import("/state.js")).state.learner.isTrained);
     }).observe(document.querySelector("#say"), { childList: true }))"""
     expect(page.locator("#say")).to_contain_text("Beginner took")
-    for name in ("Student", "Perfect"):  # Perfect is chosen while Master waits for the end
+    for name, link in (("Student", "1-3-5-7-9&vs=student"), ("Perfect", "1-3-5-8-9&vs=master")):
         page.evaluate(f"name => {{ window.found = ({is_training})(name); }}", name)
-        go(page, f"heaps=1-3-5-7-9&last=loses&vs={'student' if name == 'Student' else 'master'}&first=opponent")
-        if name == "Perfect":
+        go(page, f"heaps={link}&last=loses&first=opponent")
+        if name == "Perfect":  # which is chosen while Master waits for the end
             expect(page.locator("#say")).to_have_text("Master is choosing …")
             page.locator("#levels [data-value=perfect]").click()
         assert page.evaluate("found")
