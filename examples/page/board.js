@@ -93,6 +93,14 @@ const makeHeap = (_, heap) =>
   );
 const makeBlock = () => make("i", {}, make("em"), make("span", { className: "value" }));
 
+/** A value as it is written; probabilities, which your own player may have instead, have no sign. */
+function valueText(value, digits = 2) {
+  const { table, values } = state.opponent;
+  if (value === undefined) return "";
+  if (value === null) return "?";
+  return table && !values ? value.toFixed(digits) : signed(value, digits);
+}
+
 /** The values on the blocks, [move, value]. */
 const shownValues = (heaps) => (state.panel === "learn" && shownTable()?.values(heaps)) || [];
 
@@ -107,7 +115,6 @@ export function drawBoard() {
   const values = shownValues(heaps);
   const isMistake = state.view !== null && state.view === game.decisive && !values.length;
   const hints = values.length ? [] : hintsFor(heaps); // a tick would cover the values
-  const isSigned = !opponent.table || opponent.values;
   const choices = values.length ? (opponent.policy?.values(heaps) ?? values) : [];
   const top = Math.max(...choices.map(([, value]) => value ?? 0)); // as the learner plays: untried moves count 0
   const best = choices.flatMap(([move, value]) => ((value ?? 0) === top ? [move] : []));
@@ -136,9 +143,7 @@ export function drawBoard() {
     group.hidden = !part?.isFirst;
     if (part) group.textContent = part.size;
     group.className = part && !part.isWhole && sum & part.size ? "odd" : "even";
-    const digits = wide < 44 ? 1 : 2;
-    const text = isSigned ? signed(value ?? 0, digits) : value?.toFixed(digits);
-    number.textContent = value === undefined ? "" : value === null ? "?" : text;
+    number.textContent = valueText(value, wide < 44 ? 1 : 2);
     style(node, { "--v": `${Math.round(100 * Math.min(1, Math.abs(value ?? 0)))}%` });
   }
 
@@ -171,7 +176,7 @@ export function drawChoice() {
       block.classList.toggle("edge", count > 0 && n === left - count);
       block.dataset.take = `take ${count}`;
     });
-    const value = values.find(([move]) => isSame(move, { heap, count }))?.[1];
+    const value = valueText(values.find(([move]) => isSame(move, { heap, count }))?.[1]);
     set(node, { "aria-valuenow": left - count, "aria-valuetext": heapLabel(left, count, value) });
     label.lastElementChild.textContent = left - count;
     label.classList.toggle("changed", count > 0);

@@ -41,8 +41,9 @@ export function toast(text, isUndoable = false) {
   $("toast-undo").hidden = !isUndoable;
   $("toast").classList.add("on");
   clearTimeout(timer);
-  const end = () => $("toast").matches(":focus-within") || untoast();
-  timer = setTimeout(end, (isUndoable ? 6000 : 1500) + 40 * text.length);
+  const time = (isUndoable ? 6000 : 1500) + 40 * text.length;
+  const end = () => ($("toast").matches(":focus-within") ? (timer = setTimeout(end, time)) : untoast());
+  timer = setTimeout(end, time);
 }
 
 export const untoast = () => $("toast").classList.remove("on");

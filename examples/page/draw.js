@@ -8,7 +8,7 @@ import { drawMoves, drawReplay, drawTeach } from "./panels.js";
 import { LEVELS, OTHERS } from "./players.js";
 import { hasPlayed, isFriend, lesson, names, phase, scoreOf, state } from "./state.js";
 import { announceChoice, drawStatus } from "./status.js";
-import { SAY, goal } from "./words.js";
+import { SAY } from "./words.js";
 
 export const draw = () =>
   keepFocus(() => {
@@ -43,8 +43,7 @@ function drawHeader() {
   const preset = PRESETS.find((each) => isSameBoard(each, { ...board, misere: each.misere }));
   const named = preset?.name ?? (board.heaps.length < 6 ? board.heaps.join("-") : `${board.heaps.length} heaps`);
   $("board-name").textContent = lesson() ? `Lesson ${LESSONS.indexOf(lesson()) + 1}` : named;
-  const rule = `Rule: last ${board.misere ? "loses" : "wins"}`;
-  Object.assign($("rule"), { textContent: rule, title: `${goal(board)} Change it` });
+  $("rule").textContent = `Rule: last ${board.misere ? "loses" : "wins"}`;
   $("opponent").textContent = state.opponent.name;
   $("score-text").textContent = `Score: ${you} ${score[0]}, ${other} ${score[1]}`;
   $("score-numbers").textContent = `${score[0]} : ${score[1]}`;

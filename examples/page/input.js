@@ -68,7 +68,8 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
   async function takeByKey(heap) {
     await take();
     const { heaps } = state.game;
-    if (phase() === "yours") focusHeap(heaps[heap] ? heap : heaps.findIndex(Boolean));
+    if (phase() === "yours" && board.contains(document.activeElement))
+      focusHeap(heaps[heap] ? heap : heaps.findIndex(Boolean));
   }
 
   /** Does what a key does in the board; returns whether it does something. The heap may be −1: none has the focus. */

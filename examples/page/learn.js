@@ -70,7 +70,7 @@ function drawFigures(table) {
   );
   $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
   $("train").lastElementChild.textContent = training ? "Pause" : "Train";
-  const isIt = opponent.games?.(learner) === table.games && !opponent.taught;
+  const isIt = opponent.taught ? table === opponent.taught : opponent.games?.(learner) === table.games;
   Object.assign($("play-it"), { textContent: isIt ? "You play it" : "Play it", disabled: isIt });
   const isTaught = table === opponent.taught;
   Object.assign($("teach-it"), { textContent: isTaught ? "You teach it" : "Teach it", disabled: isTaught });

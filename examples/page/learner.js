@@ -148,7 +148,12 @@ export class Taught extends Table {
   /** One update for each move of a game. Returns each move's value before and after. */
   teach({ moves, start }) {
     let position = this.positions.indexOf(start);
-    this.before = this.numbers.slice();
+    this.before = {
+      numbers: this.numbers.slice(),
+      tried: new Set(this.tried),
+      lessons: this.lessons,
+      share: this.share,
+    };
     this.lessons += 1;
     this.share = undefined;
     return moves.map((move) => {
@@ -163,9 +168,7 @@ export class Taught extends Table {
 
   /** Forgets the last game. */
   forget() {
-    this.numbers = this.before;
-    this.lessons -= 1;
-    this.share = undefined;
+    Object.assign(this, this.before);
   }
 }
 

@@ -50,7 +50,8 @@ export function fromLink(hash) {
   const isInside = from.length === board.heaps.length && from.every((size, heap) => size <= board.heaps[heap]);
   if (!isInside || !from.some(Boolean)) throw new Error(BAD.part("from", parts.from));
   const start = String(from) === String(board.heaps) ? board.heaps : from;
-  const game = new Game(board, parts.first === "opponent" ? 1 : 0, start);
+  const first = { you: 0, opponent: 1 }[parts.first] ?? board.first ?? 0;
+  const game = new Game(board, first, start);
   for (const text of (parts.moves ?? "").split(".").filter(Boolean)) {
     const [, letter, count] = /^([A-O])(\d+)$/.exec(text) ?? [];
     try {

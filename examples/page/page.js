@@ -27,8 +27,8 @@ const openAddress = (address) =>
       if (!playerOf(link.vs)) throw new Error(BAD.nobody);
       play.openGame(link, playerOf(link.vs));
     } catch (error) {
-      toast(brokenLink(error.message));
       play.openGame(fromLink(""), LEVELS[0]);
+      toast(brokenLink(error.message));
     }
   });
 
@@ -103,12 +103,19 @@ function showPanel() {
 /** The learner that is shown, as a player: a level if it is one. */
 function shownLearner() {
   const { games } = shownTable();
-  return LEVELS.find((player) => player.games?.(state.learner) === games) ?? learnerAfter(games);
+  const isShown = (player) => !player.taught && player.games?.(state.learner) === games;
+  return [state.opponent, ...LEVELS].find(isShown) ?? learnerAfter(games);
+}
+
+/** The game's board, without its lesson. */
+function plainBoard() {
+  const { heaps, max, misere } = state.game.board;
+  return { heaps, max, misere };
 }
 
 function playShown(player) {
   state.training = null;
-  return play.run(() => play.setPlayer(player));
+  return play.run(() => play.begin({ wanted: player, board: plainBoard() }));
 }
 
 /** The learner that is shown plays on from a position of its map, as one that you teach too. */
@@ -116,7 +123,7 @@ function playPosition(position) {
   state.training = null;
   const wanted = shownTable() === state.opponent.taught ? state.opponent : shownLearner();
   const start = state.learner.positions.heapsOf(position);
-  return play.run(() => play.begin({ start, wanted, first: 1 }));
+  return play.run(() => play.begin({ board: plainBoard(), start, wanted, first: 1 }));
 }
 
 /** The same position again; in one of the map the opponent is to move again. */
@@ -152,10 +159,7 @@ const DO = {
   "from-here": (ply) => play.run(() => play.continueFrom(Number(ply))),
   preset: (i) => play.run(() => play.begin({ board: PRESETS[i] })),
   lesson: openLesson,
-  rule: () => {
-    const { heaps, max, misere } = state.game.board;
-    return play.run(() => play.begin({ board: { heaps, max, misere: !misere } }));
-  },
+  rule: () => play.run(() => play.begin({ board: { ...plainBoard(), misere: !state.game.board.misere } })),
   panel: togglePanel,
   hint: () => {
     Object.assign(state, { panel: "teach", showsMove: true });

@@ -1,7 +1,7 @@
 // The panels "Moves" and "Teach me", and the replay below the board.
 
 import { LESSONS } from "./boards.js";
-import { $, make, style, sync } from "./dom.js";
+import { $, make, sync } from "./dom.js";
 import { after, analyze, isOver } from "./rules.js";
 import { isFriend, lesson, names, phase, shownPly, state } from "./state.js";
 import { turnOf } from "./status.js";
@@ -65,9 +65,7 @@ export function drawTeach() {
   $("shows-move").checked = state.showsMove;
   for (const id of ["digits", "reasons"]) $(id).hidden = Boolean(lesson());
   $("bits").textContent = words.binaryText(heaps, board, analysis);
-  words.whyTexts(board).forEach((text, i) => {
-    $("why").children[i].textContent = text;
-  });
+  $("why").replaceChildren(...words.whyTexts(board).map((textContent) => make("p", { textContent })));
 }
 
 function verdictAfter(here, heaps) {

@@ -8,7 +8,7 @@ import { Game } from "./game.js";
 import { Learner } from "./learner.js";
 import { toLink } from "./links.js";
 import { PERFECT, learnerAfter } from "./players.js";
-import { isSame, limit } from "./rules.js";
+import { isLimited, isSame, limit } from "./rules.js";
 import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, state } from "./state.js";
 import { announce } from "./status.js";
 import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
@@ -123,7 +123,7 @@ export function choose(heap, number, by = state.by) {
   state.by = by;
   if (phase() !== "yours" || !heaps[heap]) return;
   const count = Math.max(1, Math.min(number, limit(heaps[heap], board)));
-  const chosen = { heap, count, isTooMany: number > board.max };
+  const chosen = { heap, count, isTooMany: isLimited(board) && number > board.max };
   const isSameChoice = state.chosen && isSame(state.chosen, chosen) && state.chosen.isTooMany === chosen.isTooMany;
   if (isSameChoice && isSameInput) return; // a pointer moves within a block
   state.chosen = chosen;
@@ -137,9 +137,10 @@ export function unchoose() {
 }
 
 export async function takeChosen() {
-  const move = state.chosen;
+  const { chosen: move, game } = state;
   if (!move || phase() !== "yours") return;
   await run(async () => {
+    if (state.game !== game) return; // a link has opened another
     Object.assign(state, { chosen: null, isFirst: false, before: null });
     untoast();
     await perform(move);
@@ -163,11 +164,11 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   if (game.winner !== null) state.before = null;
   else if (hasPlayed()) state.before = { game, learner, opponent, wanted: state.wanted, games, starts, home };
   if (!lesson()) state.home = game.board;
-  if (wanted !== state.wanted && wanted.games) state.games = null;
+  if (wanted.games && (wanted.taught || wanted !== state.wanted)) state.games = null;
   state.wanted = wanted;
   useBoard(board);
   const reason = chooseOpponent(board);
-  const starter = board.first ?? { you: 0, opponent: 1, turns: 1 - game.first }[starts];
+  const starter = board.first ?? (starts === "you" ? 0 : 1);
   show(new Game(board, first ?? starter, start));
   if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
 }
@@ -184,9 +185,9 @@ function chooseOpponent(board) {
 /** The learner of a board, which trains at once. */
 function useBoard(board) {
   const { learner, wanted } = state;
-  if (isSameBoard(board, learner.positions.board)) return;
   const isLost = wanted.taught && !LESSONS.includes(board) && !isSameBoard(board, wanted.taught.positions.board);
   if (isLost) state.wanted = learnerAfter(wanted.taught.games);
+  if (isSameBoard(board, learner.positions.board)) return;
   Object.assign(state, { learner: new Learner(board), games: null, training: null });
   train(state.learner);
 }
@@ -205,7 +206,7 @@ export async function train(learner) {
 export function restore() {
   if (!state.before) return;
   const isOther = state.before.learner !== state.learner;
-  Object.assign(state, state.before, { before: null });
+  Object.assign(state, state.before, { before: null, training: null });
   show(state.game);
   if (isOther) train(state.learner);
   untoast();
@@ -232,6 +233,7 @@ export function continueFrom(ply) {
 
 /** Opens the game of a link. */
 export function openGame({ game, view, panel, stage }, wanted) {
+  if (!lesson()) state.home = state.game.board;
   useBoard(game.board);
   untoast();
   if (game.winner !== null) game.score = [0, 0]; // it has been counted

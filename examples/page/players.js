@@ -55,7 +55,6 @@ function takeMove(number, heaps, board) {
   return drawn(counts.flatMap((count, heap) => (count ? [{ heap, count }] : [])));
 }
 
-export const FRIEND = player("friend", "2 people", "one screen");
 export const PERFECT = player("perfect", "Perfect", "the theory", perfectMove);
 export const NETWORK = player(
   "network",
@@ -72,7 +71,7 @@ export const LEVELS = [
   level("master", "Master"),
   NETWORK,
   PERFECT,
-  FRIEND,
+  player("friend", "2 people", "one screen"),
 ];
 
 /** More opponents. Your own players are added. */

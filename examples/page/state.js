@@ -12,7 +12,7 @@ export const state = {
   opponent: LEVELS[0],
   wanted: LEVELS[0], // the one you have chosen, where the board allows it
   games: null, // those of the learner that is shown; null: the opponent's
-  starts: "you", // or "opponent" or "turns"
+  starts: "you", // or "opponent"
   view: null, // the ply of a past position; null: the present
   chosen: null, // a move; isTooMany: more blocks were asked for than a move may take
   isFirst: true, // before your first move on this page
@@ -52,7 +52,8 @@ export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
 /** The stage of the learner that is shown, in games. */
 export function shownGames() {
   const { games, opponent, learner } = state;
-  return games ?? opponent.games?.(learner) ?? learner.levels().beginner ?? 0;
+  const known = opponent.games ? opponent.games(learner) : learner.levels().beginner;
+  return games ?? known ?? -1; // it is not trained yet
 }
 
 /** The table that is shown: that of your own player or of the learner; none before it is trained. */

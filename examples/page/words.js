@@ -73,7 +73,8 @@ export function lessonText(heaps, board, { values, sum, large, isException, move
     return `Only heap ${heap} has more than ${than}. ${take}, and leave an odd number of ${singlesOf(board)}.`;
   }
   if (isException && move) return `The number of ${singlesOf(board)} is even. ${take}, and leave an odd number.`;
-  if (isException) return `An odd number of ${singlesOf(board)} is left. The last block will be yours.`;
+  const end = isLimited(board) ? "Take 1 and hope for a mistake." : "The last block will be yours.";
+  if (isException) return `An odd number of ${singlesOf(board)} is left. ${end}`;
   if (isOneHeap(board)) {
     if (!move) return `${heaps[0]} is a multiple of ${whole}. Take 1 and hope for a mistake.`;
     return `${take}: ${changed(heaps, move)}, a multiple of ${whole}. After each reply, make it one again.`;
@@ -124,12 +125,11 @@ export const RATINGS = { wins: ["✓", "a winning move"], mistake: ["✗", "a wi
 export const movesHint = (n) =>
   n ? "Choose a move to see the position after it." : "No moves yet. They will be listed here.";
 
-/** A heap for screen readers; `value` is that of the chosen move, if it is shown. */
+/** A heap for screen readers; `value` is the text of the chosen move's, if it is shown. */
 export function heapLabel(left, count, value) {
   if (!left) return "empty";
   if (!count) return `${plural(left, "block")}, none chosen`;
-  const said = value === undefined ? "" : value === null ? ", never tried" : `, value ${signed(value)}`;
-  return `take ${count}, leave ${left - count}${said}`;
+  return `take ${count}, leave ${left - count}${value ? `, value ${value}` : ""}`;
 }
 
 /** What it has learned from your game. */

@@ -380,6 +380,7 @@ def test_links(visit):
         go(page, link)
         expect(page.locator(".heap")).to_have_count(4)
         expect(page.locator("#toast")).to_contain_text("This link is broken.")
+        expect(page.locator("#toast")).to_be_visible()
 
 
 def test_commands_that_replace_a_game(visit):
@@ -560,6 +561,20 @@ def test_what_it_learned_is_taken_back_with_the_game(visit):
         expect(page.locator("#n-games")).to_have_text("0 + 1")
         page.locator("#board").press("u")
         expect(page.locator("#n-games")).to_have_text("0")
+
+
+def test_a_learner_that_you_teach_leaves_with_its_board(visit):
+    page = visit(f"{CLASSIC}&vs=0&panel=learn&stage=0")
+    page.locator("#teach-it").click()
+    expect(page.locator("#play-it")).to_be_disabled()
+    page.locator("[data-value=teach]").click()
+    page.locator("#lessons button").nth(3).click()
+    page.locator("[data-value=learn]").click()
+    page.locator("#play-wrong").click()  # in the lesson's position the learner plays, not the theory
+    expect(page.locator("#say")).to_contain_text(re.compile("(Learner|Beginner) took"))
+    go(page, "heaps=3-4-5&last=wins&vs=random")
+    click(page, 2, 1)
+    expect(page.locator("#say")).to_contain_text("took")
 
 
 def test_the_focus_stays_where_something_can_be_done(visit):
