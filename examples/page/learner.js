@@ -15,7 +15,7 @@ const EPSILON = 0.5; // with 0.1, positions off its usual games stay unlearned: 
 const NEVER = 2 ** 32 - 1; // in triedIn
 
 /** Numbers from 0 to 1 (mulberry32). */
-export function generator(seed) {
+function generator(seed) {
   return () => {
     let t = (seed += 0x6d2b79f5);
     t = Math.imul(t ^ (t >>> 15), t | 1);

@@ -57,7 +57,7 @@ const isOneHeap = (board) => board.heaps.length === 1 && isLimited(board);
 const changed = (heaps, { heap, count }) => `${heaps[heap]} becomes ${heaps[heap] - count}`;
 
 /** The sizes of the groups: 4, 2 and 1 for heaps of up to 7. */
-export function digitsOf({ heaps, max }) {
+function digitsOf({ heaps, max }) {
   const most = Math.min(Math.max(...heaps), max);
   return [32, 16, 8, 4, 2, 1].filter((digit) => digit <= most);
 }

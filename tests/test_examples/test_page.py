@@ -614,6 +614,7 @@ FAULTS = """() => {
   for (const box of all(".block").map(boxOf)) {
     const isCut = box.top < board.top - 3 || box.bottom > board.bottom || box.left < board.left - 1;
     if (isCut || box.right > board.right + 1) found.add("a block is cut");
+    if (box.width > 240.5) found.add("a block is too wide");
   }
   for (const node of all("button, .segments label, .switch")) {
     const box = boxOf(node), hasName = node.ariaLabel || node.innerText.trim();
