@@ -9,6 +9,7 @@ Install: pip install -e ".[examples]"
 """
 
 import itertools
+import textwrap
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -28,8 +29,8 @@ from common import COLORS, label_lines, percent, save_figure
 BASELINES = ("random", "take-3", "expert")
 OPPONENTS = {"q-learning": (*BASELINES, "self-play"), "minimax-q": ("self-play",), "win-counting": BASELINES}
 LEGEND = """\
-vs: win probability, moving first/moving second. mastery: the winning positions in which a winning move is
-played. champion: wins every game that can be won. All in %, exact; only certain results are 0.0 or 100.0.
+vs: games won, if each player starts half of them. right: winning positions in which a winning move is played.
+champion: wins every game that can be won. All in %, exact; only certain results are 0.0 or 100.0.
 """
 
 
@@ -69,7 +70,9 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
     for first, second in itertools.product(players, players):
         wins.loc[first, second] = evaluation.win_probability(rules, players[first], players[second], True)
     masteries = {name: evaluation.mastery(rules, player) for name, player in players.items()}
-    show_table(args, wins, masteries)
+    print(f"{finding(masteries)}\n")
+    print(f"{rules}\nAfter {args.episodes:,} training games, seed {args.seed}\n")
+    print(f"{comparison(wins, masteries).to_string()}\n\n{LEGEND}")
     save_figure(plot_learning_curves(learning_curves), args.folder / "compare_opponents.svg")
     save_figure(plot_tournament(wins), args.folder / "tournament.svg")
     return learning_curves, wins
@@ -90,24 +93,37 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
     return agent, pd.DataFrame(curve.rows).assign(**{"learner": learner, "trained against": opponent})
 
 
-def show_table(args: Args, wins: pd.DataFrame, masteries: dict[str, Mastery]) -> None:
-    """Prints what Q-learning has learned, the game, and every player against the baselines."""
-    learner = "q-learning, take-3"
-    won = (wins.loc[learner, "take-3"] + 1 - wins.loc["take-3", learner]) / 2
-    taught, by_itself = (percent(masteries[name].expert) for name in (learner, "q-learning, self-play"))
-    print(f"Trained against take-3, Q-learning wins {percent(won)} % of its games against take-3 and plays")
-    print(
-        f"{taught} % of the winning positions right; trained by self-play it plays {by_itself} % of them right.\n"
-    )
+def finding(masteries: dict[str, Mastery]) -> str:
+    """One sentence: the share of the winning positions that Q-learning plays right, by what it trained against."""
+    taught: dict[float, list[str]] = {}
+    for opponent in OPPONENTS["q-learning"]:
+        expert = masteries[f"q-learning, {opponent}"].expert
+        taught.setdefault(expert, []).append(
+            {"self-play": "itself", "expert": "the expert"}.get(opponent, opponent)
+        )
+    shares = [
+        f"{percent(share)} % when trained against {joined(taught[share], ' or ')}"
+        for share in sorted(taught, reverse=True)
+    ]
+    shares[0] = shares[0].replace("%", "% of the winning positions right")
+    return textwrap.fill(f"Q-learning plays {joined(shares, ', and ')}.", 100)
+
+
+def joined(words: list[str], conjunction: str) -> str:
+    """The words as a list in a sentence, such as "a, b or c"."""
+    *first, last = words
+    return conjunction.join([", ".join(first), last]) if first else last
+
+
+def comparison(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> pd.DataFrame:
+    """The printed table: every player against the baselines, and how well it plays, in percent."""
     table = pd.DataFrame(index=wins.index).rename_axis("player, trained against", axis="columns")
     for baseline in BASELINES:
-        moving_second = 1 - wins.loc[baseline]
-        table[f"vs {baseline}"] = wins[baseline].map(percent) + "/" + moving_second.map(percent)
-    table["mastery"] = [percent(mastery.expert) for mastery in masteries.values()]
+        both_orders = (wins[baseline] + 1 - wins.loc[baseline]) / 2
+        table[f"vs {baseline}"] = both_orders.map(percent)
+    table["right"] = [percent(mastery.expert) for mastery in masteries.values()]
     table["champion"] = ["yes" if mastery.champion else "no" for mastery in masteries.values()]
-    print(NimRules(args.heaps, args.max_take, args.misere))
-    print(f"After {args.episodes:,} training games, seed {args.seed}\n\n{table.to_string()}\n")
-    print(LEGEND)
+    return table
 
 
 def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:

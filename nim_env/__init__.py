@@ -1,10 +1,11 @@
 """Nim for reinforcement learning: Gymnasium and PettingZoo environments, and the exact solution of the game.
 
 Importing this package registers ``Nim-v0``, ``NimOneHot-v0`` (the same with ``observation="one_hot"``) and
-``SimpleNim-v0`` with Gymnasium, and ``nim-v0`` and ``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which
-needs Stable-Baselines3, :mod:`nim_env.pgx`, which needs pgx and JAX, and :mod:`nim_env.openspiel` are imported
-separately, and so are :mod:`nim_env.animation`, :mod:`nim_env.check`, :mod:`nim_env.map`, :mod:`nim_env.players`,
-:mod:`nim_env.rllib`, :mod:`nim_env.testing` and :mod:`nim_env.text`.
+``SimpleNim-v0`` with Gymnasium, also under the namespace of the package as in ``nim_env/Nim-v0``, and ``nim-v0``
+and ``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, :mod:`nim_env.pgx`, which
+needs pgx and JAX, and :mod:`nim_env.openspiel` are imported separately, and so are :mod:`nim_env.animation`,
+:mod:`nim_env.check`, :mod:`nim_env.map`, :mod:`nim_env.players`, :mod:`nim_env.rllib`, :mod:`nim_env.testing` and
+:mod:`nim_env.text`.
 """
 
 from typing import Any
@@ -50,11 +51,12 @@ _SIMPLE_NIM: dict[str, Any] = {"heaps": (21,), "max_take": 3, "misere": False}
 _ONE_HOT: dict[str, Any] = {"observation": "one_hot"}
 
 for _name, _arguments in (("Nim-v0", {}), ("NimOneHot-v0", _ONE_HOT), ("SimpleNim-v0", _SIMPLE_NIM)):
-    gymnasium.register(
-        _name,
-        entry_point="nim_env.envs.gym_env:NimEnv",
-        vector_entry_point="nim_env.envs.vector_env:NimVectorEnv",
-        kwargs=_arguments,
-    )
+    for _namespace in ("", "nim_env/"):
+        gymnasium.register(
+            f"{_namespace}{_name}",
+            entry_point="nim_env.envs.gym_env:NimEnv",
+            vector_entry_point="nim_env.envs.vector_env:NimVectorEnv",
+            kwargs=_arguments,
+        )
 for _name, _arguments in (("nim-v0", {}), ("simple_nim-v0", _SIMPLE_NIM)):
     pettingzoo.register("aec", _name, entry_point="nim_env.envs.aec_env:env", kwargs=_arguments)

@@ -239,7 +239,7 @@ def _remarks(rules: NimRules, policy: TabularPolicy, q_values: Any) -> list[str]
 def in_full(entry: dict[str, Any]) -> str:
     """All that is said of one player."""
     figures = {name: number for name, number in entry.items() if isinstance(number, float | bool)}
-    mistakes = f"mistakes in {entry['mistakes']} of {entry['won_positions']} won positions"
+    mistakes = f"mistakes in {entry['mistakes']} of {entry['won_positions']} winning positions"
     said = [*entry["remarks"], f"verdict: {entry['verdict']}"]
     lines = [f"{entry['player']} on {entry['game']}"]
     lines += [f"{name:24} {number:.4f}" for name, number in figures.items()]

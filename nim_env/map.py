@@ -17,7 +17,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     color scheme of the reader; ``title`` names the player. More than 1,000 won positions are a ValueError.
     """
     number, board = mastery.won_positions, str(mastery.rules)
-    _limits.check_size(number, _limits.MAPPED, f"won positions of {board}", "use a smaller game")
+    _limits.check_size(number, _limits.MAPPED, f"winning positions of {board}", "use a smaller game")
     order = np.argsort(-mastery.winning_move, kind="stable")[:number]  # blue blocks at the bottom, NaN last
     positions = mastery.rules.from_index(order).tolist()
     objects = [sum(heaps) for heaps in positions]
@@ -43,7 +43,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     <g transform="translate(20 {top})" font-size="14" class="n-muted">
     <text y="36" font-size="{min(19, 500 / len(name)):.1f}" font-weight="600" class="n-ink">{name}</text>
     <text y="82" class="n-h n-player_1">{share}</text><text x="400" y="82" class="n-h n-end n-flag">{wrong}</text>
-    <text y="103">expert mastery, {number} won positions</text><text x="400" y="103" class="n-end">mistakes</text>
+    <text y="103">expert mastery, {number} winning positions</text><text x="400" y="103" class="n-end">mistakes</text>
     </g><g transform="translate(20 0)" font-size="13" class="n-muted"><rect width="400" height="1" class="n-line"/>
     <text y="38">objects left</text><text x="400" y="38" class="n-end">{board}</text>
     <text x="20" y="66">finds a winning move</text><text x="196" y="66">sometimes</text>

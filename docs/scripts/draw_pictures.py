@@ -5,6 +5,7 @@ Install: pip install -e ".[docs]"; for the preview and the game pip install -e "
 """
 
 import contextlib
+import importlib.metadata
 import io
 import re
 import shutil
@@ -452,7 +453,7 @@ def draw_preview(path):
     page = f"""<style>body {{ margin: 20px; color: {COLORS["ink"]}; text-align: center }}
         h1 {{ margin: 0 0 14px; font: bold 38px {FONT} }}
         svg {{ width: 480px; margin: 0 24px }}</style>
-        <h1>nim-env: every mistake of an agent, and its bug</h1>{maps}"""
+        <h1>nim-env: Nim for Gymnasium and PettingZoo</h1>{maps}"""
     with chromium() as browser:
         window = browser.new_page()
         window.set_viewport_size({"width": 1200, "height": 630})
@@ -499,22 +500,67 @@ def draw_map_of_program(path):
 
 
 def draw_learning(path):
-    """The maps of the agent of the README after more and more games, one above the other, each in its time."""
+    """The maps of the agent of the README after more and more games: the last one, then all in order."""
     maps, env, rules = [], gym.make("Nim-v0", opponent=None), NimRules()
     for number, games in enumerate((100, 1_000, 2_000, 10_000)):
         agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
         agents.train(agent, env, games)
-        svg = position_map(evaluation.mastery(rules, agent), f"{games:,} games against itself")
+        svg = position_map(evaluation.mastery(rules, agent), f"Q-learning after {games:,} games")
         head, shapes = svg.removesuffix("</svg>\n").split("</style>")
-        shapes = re.sub(r"<title>.*?</title>", "", shapes)  # the browser shows no tooltips of a picture in a page
-        maps.append(f'<g class="map-{number}">{shapes}</g>')
+        maps.append(f'<g class="map-{number}">{without_tooltips(shapes)}</g>')
+    shown = (  # from which percent of the time each map covers those below it
+        (1, "0%,30%{opacity:0}34%,100%{opacity:1}"),
+        (2, "0%,45%{opacity:0}49%,100%{opacity:1}"),
+        (3, "0%,15%{opacity:1}19%,60%{opacity:0}64%,100%{opacity:1}"),
+    )
     appear = "".join(
-        f"@keyframes map-{number}{{0%,{start}%,100%{{opacity:0}}{start + 4}%,97%{{opacity:1}}}}"
-        f".map-{number}{{animation:map-{number} 12s infinite}}"
-        for number, start in ((1, 13), (2, 29), (3, 45))
+        f"@keyframes map-{number}{{{frames}}}.map-{number}{{animation:map-{number} 14s infinite}}"
+        for number, frames in shown
     )
     style = f"@media (prefers-reduced-motion:no-preference){{{appear}}}</style>"
     path.write_text(f"{head}{style}{''.join(maps)}</svg>\n", encoding="utf-8")
+
+
+def without_tooltips(svg):
+    """The picture without the names of its blocks, which a browser shows only in a picture that it opens alone."""
+    return re.sub(r"<title>.*?</title>", "", svg)
+
+
+def draw_maps(folder):
+    """The maps of the learner and of the program with a bug, side by side, and one below the other for phones."""
+    title = "A learner that plays 99.4 % of the winning positions right, and a program with one wrong line"
+    maps = [
+        without_tooltips((folder / name).read_text(encoding="utf-8")).replace('width="660"', "", 1)
+        for name in ("learning.svg", "nim_py.svg")
+    ]
+    for name, width, height, x, y in (("maps.svg", 900, 470, 460, 0), ("maps_narrow.svg", 440, 960, 0, 490)):
+        size = 'width="440" height="470"'
+        left, right = (
+            svg.replace("<svg", f"<svg {size} {place}", 1)
+            for svg, place in zip(maps, ("", f'x="{x}" y="{y}"'), strict=True)
+        )
+        (folder / name).write_text(
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" role="img">'
+            f"<title>{title}</title>\n{left}{right}</svg>\n",
+            encoding="utf-8",
+        )
+
+
+def draw_badges(folder):
+    """The license and the versions of Python, as the package states them."""
+    package = importlib.metadata.metadata("nim-env")
+    versions = package["Requires-Python"].replace(">=", "≥ ")
+    for name, label, value in (
+        ("license", "license", package["License-Expression"]),
+        ("python", "Python", versions),
+    ):
+        left, right = 9 * len(label), 9 * len(value) + 8
+        badge = Picture(left + right, 22, card=False)
+        badge.rect(0, 0, left + right, 22, "muted", radius=4)
+        badge.rect(left, 0, right, 22, "player_1", radius=4)
+        badge.text(left / 2, 11, label, size=12, fill="page")
+        badge.text(left + right / 2, 11, value, size=12, fill="page", bold=True)
+        badge.save(folder / f"badge_{name}.svg", f"{label}: {value}")
 
 
 def draw(folder):
@@ -533,6 +579,8 @@ def draw(folder):
     draw_map(folder / "position_map.svg")
     draw_map_of_program(folder / "nim_py.svg")
     draw_learning(folder / "learning.svg")
+    draw_maps(folder)
+    draw_badges(folder)
     draw_thumbnails(folder)
 
 

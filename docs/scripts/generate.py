@@ -3,10 +3,15 @@
 A page marks such a part with ``<!-- generated: KIND NAME -->`` and ``<!-- end -->``, which no reader sees.
 """
 
+import contextlib
+import functools
 import importlib
 import inspect
+import io
 import pkgutil
 import re
+import sys
+import tempfile
 from pathlib import Path
 
 import gymnasium as gym
@@ -15,6 +20,7 @@ import pettingzoo
 import nim_env  # noqa: F401  registers the environments
 
 FOLDER = Path(__file__).parents[1]
+PAGES = [FOLDER.parent / "README.md", *FOLDER.rglob("*.md")]
 PART = re.compile(r"(<!-- generated: (\w+) (.+) -->\n)(?s:.*?)(<!-- end -->)")
 
 
@@ -152,7 +158,69 @@ def route(name):
     return "\n".join([*rows, f"| {len(files)} files | | {total} |"])
 
 
-KINDS = {function.__name__: function for function in (gymnasium_table, pettingzoo_table, docstring, route)}
+IDS = {  # id in Gymnasium, game, id in PettingZoo
+    "Nim-v0": ("1-3-5-7, misère", "nim-v0"),
+    "NimOneHot-v0": ("1-3-5-7, misère, one-hot", None),
+    "SimpleNim-v0": ("21, take 1 to 3, normal", "simple_nim-v0"),
+}
+
+
+def ids(_):
+    """The table of the registered environments."""
+    rows, two_players = [], []
+    for name, (game, pettingzoo_name) in IDS.items():
+        env = gym.make(name)
+        rows.append(f"| `{name}` | {game} | `{env.observation_space}` | {env.action_space.n} | `info` |")
+        if pettingzoo_name:
+            env = pettingzoo.make("aec", pettingzoo_name)
+            space = env.observation_space("player_0")["observation"]
+            n = env.action_space("player_0").n
+            two_players.append(f"| `{pettingzoo_name}` (PettingZoo) | {game} | `{space}` | {n} | `observation` |")
+    header = [
+        '| id | heaps and rule | observation space | actions | `"action_mask"` in |',
+        "|---|---|---|--:|---|",
+    ]
+    return "\n".join([*header, *rows, *two_players])
+
+
+BOARDS = {"21": {}, "1-3-5-7": {"heaps": (1, 3, 5, 7), "max_take": None, "misere": True}}
+
+
+@functools.cache
+def _comparison(board):
+    """What the main script prints, without the lines on its pictures."""
+    sys.path.append(str(FOLDER.parent / "examples"))
+    import compare_opponents  # here, since the site is built without the packages of the scripts
+
+    printed = io.StringIO()
+    with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(printed):
+        compare_opponents.main(compare_opponents.Args(**BOARDS[board], folder=Path(folder)))
+    return printed.getvalue().partition("\npicture:")[0].strip()
+
+
+def comparison(board_and_form):
+    """The output of the main script: its first sentence, the whole text, or a table of the learners."""
+    board, form = board_and_form.split()
+    printed = _comparison(board)
+    if form == "sentence":
+        return printed.partition("\n\n")[0]
+    if form == "text":
+        return f"```text\n{printed}\n```"
+    learners = {"q-learning": "Q-learning", "minimax-q": "minimax-Q", "win-counting": "win counting"}
+    rows = [
+        "| learner | trained against | vs random | vs take-3 | vs expert | positions right |",
+        "|---|---|--:|--:|--:|--:|",
+    ]
+    for line in printed.splitlines():
+        learner, _, rest = line.partition(", ")
+        if learner in learners:
+            opponent, *figures, _ = rest.replace("self-play", "itself").split()
+            rows.append(f"| {' | '.join([learners[learner], opponent, *figures])} |")
+    return "\n".join(rows)
+
+
+FUNCTIONS = (gymnasium_table, pettingzoo_table, docstring, route, ids, comparison)
+KINDS = {function.__name__: function for function in FUNCTIONS}
 
 
 def generate(text):
@@ -166,7 +234,7 @@ def generate(text):
 
 
 if __name__ == "__main__":
-    for page in FOLDER.rglob("*.md"):
+    for page in PAGES:
         old = page.read_text(encoding="utf-8")
         new = generate(old)
         if new != old:

@@ -83,5 +83,5 @@ def test_the_title_is_escaped():
 
 
 def test_large_boards_are_refused():
-    with pytest.raises(ValueError, match="won positions"):
+    with pytest.raises(ValueError, match="winning positions"):
         position_map(evaluation.mastery(NimRules((9, 9, 10)), "random"))
