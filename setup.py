@@ -23,7 +23,7 @@ def project_page(repository):
     """The README for the package index, which has no files: their links are absolute, or their text is left."""
     readme = (FOLDER / "README.md").read_text(encoding="utf-8")
     if repository is None:
-        readme = re.sub(r'<img src="(?!https?:)[^>]*>', "", readme)
+        readme = re.sub(r'<(img src|source [^>]*srcset)="(?!https?:)[^>]*>', "", readme)
         return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", readme)
     # pictures, then pages
     readme = re.sub(r"(!\[[^\]]*\]\(|(?:<img src|srcset)=\")(?!https?:)", rf"\1{repository}/raw/main/", readme)

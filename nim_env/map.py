@@ -43,7 +43,8 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     <g transform="translate(20 {top})" font-size="14" class="n-muted">
     <text y="36" font-size="{min(19, 500 / len(name)):.1f}" font-weight="600" class="n-ink">{name}</text>
     <text y="82" class="n-h n-player_1">{share}</text><text x="400" y="82" class="n-h n-end n-flag">{wrong}</text>
-    <text y="103">expert mastery, {number} winning positions</text><text x="400" y="103" class="n-end">mistakes</text>
+    <text y="103">expert mastery, {number} winning positions</text>
+    <text x="400" y="103" class="n-end">mistakes</text>
     </g><g transform="translate(20 0)" font-size="13" class="n-muted"><rect width="400" height="1" class="n-line"/>
     <text y="38">objects left</text><text x="400" y="38" class="n-end">{board}</text>
     <text x="20" y="66">finds a winning move</text><text x="196" y="66">sometimes</text>

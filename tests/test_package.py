@@ -42,8 +42,13 @@ def test_the_page_of_the_package_has_no_link_to_a_file_that_it_lacks(repository)
     assert bool(targets) == (repository is not None)
 
 
-def test_the_citation_has_the_version():
-    assert f"version: {nim_env.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+def test_the_citation_has_the_version_and_its_date_once_it_is_released():
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"version: {nim_env.__version__}\n" in citation
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    released = re.search(rf"^## {re.escape(nim_env.__version__)} \((.*)\)", changes, re.MULTILINE)[1]
+    date = re.search(r"^date-released: (.*)$", citation, re.MULTILINE)
+    assert released == (date[1] if date else "unreleased")
 
 
 def test_pull_requests_are_checked_with_an_exact_version_of_every_dependency():
