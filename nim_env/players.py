@@ -5,9 +5,10 @@ A player is named by
 ==================  =========================================================================================
 ``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns one after
                     n games, as in CS50's project Nim
-``FILE.py:NAME``    a function ``(heaps) -> (heap, count)`` or ``(observation, action_mask) -> action``, an
-                    object with ``choose_action``, a policy, an agent, or a table of Q-values, a dictionary or
-                    an array; NAME may have dots, as ``agent.get_move``
+``FILE.py:NAME``    a function ``(heaps) -> (heap, count)`` or ``(observation, action_mask) -> action``, on a
+                    single heap also ``(heap) -> number of objects``, an object with such a method
+                    ``choose_action`` or ``getMove``, a policy, an agent, or a table of Q-values, a dictionary
+                    or an array; NAME may have dots, as ``agent.get_move``
 ``.npy`` ``.npz``   Q-values of shape ``(n_positions, n_actions)``; a ``.npz`` holds this array alone, or one
                     named ``probabilities``
 ``.json``           Q-values in rows of heaps, heap, count and value: ``[[[1, 3, 5, 7], 0, 1, -0.5], ...]``
@@ -26,6 +27,7 @@ import importlib.util
 import inspect
 import io
 import json
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -49,6 +51,7 @@ SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 Values: TypeAlias = Callable[[NDArray[Any]], Any]
 """Maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values of the player to move ``(n,)``."""
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were there before it
+_CHOICES = ("choose_action", "getMove")  # methods of a player that choose its move
 _Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of a player, (heaps, (heap, count)) -> number
 
 
@@ -136,15 +139,25 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
         return LoadedPlayer(rules, policies.greedy(rules, thing), _looked_up(rules, thing))
     if isinstance(thing, policies.Policy):
         return _of_policy(thing, rules, name)
-    choose = getattr(thing, "choose_action", thing)
+    choose = next((getattr(thing, choice) for choice in _CHOICES if hasattr(thing, choice)), thing)
     if not callable(choose) or inspect.isclass(thing):
-        methods = [name for name, _ in inspect.getmembers(thing, inspect.ismethod) if name[0] != "_"]
-        remedy = f"; name a method of it, as {name}.{methods[0]}" if methods else ""
-        what = "a function, a policy, a table of Q-values or an object with choose_action"
-        raise ValueError(f"{name} must be {what}; got {shown(thing)}{remedy}")
+        what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
+        raise ValueError(f"{name} must be {what}; got {shown(thing)}{_method_to_name(thing, name)}")
     policy = _of_function(choose, rules, name)
     values, remark = _values_of(thing, rules, name)
     return LoadedPlayer(rules, policy, values, remark)
+
+
+def _method_to_name(thing: Any, name: str) -> str:
+    """A remedy for an object: how to name a method of it that takes one position."""
+    methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(_needed(member)) in (1, 2))
+    public = [method for method, _ in methods if method[0] != "_"]
+    if not public:
+        return ""
+    if re.fullmatch(r".*\.py:[\w.]+", name):
+        return f"; name a method of it, as {name}.{public[0]}"
+    file = name.partition(":")[0]
+    return f"; keep it as `player` in the file and name a method of it, as {file}:player.{public[0]}"
 
 
 def run_file(path: Path) -> dict[str, Any]:
@@ -240,7 +253,7 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
 
 def _is_player(thing: Any) -> bool:
     is_other = inspect.isclass(thing) or inspect.ismodule(thing)
-    return not is_other and callable(getattr(thing, "choose_action", None))
+    return not is_other and any(callable(getattr(thing, choice, None)) for choice in _CHOICES)
 
 
 def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
@@ -261,17 +274,19 @@ def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy that does not explore; what it raises names the position."""
     needed = _needed(choose)
-    called = "(heaps)" if len(needed) < 2 else "(observation, action_mask)"
+    called = "(observation, action_mask)" if len(needed) > 1 else "(heap)" if rules.n_heaps == 1 else "(heaps)"
     if len(needed) > 2:
         raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(needed)})")
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
 
     @functools.wraps(choose)
     def ask(heaps: Any, *mask: Any) -> Any:
-        with foreign_code(name, f"at {'-'.join(map(str, heaps))}, called as {called}"):
+        with foreign_code(name, f"at {'-'.join(map(str, np.atleast_1d(heaps)))}, called as {called}"):
             return choose(heaps, *mask, **options)
 
-    return policies.from_moves(rules, ask) if len(needed) < 2 else policies.FunctionPolicy(ask)
+    if len(needed) > 1:
+        return policies.FunctionPolicy(ask)
+    return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:

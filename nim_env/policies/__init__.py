@@ -6,14 +6,23 @@ It is never queried on a finished game.
 
 Where a function or an environment takes a policy, it takes a name (``"random"``, ``"take-N"``, ``"expert"``), an
 object with ``action_probabilities``, or a callable ``(observation, action_mask) -> action``. A callable gets one
-position at a time, shapes ``(n_heaps,)`` and ``(n_actions,)``. :func:`batched` wraps a batched function as a
-policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, count)``.
+position at a time, shapes ``(n_heaps,)`` and ``(n_actions,)``. On a board of one heap it can also be a function
+from the heap size to the number of objects to take, such as ``lambda heap: heap % 4 or 1``, or an object with such
+a method ``getMove``. If the number is above the heap size, it takes what is left. :func:`batched` wraps a batched
+function as a policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, count)``.
 """
 
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.composite import EncodedPolicy, MixturePolicy, SampledPolicy
-from nim_env.policies.functions import BatchedPolicy, FunctionPolicy, batched, from_moves
+from nim_env.policies.functions import (
+    BatchedPolicy,
+    FunctionPolicy,
+    HeapPolicy,
+    batched,
+    from_heap_size,
+    from_moves,
+)
 from nim_env.policies.player import (
     IllegalAction,
     InvalidPolicyOutput,
@@ -29,6 +38,7 @@ __all__ = [
     "EncodedPolicy",
     "ExpertPolicy",
     "FunctionPolicy",
+    "HeapPolicy",
     "IllegalAction",
     "InvalidPolicyOutput",
     "MixturePolicy",
@@ -43,6 +53,7 @@ __all__ = [
     "batched",
     "checked_player",
     "checked_policy",
+    "from_heap_size",
     "from_moves",
     "greedy",
     "q_values_of",

@@ -10,22 +10,23 @@ import numpy as np
 from gymnasium import Space
 
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
-from nim_env.policies.functions import FunctionPolicy
+from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import IllegalAction, Player, Policy
 from nim_env.rules import NimRules
 
 PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
-"""A name, an object with ``action_probabilities``, or a callable on one position."""
+"""A name, an object with ``action_probabilities``, or a callable on one position or on the size of one heap."""
 
 
 def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
-    """Makes a :class:`Policy` of a name, a policy, or a callable on one position; errors name the argument.
+    """Makes a :class:`Policy` of a name, a policy, or a callable; errors name the argument.
 
     It refuses an unknown name, a policy of another game, and an agent that observes anything but heap sizes.
     """
     if isinstance(policy, str):
         return _named_policy(name, policy, rules)
-    checked = as_policy(name, policy)
+    of_heap = None if isinstance(policy, Policy) else from_heap_size(rules, policy)
+    checked = of_heap or as_policy(name, policy)
     made_for = getattr(policy, "rules", None)
     if isinstance(made_for, NimRules) and made_for != rules:
         raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")

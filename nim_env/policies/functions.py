@@ -1,8 +1,10 @@
-"""Functions as policies: on one position, on batches, or from heap sizes to pairs."""
+"""Functions as policies: on one position, on batches, from heap sizes to pairs, or from one heap to a number."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -118,3 +120,56 @@ def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionP
     ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the largest heap.
     """
     return MovesPolicy(rules, choose)
+
+
+class HeapPolicy(FunctionPolicy):
+    """A function from the size of the only heap to the number of objects that it takes, at most what is left."""
+
+    wanted = "the number of objects to take"
+
+    def __init__(self, rules: NimRules, function: Callable[[int], Any]) -> None:
+        super().__init__(function)
+        self.rules = rules
+
+    def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
+        """What the function returns for each heap size; a number above the heap size counts as the heap size."""
+        sizes = observations[:, 0].tolist()
+        answers = [self.function(size) for size in sizes]
+        return [
+            min(answer, size) if _is_number(answer) else answer
+            for answer, size in zip(answers, sizes, strict=True)
+        ]
+
+    def action(self, answer: Any) -> int:
+        """A number of objects as an action; a TypeError or ValueError if no move takes as many."""
+        return self.rules.action(0, answer)
+
+
+def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
+    """Wraps a function ``heap -> number of objects`` as a policy, or returns ``None`` for any other function.
+
+    It must have exactly one required argument and answer the size of the only heap with a number. An object with
+    a method ``getMove`` counts as this method. The function is called once to find out.
+    """
+    function = getattr(function, "getMove", function)
+    if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function) or _n_required(function) != 1:
+        return None
+    try:
+        answer = function(rules.heaps[0])
+    except Exception:  # a function of another form may raise anything
+        return None
+    return HeapPolicy(rules, function) if _is_number(answer) else None
+
+
+def _n_required(function: Callable[..., Any]) -> int:
+    """The number of arguments that must be given."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:  # some functions written in C have none
+        return 0
+    is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return sum(p.default is p.empty and p.kind not in is_optional for p in parameters)
+
+
+def _is_number(answer: Any) -> bool:
+    return isinstance(answer, Integral) and not isinstance(answer, bool)

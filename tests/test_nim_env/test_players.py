@@ -116,6 +116,32 @@ def test_a_saved_agent_by_a_module_of_two_lines(observation):
     assert load_player("mine.py:player", RULES).values is None  # its counts are none
 
 
+def test_functions_and_objects_of_one_heap():
+    rules = NimRules((21,), 3, misere=False)
+    Path("mine.py").write_text(
+        "def number(heap): return heap % 4 or 7\n"
+        "def pair(heaps): return 0, heaps[0] % 4 or min(heaps[0], 3)\n"
+        "class Player:\n    def getMove(self, heap): return number(heap)\n"
+        "    def other(self): pass\n    def spare(self, heap): return 1\n"
+    )
+    Path("object.py").write_text("from mine import Player\nplayer = Player()")
+    Path("without.py").write_text(
+        "class A:\n    def play(self, heap): return 1\ndef train(n): return A()\na = A()"
+    )
+    positions = rules.all_positions()[1:]
+    masks = rules.action_mask(positions)
+    expected = [(heap % 4 or min(heap, 3)) - 1 for (heap,) in positions]
+    probabilities = load_player("mine.py:pair", rules).policy.action_probabilities(positions, masks)
+    np.testing.assert_array_equal(probabilities.argmax(axis=1), expected)
+    for name in ("mine.py:number", "object.py:player.getMove", "object.py:player", "object.py"):
+        probabilities = load_player(name, rules).policy.action_probabilities(positions, masks)
+        taken = np.array([min(heap % 4 or 7, heap) for (heap,) in positions])
+        np.testing.assert_array_equal(probabilities.any(axis=1), taken <= 3)
+        assert (probabilities.argmax(axis=1)[taken <= 3] == taken[taken <= 3] - 1).all()
+    refused("without.py:a", "without.py:a.play", rules=rules)
+    refused("without.py", "without.py:player.play", rules=rules)
+
+
 AI = "class AI:\n    def choose_action(self, state): return state.index(max(state)), 1\n"
 
 

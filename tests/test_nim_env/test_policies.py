@@ -1,8 +1,11 @@
 """Every policy's distribution, and what is done with custom policies."""
 
+import functools
+import operator
 import re
 from fractions import Fraction
 
+import gymnasium as gym
 import numpy as np
 import pytest
 from agent_helpers import ConstantGenerator
@@ -34,6 +37,7 @@ from nim_env.policies import (
     batched,
     checked_player,
     checked_policy,
+    from_heap_size,
     from_moves,
     q_values_of,
     sample,
@@ -404,3 +408,73 @@ def test_bad_mixtures(arguments, message):
 )
 def test_sampling_never_yields_an_action_of_probability_0(row, number):
     assert row[int(sample(np.array(row), ConstantGenerator(number)))] > 0
+
+
+# --- Functions of one heap --------------------------------------------------------------------------
+
+
+class OfOneHeap:
+    """A function of the heap size in every form that a callable has."""
+
+    def __init__(self, function):
+        self.getMove = self.move = lambda heap, *_, **__: function(heap)
+
+    def __call__(self, heap):
+        return self.move(heap)
+
+
+@given(st.integers(1, 30), st.integers(1, 6), st.booleans(), st.data())
+def test_a_function_of_one_heap_takes_its_number_at_most_what_is_left(size, max_take, misere, data):
+    if misere and size == 1:
+        size = 2
+    rules = NimRules((size,), max_take, misere)
+    counts = [0, *(data.draw(st.integers(1, max_take)) for _ in range(size))]
+    positions = rules.all_positions()[1:]
+    masks = rules.action_mask(positions)
+    expected = [rules.action(0, min(counts[heap], heap)) for (heap,) in positions]
+    player = OfOneHeap(counts.__getitem__)
+    for form in (
+        player,
+        player.move,
+        lambda heap: counts[heap],
+        functools.partial(operator.getitem, counts),
+    ):
+        probabilities = checked_policy(form, rules).action_probabilities(positions, masks)
+        np.testing.assert_array_equal(probabilities.argmax(axis=1), expected)
+        assert (probabilities.sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("answer", [0, -1, 4, 1.5, "1", None, True])
+def test_an_answer_of_a_function_of_one_heap_that_is_not_a_legal_number_is_an_illegal_action(answer):
+    rules = NimRules((9,), max_take=3)
+    position, mask = np.array([8]), rules.action_mask([8])
+
+    def play(heap):
+        return answer if heap == 8 else 1
+
+    assert not checked_policy(play, rules).action_probabilities(position, mask).any()
+    with pytest.raises(InvalidPolicyOutput):
+        checked_player(play, rules).action_probabilities(position, mask)
+
+
+def test_other_functions_of_one_argument_are_taken_as_before():
+    one_heap, two_heaps = NimRules((9,), max_take=3), NimRules((2, 3))
+    for function in (lambda heaps: (0, heaps), lambda heaps: heaps[0], lambda heap, mask: heap + mask, list, len):
+        assert from_heap_size(one_heap, function) is None
+    assert from_heap_size(one_heap, abs) is not None
+    assert from_heap_size(two_heaps, abs) is None
+    assert from_heap_size(one_heap, OfOneHeap) is None
+
+
+@pytest.mark.parametrize("make", [gym.make, lambda *args, **kwargs: gym.make_vec(*args, num_envs=3, **kwargs)])
+def test_an_environment_plays_a_function_of_one_heap(make):
+    env = make("SimpleNim-v0", opponent=lambda heap: heap % 5 or 1, first_player="agent")
+    env.reset(seed=0)
+    heaps = 21
+    for take in (1, 2, 3):
+        heaps -= take
+        heaps -= heaps % 5 or 1
+        observation, *_ = env.step(
+            np.full(env.action_space.shape, take - 1) if env.action_space.shape else take - 1
+        )
+        assert (observation == heaps).all()
