@@ -1,8 +1,8 @@
 """System 2, written out: Q-learning by self-play in four short functions, then a game against you.
 
-Four piles hold 1, 3, 5 and 7 objects, and the player who takes the last object loses. A table holds one number for
-each action tried in each position: about 1 if the player who chose it tends to win, about -1 if that player tends
-to lose. Both players share the table. Neither knows the rules of good play; they only learn from how games end.
+Four piles hold 1, 3, 5 and 7 objects, and the player who takes the last object loses. The program keeps a table with
+a number for every action that it has tried in a position: close to 1 if the player who took the action usually wins,
+close to -1 if that player usually loses. Both players share the table, and all they learn from is how games end.
 
 Install: pip install -e .   (in the folder of the project)
 """
@@ -52,7 +52,7 @@ def train(games, generator):
         terminated = False
         while not terminated:
             player, position = info["to_play"], tuple(observation.tolist())
-            if latest[player] is not None:  # it is this player's turn again: this is where its last action has led
+            if latest[player] is not None:  # its last action has led to this position
                 learn(table, *latest[player], 0.0, best_next_value(table, position, info["action_mask"]))
             action = choose(table, position, info["action_mask"], generator, EPSILON)
             latest[player] = position, action

@@ -92,7 +92,7 @@ def ask_move(rules: NimRules, heaps: Sequence[int], numbered: bool = False) -> i
     limit = "of 1 or more" if rules.max_take is None else f"from 1 to {rules.max_take}"
     question = f"Your move, {kind} and count, such as {names[int(np.argmax(heaps))]} 1: "
     while True:
-        match = re.fullmatch(r"([A-Z]*|\d+(?= )) *(\d{1,9})", ask(question).upper())
+        match = re.fullmatch(r"([A-Z]*|\d+) *(\d{1,9})", ask(question).upper())
         if match and match[1] in heap_of:
             move = heap_of[match[1]], int(match[2])
             if move in rules.legal_moves(heaps):
