@@ -1,8 +1,9 @@
 """System 2, written out: Q-learning by self-play in four short functions, then a game against you.
 
-Four piles hold 1, 3, 5 and 7 objects, and the player who takes the last object loses. The program keeps a table with
-a number for every action that it has tried in a position: close to 1 if the player who took the action usually wins,
-close to -1 if that player usually loses. Both players share the table, and all they learn from is how games end.
+Four piles hold 1, 3, 5 and 7 objects, and the player who takes the last object loses. The program keeps a table
+with a number for every action that it has tried in a position: close to 1 if the player who took the action
+usually wins, close to -1 if that player usually loses. Both players share the table, and all they learn from is
+how games end.
 
 Install: pip install -e .   (in the folder of the project)
 """
