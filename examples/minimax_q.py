@@ -3,7 +3,7 @@
 The player who takes the last object loses. Player A moves first and maximizes, player B minimizes; the value is
 1000 when A wins and -1000 when B wins, discounted by 0.9 for each move until then. The agent learns by minimax-Q
 (Littman 1994) from random self-play and updates its values after every move. It wins every game that can be won.
-Source: system 4 of docs/experiments/five_systems.md.
+Piles are numbered from 0. Source: system 4 of docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
 """
@@ -18,13 +18,12 @@ import pettingzoo
 
 import agents
 from nim_env import NimRules
-from nim_env.appearance import heap_name
 
 from command_line import run
 from common import save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
 
-REWARD = 1000  # of the published system; that of the environment is 1
+REWARD = 1000  # of the published system; the environment's rewards are 1 and -1
 
 
 @dataclass
@@ -33,6 +32,8 @@ class Args:
     """Three starting heap sizes from 0 to 9; the script asks if not given."""
     episodes: int | None = None
     """The number of training games; the script asks if not given."""
+    table: bool = False
+    """Whether to print the values of all positions that can occur, for both players."""
     seed: int = 0
     picture: Path | None = None
     """Where to save a figure of the values of all first moves."""
@@ -40,24 +41,37 @@ class Args:
 
 def main(args: Args) -> agents.MinimaxQAgent | None:
     """Returns the trained agent, or None if the human leaves before."""
+    if args.heaps is not None and (min(args.heaps) < 0 or max(args.heaps) > 9 or not any(args.heaps)):
+        raise ValueError(f"heaps must be integers from 0 to 9, not all 0; got {args.heaps}")
+    if args.episodes is not None and args.episodes < 0:
+        raise ValueError(f"episodes must be 0 or more; got {args.episodes}")
     agent = None
     try:
-        heaps = args.heaps or tuple(ask_number(f"Size of pile {pile}? ", 0, 9) for pile in range(3))
-        rules = NimRules(heaps)
+        rules = NimRules(args.heaps or ask_heaps())
         episodes = args.episodes
         if episodes is None:
             episodes = ask_number("How many games shall I simulate? ", 0, 100_000_000)
         agent = train(rules, episodes, args.seed)
-        values = REWARD * agent.q_values(heaps)
         print("Q[player and piles, pile and count] of player A's first moves; a positive value wins:")
-        for (heap, count), value in zip(rules.moves, values, strict=True):
-            print(f"Q[A{''.join(map(str, heaps))}, {heap}{count}] = {value:.1f}")
+        print_values(agent, rules, "A", rules.heaps)
+        if args.table:
+            print("All values, player B's from player A's point of view:")
+            print_table(agent, rules)
         if args.picture is not None:
-            save_figure(plot(values, rules), args.picture)
+            save_figure(plot(REWARD * agent.q_values(rules.heaps), rules), args.picture)
         play(agent, rules, args.seed)
     except Leave:
         print("\nGoodbye.")
     return agent
+
+
+def ask_heaps() -> tuple[int, ...]:
+    """The human's three heap sizes; asks until one of them is positive."""
+    while True:
+        heaps = tuple(ask_number(f"Size of pile {pile}? ", 0, 9) for pile in range(3))
+        if any(heaps):
+            return heaps
+        print("At least one pile must have a size of 1 or more; try again, or q to leave.")
 
 
 def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
@@ -76,17 +90,39 @@ def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
     return agent
 
 
+def print_values(agent: agents.MinimaxQAgent, rules: NimRules, player: str, heaps: tuple[int, ...]) -> None:
+    """Prints the values of a player's moves in one position, from player A's point of view."""
+    sign = {"A": 1, "B": -1}[player]  # the agent's values are from the point of view of the player who moves
+    for heap, count in rules.legal_moves(heaps):
+        value = REWARD * sign * agent.q_values(heaps)[rules.action(heap, count)] + 0.0  # not -0.0
+        print(f"Q[{player}{''.join(map(str, heaps))}, {heap}{count}] = {value:.1f}")
+
+
+def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
+    """Prints the values of all positions that each player can face."""
+    faced = {"A": {rules.heaps}, "B": set()}
+    for heaps in map(tuple, rules.all_positions()[::-1].tolist()):  # every move leads to a later one
+        after = {tuple(rules.apply(heaps, rules.action(*move)).tolist()) for move in rules.legal_moves(heaps)}
+        for player, other in ("AB", "BA"):
+            if heaps in faced[player]:
+                faced[other] |= after
+    for player in "AB":
+        for heaps in sorted(faced[player], reverse=True):
+            print_values(agent, rules, player, heaps)
+
+
 def plot(values: np.ndarray, rules: NimRules) -> plt.Figure:
     """The values of all moves from the start."""
-    names = [f"{heap_name(heap)} {count}" for heap, count in rules.moves]
+    names = [f"{count} from pile {heap}" for heap, count in rules.moves]
     winning = ", ".join(name for name, value in zip(names, values, strict=True) if value > 0) or "none"
-    figure, axes = plt.subplots(layout="constrained")
-    axes.bar_label(axes.bar(names, values), fmt="{:.1f}", padding=3)
-    axes.margins(y=0.15)
+    figure, axes = plt.subplots(figsize=(7.4, 1.2 + 0.2 * len(names)), layout="constrained")
+    axes.bar_label(axes.barh(names, values), fmt="{:.1f}", padding=3)
+    axes.margins(x=0.15)
+    axes.grid(axis="y", visible=False)
+    axes.invert_yaxis()
     axes.set(
         title=f"First moves from {'-'.join(map(str, rules.heaps))}, misère, that win: {winning}",
-        xlabel="heap and objects taken",
-        ylabel="value for player A, who moves first",
+        xlabel="value for player A, who moves first",
     )
     return figure
 
@@ -97,7 +133,7 @@ def play(agent: agents.MinimaxQAgent, rules: NimRules, seed: int) -> None:
     generator = np.random.default_rng(seed)
     while True:
         first = ask_choice("\nWho goes first, computer or human? (q to leave) ", ["human", "computer"])
-        play_game(env, agent, ["human", "computer"].index(first), generator)
+        play_game(env, agent, int(first == "computer"), generator, name="Computer", numbered=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 """Systems 1 and 2: Q-learning by self-play on heaps of 1, 3, 5 and 7, then a game against you.
 
 The player who takes the last object loses. Both players share one table of Q-learning (Watkins 1989). A player's
-action is updated at that player's next turn, from the best value there; at the end of the game the last action of
-the winner is updated with +1 and that of the loser with -1. An untrained agent (--episodes 0) is easily beaten;
-after 10,000 games it is hard to beat. Source: systems 1 and 2 of docs/experiments/five_systems.md.
+action is updated at that player's next turn, with the best value in the position it then faces. At the end of the
+game the winner's last action is updated with +1 and the loser's with -1. An untrained agent (--episodes 0) is
+easily beaten; after 10,000 games it is hard to beat. Piles are numbered from 0: the move 2 5 takes five objects
+from pile 2. Source: systems 1 and 2 of docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
 """
@@ -33,6 +34,10 @@ class Args:
     """The number of training games; 0 for an untrained agent."""
     first: Literal["human", "opponent"] | None = None
     """Who moves first in the game against you; random if not given."""
+    learning_rate: float = 0.5
+    """How far an update moves a value toward its target, from 0 to 1."""
+    epsilon: float = 0.1
+    """The probability of a random move during training, from 0 to 1."""
     seed: int | None = None
     picture: Path | None = None
     """Where to save a figure of the evaluations during training."""
@@ -44,9 +49,9 @@ def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
     agent = agents.QLearningAgent(
         env.observation_space("player_0"),
         env.action_space("player_0"),
-        learning_rate=0.5,
+        learning_rate=args.learning_rate,
         gamma=1.0,
-        epsilon=0.1,
+        epsilon=args.epsilon,
         seed=args.seed,
     )
     curve = train(agent, env, args.episodes, args.seed)
@@ -70,12 +75,12 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
         curve(agent, history)
         number = len(history.returns)
         if n <= 50 or number <= 10 or number > n - 10:
-            print(f"Playing training game {number}")
+            print(f"Training game {number}")
         elif number == 11:
             print("...")
 
     agents.train(agent, env, n, seed=seed, callback=after_game)
-    print("Done training")
+    print(f"Training is done: {n:,} games.")
     return pd.DataFrame(curve.rows, columns=["episodes", "expert"])
 
 
@@ -101,7 +106,8 @@ def play(agent: agents.Agent, human_player: int | None = None, seed: int | None 
     if human_player is None:
         human_player = int(generator.integers(2))
     try:
-        play_game(pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps), agent, human_player, generator)
+        env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
+        play_game(env, agent, human_player, generator, numbered=True)
     except Leave:
         print("\nGoodbye.")
 

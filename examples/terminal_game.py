@@ -1,6 +1,7 @@
 """A game against the human at the terminal, for all scripts that play one.
 
-A move is a heap and a number of blocks, such as C 3. At every question q, -1 and Ctrl-D leave.
+A move is a heap and a number of blocks, such as C 3. In the programs of the five systems the heaps are piles 0, 1
+and 2, as their authors number them, and the same move is 2 3. At every question q, -1 and Ctrl-D leave.
 """
 
 import re
@@ -23,6 +24,7 @@ def play_game(
     generator: np.random.Generator,
     name: str = "AI",
     show: Callable[[list[int], bool], Any] = lambda heaps, is_human: None,  # noqa: ARG005
+    numbered: bool = False,
 ) -> None:
     """Plays one game against the human.
 
@@ -33,6 +35,7 @@ def play_game(
         generator: Draws the opponent's actions.
         name: What the opponent is called.
         show: Called with the heaps and whether it is the human's turn, at every position.
+        numbered: Whether the heaps are called pile 0, pile 1 and so on, instead of heap A, heap B and so on.
 
     Raises:
         Leave: The human leaves.
@@ -40,6 +43,7 @@ def play_game(
     env.reset()
     rules = env.unwrapped.rules
     opponent_player = checked_player(opponent, rules, "raise", "opponent")
+    kind, names = heap_names(rules, numbered)
     print(f"\nYou play against {name}. The player who takes the last block {'loses' if rules.misere else 'wins'}.")
     for player in env.agent_iter():
         observation, _, terminated, *_ = env.last()
@@ -48,40 +52,55 @@ def play_game(
         show(heaps, is_human and not terminated)
         if terminated:
             break
-        print()
+        print("\nYour turn" if is_human else f"\n{name}'s turn")
         for heap, (left, size) in enumerate(zip(heaps, rules.heaps, strict=True)):
             blocks = bars(left, size).replace("|", "■").replace("·", "□")
-            print(f"Heap {heap_name(heap)}: {left}  {blocks}".rstrip())
+            print(f"{kind.title()} {names[heap]}: {left}  {blocks}".rstrip())
         if is_human:
-            action = ask_move(rules, heaps)
+            action = ask_move(rules, heaps, numbered)
         else:
             moves = opponent_player.query(observation["observation"], observation["action_mask"])
             action = int(sample(moves.probabilities, generator))
             heap, count = rules.moves[action]
-            print(f"{name} takes {count} from {heap_name(heap)}.")
+            print(f"{name} takes {count} {'block' if count == 1 else 'blocks'} from {kind} {names[heap]}.")
         env.step(action)
-    players = ["You", name] if env.rewards[f"player_{human}"] > 0 else [name, "You"]
-    print(f"\n{players[0]} won: {players[rules.misere]} took the last block.")
+    winner, loser = ("you", name) if env.rewards[f"player_{human}"] > 0 else (name, "you")
+    print(f"\nGame over: {winner} won, because {loser if rules.misere else winner} took the last block.")
 
 
 class Leave(Exception):  # noqa: N818  it is not an error
     """The human has entered q, -1 or Ctrl-D."""
 
 
-def ask_move(rules: NimRules, heaps: Sequence[int]) -> int:
-    """The human's move as an action; asks until it is legal. A single heap need not be named."""
-    names = [heap_name(heap) for heap in range(rules.n_heaps)]
+def heap_names(rules: NimRules, numbered: bool) -> tuple[str, list[str]]:
+    """What the heaps are called: "heap" and A, B, C, or "pile" and 0, 1, 2."""
+    if numbered:
+        return "pile", [str(heap) for heap in range(rules.n_heaps)]
+    return "heap", [heap_name(heap) for heap in range(rules.n_heaps)]
+
+
+def ask_move(rules: NimRules, heaps: Sequence[int], numbered: bool = False) -> int:
+    """The human's move as an action; asks until it is legal.
+
+    A single heap need not be named. If the heaps are ``numbered``, their letters are understood too.
+    """
+    kind, names = heap_names(rules, numbered)
+    heap_of = {heap_name(heap): heap for heap in range(rules.n_heaps)}
+    heap_of |= {name: heap for heap, name in enumerate(names)}
+    if rules.n_heaps == 1:
+        heap_of[""] = 0
     limit = "of 1 or more" if rules.max_take is None else f"from 1 to {rules.max_take}"
+    question = f"Your move, {kind} and count, such as {names[int(np.argmax(heaps))]} 1: "
     while True:
-        answer = ask(f"Choose heap and count, such as {names[int(np.argmax(heaps))]} 1: ").upper()
-        match = re.fullmatch(r"([A-Z]*) *(\d{1,9})", answer)
-        name = match and (match[1] or names[0] * (rules.n_heaps == 1))
-        if match and name in names:
-            move = names.index(name), int(match[2])
+        match = re.fullmatch(r"([A-Z]*|\d+) *(\d{1,9})", ask(question).upper())
+        if match and match[1] in heap_of:
+            move = heap_of[match[1]], int(match[2])
             if move in rules.legal_moves(heaps):
                 return rules.action(*move)
-            print(f"{name} has {heaps[move[0]]}.", end=" ")
-        print(f"A move is a heap and a count {limit}; q leaves.")
+            print(f"{kind.title()} {names[move[0]]} has {heaps[move[0]]} left.", end=" ")
+        elif rules.n_heaps > 1:
+            print(f"The {kind}s are {names[0]} to {names[-1]}.", end=" ")
+        print(f"A move is a {kind} and a count {limit}; q leaves.")
 
 
 def ask_number(question: str, minimum: int, maximum: int) -> int:

@@ -15,7 +15,7 @@ def test_a_win_a_loss_and_another_game(person, capsys):
     person("1", "1", "perhaps", "y", "2", "no")
     play.main(play.Args(opponent="take-1", heaps=(3,), max_take=2, misere=False, first="human"))
     shown = capsys.readouterr().out
-    assert re.findall(r"^(\S+) won: (\S+) took", shown, re.MULTILINE) == [("You", "You"), ("take-1", "take-1")]
+    assert re.findall(r"(\S+) won, because (\S+) took", shown) == [("you", "you"), ("take-1", "take-1")]
     assert shown.count("Another game") == 3
 
 
@@ -27,7 +27,7 @@ def test_a_saved_agent_plays_again(person, capsys, refused):
     person()
     loaded = play.main(play.Args(opponent="my.agent", first="opponent", **game))
     np.testing.assert_array_equal(loaded.q_values((2, 3)), trained.q_values((2, 3)))
-    assert re.search(r"^my.agent takes \d from [AB]\.", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^my.agent takes \d blocks? from heap [AB]\.", capsys.readouterr().out, re.MULTILINE)
     with refused("--save", "expert"):
         play.main(play.Args(opponent="expert", save=Path("my.agent")))
 
