@@ -2,8 +2,9 @@
 
 Two players take 1 to 3 of 10 sticks; the player who takes the last stick loses. The learner moves first. It uses
 tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no exploration; of several best actions it
-takes the first. It loses some of its first games and soon wins every game. It also learns from its games against
-you (--opponent human); -1 leaves. Source: system 3 of docs/experiments/five_systems.md.
+takes the first. It loses some of its first games and soon wins every game. With --then human the same learner goes
+on to play against you, and learns from these games too; -1 leaves. Source: system 3 of
+docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
 """
@@ -22,7 +23,7 @@ from nim_env import NimRules
 
 from command_line import load_player, run
 from common import save_figure
-from terminal_game import Leave, ask_move
+from terminal_game import Leave, ask_number
 
 
 @dataclass
@@ -32,10 +33,20 @@ class Args:
     max_take: int = 3
     """The maximum number of sticks that one move may take."""
     episodes: int = 2_000
-    """The number of training games."""
+    """The number of games against each opponent; you can leave earlier."""
     opponent: str = "random"
     """random, take-N, expert, human, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
     Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
+    then: str | None = None
+    """A second opponent, named in the same way, for the same learner."""
+    learning_rate: float = 1.0
+    """How far an update moves a value toward its target, from 0 to 1."""
+    gamma: float = 1.0
+    """The discount factor, from 0 to 1."""
+    epsilon: float = 0.0
+    """The probability of a random move in the first game; it falls to 0 over the games against --opponent."""
+    save: Path | None = None
+    """Where to save the learner, a player for the other scripts."""
     verbose: bool = False
     """Whether to print every game move by move."""
     window: int = 5
@@ -47,38 +58,49 @@ class Args:
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent and whether it won each game."""
     rules = NimRules((args.sticks,), args.max_take)
-
-    def human(observation: np.ndarray, _action_mask: np.ndarray) -> int:
-        print(f"{observation[0]} stick(s) left. Your turn.")
-        return ask_move(rules, observation.tolist())
-
-    opponent = human if args.opponent == "human" else load_player(args.opponent, rules).policy
-    env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=opponent, first_player="agent")
+    envs = [make_env(opponent, rules, args.verbose) for opponent in (args.opponent, args.then) if opponent]
     agent = agents.QLearningAgent(
-        env.observation_space,
-        env.action_space,
-        learning_rate=1.0,
-        gamma=1.0,
-        epsilon=0.0,
+        envs[0].observation_space,
+        envs[0].action_space,
+        learning_rate=args.learning_rate,
+        gamma=args.gamma,
+        epsilon=args.epsilon,
         ties="first",
         seed=args.seed,
     )
     won: list[bool] = []
 
-    def after_game(_: agents.Agent, history: agents.History) -> None:
+    def after_game(agent: agents.QLearningAgent, history: agents.History) -> None:
         won.append(bool(history.returns[-1] > 0))
+        agent.epsilon = args.epsilon * max(0.0, 1 - len(won) / args.episodes)
 
-    if args.verbose or args.opponent == "human":
-        env = PrintMoves(env)
     try:
-        agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
+        for env in envs:
+            agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
     except Leave:
         print("\nGoodbye.")
     print("Q-table (- where a move is impossible):")
     print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
     print(f"AI won {sum(won)} of {len(won)} games.")
+    if args.save is not None:
+        agent.save(args.save)
+        print(f"saved: {args.save}")
     save_figure(plot(won, args), args.picture)
     return agent, won
+
+
+def make_env(opponent: str, rules: NimRules, verbose: bool) -> gym.Env:
+    """The environment of games against an opponent; the learner moves first."""
+
+    def human(observation: np.ndarray, _action_mask: np.ndarray) -> int:
+        left = int(observation[0])
+        most = min(left, rules.max_take or left)
+        print(f"{left} {'stick is' if left == 1 else 'sticks are'} left. Your turn.")
+        return rules.action(0, ask_number(f"How many sticks, 1 to {most}? ", 1, most))
+
+    policy = human if opponent == "human" else load_player(opponent, rules).policy
+    env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=policy, first_player="agent")
+    return PrintMoves(env) if verbose or opponent == "human" else env
 
 
 class PrintMoves(gym.Wrapper):
@@ -114,8 +136,9 @@ def plot(won: list[bool], args: Args) -> plt.Figure:
     proportion = pd.Series(won, range(1, len(won) + 1), dtype=float).rolling(args.window, min_periods=1).mean()
     figure, axes = plt.subplots(layout="constrained")
     proportion.plot(ax=axes)
+    opponents = " then ".join(filter(None, (args.opponent, args.then)))
     axes.set(
-        title=f"Against {args.opponent}, Q-learning wins {sum(won[-100:])} of its last {len(won[-100:])} games",
+        title=f"Against {opponents}, Q-learning wins {sum(won[-100:])} of its last {len(won[-100:])} games",
         xlabel=f"training games with {args.sticks} sticks, misère",
         ylabel=f"fraction won of the last {args.window} games",
         ylim=(-0.02, 1.02),

@@ -2,8 +2,8 @@
 
 Two players take 1 to 3 of 21 objects; the player who takes the last object wins. The learner moves first in the
 first game, after that the loser of the last game does. For each heap size the learner counts how often each move
-was part of a won game, and draws its moves in proportion to the counts. Your own opponent is a function
-(observation, action_mask) -> action in a Python file: --opponent my_file.py:my_function. Source: system 5 of
+was part of a won game, and draws its moves in proportion to the counts. Your own opponent is a function from the
+heap to the number of objects it takes, in a Python file: --opponent my_file.py:my_function. Source: system 5 of
 docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
@@ -24,7 +24,6 @@ from nim_env import NimRules, evaluation
 from command_line import load_player, run
 from common import percent, save_figure
 
-RULES = NimRules((21,), max_take=3, misere=False)
 LOG_INTERVAL = 10_000
 
 
@@ -33,6 +32,8 @@ class Args:
     opponent: str = "expert"
     """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
     Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
+    heap: int = 21
+    """The number of objects on the heap."""
     episodes: int = 100_000
     """The number of training games."""
     seed: int = 0
@@ -59,8 +60,9 @@ class LoserStarts(gym.Wrapper):
 
 def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     """Returns the agent, and the proportion won in each interval by the number of games played until then."""
-    opponent = load_player(args.opponent, RULES).policy
-    env = LoserStarts(gym.make("nim_env:SimpleNim-v0", opponent=opponent))
+    rules = NimRules((args.heap,), max_take=3, misere=False)
+    opponent = load_player(args.opponent, rules).policy
+    env = LoserStarts(gym.make("nim_env:SimpleNim-v0", heaps=rules.heaps, opponent=opponent))
     agent = agents.WinCountAgent(env.observation_space, env.action_space, cutoff=1000, seed=args.seed)
     proportions: dict[int, float] = {}
 
@@ -72,24 +74,24 @@ def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
 
     history = agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
     print(f"Won {(history.returns > 0).sum()} of {args.episodes} games against {args.opponent}.")
-    save_figure(plot(agent, args), args.picture)
+    save_figure(plot(agent, rules, args), args.picture)
     return agent, proportions
 
 
-def plot(agent: agents.WinCountAgent, args: Args) -> plt.Figure:
+def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure:
     """The probability of each move, one stacked bar for each heap size."""
-    heaps = np.arange(1, RULES.heaps[0] + 1)
+    heaps = np.arange(1, args.heap + 1)
     probabilities = pd.DataFrame(
-        agent.action_probabilities(heaps[:, None], RULES.action_mask(heaps[:, None])),
+        agent.action_probabilities(heaps[:, None], rules.action_mask(heaps[:, None])),
         index=heaps,
-        columns=[f"take {count}" for _, count in RULES.moves],
+        columns=[f"take {count}" for _, count in rules.moves],
     )
-    expert = evaluation.mastery(RULES, agent).expert
+    expert = evaluation.mastery(rules, agent).expert
     figure, axes = plt.subplots(layout="constrained")
     probabilities.plot.bar(stacked=True, width=0.85, rot=0, ax=axes)
     finding = f"win counting plays a winning move with a probability of {percent(expert)} %"
     axes.set(title=f"After {args.episodes:,} games against {args.opponent}, {finding}")
-    axes.set_xlabel("heap size (of 4, 8, 12, 16 and 20 no move wins against perfect play)")
+    axes.set_xlabel("heap size (no move from a multiple of 4 wins against perfect play)")
     axes.set(ylabel="probability", ylim=(0, 1))
     axes.legend(loc="upper left", bbox_to_anchor=(1, 1), reverse=True)
     axes.grid(visible=False)

@@ -6,7 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sticks
+from recorded import replay, session
 
+import agents
 from nim_env import NimRules, theory
 
 RULES = NimRules((10,), 3)
@@ -56,11 +58,37 @@ def test_games_against_a_human_teach(person, capsys):
     agent, won = sticks.main(sticks.Args(opponent="human", picture=Path("games.png")))
     shown = capsys.readouterr().out
     assert won == [False]
-    assert shown.count("New game: 10 sticks.\nAI takes 1.\n9 stick(s) left. Your turn.") == 2
-    assert shown.count("A move is a heap and a count from 1 to 3") == 2
+    assert shown.count("New game: 10 sticks.\nAI takes 1.\n9 sticks are left. Your turn.") == 2
+    assert shown.count("not a whole number from 1 to 3") == 2
     assert agent.q_values([1])[0] == -1
     assert "AI won 0 of 1 games." in shown
     assert Path("games.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_session_on_the_page(person, capsys, monkeypatch):
+    options, lines, screen = session("sticks.py", r"How many sticks, 1 to \d\? ")
+    assert options[-2:] == ["--then", "human"]
+    replay(sticks, options, lines, person, monkeypatch)
+    assert capsys.readouterr().out == screen
+
+
+def test_the_same_learner_goes_on_against_a_second_opponent_and_is_saved():
+    _, alone = sticks.main(sticks.Args(episodes=300))
+    agent, won = sticks.main(sticks.Args(episodes=300, then="expert", save=Path("my.agent")))
+    assert won[:300] == alone
+    assert len(won) == 600
+    assert all(won[300:])  # 10 sticks are won by the player who moves first
+    positions = RULES.all_positions()
+    np.testing.assert_array_equal(agents.load("my.agent").q_values(positions), agent.q_values(positions))
+
+
+def test_the_options_of_the_learner():
+    explored, _ = sticks.main(sticks.Args(episodes=3_000, gamma=0.5, epsilon=1.0))
+    assert explored.epsilon == 0
+    np.testing.assert_array_equal(explored.q_values([2]), [1, -1, 0])  # the game ends after either move
+    assert explored.q_values([6]).max() == 0.5  # and from 6 a turn later
+    slow, _ = sticks.main(sticks.Args(episodes=1, sticks=2, learning_rate=0.25))
+    assert slow.q_values([2])[0] == 0.25  # takes 1, and the opponent must take the last stick
 
 
 def test_the_graph_rolls_over_its_window():

@@ -1,14 +1,18 @@
 """System 5: win counting on one heap. docs/experiments/five_systems.md has the figures after 100,000 games."""
 
+import re
 from pathlib import Path
 
 import gymnasium as gym
 import pytest
 import win_counting
+from recorded import PAGE, replay, session
 
-from nim_env import evaluation
+from nim_env import NimRules, evaluation
 
 from common import percent
+
+RULES = NimRules((21,), max_take=3, misere=False)
 
 
 @pytest.mark.parametrize(
@@ -18,10 +22,16 @@ from common import percent
 def test_the_published_result_of_10000_games(opponent, published, tolerance, capsys):
     agent, proportions = win_counting.main(win_counting.Args(opponent=opponent, episodes=10_000))
     assert proportions == {10_000: pytest.approx(published, abs=tolerance)}
+    (row,) = re.findall(r"^\| 10,000 \|.*$", PAGE.read_text(encoding="utf-8"), re.M)
+    column = 3 + 2 * ["expert", "random", "take-3"].index(opponent)
+    assert [float(cell) for cell in row.split("|")[column - 1 : column + 1]] == [
+        published,
+        round(proportions[10_000], 4),
+    ]
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == f"10000 games, W/L ratio {proportions[10_000]:.4f}"
     assert f"Won {round(10_000 * proportions[10_000])} of 10000 games against {opponent}." in lines
-    expert = evaluation.mastery(win_counting.RULES, agent).expert
+    expert = evaluation.mastery(RULES, agent).expert
     assert (
         f"a winning move with a probability of {percent(expert)} %" in Path("results/win_counting.svg").read_text()
     )
@@ -43,10 +53,24 @@ def test_the_loser_starts_and_after_a_seed_the_agent():
 
 def test_your_own_opponent_and_the_seed(monkeypatch):
     monkeypatch.setattr(win_counting, "LOG_INTERVAL", 200)
-    Path("mine.py").write_text("def one(observation, action_mask):\n    return action_mask.argmax()\n")
+    Path("mine.py").write_text("def one(heap):\n    return 1\n")
     results = [
         win_counting.main(win_counting.Args(opponent=opponent, episodes=200, seed=seed))[1]
         for opponent, seed in (("mine.py:one", 0), ("mine.py:one", 0), ("mine.py:one", 1))
     ]
     assert results[0] == results[1] != results[2]
     assert results[0][200] > 0.55
+
+
+def test_the_session_on_the_page(person, capsys, monkeypatch):
+    options, _, screen = session("win_counting.py", "")
+    (program,) = re.findall(r"```python\n(def .*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    Path("mine.py").write_text(program)
+    replay(win_counting, options, [], person, monkeypatch)
+    assert capsys.readouterr().out == screen
+
+
+@pytest.mark.parametrize("heap", [4, 13])
+def test_the_size_of_the_heap(heap):
+    agent, _ = win_counting.main(win_counting.Args(heap=heap, episodes=100))
+    assert agent.observation_space.nvec.tolist() == [heap + 1]
