@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 
+import install_hint  # noqa: F401  says what to install if a package is missing
+
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt

@@ -50,6 +50,45 @@ def test_the_output_in_the_readme_is_that_of_its_command(tmp_path, monkeypatch):
     assert " ".join(shown[verdict:]) in " ".join(said)
 
 
+def test_the_figures_of_the_readme_are_those_of_the_results():
+    text = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    measured = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    ratios = [
+        float(re.findall(rf"^{re.escape(comparison)} +(.*)$", measured, re.M)[0].split()[column])
+        for comparison, column in (
+            ("PettingZoo, nim-v0 / PettingZoo, tictactoe-v3", 0),
+            ("Gymnasium, Nim-v0 / Gymnasium, FrozenLake-v1", 0),
+            ("vector, Nim-v0, random / vector, CartPole-v1", 3),  # 1,024 games
+        )
+    ]
+    assert re.findall(r"([\d.]+) times as many", text) == [
+        f"{ratios[0]:.0f}",
+        *(f"{ratio:.1f}" for ratio in ratios[1:]),
+    ]
+    certificates = (ROOT / "examples" / "learn_the_rule" / "certificates").glob("[nm]*.npz")
+    assert f"{len(list(certificates))} of 20 are" in text
+    assert len((ROOT / "examples" / "quickstart.py").read_text(encoding="utf-8").splitlines()) == 60
+    assert "in 60 lines" in text
+
+
+def test_the_pictures_of_the_readme_show_what_its_text_says():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    (described,) = re.findall(r'alt="(Two maps[^"]*)"', text)
+    for name in ("maps.svg", "maps_narrow.svg"):
+        shown = (ROOT / "docs" / "pictures" / name).read_text(encoding="utf-8")
+        *_, learner, program = re.findall(r">([\d.]+ %)</text><text[^>]*>(\d+)<", shown)
+        for share, mistakes in (learner, program):
+            assert re.search(rf"{share}[^;]* {mistakes} mistakes", described)
+    assert f"{learner[0].replace(' ', '')} of 335" in text
+
+
+@EVERY_PAGE
+def test_the_package_is_imported_before_its_environments_are_made(page):
+    code = "".join(block for block, _ in code_blocks(page))
+    made = re.search(r"""(make|make_vec)\((\s*"aec",)?\s*"(Nim|NimOneHot|SimpleNim|nim|simple_nim)-v0""", code)
+    assert made is None or "import nim_env\n" in code[: made.start()]
+
+
 @EVERY_PAGE
 def test_no_code_escapes_the_tests(page):
     fences = re.findall(r"^ *```+(.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
@@ -87,7 +126,9 @@ def test_files_pictures_and_sections_are_there(page):
 
 def test_every_script_has_its_picture_in_the_readme_of_the_examples():
     text = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
-    scripts = [path.name for path in (ROOT / "examples").glob("*.py") if "__main__" in path.read_text("utf-8")]
+    scripts = [
+        path.name for path in (ROOT / "examples").glob("*.py") if "\nif __name__ ==" in path.read_text("utf-8")
+    ]
     for script in scripts:
         assert re.search(rf"^\*\*`{script}`\*\*", text, re.M), script
         if script in ("nim_inspect.py", "nim_ai.py"):

@@ -1,6 +1,7 @@
 """The Gymnasium environment: by hand, its random moves, seeds, copies, opponents and bad input."""
 
 import copy
+import functools
 import pickle
 
 import gymnasium as gym
@@ -242,3 +243,12 @@ def test_wrong_arguments(arguments, message):
         if make_env is not aec_env.env or not {"opponent", "first_player"} & set(arguments):
             with pytest.raises((ValueError, TypeError), match=message):
                 make_env(**arguments)
+
+
+@pytest.mark.parametrize("name", ["Nim-v0", "NimOneHot-v0", "SimpleNim-v0"])
+def test_the_ids_are_registered_in_the_namespace_of_the_package_too(name):
+    for make in (gym.make, functools.partial(gym.make_vec, num_envs=2)):
+        plain, namespaced = make(name), make(f"nim_env/{name}")
+        assert plain.observation_space == namespaced.observation_space
+        assert plain.unwrapped.rules == namespaced.unwrapped.rules
+        np.testing.assert_array_equal(plain.reset(seed=0)[0], namespaced.reset(seed=0)[0])
