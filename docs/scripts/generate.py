@@ -199,11 +199,12 @@ def _comparison(board):
 
 
 def comparison(board_and_form):
-    """The output of the main script: its first sentence, the whole text, or a table of the learners."""
+    """The output of the main script: its first sentence, all of its text, or its learners as a table."""
     board, form = board_and_form.split()
     printed = _comparison(board)
+    sentence = printed.partition("\n\n")[0]
     if form == "sentence":
-        return printed.partition("\n\n")[0]
+        return sentence
     if form == "text":
         return f"```text\n{printed}\n```"
     learners = {"q-learning": "Q-learning", "minimax-q": "minimax-Q", "win-counting": "win counting"}
@@ -216,7 +217,7 @@ def comparison(board_and_form):
         if learner in learners:
             opponent, *figures, _ = rest.replace("self-play", "itself").split()
             rows.append(f"| {' | '.join([learners[learner], opponent, *figures])} |")
-    return "\n".join(rows)
+    return "\n".join([*rows, "", sentence])
 
 
 FUNCTIONS = (gymnasium_table, pettingzoo_table, docstring, route, ids, comparison)
