@@ -170,15 +170,15 @@ def ids(_):
     rows, two_players = [], []
     for name, (game, pettingzoo_name) in IDS.items():
         env = gym.make(name)
-        rows.append(f"| `{name}` | {game} | `{env.observation_space}` | {env.action_space.n} | `info` |")
+        rows.append(f"| `{name}` | {game} | {env.action_space.n} | `info` | `{env.observation_space}` |")
         if pettingzoo_name:
             env = pettingzoo.make("aec", pettingzoo_name)
             space = env.observation_space("player_0")["observation"]
             n = env.action_space("player_0").n
-            two_players.append(f"| `{pettingzoo_name}` (PettingZoo) | {game} | `{space}` | {n} | `observation` |")
+            two_players.append(f"| `{pettingzoo_name}` (PettingZoo) | {game} | {n} | `observation` | `{space}` |")
     header = [
-        '| id | heaps and rule | observation space | actions | `"action_mask"` in |',
-        "|---|---|---|--:|---|",
+        '| id | heaps and rule | actions | `"action_mask"` in | observation space |',
+        "|---|---|--:|---|---|",
     ]
     return "\n".join([*header, *rows, *two_players])
 
@@ -209,14 +209,14 @@ def comparison(board_and_form):
         return f"```text\n{printed}\n```"
     learners = {"q-learning": "Q-learning", "minimax-q": "minimax-Q", "win-counting": "win counting"}
     rows = [
-        "| learner | trained against | vs random | vs take-3 | vs expert | positions right |",
+        "| learner | trained against | positions right | vs random | vs take-3 | vs expert |",
         "|---|---|--:|--:|--:|--:|",
     ]
     for line in printed.splitlines():
         learner, _, rest = line.partition(", ")
         if learner in learners:
-            opponent, *figures, _ = rest.replace("self-play", "itself").split()
-            rows.append(f"| {' | '.join([learners[learner], opponent, *figures])} |")
+            opponent, *wins, right, _ = rest.replace("self-play", "itself").split()
+            rows.append(f"| {' | '.join([learners[learner], opponent, right, *wins])} |")
     return "\n".join([*rows, "", sentence])
 
 
