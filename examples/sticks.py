@@ -59,6 +59,10 @@ class Args:
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
     """Returns the agent and whether it won each game."""
+    if args.window < 1:
+        raise ValueError(f"window must be 1 or more; got {args.window}")
+    if args.save is not None and not args.save.parent.is_dir():
+        raise ValueError(f"save must name a file in a folder that exists; got {args.save}")
     rules = NimRules((args.sticks,), args.max_take)
     envs = [make_env(opponent, rules, args.verbose) for opponent in (args.opponent, args.then) if opponent]
     agent = agents.QLearningAgent(

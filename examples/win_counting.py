@@ -35,7 +35,7 @@ class Args:
     """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
     Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
     heap: int = 21
-    """The number of objects on the heap."""
+    """The number of objects on the heap, 4 or more."""
     episodes: int = 100_000
     """The number of training games."""
     seed: int = 0
@@ -62,6 +62,8 @@ class LoserStarts(gym.Wrapper):
 
 def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
     """Returns the agent, and the proportion won in each interval by the number of games played until then."""
+    if args.heap < 4:
+        raise ValueError(f"heap must be 4 or more, so that no opening move ends the game; got {args.heap}")
     rules = NimRules((args.heap,), max_take=3, misere=False)
     opponent = load_player(args.opponent, rules).policy
     env = LoserStarts(gym.make("nim_env:SimpleNim-v0", heaps=rules.heaps, opponent=opponent))

@@ -76,8 +76,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``max_take`` = ``None``: the maximum number of objects that one move may take; ``None`` for no limit.
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
-      ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, or ``None``
-      for self-play. ``env.unwrapped.set_opponent(policy)`` changes it later.
+      ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, on a board of
+      one heap also a callable ``heap -> number of objects``, or ``None`` for self-play.
+      ``env.unwrapped.set_opponent(policy)`` changes it later.
     - ``first_player`` = ``"random"``: or ``"agent"``, or ``"opponent"``. Not allowed in self-play; ignored with
       ``random_start``.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._checks import checked_integer
 from nim_env.encodings import Encoding
 from nim_env.policies.arguments import PolicyLike, as_policy, checked_policy
+from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import Policy, answers_of
 from nim_env.rules import NimRules
 
@@ -91,7 +92,8 @@ class SampledPolicy(_CompositePolicy):
     :func:`tabulate` keeps one measurement for several figures, or for a member of a mixture.
 
     Args:
-        function: A callable on one position, or a policy such as ``from_moves(rules, choose)``.
+        function: A callable on one position or on the size of one heap, or a policy such as
+            ``from_moves(rules, choose)``.
         n: The number of answers, 1 or more.
     """
 
@@ -106,6 +108,11 @@ class SampledPolicy(_CompositePolicy):
         """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
         heaps = np.asarray(observation)
         mask = np.asarray(action_mask)
+        policy = self.policies[0]
+        if type(policy) is FunctionPolicy and heaps.shape[-1] == 1:  # the board is known only now
+            n_actions = mask.shape[-1]
+            board = NimRules((max(int(heaps.max(initial=1)), n_actions),), n_actions)
+            self.policies = [from_heap_size(board, policy.function) or policy]
         total = np.zeros(mask.shape)
         for _ in range(self.n):
             total += answers_of(self.policies[0], heaps, mask)

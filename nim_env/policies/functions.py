@@ -148,27 +148,22 @@ class HeapPolicy(FunctionPolicy):
 def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
     """Wraps a function ``heap -> number of objects`` as a policy, or returns ``None`` for any other function.
 
-    It must have exactly one required argument and answer the size of the only heap with a number. An object with
-    a method ``getMove`` counts as this method. The function is called once to find out.
+    It must have exactly one required argument and no argument for a mask, and must neither fail nor return a pair
+    for the size of the only heap. It is called once to find out. An object with a method ``getMove`` counts as
+    this method.
     """
     function = getattr(function, "getMove", function)
-    if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function) or _n_required(function) != 1:
+    if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):
         return None
-    try:
-        answer = function(rules.heaps[0])
-    except Exception:  # a function of another form may raise anything
-        return None
-    return HeapPolicy(rules, function) if _is_number(answer) else None
-
-
-def _n_required(function: Callable[..., Any]) -> int:
-    """The number of arguments that must be given."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:  # some functions written in C have none
-        return 0
-    is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return sum(p.default is p.empty and p.kind not in is_optional for p in parameters)
+        is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+        n_required = sum(p.default is p.empty and p.kind not in is_optional for p in parameters)
+        if n_required != 1 or any("mask" in p.name for p in parameters) or np.ndim(function(rules.heaps[0])) > 0:
+            return None
+    except Exception:  # a function of another form may raise anything
+        return None
+    return HeapPolicy(rules, function)
 
 
 def _is_number(answer: Any) -> bool:

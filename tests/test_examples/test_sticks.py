@@ -94,3 +94,10 @@ def test_the_options_of_the_learner():
 def test_the_graph_rolls_over_its_window():
     (line,) = sticks.plot([True, False, False, True, True, True], sticks.Args(window=3)).axes[0].lines
     np.testing.assert_allclose(line.get_xydata().T, [[1, 2, 3, 4, 5, 6], [1, 1 / 2, 1 / 3, 1 / 3, 2 / 3, 1]])
+
+
+@pytest.mark.parametrize("wrong", [{"window": 0}, {"save": Path("nowhere/my.agent")}])
+def test_wrong_options_are_refused_before_the_games(wrong, refused, capsys):
+    with refused(*map(str, wrong), str(*wrong.values())):
+        sticks.main(sticks.Args(verbose=True, **wrong))
+    assert not capsys.readouterr().out

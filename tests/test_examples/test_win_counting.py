@@ -74,3 +74,8 @@ def test_the_session_on_the_page(person, capsys, monkeypatch):
 def test_the_size_of_the_heap(heap):
     agent, _ = win_counting.main(win_counting.Args(heap=heap, episodes=100))
     assert agent.observation_space.nvec.tolist() == [heap + 1]
+
+
+def test_a_heap_that_the_opening_move_can_end_is_refused(refused):
+    with refused("heap", "3"):
+        win_counting.main(win_counting.Args(heap=3))

@@ -449,18 +449,21 @@ def test_an_answer_of_a_function_of_one_heap_that_is_not_a_legal_number_is_an_il
     rules = NimRules((9,), max_take=3)
     position, mask = np.array([8]), rules.action_mask([8])
 
-    def play(heap):
-        return answer if heap == 8 else 1
+    for wrong_at in ([8], [8, 9]):  # 9 is the start, with which the function is tried
 
-    assert not checked_policy(play, rules).action_probabilities(position, mask).any()
-    with pytest.raises(InvalidPolicyOutput):
-        checked_player(play, rules).action_probabilities(position, mask)
+        def play(heap, wrong_at=wrong_at):
+            return answer if heap in wrong_at else 1
+
+        assert not checked_policy(play, rules).action_probabilities(position, mask).any()
+        with pytest.raises(InvalidPolicyOutput):
+            checked_player(play, rules).action_probabilities(position, mask)
 
 
 def test_other_functions_of_one_argument_are_taken_as_before():
     one_heap, two_heaps = NimRules((9,), max_take=3), NimRules((2, 3))
     for function in (lambda heaps: (0, heaps), lambda heaps: heaps[0], lambda heap, mask: heap + mask, list, len):
         assert from_heap_size(one_heap, function) is None
+    assert from_heap_size(one_heap, lambda observation, action_mask=None: int(observation)) is None  # noqa: ARG005
     assert from_heap_size(one_heap, abs) is not None
     assert from_heap_size(two_heaps, abs) is None
     assert from_heap_size(one_heap, OfOneHeap) is None
@@ -478,3 +481,18 @@ def test_an_environment_plays_a_function_of_one_heap(make):
             np.full(env.action_space.shape, take - 1) if env.action_space.shape else take - 1
         )
         assert (observation == heaps).all()
+
+
+@given(st.integers(4, 12), seeds)
+def test_a_function_of_one_heap_that_draws_is_measured(size, seed):
+    rules = NimRules((size,), max_take=3, misere=False)
+    generator = np.random.default_rng(seed)
+
+    def play(heap):
+        return heap % 4 or int(generator.integers(1, 4))
+
+    positions = rules.all_positions()[1:]
+    masks = rules.action_mask(positions)
+    frequencies = SampledPolicy(play, 400).action_probabilities(positions, masks)
+    np.testing.assert_allclose(frequencies, ExpertPolicy(rules).action_probabilities(positions, masks), atol=0.13)
+    assert evaluation.mastery(rules, SampledPolicy(play, 2)).champion
