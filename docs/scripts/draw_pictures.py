@@ -528,7 +528,7 @@ def without_tooltips(svg):
 
 def draw_maps(folder):
     """The maps of the learner and of the program with a bug, side by side, and one below the other for phones."""
-    title = "A learner that plays 99.4 % of the winning positions right, and a program with one wrong line"
+    title = "The maps of a learner and of a program with one wrong line"
     maps = [
         without_tooltips((folder / name).read_text(encoding="utf-8")).replace('width="660"', "", 1)
         for name in ("learning.svg", "nim_py.svg")
@@ -550,17 +550,14 @@ def draw_badges(folder):
     """The license and the versions of Python, as the package states them."""
     package = importlib.metadata.metadata("nim-env")
     versions = package["Requires-Python"].replace(">=", "≥ ")
-    for name, label, value in (
-        ("license", "license", package["License-Expression"]),
-        ("python", "Python", versions),
-    ):
+    for label, value in (("license", package["License-Expression"]), ("Python", versions)):
         left, right = 9 * len(label), 9 * len(value) + 8
         badge = Picture(left + right, 22, card=False)
         badge.rect(0, 0, left + right, 22, "muted", radius=4)
         badge.rect(left, 0, right, 22, "player_1", radius=4)
         badge.text(left / 2, 11, label, size=12, fill="page")
         badge.text(left + right / 2, 11, value, size=12, fill="page", bold=True)
-        badge.save(folder / f"badge_{name}.svg", f"{label}: {value}")
+        badge.save(folder / f"badge_{label.lower()}.svg", f"{label}: {value}")
 
 
 def draw(folder):

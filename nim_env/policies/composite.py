@@ -100,7 +100,7 @@ class SampledPolicy(_CompositePolicy):
     is_measurement = True
 
     def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
-        self.policies = [as_policy("function", function)]
+        self.policies = [as_policy("function", getattr(function, "getMove", function))]
         self.n = checked_integer("n", n, minimum=1)
         self.rules = getattr(self.policies[0], "rules", None)
 
