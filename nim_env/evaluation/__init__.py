@@ -1,6 +1,7 @@
 """Exact evaluation of any policy by sweeps over all positions, and samples where there are too many."""
 
-from nim_env.evaluation.diagnosis import Diagnosis, Witness, diagnose, diagnose_moves
+from nim_env.evaluation.diagnosis import Diagnosis, diagnose, diagnose_moves
+from nim_env.evaluation.evidence import Witness
 from nim_env.evaluation.exact import (
     Mastery,
     ValueAccuracy,

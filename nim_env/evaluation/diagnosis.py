@@ -1,63 +1,57 @@
-"""Which equation a player's values satisfy: Bellman's, or the one that a known bug puts in its place.
+"""Which equation a player's values satisfy: Bellman's equation, or the one that a known bug puts in its place.
 
 A learner moves each value toward a target that follows from its values of the next positions. So each value tests
-the equation of its learner, be it right or wrong. A value that starts at 0 never passes its current target where
-the learner sees each move, at any learning rate, exploration or time: docs/test_your_agent.md has the proof.
+the equation of its learner, be it right or wrong. A value never passes its current target if the learner sees each
+move, at any learning rate, exploration or time: docs/test_your_agent.md has the proof and its premises.
+
+A bug is named only under premises that were checked. If a correct learner with other rewards, other initial values
+or an on-policy target can have the same values, the diagnosis is undecided and says what decides it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nim_env import theory
 from nim_env.appearance import heap_name
-from nim_env.evaluation.equations import BELLMAN, BUGS, Bools, Equation, Floats, Target, Values
+from nim_env.evaluation.equations import Bools, Floats, Learner, Reading
+from nim_env.evaluation.evidence import (
+    LIMITS,
+    Case,
+    Witness,
+    above,
+    below,
+    beyond,
+    explained,
+    holds,
+    is_named,
+    other_discount,
+    witness,
+)
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 
-LIMITS = {  # where each comes from: a theorem, a definition, or the runs of docs/experiments/diagnosis.md
-    "range": 1.001,  # theorem: a mean of returns of at most 1 is at most 1; the rest is for float32
-    "same": 0.01,  # last moves of one reward agree; on their way from 0 they differ by their number of updates
-    "near": 0.1,  # definition: a value has reached its target, or lies within its reach
-    "apart": 0.2,  # definition: values can tell two targets apart, twice the above
-    "noise": 0.5,  # a learning rate of 0.4 keeps half of the deviation of a sample, √(0.4 / 1.6)
-    "few": 3,  # definition: fewer values than this tell nothing
-    "refuted": 0.02,  # runs: of the trained values, those that a bug cannot have made
-    "nearer": 0.85,  # runs: of the values that tell two targets apart, those nearer to the bug's
-    "explained": 0.5,  # runs: of the trained values, those that a bug has to explain
-    "surprise": 8,  # runs: minus the logarithm of a probability that is no chance
-    "tie": 1.3,  # definition: two bugs whose mean distances differ by less are named together
-    "discount": 0.04,  # definition: a discount closer than this is the same
-    "holds": 0.8,  # definition: of the trained values, those that Bellman's has to explain
-    "endgame": 5,  # the maximum number of objects where best moves are tried again and again
-    "still": 0.02,  # definition: a value that moved less between two tables has not moved
+BELLMAN = "Bellman's equation"
+NO_LIST = "a bug in no list"
+RANGE = "values out of range"
+_OPPONENTS = "opponent's reward"
+_DROPPED = {"last mover's reward dropped", "other player's reward dropped"}
+SAID = {  # what a name stands for, with what values cannot tell from it
+    "opponent's reward": "the learner gets the opponent's reward, or the rules of the other variant",
+    "no minus sign": "a minus sign is missing before the next value, or the bootstrap comes one ply too late",
+    "no future": "the next values are left out: the bootstrap is always 0",
+    "maximum that starts from 0": "the maximum starts from 0, or a stale mask lets it run over illegal actions",
+    "maximum over illegal actions": "the maximum runs over illegal actions",
+    "minimum in place of the maximum": "the minimum of the next values instead of the maximum, or a bootstrap one "
+    "ply too late",
+    "mean in place of the maximum": "the mean of the next values instead of the maximum",
+    "last mover's reward dropped": "the reward of the player who takes the last object is dropped",
+    "other player's reward dropped": "the reward of the player who does not take the last object is dropped",
 }
-_ROUNDING = 1e-6  # of float32
-_BELLMAN = "Bellman's equation"
-_OR = {  # what values cannot tell from a bug
-    "opponent's reward": "the rules of the other variant",
-    "no minus sign": "a bootstrap one ply too late",
-    "minimum in place of the maximum": "a bootstrap one ply too late",
-    "maximum that starts from 0": "a stale mask",
-}
-
-
-class Witness(NamedTuple):
-    """The first value that its own next values do not explain."""
-
-    heaps: tuple[int, ...]
-    move: tuple[int, int]  # heap and count
-    value: float
-    target: float  # what Bellman's equation makes of the player's next values
-
-    def __str__(self) -> str:
-        move = f"take {self.move[1]} from {heap_name(self.move[0])}"
-        worth = f"{self.value:.2f}; the next values make it {self.target:.2f}"
-        return f"at {'-'.join(map(str, self.heaps))}, {move} is worth {worth}"
 
 
 @dataclass(frozen=True)
@@ -65,14 +59,29 @@ class Diagnosis:
     """What the values or the moves of a player say about its training.
 
     Attributes:
+        result: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
         verdict: The result and what to do next, in a few sentences.
-        findings: The names of what was found, more than one where values cannot tell them apart.
-        witness: The first value that its own next values do not explain; None where there is none, and for moves.
+        findings: The names of what was found, more than one if values cannot tell them apart.
+        witness: The first value that its own next values do not explain; None if there is none, and for moves.
     """
 
+    result: str
     verdict: str
     findings: tuple[str, ...]
     witness: Witness | None = None
+
+
+def _no_bug(verdict: str, *findings: str) -> Diagnosis:
+    return Diagnosis("no bug found", f"No bug found. {verdict}", findings)
+
+
+def _bug(verdict: str, *findings: str, what: str = "Bug", seen: Witness | None = None) -> Diagnosis:
+    looked = f" Look at its update: {seen}." if seen else ""
+    return Diagnosis("bug", f"{what}: {verdict}{looked}", findings, seen)
+
+
+def _undecided(verdict: str, *findings: str) -> Diagnosis:
+    return Diagnosis("undecided", f"Undecided: {verdict}", findings)
 
 
 def diagnose(
@@ -81,238 +90,315 @@ def diagnose(
     opponent: PolicyLike | None = None,
     discount: float = 1.0,
     earlier: ArrayLike | None = None,
+    rewards: tuple[float, float] | None = None,
+    initial: float | None = None,
+    on_policy: bool | PolicyLike | None = None,
 ) -> Diagnosis:
     """Names the equation that the values of a player satisfy.
 
-    Values that start at 0 are also judged by their reach, and others, such as those of a network, by equations
-    alone. The entries of illegal actions tell which: all 0 or NaN in the first case. Games of more than 50,000
-    positions are judged by those with the fewest objects.
+    What is not told is found out, as far as values tell it; otherwise the verdict says which argument decides. The
+    values of a network, which start anywhere, are judged by equations alone: the entries of illegal actions show
+    them. Games of more than 50,000 positions are judged by the positions with the fewest objects.
 
     Args:
         rules: The game.
         q_values: The value of each action for the player to move, shape ``(n_positions, n_actions)``, a row for
-            each position by its index, 0 where it was never updated. Against an opponent the learner is to move in
-            every position. Or the value of each position, shape ``(n_positions,)``.
+            each position by its index. Against an opponent the learner is to move in every position. Or the value
+            of each position, shape ``(n_positions,)``.
         opponent: The policy that the player learned against; None for self-play, in which it plays both sides.
-        discount: That of the training, from 0 to 1: by move, or by own turn for a learner that sees its own turns.
+        discount: The discount of the training, from 0 to 1: by move, or by own turn if the learner sees only its
+            own turns.
         earlier: The values of the same training at an earlier time. Values that lie off their targets at both
             times and have not moved, while another of their position has, are those of a bug.
+        rewards: The rewards of a win and of a loss; None to find them out.
+        initial: The value of a pair that was never updated; None to find it out.
+        on_policy: True if the targets follow the learner's own moves (SARSA, expected SARSA, Monte Carlo), the
+            policy whose values these are (an actor), or False for Q-learning; None to find it out.
 
     Returns:
         The diagnosis. Its ``findings`` are names of bugs, or one of ``"Bellman's equation"``, ``"train longer"``,
         ``"untrained"``, ``"a bug in no list"``, ``"values out of range"``, ``"last moves of both signs"``,
-        ``"rewards of a scale other than 1"``, and such as ``"discount of 0.90 per move"`` or ``"per own turn"``.
+        ``"rewards of a scale other than 1"``, ``"values that are not finite"``, ``"sorted positions"``, and for
+        example ``"discount of 0.90 per move"``.
 
     Raises:
-        ValueError: Another shape or discount, or a value of a legal action or a position that is not finite.
+        ValueError: Another shape, or a discount, rewards or an initial value that cannot be.
     """
     if not 0 <= discount <= 1:
         raise ValueError(f"discount must lie between 0 and 1; got {discount!r}")
-    table = _table(rules, "q_values", q_values, opponent, discount)
-    v = Values(rules, table, opponent, discount)
-    scale = _scale(v)
-    if scale != 1:
-        v = Values(rules, table / scale, opponent, discount)
-    most = np.abs(v.value).max()
-    last = v.value[v.after == 0]
-    if not most:
-        return Diagnosis("All values are 0: nothing was learned.", ("untrained",))
-    overshoot, share = (0, 0) if v.starts_at_0 else (LIMITS["apart"], 1 - LIMITS["holds"])  # a network's
-    if (np.abs(v.value) > LIMITS["range"] + overshoot).mean() > share:
-        verdict = (
-            f"Values reach {most:.3g} and last moves {np.abs(last).max():.3g}, where every return is 1 or -1. "
-            "Look for a target that goes on after the last move (no done flag), an update that adds the target, "
-            "not its difference from the old value, or rewards of another size."
-        )
-        return Diagnosis(verdict, ("values out of range",))
-    if v.starts_at_0 and min(-last.min(), last.max()) > LIMITS["near"]:
-        verdict = "Last moves have values of both signs: look for rewards of the wrong player's view."
-        return Diagnosis(verdict, ("last moves of both signs",))
-    own = v.targets(BELLMAN, discount)
-    witness = _witness(rules, v, own)
-    right = rules.terminal_reward * last  # above 0 where its sign is that of the reward
-    if v.starts_at_0 and right.max() <= 0 and right.min() < -LIMITS["near"]:
-        bug = "opponent's reward"
-        return Diagnosis(f"Last moves have the wrong sign. Look for: {bug}, or {_OR[bug]}.", (bug,), witness)
-    if other := _other_discount(v, discount):
-        verdict = f"{_BELLMAN} holds with a {other}, not {discount}. Look for it in the update, or pass it."
-        return Diagnosis(verdict, (other,))
-    bugs = [(name, bug, target) for name, bug in BUGS.items() for target in v.targets(bug, discount)]
-    named = [(name, target) for name, bug, target in bugs if _is_named(v, own, bug, target)]
-    found = {name: np.abs(v.value - target.mean)[v.is_known].mean() for name, target in named}
-    if found:
-        names = tuple(name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9)
-        verdict = "Another equation than Bellman's holds. Look for: "
-        verdict += ", or ".join(dict.fromkeys([*names, *(_OR[name] for name in names if name in _OR)]))
-        return Diagnosis(f"{verdict}.", names, witness)
-    if _holds(v, own, [target for *_, target in bugs]):
-        verdict = f"{_BELLMAN} holds in {_explained(v, own):.0%} of the trained values"
-        if scale != 1:
-            verdict = f"{verdict}, for rewards of {scale:.3g} in place of 1."
-            return Diagnosis(verdict, ("rewards of a scale other than 1",))
-        if v.exploration == 1 and _explained(v, own[1:]) > _explained(v, own[:1]):
-            verdict += ", those of a player whose replies are drawn at random: explore less"
-        return Diagnosis(f"{verdict}.", (_BELLMAN,))
-    name = "train longer"
-    verdict = "No equation holds yet: train longer."
-    n_beyond = (v.is_trained & (_beyond(v, own) > LIMITS["near"])).sum()
-    is_bug = n_beyond >= LIMITS["few"] and n_beyond > (1 - LIMITS["holds"]) * v.is_trained.sum()
-    if earlier is not None:
-        before = _table(rules, "earlier", earlier, opponent, discount) / scale
-        is_bug |= _n_still(v, Values(rules, before, opponent, discount), discount) >= LIMITS["few"]
-    if is_bug:
-        name = "a bug in no list"
-        verdict = "A bug in no list: more training does not mend it."
-    if np.abs(last).max() < 1 - LIMITS["near"]:
-        verdict += " No last move is worth 1 or -1 yet, though these values are learned first."
-    if not v.starts_at_0:
-        verdict += " Equations alone judge these values, which did not start at 0."
-    if witness:
-        verdict += f" {'Look at' if is_bug else 'If this value stays, look at'} its update: {witness}."
-    return Diagnosis(verdict, (name,), witness)
+    win, loss = (1.0, -1.0) if rewards is None else rewards
+    if not (np.isfinite((win, loss)).all() and win > loss):
+        raise ValueError(f"rewards must be finite, that of a win above that of a loss; got {rewards!r}")
+    if initial is not None and not np.isfinite(initial):
+        raise ValueError(f"initial must be finite; got {initial!r}")
+    before = None if earlier is None else _checked(rules, "earlier", earlier)
+    given = _checked(rules, "q_values", q_values)
+    if place := _first_undefined(rules, given):
+        return _bug(f"{place} is not finite.", "values that are not finite", what="Bug in the values")
+    learner = Learner(rules, given, opponent, discount)
+    start = learner.initial if initial is None else float(initial)
+    reading = Reading(float(win), float(loss), start, on_policy or False)
+    if future := _future_of_the_end(learner, reading):
+        verdict = f"a finished game has a future of {future:.3g} instead of 0."
+        return _bug(verdict, "future of a finished game")
+    if rewards is None:
+        scale = _scale(learner)
+        reading = reading._replace(win=scale, loss=-scale)
+    case = Case(learner, reading, before)
+    told = {"rewards": rewards, "initial": initial, "on_policy": on_policy}
+    return _judged(case, {name for name, value in told.items() if value is None})
 
 
-def _table(rules: NimRules, name: str, given: ArrayLike, opponent: PolicyLike | None, discount: float) -> Floats:
-    """The checked values of actions, or those that follow from values of positions."""
+def _judged(case: Case, unknown: set[str]) -> Diagnosis:
+    """The first reading under which the values are those of a correct learner, else the bug."""
+    if not case.v.is_trained.any() or not np.ptp(case.v.value):
+        return _undecided("all values are the same: nothing was learned.", "untrained")
+    if case.learner.is_sorted:
+        verdict = "only positions with sorted heaps have values. Copy them to the other positions."
+        return _undecided(verdict, "sorted positions")
+    suspect = _suspect(case)
+    if suspect is None and holds(case):
+        return _settled(case)
+    others = [
+        (Case(case.learner, reading, case.earlier), premise) for reading, premise in _readings(case, unknown)
+    ]
+    for other, premise in others:
+        if _is_innocent(case, other, suspect) and _suspect(other) is None and holds(other):
+            settled = f"{premise}: {other.explained:.0%} of the trained values have settled then"
+            return _either(settled, suspect) if suspect else _no_bug(f"{settled}.", BELLMAN)
+    if suspect is None:
+        return _on_its_way(case)
+    for other, premise in others:
+        if RANGE in suspect.findings and not other.reading.on_policy:
+            likely = _suspect(other)
+            if likely and RANGE not in likely.findings:
+                return _either(premise, likely, RANGE)
+        if _is_innocent(case, other, suspect):
+            return _either(premise, suspect)
+    return suspect
+
+
+def _checked(rules: NimRules, name: str, given: ArrayLike) -> Floats:
+    """Values of one of the two shapes; those of the empty position are 0."""
     array = np.array(given, dtype=np.float64)
     shapes = (rules.n_positions, rules.n_actions), (rules.n_positions,)
     if array.shape not in shapes:
         raise ValueError(f"{name} must have shape {shapes[0]} or {shapes[1]}; got {array.shape}")
-    legal = rules.action_mask(rules.all_positions()) > 0
-    array[0] = 0  # the empty position
-    wrong = array[~np.isfinite(array) & (legal if array.ndim == 2 else True)]
-    if len(wrong):
-        raise ValueError(f"{name} must be finite where legal; got {wrong[0]}")
-    if array.ndim == 2:
-        return array
-    after = (np.arange(len(array))[:, None] - np.array(rules.offsets)) * legal
-    of_next = discount * array  # for the player to move there
-    if opponent is not None:
-        replies = tabulate(rules, opponent, np.float64).probabilities
-        of_next = -(replies * np.where(after == 0, -rules.terminal_reward, of_next[after])).sum(axis=1)
-    return np.where(legal, np.where(after == 0, rules.terminal_reward, -of_next[after]), -1.0)
+    array[0] = 0
+    return array
 
 
-def _scale(v: Values) -> float:
-    """The size of the rewards, where all last moves agree on another one than 1."""
-    last = np.abs(v.value[v.after == 0])
-    scale = float(np.median(last))
+def _first_undefined(rules: NimRules, given: Floats) -> str:
+    """The first value that is not finite, in words; empty if all are finite that count."""
+    heaps = rules.all_positions()
+    is_wrong = ~np.isfinite(given)
+    if given.ndim == 2:
+        is_wrong &= rules.action_mask(heaps) > 0
+    if not is_wrong.any():
+        return ""
+    row, *action = min(np.argwhere(is_wrong).tolist(), key=lambda at: heaps[at[0]].sum())
+    place = f"the value at {'-'.join(map(str, heaps[row]))}"
+    if action:
+        heap, count = rules.moves[action[0]]
+        place += f", take {count} from {heap_name(heap)},"
+    return f"{place} is {given[(row, *action)]}"
+
+
+def _scale(learner: Learner) -> float:
+    """The size of the rewards, if all last moves that were learned agree on another one than 1."""
+    last = np.abs(learner.last[learner.last != (learner.initial or 0)])
+    scale = float(np.median(last)) if len(last) else 1.0
     agrees = len(last) >= LIMITS["few"] and (np.abs(last - scale) <= LIMITS["same"] * scale).all()
-    is_largest = np.abs(v.value).max() <= LIMITS["range"] * scale  # else a small one is on its way from 0
+    largest = np.abs(learner.table(Reading())[learner.legal]).max()
+    is_largest = largest <= LIMITS["range"] * scale  # else a small one is on its way from 0
     is_other = scale > 1 + LIMITS["near"] or (0 < scale < 1 - LIMITS["near"] and is_largest)
     return scale if agrees and is_other else 1.0
 
 
-def _off(v: Values, targets: list[Target]) -> Floats:
-    """The distance of each value from the nearest target, less what the noise of samples explains."""
-    return np.min([np.abs(v.value - t.mean) - LIMITS["noise"] * t.deviation for t in targets], axis=0).clip(0)
+def _future_of_the_end(learner: Learner, reading: Reading) -> float:
+    """A future of the finished game, which is added to the rewards and far larger; 0 if there is none."""
+    last = learner.last
+    mover = reading.loss if learner.rules.misere else reading.win
+    future = float(np.median(last)) - mover
+    size = max(abs(reading.win), abs(reading.loss))
+    agrees = (np.abs(last - np.median(last)) <= LIMITS["same"] * abs(future)).all()
+    if reading.initial is None or not agrees or abs(future) < size / LIMITS["same"]:
+        return 0.0
+    shifted = reading._replace(win=reading.win + future, loss=reading.loss + future)
+    return future if Case(learner, shifted).explained >= LIMITS["holds"] else 0.0
 
 
-def _beyond(v: Values, targets: list[Target]) -> Floats:
-    """How far each value lies outside of the nearest reach."""
-    return np.min([np.maximum(t.low - v.value, v.value - t.high) for t in targets], axis=0)
+def _readings(case: Case, unknown: set[str]) -> Iterator[tuple[Reading, str]]:
+    """Other readings of a correct learner that the values hint at, each with its premise and what decides it."""
+    reading, learner = case.reading, case.learner
+    size = max(float(np.abs(learner.table(reading)[learner.legal]).max()), case.unit)
+    if "rewards" in unknown:
+        if size > LIMITS["range"] * case.unit:
+            larger = (
+                f"values reach {size:.3g}, more than a return of {case.unit:g}. If the rewards are larger, pass"
+            )
+            yield reading._replace(win=size, loss=-size), f"{larger} them (rewards, --rewards)"
+        for win, loss, never in ((size, 0.0, "loss"), (0.0, -size, "win")):
+            said = f"no {never} was ever seen. If the rewards are {win:g} and {loss:g}, pass them"
+            both = "if one side always starts, let both start"
+            yield reading._replace(win=win, loss=loss), f"{said} (rewards, --rewards); {both}"
+    if "initial" in unknown and reading.initial is not None:
+        starts = learner.untouched
+        is_above, is_below = (
+            (case.v.is_trained & (side(case.v, case.own) > LIMITS["near"])).any() for side in (above, below)
+        )
+        if is_above != is_below:  # all values lie on one side of what they can be: they may come from there
+            starts = [*starts, case.unit if is_above else -case.unit]
+        for start in dict.fromkeys(starts):
+            if start != reading.initial:
+                said = f"values may start at {start:g}. If they do, pass it (initial, --initial)"
+                yield reading._replace(initial=start), said
+    if "on_policy" in unknown:
+        said = "the learner may be on-policy, as SARSA or Monte Carlo. If it is, say so (on_policy, --on-policy)"
+        yield reading._replace(on_policy=True), said
 
 
-def _explained(v: Values, targets: list[Target]) -> float:
-    """The share of values near a target, of the trained ones where value or target is not near 0."""
-    tells = v.is_trained & (np.maximum(np.abs(v.value), np.abs(targets[0].mean)) > LIMITS["apart"])
-    return float((tells & (_off(v, targets) < LIMITS["near"])).sum() / max(tells.sum(), 1))
+def _suspect(case: Case) -> Diagnosis | None:
+    """The bug that the values show under a reading, by the first test that shows one."""
+    for test in (_range, _last_moves, _discount, _names, _no_list):
+        if suspect := test(case):
+            return suspect
+    return None
 
 
-def _prefers(v: Values, own: list[Target], bug: Target, where: Bools, share: float) -> bool:
-    """Whether so many values are nearer to the bug's target than to Bellman's, where they lie apart."""
-    apart = where & (np.min([np.abs(t.mean - bug.mean) for t in own], axis=0) > LIMITS["apart"])
-    is_nearer = np.abs(bug.mean - v.value) < np.min([np.abs(t.mean - v.value) for t in own], axis=0)
-    return bool(apart.sum() >= LIMITS["few"] and (apart & is_nearer).sum() >= share * apart.sum())
-
-
-def _is_named(v: Values, own: list[Target], equation: Equation, bug: Target) -> bool:
-    """Whether the values are those of a bug, by one of three ways."""
-    is_outside = v.is_trained & (_beyond(v, own) > LIMITS["near"])
-    is_refuted = v.is_trained & (_beyond(v, [bug]) > LIMITS["near"])
-    n_impossible = (is_outside & ~is_refuted).sum()
-    n_against = (is_refuted & ~is_outside).sum()
-    if n_against > LIMITS["refuted"] * v.is_trained.sum():
-        return False
-    if n_impossible >= max(LIMITS["few"], LIMITS["nearer"] * (n_impossible + n_against)):
-        return True  # Bellman's equation cannot have made these values, the bug can
-    is_explained = _explained(v, [bug]) >= max(LIMITS["explained"], _explained(v, own))
-    if is_explained and _prefers(v, own, bug, v.is_known, LIMITS["nearer"]):
-        return True  # the values have arrived at the bug's targets
-    means = np.array([t.mean for t in own])
-    is_way_shut = np.where(means < 0, bug.low > -_ROUNDING, bug.high < _ROUNDING) & (
-        np.abs(means) > LIMITS["apart"]
+def _range(case: Case) -> Diagnosis | None:
+    """Values larger than every return."""
+    sizes = np.abs(case.v.value)
+    # a network may overshoot, and a few of its values lie anywhere
+    overshoot, share = (LIMITS["apart"], 1 - LIMITS["holds"]) if case.v.reading.initial is None else (0, 0)
+    if (sizes > max(LIMITS["range"] + overshoot, abs(case.v.reading.initial or 0))).mean() <= share:
+        return None
+    reached = f"{case.unit * sizes.max():.3g} and last moves {case.unit * np.abs(case.last).max():.3g}"
+    verdict = (
+        f"values reach {reached}, but no return exceeds {case.unit:g}. The target goes on after the last move (no "
+        "done flag), or the update adds the target instead of its difference from the old value."
     )
-    is_forbidden = v.is_known & is_way_shut.all(axis=0)
-    is_comparable = v.is_known & ~is_forbidden & (np.abs(means).max(axis=0) > LIMITS["apart"])
-    n_gone = (is_forbidden & (_beyond(v, [bug]) > _ROUNDING)).sum()
-    chance = 1 - ((is_comparable & v.is_trained).sum() + 1) / (is_comparable.sum() + 2)
-    if equation.future == "mean" or n_gone > LIMITS["refuted"] * is_forbidden.sum():
+    return _bug(verdict, RANGE, what="Bug in the update")
+
+
+def _last_moves(case: Case) -> Diagnosis | None:
+    """Last moves that lie on both sides of their start, or on the wrong one: they all have one reward."""
+    start, reward = case.v.reading.initial, case.bellman.mover
+    if start is None:
+        return None
+    right = (case.last - start) * np.sign(reward - start)
+    if min(right.max(), -right.min()) > LIMITS["near"]:
+        verdict = "last moves have values of both signs: the rewards are those of one player's view."
+        return _bug(verdict, "last moves of both signs")
+    if not (right.max() <= 0 and right.min() < -LIMITS["near"]):
+        return None
+    for target in (target for name, _, target in case.bugs if name == _OPPONENTS):
+        n_refuted = (case.v.is_trained & (beyond(case.v, [target]) > LIMITS["near"])).sum()
+        if n_refuted <= LIMITS["refuted"] * case.v.is_trained.sum():
+            return _bug(f"{SAID[_OPPONENTS]}: last moves have the wrong sign.", _OPPONENTS)
+    return _bug("last moves have the wrong sign.", NO_LIST, what="Bug in the update")
+
+
+def _discount(case: Case) -> Diagnosis | None:
+    """Bellman's equation with another discount."""
+    if case.v.reading.initial is None:  # the values of a young network are all alike
+        return None
+    found = other_discount(case)
+    if found is None:
+        return None
+    other, step = found
+    if case.unit < 1 and abs(other - case.unit * case.v.discount) < LIMITS["discount"]:
+        verdict = f"the old value is never found: each value is {case.unit:.2g} of its last target."
+        return _bug(verdict, "old value ignored", what="Bug in the update")
+    name = f"discount of {other:.2f} per {step}"
+    holds_with = f"{BELLMAN} holds with a {name}, not {case.v.discount:g}"
+    return _undecided(
+        f"{holds_with}. If this is your discount, pass it; if not, the update has another one.", name
+    )
+
+
+def _names(case: Case) -> Diagnosis | None:
+    """The bugs whose equations the values satisfy."""
+    v = case.v
+    found = {name: float(np.abs(v.value - target.mean)[v.is_known].mean()) for name, target in case.named()}
+    if not found:
+        return None
+    names = [name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9]
+    said = "; or ".join(dict.fromkeys(SAID[name] for name in names))
+    return _bug(f"{said}.", *names, seen=witness(case))
+
+
+def _no_list(case: Case) -> Diagnosis | None:
+    """A bug that has no name: values that Bellman's equation cannot have made, or that do not move."""
+    v = case.v
+    least = (1 - LIMITS["holds"]) * v.is_trained.sum() if v.draws_replies else 0  # which the theorem leaves out
+    is_impossible = case.n_beyond >= LIMITS["few"] and case.n_beyond > least
+    if v.reading.initial is None or not (is_impossible or case.n_still() >= LIMITS["few"]):
+        return None
+    verdict = "more training does not mend these values."
+    nearest, _, target = max(case.bugs, key=lambda found: explained(v, [found[2]]))
+    share = explained(v, [target])
+    if share > case.explained:
+        verdict += f" Nearest: {nearest}, which leaves {1 - share:.0%} unexplained."
+    return _bug(verdict, NO_LIST, what="Bug in the update", seen=witness(case))
+
+
+def _settled(case: Case) -> Diagnosis:
+    """Values of a correct learner."""
+    verdict = f"{case.explained:.0%} of the trained values have settled where {BELLMAN} puts them"
+    if case.unit != 1:
+        return _no_bug(
+            f"{verdict}, for rewards of {case.unit:.3g} instead of 1.", "rewards of a scale other than 1"
+        )
+    v = case.v
+    if v.is_self_play and v.exploration == 1 and explained(v, case.own[1:]) > explained(v, case.own[:1]):
+        verdict += ", for replies drawn at random: explore less"
+    return _no_bug(f"{verdict}.", BELLMAN)
+
+
+def _either(premise: str, suspect: Diagnosis, *symptoms: str) -> Diagnosis:
+    """The premise that decides, and the bug as the second reading."""
+    second = suspect.verdict
+    return _undecided(f"{premise}. Otherwise: {second[0].lower()}{second[1:]}", *suspect.findings, *symptoms)
+
+
+def _on_its_way(case: Case) -> Diagnosis:
+    """Values that show no bug and have not settled yet."""
+    settled = f"{case.explained:.0%} of the trained values have settled so far"
+    if _plays_right(case):
+        return _no_bug(f"Every move is right; {settled}.", BELLMAN)
+    verdict = f"train longer: {settled}."
+    if np.abs(case.last).max() < 1 - LIMITS["near"]:
+        verdict += " No last move has reached its reward yet, though these values are learned first."
+    return _undecided(verdict, "train longer")
+
+
+def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
+    """Whether a correct learner under another reading can have the values, and explains them as well as a bug."""
+    v = other.v
+    share = 1 - LIMITS["holds"] if v.draws_replies else LIMITS["refuted"]
+    if other.n_beyond > share * v.is_trained.sum():
         return False
-    # none has gone where Bellman's equation leads and the bug does not, though comparable values have
-    return bool(-np.log(chance) * is_forbidden.sum() > LIMITS["surprise"])
+    names = suspect.findings if suspect else ()
+    named = [found for found in other.bugs if found[0] in names]
+    if 0 in other.reading[:2]:  # one of the rewards
+        has_both_signs = v.value.min() < -LIMITS["near"] and v.value.max() > LIMITS["near"]
+        return bool(_DROPPED.intersection(names)) or bool(named and not has_both_signs)
+    if v.is_self_play and np.abs(other.last - (v.reading.initial or 0)).max() < LIMITS["near"]:
+        return False  # last moves are learned first
+    if other.reading.on_policy:
+        has_maximum = [equation for _, equation, _ in named if equation.future not in ("best", "own")]
+        best = max([case.explained, *(explained(v, [target]) for *_, target in named)])
+        return names == (NO_LIST,) or bool(has_maximum and other.explained > best)
+    return not any(is_named(other, equation, target) for _, equation, target in named)
 
 
-def _other_discount(v: Values, discount: float) -> str | None:
-    """The discount, by move or own turn, that most values agree on, where the last moves have arrived."""
-    last = np.abs(v.value[v.is_trained & (v.after == 0)])
-    has_arrived = (np.abs(last - 1) < LIMITS["discount"]).sum() >= max(1, LIMITS["nearer"] * len(last))
-    if not (has_arrived and v.starts_at_0):  # the values of a young network are all alike
-        return None
-    steps = ("move", "own turn") if v.exploration is not None else ("own turn",)
-    found = None
-    for none, whole, step in zip(v.targets(BELLMAN, 0.0), v.targets(BELLMAN, 1.0), steps, strict=True):
-        slope = whole.mean - none.mean
-        tells = v.is_trained & (np.abs(slope) > LIMITS["apart"]) & (whole.deviation < LIMITS["near"])
-        ratios = (v.value - none.mean)[tells] / slope[tells]
-        if len(ratios) >= LIMITS["few"]:
-            weights = np.array([discount, discount**2, np.median(ratios)])  # an own turn is two moves
-            shares = (np.abs(ratios - weights[:, None]) < LIMITS["discount"]).mean(axis=1)
-            if max(shares[:2]) >= LIMITS["explained"] or min(abs(weights[2] - weights[:2])) < LIMITS["discount"]:
-                return None
-            if shares[2] >= LIMITS["holds"] and LIMITS["discount"] < weights[2] < 1 + LIMITS["discount"]:
-                found = found or f"discount of {weights[2]:.2f} per {step}"
-    return found
-
-
-def _holds(v: Values, own: list[Target], bugs: list[Target]) -> bool:
-    """Whether Bellman's equation explains the values, the best ones near the end too, and no bug does better."""
-    is_tried = v.is_greedy & v.is_known & (v.objects <= LIMITS["endgame"])
-    is_off = is_tried & (_off(v, own) > LIMITS["apart"])
-    is_explained = _explained(v, own) >= LIMITS["holds"] and not is_off.any()
-    return is_explained and not any(_prefers(v, own, bug, v.is_trained, 0.5) for bug in bugs)
-
-
-def _witness(rules: NimRules, v: Values, own: list[Target]) -> Witness | None:
-    """The value of the fewest objects that its next values cannot have made, else of a best move off its target.
-
-    The other values of its position have arrived: best moves are tried the most, so a correct one arrives first.
-    """
-    off = _off(v, own)
-    others = v.is_trained & ~v.is_greedy
-    n_others, n_away = (np.bincount(v.position, w)[v.position] for w in (others, others & (off >= LIMITS["near"])))
-    is_stuck = v.is_greedy & v.is_known & (off > LIMITS["apart"]) & (n_others > 0) & (n_away == 0)
-    is_impossible = v.is_trained & (_beyond(v, own) > LIMITS["apart"])
-    candidates = np.flatnonzero(is_impossible if is_impossible.any() else is_stuck)
-    if not len(candidates):
-        return None
-    i = candidates[np.lexsort((-off[candidates], v.objects[candidates]))[0]]
-    target = min((float(t.mean[i]) + 0.0 for t in own), key=lambda mean: abs(mean - v.value[i]))
-    return Witness(tuple(v.heaps[i].tolist()), rules.moves[v.action[i]], float(v.value[i]), target)
-
-
-def _n_still(v: Values, before: Values, discount: float) -> int:
-    """The number of best moves near the end that lie off their targets at both times, and have not moved.
-
-    Another value of their position has changed meanwhile: where none has, exploration has ended.
-    """
-    is_still = np.abs(v.value - before.value) < LIMITS["still"]
-    is_still &= np.bincount(v.position, v.value != before.value)[v.position] > 0
-    for w in (v, before):
-        is_visited = np.bincount(w.position, w.is_trained & ~w.is_greedy)[w.position] > 0
-        is_off = _off(w, w.targets(BELLMAN, discount)) > LIMITS["apart"]
-        is_still &= w.is_greedy & w.is_known & is_visited & is_off
-    return int((is_still & (v.objects <= LIMITS["endgame"])).sum())
+def _plays_right(case: Case) -> bool:
+    """Whether every best value is that of a winning move, wherever there is one."""
+    v = case.v
+    wins = theory.winning_action_mask(case.rules, v.heaps)[np.arange(len(v.action)), v.action] > 0
+    can_win = v.sums(wins)[v.position] > 0
+    return not (v.is_greedy & can_win & ~wins).any()
 
 
 def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
@@ -346,13 +432,17 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
             f"It may play illegal actions in {n_illegal:,} positions. A model predicts with the mask, and a "
             "function returns a legal move in each position."
         )
-        return Diagnosis(verdict, ("no mask at prediction",))
+        return _bug(verdict, "no mask at prediction", what="Bug in the choice")
     if not ((plays * ~best).sum(axis=1) > 0.001)[is_choice].any():
-        return Diagnosis("Every move is right.", ("perfect play",))
+        return _no_bug("Every move is right.", "perfect play")
     if chooses(other, is_swapped):
         verdict = "It plays the other variant: look at the sign of the reward and at the rules."
-        return Diagnosis(verdict, ("opponent's reward",))
+        return _bug(verdict, "opponent's reward")
     if chooses(legal & ~best, is_choice):
-        return Diagnosis("It chooses the worst move in place of the best.", ("minimum in place of the maximum",))
+        return _bug(
+            "it plays the worst move instead of the best.",
+            "minimum in place of the maximum",
+            what="Bug in the choice",
+        )
     verdict = "The mistakes have no pattern of a known bug. Train a learner longer, or let a search look deeper."
-    return Diagnosis(verdict, ("train longer",))
+    return _undecided(verdict, "train longer")

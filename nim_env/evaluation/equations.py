@@ -1,9 +1,11 @@
-"""What an equation makes of a player's own next values: the target of each value, and the reach of its samples.
+"""Targets: what an equation makes of a player's own next values, and how far its samples reach.
 
-With r the reward of the player who takes the last object, and s' the position after action a, the equation of a
-learner by move is Q(s, a) = r - γ max Q(s', b) (Littman 1994, Markov games). That of a learner by own turn is
-Q(s, a) = r + γ Σ π(b | s') max Q(s'', c), where s'' is the position after the reply b (Watkins 1989; Sutton and
-Barto 2018, equation 6.8). A bug changes one of their parts.
+Let m be the reward of the player who takes the last object, o the reward of the other player, and s' the position
+after action a. A learner by move satisfies Q(s, a) = m at the end and -γ max Q(s', b) before it (Littman 1994,
+Markov games). A learner by own turn satisfies Q(s, a) = m at the end. Before it, Q(s, a) is a mean over the
+replies b: of o if b ends the game, and otherwise of γ max Q(s'', c), where s'' is the position after b (Watkins
+1989; Sutton and Barto 2018, equation 6.8). An on-policy learner has the mean over its own policy instead of the
+maximum (equation 6.9). A bug changes one part of its equation.
 """
 
 from __future__ import annotations
@@ -13,45 +15,133 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env import theory
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 
 MAX_POSITIONS = 50_000  # of a larger game those with the fewest objects, where a learner is right first
-EXPLORATIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of the other player in self-play
+EXPLORATIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of an ε-greedy player, fitted to its values
+
+FEW = 3  # fewer values than this tell nothing
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 
-class Equation(NamedTuple):
-    """The future that an equation takes, and its factors of the future and of the rewards of a last move."""
+class Reading(NamedTuple):
+    """What is assumed about a learner: its rewards, the value it starts from, and whose moves its targets take."""
 
+    win: float = 1.0
+    loss: float = -1.0
+    initial: float | None = 0.0  # None: values that start anywhere, such as those of a network
+    on_policy: bool | PolicyLike = False
+
+
+class Equation(NamedTuple):
+    """The two rewards of an equation, and the future that it takes, with its factor."""
+
+    mover: float  # the reward of the player who takes the last object
+    other: float
     future: str = "best"
     sign: float = 1.0
-    mover: float = 1.0  # who takes the last object
-    other: float = 1.0
 
 
-BELLMAN = Equation()
-BUGS = {
-    "opponent's reward": Equation(mover=-1.0, other=-1.0),
-    "no minus sign": Equation(sign=-1.0),
-    "maximum that starts from 0": Equation("best from 0"),
-    "maximum over illegal actions": Equation("best of all"),
-    "minimum in place of the maximum": Equation("worst"),
-    "mean in place of the maximum": Equation("mean"),
-    "last mover's reward dropped": Equation(mover=0.0),
-    "other player's reward dropped": Equation(other=0.0),
-}
+def bugs(bellman: Equation) -> dict[str, Equation]:
+    """What each bug makes of the equation of a correct learner."""
+    return {
+        "opponent's reward": bellman._replace(mover=bellman.other, other=bellman.mover),
+        "no minus sign": bellman._replace(sign=-1.0),
+        "no future": bellman._replace(sign=0.0),
+        "last mover's reward dropped": bellman._replace(mover=0.0),
+        "other player's reward dropped": bellman._replace(other=0.0),
+        "maximum that starts from 0": bellman._replace(future="best from 0"),
+        "maximum over illegal actions": bellman._replace(future="best of all"),
+        "minimum in place of the maximum": bellman._replace(future="worst"),
+        "mean in place of the maximum": bellman._replace(future="mean"),
+    }
 
 
 class Target(NamedTuple):
     """What an equation says of each value: arrays of shape (P,)."""
 
     mean: Floats
-    deviation: Floats  # of one sample
-    low: Floats  # the reach runs from 0 to all samples, or from -1 to 1 where values do not start at 0
+    deviation: Floats  # the standard deviation of one sample
+    low: Floats  # the reach: from the initial value to all samples
     high: Floats
+
+
+class Learner:
+    """The values of a learner, before anything is assumed of it.
+
+    Args:
+        rules: The game.
+        given: Its values, float64 of shape (n_positions, n_actions), or (n_positions,) of positions.
+        opponent: The policy that it plays; None for self-play.
+        discount: Its discount.
+    """
+
+    def __init__(self, rules: NimRules, given: Floats, opponent: PolicyLike | None, discount: float) -> None:
+        self.rules = rules
+        self.given = given
+        self.opponent = opponent
+        self.discount = discount
+        self.legal = rules.action_mask(rules.all_positions()) > 0  # (n_positions, n_actions)
+        self.after = (np.arange(rules.n_positions)[:, None] - np.array(rules.offsets)) * self.legal
+
+    @property
+    def initial(self) -> float | None:
+        """The value that the entries of illegal actions kept: 0, or another one that legal actions have too."""
+        if self.given.ndim == 1:
+            return None
+        illegal = np.unique(self.given[~self.legal & np.isfinite(self.given)])
+        if len(illegal) > 1:
+            return None  # a network
+        is_start = len(illegal) == 1 and (self.given[self.legal] == illegal[0]).any()
+        return float(illegal[0]) if is_start else 0.0
+
+    @property
+    def untouched(self) -> list[float]:
+        """The values that all moves of a few positions share, mistakes too: no update has changed them."""
+        heaps = self.rules.all_positions()
+        wins = theory.winning_action_mask(self.rules, heaps) > 0
+        is_choice = wins.any(axis=1) & (self.legal & ~wins).any(axis=1)
+        lowest = np.where(self.legal, self.given, np.inf).min(axis=1)
+        is_same = lowest == np.where(self.legal, self.given, -np.inf).max(axis=1)
+        values, counts = np.unique(lowest[is_choice & is_same], return_counts=True)
+        return values[counts >= FEW].tolist()
+
+    @property
+    def last(self) -> Floats:
+        """The values of the moves that take the last object, or of the positions with one object."""
+        if self.given.ndim == 1:
+            return self.given[self.rules.all_positions().sum(axis=1) == 1]
+        return self.given[self.legal & (self.after == 0)]
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether only positions with sorted heaps have values, although the board has many others."""
+        if self.given.ndim == 1:
+            return False
+        is_trained = ((self.given != (self.initial or 0)) & self.legal).any(axis=1)
+        steps = np.diff(self.rules.all_positions(), axis=1)
+        unsorted = [(steps < 0).any(axis=1), (steps > 0).any(axis=1)]
+        return bool(
+            is_trained.sum() > 2
+            and any(is_other.any() and not is_trained[is_other].any() for is_other in unsorted)
+        )
+
+    def table(self, reading: Reading) -> Floats:
+        """The values of actions under a reading; those that no dictionary held are the initial one."""
+        win, loss, initial, _ = reading
+        if self.given.ndim == 2:
+            is_missing = self.legal & (self.given == 0) & (0.0 in self.untouched)
+            return np.where(is_missing, initial or 0.0, self.given)
+        mover, other = (loss, win) if self.rules.misere else (win, loss)
+        of_next = self.discount * self.given  # for the player to move there
+        if self.opponent is not None:
+            replies = probabilities(self.rules, self.opponent)
+            of_next = -(replies * np.where(self.after == 0, other, of_next[self.after])).sum(axis=1)
+        return np.where(self.legal, np.where(self.after == 0, mover, -of_next[self.after]), loss)
 
 
 class Values:
@@ -59,90 +149,121 @@ class Values:
 
     Args:
         rules: The game.
-        table: The values, float64 of shape (n_positions, n_actions).
+        table: The values, float64 of shape (n_positions, n_actions), in units in which no return exceeds 1.
         opponent: The policy that the learner plays; None for self-play.
-        discount: That of the learner, with which the exploration of the other player in self-play is fitted.
+        discount: The discount of the learner.
+        reading: What is assumed about the learner, in the same units.
     """
 
-    def __init__(self, rules: NimRules, table: Floats, opponent: PolicyLike | None, discount: float) -> None:
+    def __init__(
+        self, rules: NimRules, table: Floats, opponent: PolicyLike | None, discount: float, reading: Reading
+    ) -> None:
         every = rules.all_positions()
         kept = every.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
         row = np.zeros(len(every), dtype=np.int64)
         row[kept] = np.arange(len(kept))
         table = table[kept]
         legal = rules.action_mask(every[kept]) > 0
-        n_actions = legal.sum(axis=1).clip(1)
-        best = np.where(legal, table, -np.inf).max(axis=1)
-        worst = np.where(legal, table, np.inf).min(axis=1)
-        best[0] = worst[0] = 0  # the empty position
+        self.discount = discount
+        self.reading = reading
         self.n_positions = len(kept)
-        self.reward = rules.terminal_reward  # that of the player who takes the last object
-        self.starts_at_0 = not np.nan_to_num(table[~legal]).any()  # as far as illegal actions tell
         self.position, self.action = legal.nonzero()  # of each pair, the position by its row: (P,)
         self.after = row[kept[self.position] - np.array(rules.offsets)[self.action]]  # the next position: (P,)
+        self.is_last = self.after == 0  # whether it takes the last object: (P,)
         self.heaps = every[kept][self.position]  # (P, n_heaps)
         self.objects = self.heaps.sum(axis=1)  # (P,)
         self.value = table[legal]  # (P,)
+        self.is_trained = self.value != reading.initial  # (P,)
+        self.n_actions = legal.sum(axis=1).clip(1)  # (N,)
+        n_trained = self.sums(self.is_trained)
+        is_complete = n_trained == self.n_actions
+        is_complete[0] = not self.is_trained[self.is_last].any()
+        is_visited = n_trained > 0
+        # a value that never left its start counts too if it was learned: the others of its position moved
+        self.is_known = self.is_trained | (is_complete[self.after] & is_visited[self.position])
+        best = np.where(legal, table, -np.inf).max(axis=1)
+        worst = np.where(legal, table, np.inf).min(axis=1)
+        best[0] = worst[0] = 0  # the empty position
         self.is_greedy = self.value == best[self.position]  # whether it is the largest of its position: (P,)
-        self.is_trained = (self.value != 0) | (not self.starts_at_0)  # whether it was updated: (P,)
-        is_complete = self.sums(self.is_trained) == n_actions
-        is_complete[0] = not self.is_trained[self.after == 0].any()
-        self.is_known = (
-            self.is_trained | is_complete[self.after]
-        )  # or all next ones were, so 0 may be learned: (P,)
         self.futures = {  # what equations take of each position's values: (N,)
             "best": best,
             "best from 0": best.clip(0),
             "best of all": np.append(0, np.fmax.reduce(table[1:], axis=1)),
             "worst": worst,
-            "mean": self.sums(self.value) / n_actions,
+            "mean": self.sums(self.value) / self.n_actions,
         }
-        self.exploration: float | None = None  # of the other player in self-play
+        self.exploration: float | None = None  # of an ε-greedy player whose moves were fitted
         self.replies = np.zeros(len(self.value))  # the probability of each pair as the other player's move: (P,)
+        actor = (
+            None if isinstance(reading.on_policy, bool) else probabilities(rules, reading.on_policy)[kept][legal]
+        )
         if opponent is not None:
-            self.replies = tabulate(rules, opponent, np.float64).probabilities[kept][legal]
-        else:
-            self._explore(min(EXPLORATIONS, key=lambda share: self._misfit(share, discount)))
+            self.replies = probabilities(rules, opponent)[kept][legal]
+        bellman = self.bellman(rules)
+
+        def explore(share: float) -> float:
+            """Sets the moves of a player that explores this often; returns how far the values are off."""
+            n_best = self.sums(self.is_greedy).clip(1)[self.position]
+            moves = (1 - share) * self.is_greedy / n_best + share / self.n_actions[self.position]
+            own_moves = moves if actor is None else actor
+            if opponent is None:
+                self.replies = own_moves
+            lost = (1 - self.sums(own_moves)) * reading.loss  # the rest are illegal actions
+            self.futures["own"] = self.sums(own_moves * self.value) + lost
+            self.futures["own"][0] = 0
+            self.exploration = share
+            return float(np.abs(self.value - self.by_turn(bellman).mean)[self.is_trained].sum())
+
+        if opponent is None or reading.on_policy is not False:
+            explore(min(EXPLORATIONS, key=explore))
+        self.is_self_play = opponent is None
+        self.draws_replies = bool(not self.is_self_play and ((self.replies > 0) & (self.replies < 1)).any())
+
+    def bellman(self, rules: NimRules) -> Equation:
+        """The equation of a correct learner."""
+        win, loss, _, on_policy = self.reading
+        mover, other = (loss, win) if rules.misere else (win, loss)
+        return Equation(mover, other, "best" if on_policy is False else "own")
 
     def sums(self, of_pairs: NDArray[Any]) -> Floats:
         """The sums over the actions of each position: shapes (P,) in, (N,) out."""
         return np.bincount(self.position, of_pairs, self.n_positions).astype(np.float64)
 
-    def targets(self, equation: Equation, discount: float) -> list[Target]:
+    def targets(self, equation: Equation) -> list[Target]:
         """The targets after a reply of the other player, and in self-play before them those by move."""
-        by_turn = self._by_turn(equation, discount)
-        return [by_turn] if self.exploration is None else [self._by_move(equation, discount), by_turn]
+        by_turn = self.by_turn(equation)
+        return [self.by_move(equation), by_turn] if self.is_self_play else [by_turn]
 
-    def _explore(self, share: float) -> None:
-        n_best = self.sums(self.is_greedy).clip(1)
-        n_actions = self.sums(np.ones(len(self.value)))
-        self.exploration = share
-        self.replies = (1 - share) * self.is_greedy / n_best[self.position] + share / n_actions[self.position]
-
-    def _misfit(self, exploration: float, discount: float) -> float:
-        self._explore(exploration)
-        distances = np.abs(self.value - self._by_turn(BELLMAN, discount).mean)
-        return float(distances[self.is_trained].sum())
-
-    def _by_move(self, equation: Equation, discount: float) -> Target:
-        future = -discount * equation.sign * self.futures[equation.future][self.after]
-        sample = np.where(self.after == 0, equation.mover * self.reward, future)
+    def by_move(self, equation: Equation) -> Target:
+        """The target from the other player's next values."""
+        future = -self.discount * equation.sign * self.futures[equation.future]
+        sample = np.where(self.is_last, equation.mover, future[self.after])
         return self._target(sample, np.zeros(len(sample)), sample, sample)
 
-    def _by_turn(self, equation: Equation, discount: float) -> Target:
-        future = discount * equation.sign * self.futures[equation.future][self.after]
-        sample = np.where(self.after == 0, -equation.other * self.reward, future)
-        low, high = np.zeros((2, self.n_positions))
+    def by_turn(self, equation: Equation) -> Target:
+        """The target from the player's own next values, after a reply."""
+        future = self.discount * equation.sign * self.futures[equation.future]
+        sample = np.where(self.is_last, equation.other, future[self.after])
+        low, high = np.full((2, self.n_positions), self.reading.initial or 0.0)
         is_possible = (self.replies > 0) | (self.exploration is not None)  # in self-play any, at some time
         np.minimum.at(low, self.position[is_possible], sample[is_possible])
         np.maximum.at(high, self.position[is_possible], sample[is_possible])
         mean = self.sums(self.replies * sample)
         deviation = np.sqrt((self.sums(self.replies * sample**2) - mean**2).clip(0))
-        last = equation.mover * self.reward
-        at_end = zip((last, 0.0, last, last), (mean, deviation, low, high), strict=True)
-        return self._target(*(np.where(self.after == 0, end, of_reply[self.after]) for end, of_reply in at_end))
+        ends = zip((equation.mover, 0.0, *2 * [equation.mover]), (mean, deviation, low, high), strict=True)
+        return self._target(*(np.where(self.is_last, end, of_reply[self.after]) for end, of_reply in ends))
 
     def _target(self, mean: Floats, deviation: Floats, low: Floats, high: Floats) -> Target:
-        if self.starts_at_0:
-            return Target(mean, deviation, low.clip(max=0), high.clip(min=0))
-        return Target(mean, deviation, np.full(len(mean), -1.0), np.full(len(mean), 1.0))
+        """Adds to the reach of a target what a value may hold on its way."""
+        win, loss, initial, on_policy = self.reading
+        start = initial or 0.0
+        any_return = [win, loss, -win, -loss]
+        on_the_way = [start] if initial == 0 and on_policy is False else [start, *any_return]
+        at_end = any_return if initial is None else [start]
+        least, most = ((np.where(self.is_last, f(at_end), f(on_the_way))) for f in (min, max))
+        return Target(mean, deviation, np.minimum(low, least), np.maximum(high, most))
+
+
+def probabilities(rules: NimRules, policy: PolicyLike) -> Floats:
+    """The probability of each action, (n_positions, n_actions); illegal ones are left out."""
+    return tabulate(rules, policy, np.float64, "lose").probabilities
