@@ -10,10 +10,13 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason='needs pip install -e ".[sb3]"')
 
+import torch
+
 from nim_env import NimRules, TabularPolicy, evaluation, testing
 
 from find_the_bug import budgets, matrix, models
 
+torch.set_num_threads(1)  # other tests run at the same time
 ROOT = Path(__file__).parents[2]
 RULES = NimRules((1, 2, 3))
 BUGS = matrix.BUGS.to_dict("records")
