@@ -69,6 +69,10 @@ class LoadedPlayer:
         values: Its values as a function of positions; None if it has none.
         remark: A sentence about its values; empty where there is nothing to say.
         is_trained: Whether the ``train`` of its file made it.
+        discount: The discount with which it learned; None if it is not known. A model's file has it.
+        on_policy: The policy that its values belong to, if they are those of a critic; None for all others. It
+            draws its moves as in training, while ``policy`` plays the best ones. Probabilities of illegal actions,
+            which a model trained without masks has, are those of losing at once.
     """
 
     rules: NimRules
@@ -76,6 +80,8 @@ class LoadedPlayer:
     values: Values | None = None
     remark: str = ""
     is_trained: bool = False
+    discount: float | None = None
+    on_policy: policies.Policy | None = None
 
     @property
     def state_values(self) -> ValueFunction | None:
@@ -137,6 +143,11 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
             raise ValueError(f"{name} is no table of Q-values: {shown(error, str)}") from error
     if isinstance(thing, np.ndarray):
         return LoadedPlayer(rules, policies.greedy(rules, thing), _looked_up(rules, thing))
+    sb3 = sys.modules.get("nim_env.sb3")  # not imported here, since it needs PyTorch
+    if sb3 is not None and isinstance(thing, sb3.ModelPolicy):
+        model = policies.checked_policy(thing, rules, name)
+        values = thing.q_values or thing.values
+        return LoadedPlayer(rules, model, values, discount=thing.discount, on_policy=thing.on_policy)
     if isinstance(thing, policies.Policy):
         return _of_policy(thing, rules, name)
     choose = next((getattr(thing, choice) for choice in _CHOICES if hasattr(thing, choice)), thing)

@@ -51,6 +51,9 @@ class ModelPolicy:
         gym.make("Nim-v0", opponent=ModelPolicy(model, env))
         evaluation.report(rules, ModelPolicy(dqn, env, use_masking=False), illegal_action="lose")
 
+    Attributes:
+        discount: The ``gamma`` of the model; ``None`` if its algorithm has none, as ARS.
+
     Args:
         model: The model. The policy follows its training; :meth:`snapshot` makes one that does not.
         env: The environment that the model was trained in, or one like it: its rules and its encoding are used. A
@@ -79,6 +82,8 @@ class ModelPolicy:
         )
         self.deterministic = deterministic
         self.use_masking = use_masking
+        self.discount: float | None = getattr(model, "gamma", None)
+        self._is_trained_with_masks = _has_masks(model)
         self._network: BasePolicy = model.policy
         kinds = [kind for kind in _SCORES if hasattr(self._network, kind)]
         if not kinds or isinstance(model, RecurrentPPO):
@@ -100,7 +105,7 @@ class ModelPolicy:
         mask = np.asarray(action_mask) != 0
         if not self.use_masking:
             mask = np.ones_like(mask)
-        scores = self._ask(_SCORES[self._kind], observation).reshape(mask.shape)
+        scores = self._scores(observation).reshape(mask.shape)
         scores = np.where(mask, scores, -np.inf)
         if self.deterministic or self._kind != "get_distribution":
             return (np.arange(mask.shape[-1]) == scores.argmax(axis=-1)[..., None]).astype(np.float64)
@@ -116,11 +121,40 @@ class ModelPolicy:
         """
         return None if self._kind == "action_net" else self._values
 
+    @property
+    def q_values(self) -> ValueFunction | None:
+        """A function from positions, shape ``(n, n_heaps)``, to Q-values, float64 of shape ``(n, n_actions)``.
+
+        They include those of illegal actions, which DQN and QRDQN learn too: about -1 after enough training, since
+        an illegal action loses the game. ``None`` if the algorithm learns no Q-values.
+        """
+        return self._scores if self._kind in ("q_net", "quantile_net") else None
+
+    @property
+    def on_policy(self) -> Policy | None:
+        """The policy whose values the critic learns; ``None`` if the algorithm has no critic.
+
+        A critic estimates the return of the actor as it explores in training, so this policy draws from the
+        softmax, whatever ``deterministic`` says. Only MaskablePPO trains with masks. The policy of any other
+        algorithm also gives illegal actions their probabilities. They lose the game, so a position's value is the
+        mean over all of these probabilities, in which each illegal action counts -1. With
+        ``policies.tabulate(rules, on_policy, illegal_action="lose")`` the probabilities of the illegal actions are
+        what a row lacks to 1.
+        """
+        if self._kind != "get_distribution":
+            return None
+        actor = copy.copy(self)
+        actor.deterministic = False
+        actor.use_masking = self._is_trained_with_masks
+        return actor
+
     def _values(self, heaps: NDArray[np.int64]) -> NDArray[np.float64]:
         if self._kind == "get_distribution":
             return self._ask(lambda network, observations: network.predict_values(observations)[:, 0], heaps)
-        q_values = self._ask(_SCORES[self._kind], heaps)
-        return np.where(self.rules.action_mask(heaps) != 0, q_values, -np.inf).max(axis=-1)
+        return np.where(self.rules.action_mask(heaps) != 0, self._scores(heaps), -np.inf).max(axis=-1)
+
+    def _scores(self, heaps: ArrayLike) -> NDArray[np.float64]:
+        return self._ask(_SCORES[self._kind], heaps)
 
     def snapshot(self) -> Policy:
         """A copy of the policy that later training does not change: a table, or in large games a network."""
@@ -140,6 +174,11 @@ class ModelPolicy:
         with torch.no_grad():
             output = function(self._network, self._network.obs_to_tensor(encoded)[0])
         return output.cpu().numpy().astype(np.float64)
+
+
+def _has_masks(model: BaseAlgorithm) -> bool:
+    """Whether its algorithm trains with masks, as MaskablePPO does."""
+    return "action_masks" in inspect.signature(model.predict).parameters
 
 
 def load_model(path: str | Path) -> BaseAlgorithm:
@@ -182,5 +221,5 @@ def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = No
         raise ValueError(f"{path} must be trained without normalized observations: norm_obs=False")
     env = NimEnv(**asdict(rules), opponent=None, observation=encoding_of(rules, model.observation_space))
     if use_masking is None:
-        use_masking = "action_masks" in inspect.signature(model.predict).parameters
+        use_masking = _has_masks(model)
     return ModelPolicy(model, env, deterministic=True, use_masking=use_masking)

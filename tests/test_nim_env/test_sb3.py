@@ -30,7 +30,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMoni
 from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
 from nim_env.players import load_player  # noqa: E402
-from nim_env.policies import MixturePolicy, TabularPolicy  # noqa: E402
+from nim_env.policies import MixturePolicy, TabularPolicy, tabulate  # noqa: E402
 from nim_env.sb3 import (  # noqa: E402
     EvaluationCallback,
     ModelPolicy,
@@ -284,12 +284,57 @@ def test_trained_and_saved_models_are_players(algorithm, tmp_path):
     assert is_illegal.any() == (algorithm is not MaskablePPO)
     player = load_player(str(path), RULES)
     assert (player.policy.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[played]).all()
-    report = evaluation.report(RULES, player.policy, player.values, illegal_action="lose")
+    report = evaluation.report(RULES, player.policy, player.state_values, illegal_action="lose")
     assert report.illegal_action == is_illegal.mean()
     own, _ = own_probabilities(model, encoding)
     masked = load_policy(path, RULES, use_masking=True)
     assert (masked.action_probabilities(POSITIONS, MASKS) == np.eye(RULES.n_actions)[own.argmax(axis=1)]).all()
     assert callback.evaluations[-1]["expert"] == evaluation.mastery(RULES, masked).expert
+
+
+@EVERY_ALGORITHM
+def test_a_file_has_the_values_the_discount_and_the_actor_of_its_model(algorithm, tmp_path):
+    path = tmp_path / "model.zip"
+    model = make_model(algorithm, make_small("one_hot")).learn(40)
+    if algorithm is not ARS:
+        model.gamma = 0.875
+    model.save(path)
+    player = load_player(str(path), RULES)
+    assert player.discount == (None if algorithm is ARS else 0.875)
+    assert (player.on_policy is None) == (algorithm in (DQN, QRDQN, ARS))
+    observations = model.policy.obs_to_tensor(checked_encoding("one_hot", RULES)(POSITIONS))[0]
+    with torch.no_grad():
+        if algorithm is ARS:
+            assert player.values is None
+        elif algorithm in (DQN, QRDQN):
+            q_values = model.q_net(observations) if algorithm is DQN else model.quantile_net(observations).mean(1)
+            np.testing.assert_allclose(player.values(POSITIONS), q_values.numpy(), rtol=1e-5, atol=1e-6)
+            assert (
+                player.policy.action_probabilities(POSITIONS, MASKS).argmax(axis=1) == q_values.argmax(1)
+            ).all()
+        else:
+            masks = {"action_masks": MASKS} if algorithm is MaskablePPO else {}
+            values = model.policy.predict_values(observations)[:, 0]
+            drawn = model.policy.get_distribution(observations, **masks).distribution.probs.numpy()
+            np.testing.assert_allclose(player.values(POSITIONS), values.numpy(), rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(
+                player.on_policy.action_probabilities(POSITIONS, MASKS), drawn, rtol=1e-4, atol=1e-6
+            )
+            legal = tabulate(RULES, player.on_policy, illegal_action="lose").probabilities[1:]
+            np.testing.assert_allclose(legal, drawn * MASKS, rtol=1e-4, atol=1e-6)
+            assert (legal.sum(axis=1) < 0.99).any() == (algorithm is not MaskablePPO)
+
+
+@pytest.mark.parametrize("use_masking", [True, False])
+@pytest.mark.parametrize("algorithm", [PPO, MaskablePPO])
+def test_the_policy_of_a_critic_is_the_actor_in_training(algorithm, use_masking):
+    env = make_small()
+    model = make_model(algorithm, env)
+    player = ModelPolicy(model, env, deterministic=True, use_masking=use_masking)
+    in_training = ModelPolicy(model, env, use_masking=algorithm is MaskablePPO)
+    found, expected = (each.action_probabilities(POSITIONS, MASKS) for each in (player.on_policy, in_training))
+    np.testing.assert_array_equal(found, expected)
+    assert (player.deterministic, player.use_masking) == (True, use_masking)
 
 
 def test_a_network_of_pytorch_by_the_lambda_of_the_page(tmp_path, monkeypatch):
