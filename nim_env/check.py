@@ -14,9 +14,11 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterable
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,7 +99,11 @@ def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_send, args=(sender, name, args))
-    process.start()
+    if hasattr(os, "killpg"):
+        resource_tracker.ensure_running()  # before the mark, since it serves this process too
+    mark = f"NIM_ENV_CHECK_{os.urandom(16).hex()}"
+    with mock.patch.dict(os.environ, {mark: ""}):
+        process.start()
     sender.close()
     try:
         if receiver.poll(args.time_limit):
@@ -112,8 +118,22 @@ def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
         if process.pid and hasattr(os, "killpg"):
             with contextlib.suppress(ProcessLookupError):  # the file's own processes too
                 os.killpg(process.pid, signal.SIGKILL)
+        _kill_marked(mark)
         process.kill()
         process.join()
+
+
+def _kill_marked(mark: str) -> None:
+    """Kills every process with this variable in the environment that it was started with.
+
+    It finds the processes of a file that left its group, on Linux, unless they were started with another
+    environment. Other systems have no ``/proc/PID/environ``.
+    """
+    for _ in range(3):  # again, for those that one of them has just started
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            with contextlib.suppress(OSError):
+                if mark.encode() in path.read_bytes():
+                    os.kill(int(path.parent.name), signal.SIGKILL)
 
 
 def _send(sender: Connection, name: str, args: argparse.Namespace) -> None:

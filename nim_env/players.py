@@ -30,7 +30,7 @@ import json
 import re
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -52,7 +52,17 @@ Values: TypeAlias = Callable[[NDArray[Any]], Any]
 """Maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values of the player to move ``(n,)``."""
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were there before it
 _CHOICES = ("choose_action", "getMove")  # methods of a player that choose its move
+_TABLES = ("q", "Q", "q_table", "Q_table")  # dictionaries of a player
 _Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of a player, (heaps, (heap, count)) -> number
+_REMEDIES = {  # by a part of the message, mostly of programs for an older Python
+    "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
+    "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
+    "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
+    "unhashable type: '(list|numpy.ndarray)'": "the heaps are a list; as the key of a dictionary use tuple(heaps)",
+    "'collections' has no attribute|from 'collections'": "since Python 3.10 it is in collections.abc",
+    "'fractions' has no attribute 'gcd'|'gcd' from": "since Python 3.9 it is math.gcd",
+    "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
+}
 
 
 class PlayerError(ValueError):
@@ -98,6 +108,25 @@ class LoadedPlayer:
 
         return best
 
+    def answer_at(self, heaps: Sequence[int]) -> str:
+        """Asks a function again in a position where it gave an illegal answer.
+
+        Args:
+            heaps: The position.
+
+        Returns:
+            The illegal answer in up to 200 characters, such as ``None`` or ``(0, 9)``. The string is empty if the
+            policy is not a function, or if the function draws its answers and gives only legal ones this time.
+        """
+        position = np.array([heaps])
+        mask = self.rules.action_mask(position)
+        if isinstance(self.policy, policies.FunctionPolicy):
+            for _ in range(100):
+                self.policy.action_probabilities(position, mask)
+                if self.policy.fault:
+                    return shown(self.policy.illegal_answer)
+        return ""
+
 
 def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPlayer:
     """The player that a command line names, by the table above; a ValueError where there is none.
@@ -135,14 +164,15 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
 
     An agent or a policy that was trained on a named encoding gets its observations.
     """
+    remark = ""
     if isinstance(thing, Mapping):
-        _check_board(rules, thing, name)
+        entries = _entries(rules, thing, name)
         try:
-            thing = policies.q_values_of(rules, thing)
+            thing, remark = _table_of(rules, entries)
         except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} is no table of Q-values: {shown(error, str)}") from error
+            raise ValueError(f"{name} is not a table of Q-values: {shown(error, str)}") from error
     if isinstance(thing, np.ndarray):
-        return LoadedPlayer(rules, policies.greedy(rules, thing), _looked_up(rules, thing))
+        return LoadedPlayer(rules, policies.greedy(rules, thing), _looked_up(rules, thing), remark)
     sb3 = sys.modules.get("nim_env.sb3")  # not imported here, since it needs PyTorch
     if sb3 is not None and isinstance(thing, sb3.ModelPolicy):
         model = policies.checked_policy(thing, rules, name)
@@ -153,14 +183,16 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
     choose = next((getattr(thing, choice) for choice in _CHOICES if hasattr(thing, choice)), thing)
     if not callable(choose) or inspect.isclass(thing):
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
-        raise ValueError(f"{name} must be {what}; got {shown(thing)}{_method_to_name(thing, name)}")
+        raise ValueError(f"{name} must be {what}; got {shown(thing)}{_remedy(thing, name)}")
     policy = _of_function(choose, rules, name)
     values, remark = _values_of(thing, rules, name)
     return LoadedPlayer(rules, policy, values, remark)
 
 
-def _method_to_name(thing: Any, name: str) -> str:
-    """A remedy for an object: how to name a method of it that takes one position."""
+def _remedy(thing: Any, name: str) -> str:
+    """How to make an object of a class, or to name the method of an object that takes one position."""
+    if inspect.isclass(thing):
+        return f"; make an object of the class: player = {thing.__name__}()"
     methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(_needed(member)) in (1, 2))
     public = [method for method, _ in methods if method[0] != "_"]
     if not public:
@@ -208,10 +240,12 @@ def foreign_code(name: str, where: str) -> Iterator[None]:
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file.resolve()]
         place = f"{name}, line {lines[-1]}," if lines else name
-        what = f"raises {type(error).__name__} ({shown(error, str)})"
+        said = shown(error, str)
+        what = f"raises {type(error).__name__} ({said})"
+        remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
         if isinstance(error, EOFError) and "reading a line" in str(error):
             what = "asks for input"
-        raise PlayerError(f"{place} {what} {where}") from error
+        raise PlayerError(f"{place} {what} {where}{remedy}") from error
 
 
 def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
@@ -244,14 +278,17 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
     name = str(path)
     with foreign_code(name, "when it is imported"):
         things = run_file(path)
-    players = [name for name, thing in things.items() if name == "choose_action" or _is_player(thing)]
-    if len(players) > 1:
-        raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{players[0]}")
+    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or _chooses(thing)}
+    players = {key: thing for key, thing in choosing.items() if not inspect.isclass(thing)}
+    first = next(iter(players or choosing), "")
+    if len({id(thing) for thing in players.values()}) > 1:
+        raise ValueError(f"{name} holds the players {', '.join(players)}: name one, as {name}:{first}")
     if players:
-        return player_of(things[players[0]], rules, name)
+        return player_of(players[first], rules, name)
     train = things.get("train")
     if train is None:
-        raise ValueError(f"{name} has no train(n) and no choose_action: name a function, as {name}:NAME")
+        remedy = _remedy(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
+        raise ValueError(f"{name} has no train(n) and no object with choose_action{remedy}")
     if len(needed := _needed(train)) > 1:
         wrapper = f"def train(n): return {path.stem}.train(n, ...)"
         raise ValueError(
@@ -262,9 +299,8 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
     return replace(player_of(trained, rules, f"{name}: what train({episodes}) returns"), is_trained=True)
 
 
-def _is_player(thing: Any) -> bool:
-    is_other = inspect.isclass(thing) or inspect.ismodule(thing)
-    return not is_other and any(callable(getattr(thing, choice, None)) for choice in _CHOICES)
+def _chooses(thing: Any) -> bool:
+    return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in _CHOICES)
 
 
 def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
@@ -285,10 +321,11 @@ def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy that does not explore; what it raises names the position."""
     needed = _needed(choose)
-    called = "(observation, action_mask)" if len(needed) > 1 else "(heap)" if rules.n_heaps == 1 else "(heaps)"
+    options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
+    given = "observation, action_mask" if len(needed) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
+    called = f"({given}{', epsilon=False' if options else ''})"
     if len(needed) > 2:
         raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(needed)})")
-    options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
 
     @functools.wraps(choose)
     def ask(heaps: Any, *mask: Any) -> Any:
@@ -308,16 +345,16 @@ def _needed(function: Callable[..., Any]) -> list[str]:
 
 
 def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[Values | None, str]:
-    """The values of an object, by its table ``q``, else by a method; and what to say of them."""
-    q = getattr(thing, "q", None)
+    """The values of an object, by its dictionary, else by a method; and what to say of them."""
     remark = ""
-    if isinstance(q, Mapping) and q:
-        _check_board(rules, q, name)
+    tables = (getattr(thing, table, None) for table in _TABLES)
+    for q in (table for table in tables if isinstance(table, Mapping) and table):
+        entries = _entries(rules, q, name)
         try:
-            return _looked_up(rules, _table_of(rules, q)), ""
-        except (TypeError, ValueError):
-            wanted = f"{(rules.heaps, rules.moves[0])} with the heaps in place"
-            remark = f"Its q has keys such as {shown(next(iter(q)))}, not {wanted}: its values are not judged."
+            table, remark = _table_of(rules, entries)
+            return _looked_up(rules, table), remark
+        except (TypeError, ValueError) as error:
+            remark = f"Its values are not judged: {shown(error, str)}."
     for method in _Q_METHODS:
         if callable(getattr(thing, method, None)):
             try:
@@ -334,20 +371,50 @@ def _looked_up(rules: NimRules, table: NDArray[Any]) -> Values:
     return lambda heaps: table[rules.index(heaps)]
 
 
-def _check_board(rules: NimRules, q: Mapping[Any, Any], name: str) -> None:
-    starts = {tuple(key[0]) for key in q if isinstance(key, tuple) and isinstance(key[0], list | tuple)}
+def _entries(rules: NimRules, q: Mapping[Any, Any], name: str) -> dict[Any, Any]:
+    """The entries of a dictionary, also of nested ones; keys with the right numbers become (heaps, (heap, count)).
+
+    Raises ValueError if there is no entry for the start of the game.
+    """
+    entries = {}
+    for key, value in q.items():
+        inner = (
+            {(key, move): number for move, number in value.items()} if isinstance(value, Mapping) else {key: value}
+        )
+        for whole, number in inner.items():
+            numbers = tuple(_numbers(whole))
+            is_known = len(numbers) == rules.n_heaps + 2
+            entries[(numbers[:-2], numbers[-2:]) if is_known else whole] = number
+    starts = {tuple(key[0]) for key in entries if isinstance(key, tuple) and isinstance(key[0], list | tuple)}
     if starts and rules.heaps not in starts:
         raise ValueError(f"{name} has no value at the start of {rules}; --heaps must be the board that it learns")
+    return entries
 
 
-def _table_of(rules: NimRules, q: Mapping[Any, Any]) -> NDArray[np.float64]:
-    """Q-values of a dictionary; a TypeError or ValueError where its keys have another form."""
-    known = {key: value for key, value in q.items() if value != 0}  # a defaultdict has more keys
+def _numbers(key: Any) -> list[Any]:
+    """Lists the numbers of a key in their order, from nested tuples and strings such as ``1-3-5-7``."""
+    if isinstance(key, tuple):
+        return [number for part in key for number in _numbers(part)]
+    return [*map(int, re.findall(r"\d+", key))] if isinstance(key, str) else [key]
+
+
+def _table_of(rules: NimRules, entries: dict[Any, Any]) -> tuple[NDArray[np.float64], str]:
+    """The Q-values of a dictionary, and a remark on its keys.
+
+    Raises TypeError or ValueError if a key or a value has another form.
+    """
+    known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has more keys
     table = policies.q_values_of(rules, known)
-    positions = {tuple(heaps) for heaps, _ in known}
-    if rules.n_heaps > 1 and len(positions) > 1 and all(list(heaps) == sorted(heaps) for heaps in positions):
-        raise ValueError("the heaps of its keys are sorted")
-    return table
+    positions = {rules.heaps, *(tuple(heaps) for heaps, _ in known)}
+    if rules.n_heaps == 1 or len(positions) == 1 or any(list(heaps) != sorted(heaps) for heaps in positions):
+        return table, ""
+    heaps = rules.all_positions()
+    rows = np.asarray(rules.index(np.sort(heaps, axis=1)))
+    places = heaps.argsort(axis=1, kind="stable").argsort(axis=1)[:, rules.move_heaps]  # of each action's heap
+    actions = np.zeros((rules.n_heaps, max(rules.heaps) + 1), dtype=np.int64)
+    actions[rules.move_heaps, rules.move_counts] = np.arange(rules.n_actions)
+    table = np.where(rules.action_mask(heaps), table[rows[:, None], actions[places, rules.move_counts]], 0.0)
+    return table, "The heaps of its keys are sorted: each value counts for all arrangements of them."
 
 
 def _answers_of(rules: NimRules, value: Callable[[list[int], tuple[int, int]], Any]) -> NDArray[np.float64]:
@@ -355,5 +422,5 @@ def _answers_of(rules: NimRules, value: Callable[[list[int], tuple[int, int]], A
     table = np.zeros((rules.n_positions, rules.n_actions))
     for row, heaps in zip(table, rules.all_positions().tolist(), strict=True):
         for move in rules.legal_moves(heaps):
-            row[rules.action(*move)] = value(list(heaps), move)
+            row[rules.action(*move)] = float(value(list(heaps), move))
     return table

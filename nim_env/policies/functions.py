@@ -18,8 +18,8 @@ from nim_env.rules import NimRules
 class FunctionPolicy:
     """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer.
 
-    An answer that is no legal action is a row of zeros, which the :class:`Player` judges. ``fault`` says the first
-    one of the last query in words.
+    If an answer is not a legal action, its row is all zeros, and the :class:`Player` judges it. ``illegal_answer``
+    is the first such answer of the last query, and ``fault`` describes it; ``fault`` is None if all were legal.
     """
 
     wanted = (
@@ -29,6 +29,7 @@ class FunctionPolicy:
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
         self.fault: str | None = None
+        self.illegal_answer: Any = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
@@ -47,7 +48,8 @@ class FunctionPolicy:
         if len(rows) < len(masks):
             row = int(probabilities.any(axis=1).argmin())
             at = observations[row].tolist()
-            self.fault = f"its function must return {self.wanted}; got {answers[row]!r} at {at}"
+            self.illegal_answer = answers[row]
+            self.fault = f"its function must return {self.wanted}; got {self.illegal_answer!r} at {at}"
         return probabilities.reshape(np.shape(action_mask))
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:

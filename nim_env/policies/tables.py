@@ -79,12 +79,14 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
 def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
     """The policy that plays the first of the legal actions with the largest value.
 
-    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``, finite where legal.
+    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. NaN counts as the
+    smallest value.
     """
-    values = np.asarray(q_values)
+    values = np.asarray(q_values, dtype=np.float64)
     expected = rules.n_positions, rules.n_actions
     if values.shape != expected:
         raise ValueError(f"q_values must have shape {expected}; got {values.shape}")
     legal = rules.action_mask(rules.all_positions())
-    best = np.where(legal, values, -np.inf).argmax(axis=1)
+    ranked = np.nan_to_num(values, nan=np.finfo(np.float64).min)  # finite, so that illegal actions come last
+    best = np.where(legal, ranked, -np.inf).argmax(axis=1)
     return TabularPolicy(rules, np.eye(rules.n_actions)[best])

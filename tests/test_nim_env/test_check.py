@@ -3,6 +3,8 @@
 import json
 import random
 import re
+import sys
+import time
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -249,3 +251,24 @@ def test_a_class_can_be_pickled_and_used_in_other_processes():
         "    return pickle.loads(pickle.dumps(AI()))\n"
     )
     assert check("mine.py")["illegal_action"] == 0
+
+
+@pytest.mark.parametrize("end", ["pass", "os._exit(3)", "time.sleep(600)"])
+def test_processes_of_a_file_end_with_the_check(end):
+    """Those that left its group too, on Linux, whether the file was judged, crashes or does not end."""
+    Path("mine.py").write_text(
+        "import os, subprocess, sys, time\n"
+        "if __name__ == 'mine':\n"
+        "    sleep = [sys.executable, '-c', 'import time; time.sleep(600)']\n"
+        "    output = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}\n"
+        "    ids = [subprocess.Popen(sleep, start_new_session=new, **output).pid for new in (False, True)]\n"
+        "    open('ids', 'w').write(' '.join(map(str, ids)))\n"
+        f"    {end}\n"
+        "def player(heaps): return heaps.index(max(heaps)), 1\n"
+    )
+    main(["check", "mine.py:player", "--heaps", "2", "3", "--time-limit", "20"])
+    if sys.platform == "linux":
+        for process in Path("ids").read_text().split():
+            command = Path("/proc", process, "cmdline")
+            while command.exists() and command.read_bytes():  # empty for one that ended and was not waited for
+                time.sleep(0.01)

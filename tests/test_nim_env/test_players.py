@@ -148,11 +148,12 @@ AI = "class AI:\n    def choose_action(self, state): return state.index(max(stat
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("    q = {'2-3': {(0, 1): 0.5}}", ["'2-3'"]),
+        ("    q = {'2-3': [0.5]}", ["'2-3'"]),
+        ("    q = {((2, 3), (0, 1)): None}", ["((2, 3), (0, 1))", "None"]),
+        ("    q = {(2, 3): 0.5}", ["(2, 3)"]),
         ("    q = {((2, 3), (3, 1)): 0.5}", ["((2, 3), (3, 1))"]),  # the size of a heap in place of its number
-        ("    q = {((2, 3), (0, 1)): 0.5, ((0, 2), (1, 1)): 0.5}", ["((2, 3), (0, 1))"]),  # all heaps are sorted
-        ("    q = {(2, 3, 0, 1): 0.5}", ["(2, 3, 0, 1)"]),
         ("    def get_q_value(self, state, action): return {}[action]", ["line 3", "KeyError"]),
+        ("    def get_q_value(self, state, action): return None", ["NoneType", "get_q_value"]),
     ],
 )
 def test_values_of_another_form_leave_the_moves(code, words):
@@ -204,7 +205,9 @@ def test_each_run_of_a_file_imports_its_neighbors_anew():
         ("mine.py", "def train(n, path): pass", ["train(n, path)", "import mine", "mine.train(n, "]),
         ("mine.py", "def train(): return 1", ["TypeError", "train(3)"]),
         ("mine.py", "class A:\n def choose_action(self, state): return 0, 1\na, b = A(), A()", ["a, b"]),
-        ("mine.py:player", "class player:\n def choose_action(self, state): return 0, 1", ["player"]),
+        ("mine.py:player", "class player:\n def choose_action(self, state): return 0, 1", ["= player()"]),
+        ("mine.py", "class A:\n def choose_action(self, state): return 0, 1", ["player = A()"]),
+        ("mine.py", "class A:\n def choose_action(self, state): return 0, 1\ndef train(n): return A", ["= A()"]),
         (
             "mine.py:player",
             "class Agent:\n def get_move(self, state): return 0, 1\nplayer = Agent()",
@@ -294,3 +297,127 @@ def test_arrays_do_not_run_code():
     assert not Path("ran").exists()
     np.load("x.npy", allow_pickle=True)
     assert Path("ran").exists()  # so the file would have run its code
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "{f'{heaps}: {move}': value for (heaps, move), value in q.items()}",
+        "{('-'.join(map(str, heaps)), move): value for (heaps, move), value in q.items()}",
+        "{(*heaps, *move): value for (heaps, move), value in q.items()}",
+        "{(heaps, tuple(numpy.array(move))): value for (heaps, move), value in q.items()}",
+        "{heaps: {key[1]: q[key] for key in q if key[0] == heaps} for heaps, _ in q}",
+        "{str(heaps): {key[1]: q[key] for key in q if key[0] == heaps} for heaps, _ in q}",
+    ],
+)
+def test_keys_that_have_the_numbers_in_this_order(q_values, code):
+    Path("mine.py").write_text(f"import numpy\nq = {dictionary(q_values)!r}\nother = {code}\n{AI}ai = AI()\n")
+    for attribute in ("q", "Q", "q_table"):
+        with Path("mine.py").open("a") as file:
+            file.write(f"{attribute} = AI()\n{attribute}.{attribute} = other\n")
+        for name in ("other", attribute):
+            player = load_player(f"mine.py:{name}", RULES)
+            np.testing.assert_array_equal(np.asarray(player.values(POSITIONS)) * MASKS, q_values)
+            assert not player.remark
+
+
+@pytest.mark.parametrize(("heaps", "max_take"), [((2, 3), None), ((1, 2, 3), 2), ((2, 2, 3), None)])
+def test_values_of_sorted_heaps_count_for_all_arrangements(heaps, max_take):
+    rules = NimRules(heaps, max_take)
+    random = np.random.default_rng(0)
+    table = {
+        (position, move): random.random() + 0.1
+        for position in {tuple(sorted(position)) for position in rules.all_positions().tolist()}
+        for move in rules.legal_moves(position)
+    }
+    Path("mine.py").write_text(f"{AI}q = {table!r}\nai = AI()\nai.q = q\n")
+    for name in ("mine.py:q", "mine.py:ai"):
+        player = load_player(name, rules)
+        assert "sorted" in player.remark
+        for position in rules.all_positions().tolist():
+            values = player.values(np.array(position))
+            found = sorted(
+                (position[heap], count, values[rules.action(heap, count)])
+                for heap, count in rules.legal_moves(position)
+            )
+            expected = sorted(
+                (key[heap], count, value)
+                for (key, (heap, count)), value in table.items()
+                if list(key) == sorted(position)
+            )
+            assert found == expected
+
+
+def test_undefined_values_are_values_and_never_the_best():
+    random = np.random.default_rng(1)
+    broken = np.where(MASKS, random.choice([np.nan, -np.inf, np.inf, 0.5], MASKS.shape), 0)
+    np.save("values.npy", broken)
+    code = f"from numpy import nan, inf\nq = {dictionary(broken)!r}\n"
+    Path("mine.py").write_text(f"{code}{AI}ai = AI()\nai.q = q\n")
+    for name in ("values.npy", "mine.py:q", "mine.py:ai"):
+        player = load_player(name, RULES)
+        np.testing.assert_array_equal(np.where(MASKS, player.values(POSITIONS), 0), broken)
+        if name == "mine.py:ai":  # it chooses by itself
+            expected = [RULES.action(heaps.index(max(heaps)), 1) for heaps in POSITIONS[1:].tolist()]
+        else:
+            numbers = np.where(MASKS, np.where(np.isnan(broken), -1e300, np.maximum(broken, -1e299)), -np.inf)
+            expected = numbers[1:].argmax(axis=1)
+        np.testing.assert_array_equal(moves(player).argmax(axis=1), expected)
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        ("None", "None"),
+        ("'two'", "'two'"),
+        ("(0, 1, 2)", "(0, 1, 2)"),
+        ("(0.0, 1)", "(0.0, 1)"),
+        ("(0, 9)", "(0, 9)"),
+        ("'x' * 10_000", "xxx"),
+        ("random.choice([None, (1, 1)])", "None"),
+    ],
+)
+def test_the_illegal_answer_of_a_function(answer, shown):
+    Path("mine.py").write_text(
+        "import random\n"
+        f"def of_heaps(heaps): return {answer}\n"
+        f"def of_mask(heaps, mask): return {answer.replace('(1, 1)', 'mask.argmax()')}\n"
+    )
+    for name in ("of_heaps", "of_mask"):
+        found = load_player(f"mine.py:{name}", RULES).answer_at([2, 3])
+        assert shown in found
+        assert len(found) < 300
+    assert not load_player("random", RULES).answer_at([2, 3])
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        ("random.sample({(0, 1): 1}, 1)", "random.sample(list("),
+        ("random.choice({(0, 1)})", "random.choice(list("),
+        ("random.choice({(0, 1): 1}.keys())", "random.choice(list("),
+        ("range(6 / 3)", "//"),
+        ("{heaps: 1}", "tuple(heaps)"),
+        ("__import__('collections').Mapping", "collections.abc"),
+        ("exec('from collections import Mapping')", "collections.abc"),
+        ("__import__('fractions').gcd", "math.gcd"),
+        ("exec('from fractions import gcd')", "math.gcd"),
+    ],
+)
+def test_remedies_for_older_programs(code, remedy):
+    Path("mine.py").write_text(f"import random\ndef player(heaps): return {code}\n")
+    with pytest.raises(ValueError, match=r"line 2.*raises") as error:
+        moves(load_player("mine.py:player", RULES))
+    assert remedy in str(error.value)
+
+
+@pytest.mark.parametrize("module", ["imp", "distutils", "asyncore"])
+def test_a_remedy_for_modules_that_newer_pythons_lack(module):
+    message = f"No module named '{module}'"  # as Python 3.12 says
+    Path("mine.py").write_text(f"raise ModuleNotFoundError({message!r})")
+    refused("mine.py", "line 1", module, "Python 3.12")
+
+
+def test_two_names_of_one_player_are_one_player():
+    Path("mine.py").write_text(f"{AI}player = ai = AI()\n")
+    assert (moves(load_player("mine.py", RULES)).sum(axis=1) == 1).all()
