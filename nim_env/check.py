@@ -23,7 +23,7 @@ from unittest import mock
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import evaluation, players, policies
+from nim_env import evaluation, players, policies, specification
 from nim_env.map import position_map
 from nim_env.policies import FunctionPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rules import NimRules
@@ -49,7 +49,10 @@ def parser() -> argparse.ArgumentParser:
     option("--max-take", type=int, help="the maximum number of objects that one move may take (no limit)")
     option("--normal", action="store_true", help="the player who takes the last object wins (it loses)")
     option("--opponent", help="whom it learned against: random, take-N, expert or a file (itself)")
-    option("--discount", type=float, default=1.0, help="the discount with which it learned (1.0)")
+    option("--discount", type=float, help="the discount with which it learned (1.0, or what a model's file says)")
+    option("--rewards", type=float, nargs=2, metavar=("WIN", "LOSS"), help="the rewards with which it learned")
+    option("--initial", type=float, metavar="VALUE", help="the value of a pair that was never updated")
+    option("--on-policy", action="store_true", default=None, help="it learned by SARSA, Monte Carlo or the like")
     option("--episodes", type=int, default=10_000, help="the number of games for train(n) of a file (10000)")
     option("--seed", type=int, default=0, help="the seed of Python and NumPy before a file is loaded (0)")
     option("--picture", type=Path, metavar="FILE.svg", help="draw the map of positions there")
@@ -151,20 +154,25 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     rules = _rules(args)
     chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
     player = _load(name, rules, args.seed, args.episodes)
+    faults = specification.faults(player.make, args.seed) if player.make else []
     with players.foreign_code(name, "when it plays"):
         policy = tabulated(rules, player.policy)
-    diagnosis = evaluation.diagnose_moves(rules, policy)
     q_values = _table(player, name)
-    if q_values is not None:
-        opponent = args.opponent and players.load_player(args.opponent, rules).policy
-        earlier = None
-        if player.is_trained:
-            earlier = _table(_load(name, rules, args.seed, round(_EARLIER * args.episodes)), name)
-        diagnosis = evaluation.diagnose(rules, q_values, opponent, args.discount, earlier)
+    diagnosis = _diagnosis(player, policy, q_values, name, args)
+    choice = _choice(player, policy, q_values)
+    bugs = [f"Bug in {function}: {sentence}." for function, sentence in faults]
+    bugs += [f"Bug in the choice: {sentence}" for sentence in choice]
+    if bugs and diagnosis.result == "bug":
+        bugs.append(diagnosis.verdict)
+    result = "bug" if bugs else diagnosis.result
+    names = [*dict.fromkeys(fault.function for fault in faults), *["choice"] * bool(choice)]
+    if not bugs or diagnosis.result == "bug":
+        names += diagnosis.findings
+    verdict = " ".join(bugs) or diagnosis.verdict
     mastery = evaluation.mastery(rules, policy, "lose")
     report = evaluation.report(rules, policy, player.state_values, "lose")
     if args.picture is not None:
-        title = f"{Path(name).name}: {diagnosis.findings[0]}"
+        title = f"{Path(name).name}: {_in_short(result, names, verdict)}"
         args.picture.write_text(position_map(mastery, title), encoding="utf-8")
     return {
         "player": name,
@@ -175,10 +183,30 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         "won_positions": mastery.won_positions,
         "mistakes": len(mastery.mistake_indices),
         "first_mistakes": evaluation.mistake_sentences(rules, policy, illegal_action="lose"),
-        "remarks": [*filter(None, [player.remark]), *_remarks(rules, policy, q_values)],
+        "remarks": [*filter(None, [player.remark]), *_remarks(player, policy)],
+        "result": result,
+        "bugs_in": names if result == "bug" else [],
         "findings": diagnosis.findings,
-        "verdict": diagnosis.verdict,
+        "verdict": verdict,
     }
+
+
+def _diagnosis(
+    player: players.LoadedPlayer, policy: TabularPolicy, q_values: Any, name: str, args: argparse.Namespace
+) -> evaluation.Diagnosis:
+    """What its values say, or its moves if it has none."""
+    if q_values is None:
+        return evaluation.diagnose_moves(player.rules, policy)
+    opponent = args.opponent and players.load_player(args.opponent, player.rules).policy
+    earlier = None
+    if player.is_trained:
+        earlier = _table(_load(name, player.rules, args.seed, round(_EARLIER * args.episodes)), name)
+    follows_course = hasattr(player.make and player.make(), "best_future_reward")
+    on_policy = args.on_policy or player.on_policy or (False if follows_course else None)
+    discount = next(number for number in (args.discount, player.discount, 1.0) if number is not None)
+    initial = player.initial if args.initial is None else args.initial
+    rewards = args.rewards and tuple(args.rewards)
+    return evaluation.diagnose(player.rules, q_values, opponent, discount, earlier, rewards, initial, on_policy)
 
 
 def _table(player: players.LoadedPlayer, name: str) -> NDArray[Any] | None:
@@ -236,24 +264,52 @@ def _progress(n: int) -> Iterable[int]:
     return tqdm(range(n), "positions", leave=False, disable=None, delay=1)
 
 
-def _remarks(rules: NimRules, policy: TabularPolicy, q_values: Any) -> list[str]:
-    """Sentences on positions without a legal move, on draws, and on moves that have not the largest value."""
+def _choice(player: players.LoadedPlayer, policy: TabularPolicy, q_values: Any) -> list[str]:
+    """What is wrong with the choice of a function: no legal move, or not the one of its best value."""
+    if not isinstance(player.policy, FunctionPolicy) or np.ndim(q_values) != 2:
+        return []
+    rules = player.rules
     heaps = rules.all_positions()[1:]
     plays = policy.probabilities[1:]
-    has_q_values = np.ndim(q_values) == 2
-    values = np.where(rules.action_mask(heaps), q_values[1:] if has_q_values else 0, -np.inf)
+    values = np.where(rules.action_mask(heaps), q_values[1:], -np.inf)
+    said = []
+    is_unanswered = plays.sum(axis=1) < 1 - 1e-9
+    if is_unanswered.any():
+        sentence = _without_move(player, heaps[is_unanswered])
+        if (values[is_unanswered] <= 0).all():
+            sentence += " All its values there are 0 or below: the maximum of its choice starts from 0."
+        said.append(sentence)
+    is_worse = ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1)
+    if n := is_worse.sum():
+        first = "-".join(map(str, min(heaps[is_worse].tolist(), key=sum)))
+        said.append(f"in {n} positions it does not play its best value, the first {first}.")
+    return said
+
+
+def _without_move(player: players.LoadedPlayer, heaps: NDArray[Any]) -> str:
+    first = min(heaps.tolist(), key=sum)
+    answer = player.answer_at(first)
+    answers = f", where it answers {answer}" if answer else ""
+    return f"it gives no legal move in {len(heaps)} positions, the first {'-'.join(map(str, first))}{answers}."
+
+
+def _remarks(player: players.LoadedPlayer, policy: TabularPolicy) -> list[str]:
+    """Sentences on positions without a legal move, and on draws."""
+    heaps = player.rules.all_positions()[1:]
+    plays = policy.probabilities[1:]
     remarks = []
-    unanswered = plays.sum(axis=1) < 1 - 1e-9
-    if n := unanswered.sum():
-        first = min(heaps[unanswered].tolist(), key=sum)
-        remarks.append(f"It gives no legal move in {n} positions, the first {'-'.join(map(str, first))}.")
-        if has_q_values and (values[unanswered] <= 0).all():
-            remarks.append("All its values there are 0 or below: the maximum of its choice starts from 0.")
+    is_unanswered = plays.sum(axis=1) < 1 - 1e-9
+    if is_unanswered.any():
+        sentence = _without_move(player, heaps[is_unanswered])
+        remarks.append(f"{sentence[0].upper()}{sentence[1:]}")
     if n := (plays % 1 > 0).any(axis=1).sum():
         remarks.append(f"It draws its move in {n} positions. The figures of a function that draws are estimates.")
-    if n := ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1).sum():
-        remarks.append(f"In {n} positions its move has not the largest value: look at its choice, or exploration.")
     return remarks
+
+
+def _in_short(result: str, bugs_in: Iterable[str], verdict: str) -> str:
+    """The result, with what a bug was found in, or what would decide."""
+    return f"bug: {', '.join(bugs_in)}" if result == "bug" else verdict.partition(".")[0].lower()
 
 
 def in_full(entry: dict[str, Any]) -> str:
@@ -268,6 +324,7 @@ def in_full(entry: dict[str, Any]) -> str:
 
 
 def in_one_line(entry: dict[str, Any]) -> str:
-    """Name, expert mastery, share, findings and remarks."""
-    said = " ".join([f"{' or '.join(entry['findings'])}.", *entry["remarks"]])
+    """Name, expert mastery, share, result and remarks."""
+    short = _in_short(entry["result"], entry["bugs_in"], entry["verdict"])
+    said = " ".join([f"{short}.", *entry["remarks"]])
     return f"{entry['player']:24} {entry['expert']:.3f} {entry['share']:7.1%}  {said}"

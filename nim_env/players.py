@@ -22,6 +22,7 @@ only those that you trust.
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import importlib.util
 import inspect
@@ -83,6 +84,8 @@ class LoadedPlayer:
         on_policy: The policy that its values belong to, if they are those of a critic; None for all others. It
             draws its moves as in training, while ``policy`` plays the best ones. Probabilities of illegal actions,
             which a model trained without masks has, are those of losing at once.
+        initial: The value that its method gives to a pair that its dictionary lacks; None if this is not known.
+        make: Makes a new player of the same class, if it has a dictionary ``q``; else None.
     """
 
     rules: NimRules
@@ -92,6 +95,8 @@ class LoadedPlayer:
     is_trained: bool = False
     discount: float | None = None
     on_policy: policies.Policy | None = None
+    initial: float | None = None
+    make: Callable[[], Any] | None = None
 
     @property
     def state_values(self) -> ValueFunction | None:
@@ -185,8 +190,18 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
         raise ValueError(f"{name} must be {what}; got {shown(thing)}{_remedy(thing, name)}")
     policy = _of_function(choose, rules, name)
-    values, remark = _values_of(thing, rules, name)
-    return LoadedPlayer(rules, policy, values, remark)
+    make = functools.partial(_new, thing) if isinstance(getattr(thing, "q", None), Mapping) else None
+    return replace(_values_of(thing, rules, name), policy=policy, make=make)
+
+
+def _new(thing: Any) -> Any:
+    """A new player of the same class; if its class needs arguments, a copy with an empty table."""
+    try:
+        return type(thing)()
+    except TypeError:
+        new = copy.copy(thing)
+        new.q = type(thing.q)() if isinstance(thing.q, dict) and not hasattr(thing.q, "default_factory") else {}
+        return new
 
 
 def _remedy(thing: Any, name: str) -> str:
@@ -344,27 +359,47 @@ def _needed(function: Callable[..., Any]) -> list[str]:
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
 
 
-def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[Values | None, str]:
-    """The values of an object, by its dictionary, else by a method; and what to say of them."""
-    remark = ""
+def _values_of(thing: Any, rules: NimRules, name: str) -> LoadedPlayer:
+    """A player with the values of an object, by its dictionary, else by a method; and what to say of them."""
+    player = LoadedPlayer(rules, policies.RandomPolicy())
+    methods = [method for method in _Q_METHODS if callable(getattr(thing, method, None))]
     tables = (getattr(thing, table, None) for table in _TABLES)
     for q in (table for table in tables if isinstance(table, Mapping) and table):
         entries = _entries(rules, q, name)
         try:
             table, remark = _table_of(rules, entries)
-            return _looked_up(rules, table), remark
         except (TypeError, ValueError) as error:
-            remark = f"Its values are not judged: {shown(error, str)}."
-    for method in _Q_METHODS:
-        if callable(getattr(thing, method, None)):
-            try:
-                with foreign_code(name, f"in {method}"):
-                    table = _answers_of(rules, getattr(thing, method))
-            except PlayerError as error:
-                return None, f"Its values are not judged: {error}."
-            return _looked_up(rules, table), f"Its values are those of {method}."
+            player = replace(player, remark=f"Its values are not judged: {shown(error, str)}.")
+            continue
+        initial = _initial_of(rules, entries, getattr(thing, methods[0])) if methods else None
+        if initial and not remark:
+            known = policies.q_values_of(rules, dict.fromkeys(entries, 1.0)) != 0
+            legal = rules.action_mask(rules.all_positions()) > 0
+            table = np.where(legal & ~known, initial, table)
+        return replace(player, values=_looked_up(rules, table), remark=remark, initial=initial)
+    for method in methods:
+        try:
+            with foreign_code(name, f"in {method}"):
+                table = _answers_of(rules, getattr(thing, method))
+        except PlayerError as error:
+            return replace(player, remark=f"Its values are not judged: {error}.")
+        return replace(player, values=_looked_up(rules, table), remark=f"Its values are those of {method}.")
     values = getattr(thing, "values", None)
-    return (values if callable(values) else None), remark
+    return replace(player, values=values if callable(values) else None)
+
+
+def _initial_of(rules: NimRules, entries: dict[Any, Any], value: Callable[..., Any]) -> float | None:
+    """The value of the first pair that a dictionary lacks, by the player's own method; None if unknown."""
+    for heaps in rules.all_positions()[1:].tolist():
+        for move in rules.legal_moves(heaps):
+            if (tuple(heaps), move) not in entries:
+                try:
+                    with foreign_code("the player", "when its value is asked"):
+                        number = float(value(heaps, move))
+                except (PlayerError, TypeError, ValueError):
+                    return None
+                return number if np.isfinite(number) else None
+    return None
 
 
 def _looked_up(rules: NimRules, table: NDArray[Any]) -> Values:

@@ -368,6 +368,9 @@ def _on_its_way(case: Case) -> Diagnosis:
     if _plays_right(case):
         return _no_bug(f"Every move is right; {settled}.", BELLMAN)
     verdict = f"train longer: {settled}."
+    never = "win" if case.v.value.max() <= 0 else "loss" if case.v.value.min() >= 0 else ""
+    if never and not case.v.is_self_play:
+        verdict = f"no {never} was ever seen. Let both sides start, and {verdict}"
     if np.abs(case.last).max() < 1 - LIMITS["near"]:
         verdict += " No last move has reached its reward yet, though these values are learned first."
     return _undecided(verdict, "train longer")
