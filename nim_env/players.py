@@ -124,10 +124,9 @@ class LoadedPlayer:
             policy is not a function, or if the function draws its answers and gives only legal ones this time.
         """
         position = np.array([heaps])
-        mask = self.rules.action_mask(position)
         if isinstance(self.policy, policies.FunctionPolicy):
             for _ in range(100):
-                self.policy.action_probabilities(position, mask)
+                self.policy.action_probabilities(position, self.rules.action_mask(position))
                 if self.policy.fault:
                     return shown(self.policy.illegal_answer)
         return ""
@@ -413,13 +412,11 @@ def _entries(rules: NimRules, q: Mapping[Any, Any], name: str) -> dict[Any, Any]
     """
     entries = {}
     for key, value in q.items():
-        inner = (
-            {(key, move): number for move, number in value.items()} if isinstance(value, Mapping) else {key: value}
-        )
+        is_nested = isinstance(value, Mapping)
+        inner = {(key, move): number for move, number in value.items()} if is_nested else {key: value}
         for whole, number in inner.items():
             numbers = tuple(_numbers(whole))
-            is_known = len(numbers) == rules.n_heaps + 2
-            entries[(numbers[:-2], numbers[-2:]) if is_known else whole] = number
+            entries[(numbers[:-2], numbers[-2:]) if len(numbers) == rules.n_heaps + 2 else whole] = number
     starts = {tuple(key[0]) for key in entries if isinstance(key, tuple) and isinstance(key[0], list | tuple)}
     if starts and rules.heaps not in starts:
         raise ValueError(f"{name} has no value at the start of {rules}; --heaps must be the board that it learns")
