@@ -165,7 +165,9 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     if bugs and diagnosis.result == "bug":
         bugs.append(diagnosis.verdict)
     result = "bug" if bugs else diagnosis.result
-    names = [*dict.fromkeys(fault.function for fault in faults), *["choice"] * bool(choice)]
+    names = [*dict.fromkeys(fault.function for fault in faults)]
+    if choice and "choose_action" not in names:
+        names.append("choice")
     if not bugs or diagnosis.result == "bug":
         names += diagnosis.findings
     verdict = " ".join(bugs) or diagnosis.verdict

@@ -24,7 +24,6 @@ from nim_env.evaluation.evidence import (
     Case,
     Witness,
     above,
-    below,
     beyond,
     explained,
     holds,
@@ -151,27 +150,29 @@ def diagnose(
 
 def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     """The first reading under which the values are those of a correct learner, else the bug."""
-    if not case.v.is_trained.any() or not np.ptp(case.v.value):
-        return _undecided("all values are the same: nothing was learned.", "untrained")
+    if not case.v.is_trained.any():
+        return _undecided("all values are still the initial one: nothing was learned.", "untrained")
     if case.learner.is_sorted:
         verdict = "only positions with sorted heaps have values. Copy them to the other positions."
         return _undecided(verdict, "sorted positions")
     suspect = _suspect(case)
     if suspect is None and holds(case):
         return _settled(case)
+    if suspect is None and _plays_right(case):
+        return _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play")
     others = [
         (Case(case.learner, reading, case.earlier), premise) for reading, premise in _readings(case, unknown)
     ]
     for other, premise in others:
         if _is_innocent(case, other, suspect) and _suspect(other) is None and holds(other):
-            settled = f"{premise}: {other.explained:.0%} of the trained values have settled then"
-            return _either(settled, suspect) if suspect else _no_bug(f"{settled}.", BELLMAN)
+            settled = f"{premise}: {_share(other)} then"
+            return _either(settled, suspect) if suspect else _undecided(f"{settled}.", BELLMAN)
     if suspect is None:
         return _on_its_way(case)
     for other, premise in others:
-        if RANGE in suspect.findings and not other.reading.on_policy:
+        if RANGE in suspect.findings and other.reading.win == -other.reading.loss != -case.reading.loss:
             likely = _suspect(other)
-            if likely and RANGE not in likely.findings:
+            if likely and not {RANGE, NO_LIST}.intersection(likely.findings):
                 return _either(premise, likely, RANGE)
         if _is_innocent(case, other, suspect):
             return _either(premise, suspect)
@@ -222,7 +223,7 @@ def _future_of_the_end(learner: Learner, reading: Reading) -> float:
     future = float(np.median(last)) - mover
     size = max(abs(reading.win), abs(reading.loss))
     agrees = (np.abs(last - np.median(last)) <= LIMITS["same"] * abs(future)).all()
-    if reading.initial is None or not agrees or abs(future) < size / LIMITS["same"]:
+    if reading.initial is None or not agrees or abs(future) < size / LIMITS["same"] ** 2:
         return 0.0
     shifted = reading._replace(win=reading.win + future, loss=reading.loss + future)
     return future if Case(learner, shifted).explained >= LIMITS["holds"] else 0.0
@@ -244,11 +245,13 @@ def _readings(case: Case, unknown: set[str]) -> Iterator[tuple[Reading, str]]:
             yield reading._replace(win=win, loss=loss), f"{said} (rewards, --rewards); {both}"
     if "initial" in unknown and reading.initial is not None:
         starts = learner.untouched
-        is_above, is_below = (
-            (case.v.is_trained & (side(case.v, case.own) > LIMITS["near"])).any() for side in (above, below)
-        )
-        if is_above != is_below:  # all values lie on one side of what they can be: they may come from there
-            starts = [*starts, case.unit if is_above else -case.unit]
+        outside = case.v.is_trained & (beyond(case.v, case.own) > LIMITS["near"])
+        n_above = (outside & (above(case.v, case.own) > 0)).sum()
+        n_below = outside.sum() - n_above
+        is_enough = max(n_above, n_below) >= LIMITS["few"] or (outside & case.v.is_last).any()
+        if is_enough and not min(n_above, n_below):
+            # all of these lie on one side of what they can be, so they may come from there
+            starts = [*starts, case.unit if n_above else -case.unit]
         for start in dict.fromkeys(starts):
             if start != reading.initial:
                 said = f"values may start at {start:g}. If they do, pass it (initial, --initial)"
@@ -290,6 +293,11 @@ def _last_moves(case: Case) -> Diagnosis | None:
     if min(right.max(), -right.min()) > LIMITS["near"]:
         verdict = "last moves have values of both signs: the rewards are those of one player's view."
         return _bug(verdict, "last moves of both signs")
+    outside = np.maximum(case.last - max(start, reward), min(start, reward) - case.last)
+    if reward == start == 0 and outside.max() > LIMITS["near"]:
+        furthest = case.unit * case.last[outside.argmax()]
+        verdict = f"last moves reach {furthest:.3g}, but their reward is {case.unit * reward:g}."
+        return _bug(verdict, "last moves of another reward")
     if not (right.max() <= 0 and right.min() < -LIMITS["near"]):
         return None
     for target in (target for name, _, target in case.bugs if name == _OPPONENTS):
@@ -343,9 +351,13 @@ def _no_list(case: Case) -> Diagnosis | None:
     return _bug(verdict, NO_LIST, what="Bug in the update", seen=witness(case))
 
 
+def _share(case: Case) -> str:
+    return f"{case.explained:.0%} of the trained values have settled"
+
+
 def _settled(case: Case) -> Diagnosis:
     """Values of a correct learner."""
-    verdict = f"{case.explained:.0%} of the trained values have settled where {BELLMAN} puts them"
+    verdict = f"{_share(case)} where {BELLMAN} puts them"
     if case.unit != 1:
         return _no_bug(
             f"{verdict}, for rewards of {case.unit:.3g} instead of 1.", "rewards of a scale other than 1"
@@ -364,14 +376,11 @@ def _either(premise: str, suspect: Diagnosis, *symptoms: str) -> Diagnosis:
 
 def _on_its_way(case: Case) -> Diagnosis:
     """Values that show no bug and have not settled yet."""
-    settled = f"{case.explained:.0%} of the trained values have settled so far"
-    if _plays_right(case):
-        return _no_bug(f"Every move is right; {settled}.", BELLMAN)
-    verdict = f"train longer: {settled}."
+    verdict = f"train longer: {_share(case)} so far."
     never = "win" if case.v.value.max() <= 0 else "loss" if case.v.value.min() >= 0 else ""
     if never and not case.v.is_self_play:
         verdict = f"no {never} was ever seen. Let both sides start, and {verdict}"
-    if np.abs(case.last).max() < 1 - LIMITS["near"]:
+    if np.abs(case.last - case.bellman.mover).min() > LIMITS["near"]:
         verdict += " No last move has reached its reward yet, though these values are learned first."
     return _undecided(verdict, "train longer")
 
@@ -387,12 +396,14 @@ def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
     if 0 in other.reading[:2]:  # one of the rewards
         has_both_signs = v.value.min() < -LIMITS["near"] and v.value.max() > LIMITS["near"]
         return bool(_DROPPED.intersection(names)) or bool(named and not has_both_signs)
-    if v.is_self_play and np.abs(other.last - (v.reading.initial or 0)).max() < LIMITS["near"]:
+    start = v.reading.initial or 0
+    if v.is_self_play and other.bellman.mover != start and np.abs(other.last - start).max() < LIMITS["near"]:
         return False  # last moves are learned first
     if other.reading.on_policy:
         has_maximum = [equation for _, equation, _ in named if equation.future not in ("best", "own")]
         best = max([case.explained, *(explained(v, [target]) for *_, target in named)])
-        return names == (NO_LIST,) or bool(has_maximum and other.explained > best)
+        is_any_actor = other.learner.given.ndim == 1  # the values of positions may be those of any policy
+        return names == (NO_LIST,) or bool(has_maximum and (is_any_actor or other.explained > best))
     return not any(is_named(other, equation, target) for _, equation, target in named)
 
 

@@ -114,11 +114,6 @@ def above(v: Values, targets: list[Target]) -> Floats:
     return np.min([v.value - t.high for t in targets], axis=0)
 
 
-def below(v: Values, targets: list[Target]) -> Floats:
-    """How far each value lies below the nearest reach."""
-    return np.min([t.low - v.value for t in targets], axis=0)
-
-
 def beyond(v: Values, targets: list[Target]) -> Floats:
     """How far each value lies outside of the nearest reach."""
     return np.min([np.maximum(t.low - v.value, v.value - t.high) for t in targets], axis=0)
