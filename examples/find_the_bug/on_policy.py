@@ -19,9 +19,8 @@ def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0
     def learn(turns, reward):
         """Learns from the turns of one player, the last turn first."""
         for i, pair in enumerate(turns):
-            if i < steps:
-                target = discount**i * reward
-            else:
+            target = discount**i * reward
+            if i >= steps:
                 target = discount**steps * q_values[turns[i - steps]]
             q_values[pair] += learning_rate * (target - q_values[pair])
 

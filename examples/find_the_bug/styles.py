@@ -27,7 +27,17 @@ from tqdm import tqdm
 from nim_env import NimRules, TabularPolicy, evaluation, policies
 
 from command_line import run
-from find_the_bug.matrix import BUGS, HERE, NO_NAME, SAME, SHARES, draw_settings, load, sentence, source_of, verdict
+from find_the_bug.matrix import (
+    BUGS,
+    HERE,
+    SAME,
+    SHARES,
+    draw_settings,
+    load,
+    sentence,
+    source_of,
+    verdict,
+)
 
 STYLES = pd.read_csv(HERE / "styles.csv", keep_default_na=False)
 NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
@@ -137,7 +147,9 @@ def player_of(rules: NimRules, values: np.ndarray) -> TabularPolicy:
         return policies.greedy(rules, values)
     positions = rules.all_positions()
     q_values = np.zeros((rules.n_positions, rules.n_actions))
-    for index, action in np.argwhere(rules.action_mask(positions[1:])) + (1, 0):  # position 0 is the empty one
+    masks = rules.action_mask(positions)
+    masks[0] = 0  # the game is over
+    for index, action in np.argwhere(masks):
         after = int(rules.index(rules.apply(positions[index], action)))
         q_values[index, action] = -values[after] if after else rules.terminal_reward * np.abs(values).max()
     return policies.greedy(rules, q_values)
@@ -150,9 +162,11 @@ def sentences(counts: pd.DataFrame) -> list[str]:
         correct = of_mode[of_mode["bug"] == ""]
         bugs = of_mode[(of_mode["bug"] != "") & (of_mode["share"] == 1)]
         listed, unlisted = bugs[bugs["is_listed"]], bugs[~bugs["is_listed"]]
-        rows_of = [("correct learners told a bug", correct, "is_bug")]
-        rows_of += [(f"- {family}", rows, "is_bug") for family, rows in correct.groupby("family", sort=False)]
-        rows_of += [
+        lines.append(f"{mode}:")
+        families = correct.groupby("family", sort=False)
+        for name, rows, column in (
+            ("correct learners told a bug", correct, "is_bug"),
+            *((f"- {family}", rows, "is_bug") for family, rows in families),
             ("correct learners undecided", correct, "is_undecided"),
             ("correct learners undecided after all moves", correct[correct["share"] == 1], "is_undecided"),
             ("bugs of the list named", listed, "right"),
@@ -162,13 +176,11 @@ def sentences(counts: pd.DataFrame) -> list[str]:
             ("other bugs given a name", unlisted, "wrong"),
             ("other bugs told a bug", unlisted, "is_bug"),
             ("other bugs undecided", unlisted, "is_undecided"),
-        ]
-        lines.append(f"{mode}:")
-        for name, rows, column in rows_of:
-            lines.append(sentence(name, int(rows[column].sum()), int(rows[["right", "none", "wrong"]].sum().sum())))
-        n_perfect = int(correct["is_perfect"].sum())
-        hits = int(correct["is_perfect_train_longer"].sum())
-        lines.append(sentence("correct learners with all moves right told to train longer", hits, n_perfect))
+        ):
+            hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
+            lines.append(sentence(name, hits, n))
+        hits, n = int(correct["is_perfect_train_longer"].sum()), int(correct["is_perfect"].sum())
+        lines.append(sentence("correct learners with all moves right told to train longer", hits, n))
     return lines
 
 
