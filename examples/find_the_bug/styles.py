@@ -49,9 +49,9 @@ COUNTS = ["right", "none", "wrong", "is_bug", "is_undecided", "is_perfect", "is_
 
 @dataclass
 class Args:
-    n_correct: int = 20
+    n_correct: int = 15
     """The number of runs of each correct learner."""
-    n_bug: int = 3
+    n_bug: int = 2
     """The number of runs of each bug in each style."""
     n_jobs: int = -1
     """The number of runs at the same time; -1 for one per core."""

@@ -113,18 +113,11 @@ def test_the_rates_of_false_alarms_on_the_page_are_the_published_ones():
         assert f"| {' | '.join(map(str, cells))} | {100 * (1 - low**3):.1f} % |" in TEST_SUITE
 
 
-def style_named(learner, name):
-    return next(style for style in styles.all_styles() if (style["learner"], style["style"]) == (learner, name))
-
-
 def test_each_text_of_a_style_is_in_its_learner_once():
     for style in styles.all_styles():
         source = matrix.source_of(style["learner"])
         for text, replacement in style["replacements"]:
             assert not text or (source.count(text) == 1 and text != replacement), style["style"]
-        for field in ("opponent", "discount", "rewards", "initial", "on_policy"):
-            told = styles.STYLES.loc[styles.STYLES["style"] == style["style"], field]
-            assert style[field] in set(told)
 
 
 def exact_values(rules, style, discount, exploration):
