@@ -61,7 +61,7 @@ def main(args: Args) -> pd.DataFrame:
 def judge(row: dict[str, str], moves: int, seed: int) -> tuple[float, bool, bool]:
     """The seconds of a training, and whether its learner passes by its moves, and by its values too."""
     start = time.process_time()
-    trained = load(row["learner"], row["text"], row["replacement"])(RULES, moves, seed=seed)
+    trained = load(row["learner"], (row["text"], row["replacement"]))(RULES, moves, seed=seed)
     seconds = time.process_time() - start
     if row["learner"] == "maskable_ppo":
         actions, values = trained

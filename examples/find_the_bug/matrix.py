@@ -10,6 +10,7 @@ discount, judges them after 5 %, 30 % and all of their moves. docs/experiments/d
 Install: pip install -e ".[examples,sb3]"
 """
 
+import inspect
 import random
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,7 +45,8 @@ BOARDS = (
 SHARES = (0.05, 0.3, 1.0)  # of the moves
 MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}  # of a table, 200 for each pair of a position and an action
 SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # where the values of illegal actions stay 0
-NO_NAME = {"train longer", "untrained", "a bug in no list"}
+NO_NAME = {"train longer", "untrained", "perfect play", "Bellman's equation", "a bug in no list"}
+SYMPTOM = "values out of range"  # true of the values whatever the bug is, so not a name of one that is in no list
 
 
 @dataclass
@@ -81,30 +83,49 @@ def main(args: Args) -> pd.DataFrame:
     return table
 
 
-def load(learner: str, text: str = "", replacement: str = "") -> Any:
-    """The function ``train`` of a learner, with one text of its file replaced."""
-    source = (HERE / f"{learner}.py").read_text(encoding="utf-8")
+def load(learner: str, *replacements: tuple[str, str]) -> Any:
+    """Returns the function ``train`` of a learner after replacing texts of its file, one after another."""
     names: dict[str, Any] = {}
-    exec(compile(source.replace(text, replacement, 1), learner, "exec"), names)
+    exec(compile(source_of(learner, *replacements), learner, "exec"), names)
     return names["train"]
+
+
+def source_of(learner: str, *replacements: tuple[str, str]) -> str:
+    """Returns the source code of a learner after replacing texts of its file, one after another."""
+    source = (HERE / f"{learner}.py").read_text(encoding="utf-8")
+    for text, replacement in replacements:
+        source = source.replace(text, replacement, 1)
+    return source
+
+
+def draw_settings(
+    learner: str, draws: random.Random, discount: float | None = None
+) -> tuple[NimRules, int, dict[str, Any], dict[str, Any]]:
+    """Draws a board and settings for a learner.
+
+    Returns the rules, the number of moves, the settings that the diagnosis is not told, and those that it is told.
+    """
+    rules = NimRules(*draws.choice(BOARDS), misere=draws.random() < 0.5)
+    moves = MOVES.get(learner, 200 * int(rules.action_mask(rules.all_positions()).sum()))
+    settings: dict[str, Any] = {}
+    told: dict[str, Any] = {}
+    if learner != "maskable_ppo":
+        settings["exploration"] = draws.choice((0.05, 0.1, 0.3, 0.5))
+        told["discount"] = draws.choice((0.8, 0.9, 0.95, 0.99, 1.0, 1.0)) if discount is None else discount
+    if learner not in MOVES:
+        settings["learning_rate"] = draws.choice((0.05, 0.1, 0.2, 0.5, 1.0))
+    if "opponent" in inspect.signature(load(learner)).parameters:
+        told["opponent"] = draws.choice(("random", "take-1", "take-3", "expert"))
+    return rules, moves, settings, told
 
 
 def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
     """The diagnoses of one learner, with or without a bug, with settings drawn by the seed."""
     learner, bug = row["learner"], row["bug"]
-    train = load(learner, row["text"], row["replacement"])
+    train = load(learner, (row["text"], row["replacement"]))
     draws = random.Random(f"{learner}, {bug}, {seed}")
-    rules = NimRules(*draws.choice(BOARDS), misere=draws.random() < 0.5)
-    moves = MOVES.get(learner, 200 * int(rules.action_mask(rules.all_positions()).sum()))
-    settings: dict[str, Any] = {"seed": seed}
-    told: dict[str, Any] = {}
-    if learner != "maskable_ppo":
-        settings["exploration"] = draws.choice((0.05, 0.1, 0.3, 0.5))
-        told["discount"] = 1.0 if bug == "discount" else draws.choice((0.8, 0.9, 0.95, 0.99, 1.0, 1.0))
-    if learner not in MOVES:
-        settings["learning_rate"] = draws.choice((0.05, 0.1, 0.2, 0.5, 1.0))
-    if learner in ("against_opponent", "dqn"):
-        told["opponent"] = draws.choice(("random", "take-1", "take-3", "expert"))
+    rules, moves, settings, told = draw_settings(learner, draws, 1.0 if bug == "discount" else None)
+    settings = {"seed": seed} | settings
     diagnoses = []
     earlier = None
     for share in SHARES:
@@ -120,7 +141,8 @@ def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
             findings = diagnosis.findings
         earlier = values
         names = sorted({name if learner in MOVES else SAME.get(name, name) for name in findings})
-        result = {"findings": " or ".join(names), "n_names": len(names), "witness": diagnosis.witness is not None}
+        result = {"result": diagnosis.result, "findings": " or ".join(names), "n_names": len(names)}
+        result |= {"witness": diagnosis.witness is not None}
         run_of = {"learner": learner, "bug": bug, "is_listed": row["findings"] != "", "share": share}
         diagnoses.append(run_of | {"verdict": verdict(row, names), "board": str(rules)} | settings | told | result)
     return diagnoses
@@ -130,15 +152,16 @@ def verdict(row: dict[str, str], names: list[str]) -> str:
     """Whether findings are the right ones, others, or none. Where no name is right, none is."""
     if row["findings"] and any(name.startswith(tuple(row["findings"].split(" / "))) for name in names):
         return "right"
-    return "none" if NO_NAME.issuperset(names) else "wrong"
+    known = NO_NAME if row["findings"] else {SYMPTOM, *NO_NAME}
+    return "none" if known.issuperset(names) else "wrong"
 
 
 def count(table: pd.DataFrame) -> pd.DataFrame:
     """The matrix: a row for each learner, bug and length, with the numbers of runs by what they were told."""
     is_right = table["verdict"] == "right"
     columns = {name: table["verdict"] == name for name in ("right", "none", "wrong")}
-    columns |= {"bellman": table["findings"] == "Bellman's equation", "witness": table["witness"]}
-    columns |= {"names": table["n_names"].where(is_right, 0)}
+    columns |= {"told_bug": table["result"] == "bug", "told_no_bug": table["result"] == "no bug found"}
+    columns |= {"witness": table["witness"], "names": table["n_names"].where(is_right, 0)}
     keys = [table[name] for name in ("learner", "bug", "is_listed", "share")]
     return pd.DataFrame(columns).astype(int).groupby(keys).sum().reset_index()
 
@@ -152,17 +175,23 @@ def sentences(matrix: pd.DataFrame) -> list[str]:
     outside = ended[~ended["is_listed"]]
     lines = []
     for name, rows, column in (
-        ("correct learners told a bug", correct, "wrong"),
+        ("correct learners told a bug", correct, "told_bug"),
+        ("correct learners with a witness", correct, "witness"),
         ("bugs of the list named", listed, "right"),
         ("bugs of the list given another name", listed, "wrong"),
-        ("other bugs told Bellman's equation", outside, "bellman"),
+        ("other bugs told no bug", outside, "told_no_bug"),
         ("other bugs given a name", outside, "wrong"),
         ("other bugs with a witness", outside, "witness"),
     ):
         hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
-        low, high = evaluation.MatchResult(hits, n).interval()
-        lines.append(f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)")
+        lines.append(sentence(name, hits, n))
     return [*lines, f"names of a bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}"]
+
+
+def sentence(name: str, hits: int, n: int) -> str:
+    """Returns a share as a sentence, with its 95 % interval (Wilson)."""
+    low, high = evaluation.MatchResult(hits, n).interval()
+    return f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)"
 
 
 def draw(matrix: pd.DataFrame) -> Figure:

@@ -25,7 +25,6 @@ from nim_env import NimRules, evaluation, players
 from command_line import run
 
 RULES = NimRules()
-RESULTS = {"Bellman's equation": "no bug found", "train longer": "undecided", "untrained": "undecided"}
 
 
 @dataclass
@@ -57,8 +56,7 @@ def train_and_judge(name: str, steps: int, seed: int) -> str:
         algorithm("MlpPolicy", env, seed=seed, device="cpu").learn(steps).save(f"{folder}/model.zip")
         player = players.load_player(f"{folder}/model.zip", RULES)
     values = player.values(RULES.all_positions())
-    diagnosis = evaluation.diagnose(RULES, values, "random", player.discount)
-    return RESULTS.get(diagnosis.findings[0], "bug")
+    return evaluation.diagnose(RULES, values, "random", player.discount, on_policy=player.on_policy).result
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """find_the_bug: clean learners, each bug as one replaced line, and the matrix of their diagnoses."""
 
 import functools
+import inspect
 import re
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import torch
 
 from nim_env import NimRules, TabularPolicy, evaluation, testing
 
-from find_the_bug import budgets, matrix, models
+from find_the_bug import budgets, matrix, models, styles
 
 torch.set_num_threads(1)  # other tests run at the same time
 ROOT = Path(__file__).parents[2]
@@ -57,7 +58,8 @@ def test_the_script_counts_every_run(monkeypatch, tmp_path):
     monkeypatch.setattr(matrix, "MOVES", {"maskable_ppo": 1024})
     table = matrix.main(matrix.Args(n_correct=30, n_bug=5, n_jobs=1, folder=tmp_path))
     saved = pd.read_csv(tmp_path / "find_the_bug.csv", keep_default_na=False)
-    assert saved[["right", "none", "wrong"]].to_numpy().sum() == len(table) == 3 * (31 + 5 * 13 + 1)
+    n_bugs = len(matrix.BUGS) - 1
+    assert saved[["right", "none", "wrong"]].to_numpy().sum() == len(table) == 3 * (31 + 5 * n_bugs + 1)
     assert "in which the diagnosis names the bug" in (tmp_path / "find_the_bug.svg").read_text()
 
 
@@ -121,3 +123,119 @@ def test_the_rates_of_false_alarms_on_the_page_are_the_published_ones():
             passed,
         ]
         assert f"| {' | '.join(map(str, cells))} | {100 * (1 - low**3):.1f} % |" in TEST_SUITE
+
+
+def test_each_text_of_a_style_is_in_its_learner_once():
+    for style in styles.all_styles():
+        source = matrix.source_of(style["learner"])
+        for text, replacement in style["replacements"]:
+            assert not text or (source.count(text) == 1 and text != replacement), style["style"]
+
+
+def exact_values(rules, style, discount, exploration):
+    """The fixed point of a style against the random opponent, or in self-play with greedy replies that explore."""
+    win, loss = styles.options_of(style)["rewards"]
+    last_reward, other_reward = (win, loss) if rules.terminal_reward > 0 else (loss, win)
+    cost = 0.01 if style["style"] == "cost per step" else 0.0
+    own_exploration = exploration if style["on_policy"] == "yes" else 0.0
+    has_opponent = "opponent" in inspect.signature(matrix.load(style["learner"])).parameters
+    is_alone = not has_opponent or style["opponent"] == "self"
+    is_by_move = style["learner"] == "minimax_q" or (style["learner"] == "double_q" and is_alone)
+    positions = rules.all_positions()
+    masks = rules.action_mask(positions) == 1
+    q_values = np.zeros(masks.shape)
+    values = np.zeros(rules.n_positions)
+    for i in range(1, rules.n_positions):  # a move leads to a smaller index
+        legal = np.flatnonzero(masks[i])
+        for action in legal:
+            after = rules.index(rules.apply(positions[i], action))
+            if after == 0:
+                value = last_reward
+            elif is_by_move:
+                value = discount * ((style["style"] == "probabilities of winning") - values[after])
+            else:
+                replies = np.flatnonzero(masks[after])
+                chances = np.ones(len(replies)) / len(replies)
+                if is_alone:
+                    is_best = np.isclose(q_values[after, replies], q_values[after, replies].max())
+                    chances = exploration * chances + (1 - exploration) * is_best / is_best.sum()
+                ends = [rules.index(rules.apply(positions[after], reply)) for reply in replies]
+                value = chances @ [other_reward if end == 0 else discount * values[end] for end in ends]
+            q_values[i, action] = value - cost
+        best, mean = q_values[i, legal].max(), q_values[i, legal].mean()
+        values[i] = (1 - own_exploration) * best + own_exploration * mean
+    return q_values, values
+
+
+@pytest.mark.parametrize("style", styles.all_styles(), ids=lambda style: f"{style['learner']}: {style['style']}")
+def test_each_style_learns_the_exact_values(style):
+    rules = NimRules((2, 3))
+    settings = {"discount": float(style["discount"] or 0.9), "exploration": 0.3}
+    opponent = {"opponent": "random"}
+    if (
+        style["opponent"] == "self"
+        or "opponent" not in inspect.signature(matrix.load(style["learner"])).parameters
+    ):
+        opponent = {}
+    train = matrix.load(style["learner"], *style["replacements"])
+    learned = np.asarray(train(rules, 20_000, learning_rate=0.05, seed=0, **settings, **opponent))
+    if style["family"] != "one side":
+        assert evaluation.mastery(rules, styles.player_of(rules, learned)).expert == 1
+    if style["style"] == "league of snapshots":
+        return  # its opponent changes
+    if style["style"] == "sum of both tables":
+        learned = learned / 2
+    if "greedy" in style["style"]:
+        settings["exploration"] = 0.0
+    q_values, values = exact_values(rules, style, **settings)
+    scale = max(np.abs(styles.options_of(style)["rewards"]))
+    if learned.ndim == 1:
+        assert np.abs(learned - values).mean() < 0.1 * scale
+        return
+    is_legal = rules.action_mask(rules.all_positions()) == 1
+    is_legal[0] = False  # the game is over
+    if style["family"] == "one side":
+        is_legal &= learned != 0  # what it has met
+    is_met = is_legal.any(axis=1)
+    best, exact_best = (np.where(is_legal, table, -np.inf).max(axis=1)[is_met] for table in (learned, q_values))
+    assert np.abs(best - exact_best).mean() < 0.05 * scale
+    if style["style"].split()[0] not in ("greedy,", "UCB", "softmax", "decaying"):  # those leave bad moves soon
+        assert np.abs(learned - q_values)[is_legal].mean() < 0.12 * scale
+
+
+def test_a_bug_that_changes_nothing_in_a_style_is_left_out():
+    combinations = {
+        (style["learner"], style["style"], bug["bug"]): (style, bug) for style, bug in styles.combinations()
+    }
+    run = combinations["against_opponent", "rewards 1 and 0", "maximum that starts from 0"]
+    assert styles.train_and_diagnose(*run, seed=0) == []
+    run = combinations["against_opponent", "rewards 0 and -1", "maximum that starts from 0"]
+    assert len(styles.train_and_diagnose(*run, seed=0)) == 6
+    assert not any(bug == "discount" for _, _, bug in combinations)
+
+
+def test_the_styles_count_every_run(monkeypatch, tmp_path):
+    is_used = styles.STYLES["style"].isin(["unchanged", "always first, against expert", "TD(0) of positions"])
+    monkeypatch.setattr(styles, "STYLES", styles.STYLES[is_used])
+    monkeypatch.setattr(
+        styles, "BUGS", matrix.BUGS[matrix.BUGS["bug"].isin(["opponent's reward", "position of before"])]
+    )
+    monkeypatch.setattr(matrix, "BOARDS", (((1, 2), None),))
+    table = styles.main(styles.Args(n_correct=5, n_bug=2, n_jobs=1, folder=tmp_path))
+    saved = pd.read_csv(tmp_path / "styles.csv", keep_default_na=False)
+    n_correct = 5 * len(styles.all_styles())
+    n_bug = 2 * len(styles.combinations())
+    assert len(styles.combinations()) == 7
+    assert len(table) == saved[["right", "none", "wrong"]].to_numpy().sum() == 2 * 3 * (n_correct + n_bug)
+    assert set(saved["mode"]) == {"not told", "told"}
+    assert (saved["is_perfect_train_longer"] <= saved["is_perfect"]).all()
+
+
+def test_values_of_positions_play_as_their_table():
+    rules = NimRules((1, 2, 3))
+    q_values = matrix.load("minimax_q")(rules, 6_000, seed=0)
+    is_legal = rules.action_mask(rules.all_positions()) == 1
+    values = np.where(is_legal, q_values, -np.inf).max(axis=1)
+    values[0] = 0
+    assert evaluation.mastery(rules, styles.player_of(rules, q_values)).expert == 1
+    assert evaluation.mastery(rules, styles.player_of(rules, values)).expert == 1
