@@ -154,7 +154,10 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     rules = _rules(args)
     chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
     player = _load(name, rules, args.seed, args.episodes)
-    faults = specification.faults(player.make, args.seed) if player.make else []
+    faults = []
+    if player.make and rules.n_heaps == 4 and rules.max_take is None:  # as in the course
+        with players.foreign_code(name, "when its functions are tested"):
+            faults = specification.faults(player.make, args.seed)
     with players.foreign_code(name, "when it plays"):
         policy = tabulated(rules, player.policy)
     q_values = _table(player, name)
@@ -172,7 +175,8 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         names += diagnosis.findings
     verdict = " ".join(bugs) or diagnosis.verdict
     mastery = evaluation.mastery(rules, policy, "lose")
-    report = evaluation.report(rules, policy, player.state_values, "lose")
+    is_finite = q_values is not None and diagnosis.findings != ("values that are not finite",)
+    report = evaluation.report(rules, policy, player.state_values if is_finite else None, "lose")
     if args.picture is not None:
         title = f"{Path(name).name}: {_in_short(result, names, verdict)}"
         args.picture.write_text(position_map(mastery, title), encoding="utf-8")

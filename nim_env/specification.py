@@ -192,9 +192,12 @@ def _exploration_fault(player: Any) -> str:
         return player.choose_action(list(state), epsilon=explores)
 
     usual, *answers = [_call(choose, _PILES, explores) for explores in (False, *[True] * _DRAWS)]
-    share = sum(_call(_agrees, answer, best) is not True for answer in answers) / _DRAWS
+    others = [repr(answer) for answer in answers if _call(_agrees, answer, best) is not True]
+    share = len(others) / _DRAWS
     is_known = isinstance(epsilon, int | float) and player.epsilon == epsilon  # the player may change it
     is_chosen = _call(_agrees, usual, best) is True and {*map(type, answers)} <= {tuple, list}
-    if not is_known or not is_chosen or epsilon * 15 / 16 - _SLACK <= share <= epsilon + _SLACK:
+    is_random = len({*others}) != 1 or share < 0.01  # a few draws may agree by chance
+    if not is_known or not is_chosen or (is_random and epsilon * 15 / 16 - _SLACK <= share <= epsilon + _SLACK):
         return ""
-    return f"choose_action explores in {share:.1%} of its moves; epsilon is {epsilon}"
+    kinds = f"with {len({*others})} of the 15 others"
+    return f"choose_action explores in {share:.1%} of its moves, {kinds}; epsilon is {epsilon}"

@@ -38,6 +38,7 @@ BELLMAN = "Bellman's equation"
 NO_LIST = "a bug in no list"
 RANGE = "values out of range"
 _OPPONENTS = "opponent's reward"
+_SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # if illegal values stay 0
 _DROPPED = {"last mover's reward dropped", "other player's reward dropped"}
 SAID = {  # what a name stands for, with what values cannot tell from it
     "opponent's reward": "the learner gets the opponent's reward, or the rules of the other variant",
@@ -332,7 +333,7 @@ def _names(case: Case) -> Diagnosis | None:
     if not found:
         return None
     names = [name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9]
-    said = "; or ".join(dict.fromkeys(SAID[name] for name in names))
+    said = "; or ".join(SAID[name] for name in names if _SAME.get(name) not in names)
     return _bug(f"{said}.", *names, seen=witness(case))
 
 

@@ -89,7 +89,11 @@ def test_the_loop_variable_is_the_last_move():
     entry = check(PLAYERS / "loop_variable.py")
     assert same_figures(entry, np.arange(RULES.n_actions) == np.vstack([[0], *last]))
     assert "at 0-0-2 it takes 2 from C; 1 from C wins" in entry["first_mistakes"]
-    assert "largest value" in " ".join(entry["remarks"])
+    assert entry["result"] == "bug"
+    assert entry["bugs_in"][0] == "choice"
+    values = values_of("loop_variable")
+    is_worse = np.take_along_axis(values, np.vstack([[0], *last]), axis=1)[1:, 0] < values[1:].max(axis=1)
+    assert f"in {is_worse.sum()} positions it does not play its best value" in entry["verdict"]
 
 
 def test_a_player_without_an_answer_is_judged():
@@ -98,8 +102,10 @@ def test_a_player_without_an_answer_is_judged():
     entry = check(PLAYERS / "without_answer.py")
     assert same_figures(entry, answers, "lose")
     remarks = " ".join(entry["remarks"])
-    assert f"no legal move in {(~answers[1:].any(axis=1)).sum()} positions, the first 0-0-1" in remarks
-    assert "starts from 0" in remarks
+    said = f"no legal move in {(~answers[1:].any(axis=1)).sum()} positions, the first 0-0-1, where it answers None"
+    assert said in remarks
+    assert said in entry["verdict"]
+    assert "starts from 0" in entry["verdict"]
     assert "value_accuracy_won" in entry
 
 
@@ -110,13 +116,13 @@ def test_a_maximum_from_0_is_not_said_of_values_above_it():
         "    def choose_action(self, state): return None\n"
         "ai = AI()\n"
     )
-    assert "starts from 0" not in " ".join(check("mine.py")["remarks"])
+    assert "starts from 0" not in check("mine.py")["verdict"]
 
 
 def test_the_bug_is_named_and_a_correct_learner_has_none():
-    assert "maximum that starts from 0" in check(PLAYERS / "maximum_from_zero.py", episodes=6_000)["verdict"]
+    assert "maximum that starts from 0" in check(PLAYERS / "maximum_from_zero.py", episodes=6_000)["findings"]
     entry = check(PLAYERS / "q_dictionary.py", episodes=6_000)
-    assert {"Bellman's equation", "train longer"}.issuperset(entry["findings"])
+    assert entry["result"] == "no bug found"
     assert not entry["remarks"]
 
 
@@ -132,10 +138,12 @@ def test_two_tables_of_one_training_decide():
         "        return (self.right if sum(state) in (4, 5) else 1) if is_right else self.wrong\n"
         "def train(n): return AI(0.5, -1) if n == 1000 else AI(earlier, -0.99)\n"
     )
-    for earlier, finding in ((0.5, "a bug in no list"), (0.3, "train longer")):  # moved, so on its way
+    for earlier, finding in ((0.5, "a bug in no list"), (0.3, "perfect play")):  # moved, so on its way
         with Path("mine.py").open("a") as file:
             file.write(f"earlier = {earlier}\n")
-        assert check("mine.py")["findings"] == (finding,)
+        entry = check("mine.py")
+        assert entry["findings"] == (finding,)
+        assert entry["bugs_in"][0] == "choice"  # it takes one object everywhere
 
 
 def test_values_against_an_opponent_are_judged_with_it():
@@ -162,7 +170,7 @@ def test_the_share_goes_from_random_to_perfect_play_and_a_picture_shows_the_verd
     by_chance, expert = (evaluation.mastery(normal, name).expert for name in ("random", "take-1"))
     assert entry["share"] == pytest.approx((expert - by_chance) / (1 - by_chance))
     picture = ET.fromstring(Path("map.svg").read_text(encoding="utf-8"))
-    assert entry["findings"][0] in "".join(picture.itertext())
+    assert entry["result"] in "".join(picture.itertext())
 
 
 def test_files_in_processes_of_their_own(capfd):

@@ -668,8 +668,9 @@ class Even(Right):
             return best
         before = self.moves
         type(self).moves += 1
-        explores = int(self.moves * self.share) > int(before * self.share)
-        return next(action for action in available(state) if action != best) if explores else best
+        n_explored = int(self.moves * self.share)
+        others = [action for action in available(state) if action != best]
+        return others[n_explored % len(others)] if n_explored > int(before * self.share) else best
 
 
 def test_exploration_is_accused_less_than_once_in_ten_thousand():
@@ -689,6 +690,15 @@ def test_exploration_is_accused_less_than_once_in_ten_thousand():
         assert binom.cdf(low - 1, moves, chance) + binom.sf(high, moves, chance) < 1e-4
     for chance in (0, 0.05 * 15 / 16, 0.05, 0.2 * 15 / 16, 0.9 * 15 / 16, 15 / 16, 1):
         assert binom.cdf(high + 10, moves, chance) - binom.cdf(low - 10, moves, chance) < 1e-4
+
+
+def test_exploration_that_always_plays_the_same_move_is_not_random():
+    class Popped(Right):
+        def choose_action(self, state, epsilon=True):
+            explores = epsilon and random.random() < self.epsilon
+            return available(state)[0] if explores else Right.choose_action(self, state, False)
+
+    assert [fault.function for fault in faults(Popped)] == ["choose_action"]
 
 
 def test_the_same_seed_gives_the_same_faults_and_the_global_generator_is_as_before():

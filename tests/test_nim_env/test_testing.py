@@ -57,15 +57,21 @@ def test_the_minimum_decides_where_no_bug_is_named():
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "told", "words"),
     [
-        (values_of(NimRules(RULES.heaps, misere=False)), "opponent's reward"),
-        (10 * values_of(RULES), "rewards of 10"),
-        (np.zeros((RULES.n_positions, RULES.n_actions)), "nothing was learned"),
+        (values_of(NimRules(RULES.heaps, misere=False)), {}, "opponent's reward"),
+        (10 * values_of(RULES), {"rewards": (1, -1)}, "values reach 10"),
+        (values_of(RULES, gamma=0.8), {}, "discount of 0.80"),
+        (np.zeros((RULES.n_positions, RULES.n_actions)), {}, "nothing was learned"),
     ],
 )
-def test_values_with_a_bug_fail_though_every_move_is_right(values, words):
-    assert words in message_of(lambda _: ("expert", values))
+def test_values_with_a_bug_fail_though_every_move_is_right(values, told, words):
+    assert words in message_of(lambda _: ("expert", values), **told)
+
+
+def test_other_rewards_are_no_bug():
+    for told in ({}, {"rewards": (10, -10)}):
+        assert_learns(lambda _: ("expert", 10 * values_of(RULES)), **told)
 
 
 @pytest.mark.parametrize(
