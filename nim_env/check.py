@@ -282,14 +282,19 @@ def _choice(player: players.LoadedPlayer, policy: TabularPolicy, q_values: Any) 
     is_unanswered = plays.sum(axis=1) < 1 - 1e-9
     if is_unanswered.any():
         sentence = _without_move(player, heaps[is_unanswered])
-        if (values[is_unanswered] <= 0).all():
-            sentence += " All its values there are 0 or below: the maximum of its choice starts from 0."
-        said.append(sentence)
+        said.append(sentence + _starts_from_0(values[is_unanswered]))
     is_worse = ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1)
     if n := is_worse.sum():
         first = "-".join(map(str, min(heaps[is_worse].tolist(), key=sum)))
-        said.append(f"in {n} positions it does not play its best value, the first {first}.")
+        sentence = f"in {n} positions it does not play its best value, the first {first}."
+        said.append(sentence + _starts_from_0(values[is_worse]))
     return said
+
+
+def _starts_from_0(values: NDArray[Any]) -> str:
+    """What the values of the positions with a wrong choice say of it."""
+    said = " All its values there are 0 or below: the maximum of its choice starts from 0."
+    return said if (values <= 0).all() else ""
 
 
 def _without_move(player: players.LoadedPlayer, heaps: NDArray[Any]) -> str:

@@ -1,5 +1,7 @@
 """The code, the files and the pictures of the README and of the documentation."""
 
+import collections
+import csv
 import doctest
 import re
 import runpy
@@ -69,6 +71,33 @@ def test_the_figures_of_the_readme_are_those_of_the_results():
     assert f"{len(list(certificates))} of 20 are" in text
     assert len((ROOT / "examples" / "quickstart.py").read_text(encoding="utf-8").splitlines()) == 60
     assert "in 60 lines" in text
+
+
+def test_the_figures_of_the_public_programs_are_those_of_the_table():
+    page = ROOT / "docs" / "experiments" / "public_programs.md"
+    with page.with_suffix(".csv").open(encoding="utf-8") as file:
+        running = [row for row in csv.DictReader(file) if row["runs"] == "1"]
+    correct, faulty = ([row for row in running if row["truth"] == truth] for truth in ("correct", "faulty"))
+    found = [row for row in faulty if row["result"] == "bug" and row["told_in"] == row["faults_in"]]
+    counts = [len(running), len(faulty), len(found), len(correct)]
+    study, readme = (" ".join(path.read_text(encoding="utf-8").split()) for path in (page, ROOT / "README.md"))
+    said = re.search(
+        r"Of (\d+) solutions that run, (\d+) have .* finds (\d+) of these .* the (\d+) correct", study
+    )
+    assert [*map(int, said.groups())] == counts
+    said = re.search(r"Of (\d+) public solutions .*?, (\d+) have a fault; it \[finds (\d+) of", readme)
+    assert [*map(int, said.groups())] == counts[:3]
+    results = collections.Counter((row["truth"], row["result"]) for row in running)
+    shown = [*map(int, re.findall(r"\| (\d+) ", study.split("## ")[0]))]
+    assert "bug" not in {row["result"] for row in correct}
+    assert shown == [
+        *(0, len(found), 0, results["faulty", "bug"] - len(found)),
+        *(
+            results[truth, result]
+            for result in ("no bug found", "undecided", "error")
+            for truth in ("correct", "faulty")
+        ),
+    ]
 
 
 def test_the_pictures_of_the_readme_show_what_its_text_says():

@@ -137,6 +137,9 @@ def diagnose(
         return _bug(f"{place} is not finite.", "values that are not finite", what="Bug in the values")
     learner = Learner(rules, given, opponent, discount)
     start = learner.initial if initial is None else float(initial)
+    if start is not None and learner.initial not in (None, 0, start):
+        verdict = f"the entries of illegal actions hold {learner.initial:g}, not the initial value {start:g}."
+        return _undecided(verdict, "another initial value")
     reading = Reading(float(win), float(loss), start, on_policy or False)
     if future := _future_of_the_end(learner, reading):
         verdict = f"a finished game has a future of {future:.3g} instead of 0."

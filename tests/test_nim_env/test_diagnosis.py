@@ -367,6 +367,10 @@ def test_arguments_that_contradict_the_values_are_said():
     q_values = play(RULES, 3_000)
     assert evaluation.diagnose(RULES, q_values, rewards=(1, 0)).findings == ("last moves of another reward",)
     assert evaluation.diagnose(RULES, 10 * q_values, rewards=(1, -1)).findings == ("values out of range",)
+    from_1 = play(RULES, 5, initial=1)
+    from_1[RULES.action_mask(RULES.all_positions()) == 0] = 1
+    assert evaluation.diagnose(RULES, from_1, initial=0.5).findings == ("another initial value",)
+    assert evaluation.diagnose(RULES, from_1, initial=1).findings != ("another initial value",)
 
 
 def test_noise_and_young_networks_get_no_name():
