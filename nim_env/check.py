@@ -172,13 +172,13 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     if choice and "choose_action" not in names:
         names.append("choice")
     if not bugs or diagnosis.result == "bug":
-        names += diagnosis.findings
+        names += evaluation.answers(diagnosis.findings)
     verdict = " ".join(bugs) or diagnosis.verdict
     mastery = evaluation.mastery(rules, policy, "lose")
     is_finite = q_values is not None and diagnosis.findings != ("values that are not finite",)
     report = evaluation.report(rules, policy, player.state_values if is_finite else None, "lose")
     if args.picture is not None:
-        title = f"{Path(name).name}: {_in_short(result, names, verdict)}"
+        title = f"{Path(name).name}: {result}{f' in {names[0]}' if faults or choice else ''}"
         args.picture.write_text(position_map(mastery, title), encoding="utf-8")
     return {
         "player": name,

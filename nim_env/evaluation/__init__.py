@@ -1,6 +1,6 @@
 """Exact evaluation of any policy by sweeps over all positions, and samples where there are too many."""
 
-from nim_env.evaluation.diagnosis import Diagnosis, diagnose, diagnose_moves
+from nim_env.evaluation.diagnosis import Diagnosis, answers, diagnose, diagnose_moves
 from nim_env.evaluation.evidence import Witness
 from nim_env.evaluation.exact import (
     Mastery,
@@ -35,6 +35,7 @@ __all__ = [
     "ValueAccuracy",
     "ValueFunction",
     "Witness",
+    "answers",
     "diagnose",
     "diagnose_moves",
     "exploitability",

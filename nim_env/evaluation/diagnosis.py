@@ -10,7 +10,7 @@ or an on-policy target can have the same values, the diagnosis is undecided and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -152,6 +152,11 @@ def diagnose(
     return _judged(case, {name for name, value in told.items() if value is None})
 
 
+def answers(findings: Sequence[str]) -> list[str]:
+    """The findings without those that share the answer of another one."""
+    return [name for name in findings if _SAME.get(name) not in findings]
+
+
 def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     """The first reading under which the values are those of a correct learner, else the bug."""
     if not case.v.is_trained.any():
@@ -162,6 +167,8 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     suspect = _suspect(case)
     if suspect is None and holds(case):
         return _settled(case)
+    if suspect is not None and suspect.result == "undecided":
+        return suspect
     if suspect is None and _plays_right(case):
         return _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play")
     others = [
@@ -336,7 +343,7 @@ def _names(case: Case) -> Diagnosis | None:
     if not found:
         return None
     names = [name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9]
-    said = "; or ".join(SAID[name] for name in names if _SAME.get(name) not in names)
+    said = "; or ".join(SAID[name] for name in answers(names))
     return _bug(f"{said}.", *names, seen=witness(case))
 
 
