@@ -161,6 +161,7 @@ def count(table: pd.DataFrame) -> pd.DataFrame:
     is_right = table["verdict"] == "right"
     columns = {name: table["verdict"] == name for name in ("right", "none", "wrong")}
     columns |= {"told_bug": table["result"] == "bug", "told_no_bug": table["result"] == "no bug found"}
+    columns |= {"wrong_for_sure": (table["verdict"] == "wrong") & columns["told_bug"]}
     columns |= {"witness": table["witness"], "names": table["n_names"].where(is_right, 0)}
     keys = [table[name] for name in ("learner", "bug", "is_listed", "share")]
     return pd.DataFrame(columns).astype(int).groupby(keys).sum().reset_index()
@@ -180,7 +181,8 @@ def sentences(matrix: pd.DataFrame) -> list[str]:
         ("bugs of the list named", listed, "right"),
         ("bugs of the list given another name", listed, "wrong"),
         ("other bugs told no bug", outside, "told_no_bug"),
-        ("other bugs given a name", outside, "wrong"),
+        ("other bugs given a name", outside, "wrong_for_sure"),
+        ("other bugs given a name, also as a second reading", outside, "wrong"),
         ("other bugs with a witness", outside, "witness"),
     ):
         hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())

@@ -42,7 +42,16 @@ from find_the_bug.matrix import (
 STYLES = pd.read_csv(HERE / "styles.csv", keep_default_na=False)
 NO_BUG = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
 KEYS = ["family", "learner", "style", "bug", "is_listed", "mode", "share"]
-COUNTS = ["right", "none", "wrong", "is_bug", "is_undecided", "is_perfect", "is_perfect_train_longer"]
+COUNTS = [
+    "right",
+    "none",
+    "wrong",
+    "wrong_for_sure",
+    "is_bug",
+    "is_undecided",
+    "is_perfect",
+    "is_perfect_train_longer",
+]
 
 
 @dataclass
@@ -125,7 +134,7 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, str], seed: int) ->
             run_of |= {"bug": bug["bug"], "is_listed": bug["findings"] != "", "mode": mode, "share": share}
             result = {name: verdict(bug, names) == name for name in ("right", "none", "wrong")}
             result |= {"is_bug": diagnosis.result == "bug", "is_undecided": diagnosis.result == "undecided"}
-            result |= {"is_perfect": is_perfect}
+            result |= {"wrong_for_sure": result["wrong"] and result["is_bug"], "is_perfect": is_perfect}
             result |= {"is_perfect_train_longer": is_perfect and "train longer" in names}
             found = {"findings": " or ".join(names), "board": str(rules)}
             diagnoses.append(run_of | found | settings | told | result)
@@ -173,7 +182,8 @@ def sentences(counts: pd.DataFrame) -> list[str]:
             ("bugs of the list given no name", listed, "none"),
             ("bugs of the list given another name", listed, "wrong"),
             ("bugs of the list told a bug", listed, "is_bug"),
-            ("other bugs given a name", unlisted, "wrong"),
+            ("other bugs given a name", unlisted, "wrong_for_sure"),
+            ("other bugs given a name, also as a second reading", unlisted, "wrong"),
             ("other bugs told a bug", unlisted, "is_bug"),
             ("other bugs undecided", unlisted, "is_undecided"),
         ):

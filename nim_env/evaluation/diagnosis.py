@@ -274,7 +274,7 @@ def _readings(case: Case, unknown: set[str]) -> Iterator[tuple[Reading, str]]:
 
 def _suspect(case: Case) -> Diagnosis | None:
     """The bug that the values show under a reading, by the first test that shows one."""
-    for test in (_range, _last_moves, _discount, _names, _no_list):
+    for test in (_range, _last_moves, _no_last_move, _discount, _names, _no_list):
         if suspect := test(case):
             return suspect
     return None
@@ -313,9 +313,19 @@ def _last_moves(case: Case) -> Diagnosis | None:
         return None
     for target in (target for name, _, target in case.bugs if name == _OPPONENTS):
         n_refuted = (case.v.is_trained & (beyond(case.v, [target]) > LIMITS["near"])).sum()
-        if n_refuted <= LIMITS["refuted"] * case.v.is_trained.sum():
+        if n_refuted <= 5 * LIMITS["refuted"] * case.v.is_trained.sum():  # the sign says most of it
             return _bug(f"{SAID[_OPPONENTS]}: last moves have the wrong sign.", _OPPONENTS)
     return _bug("last moves have the wrong sign.", NO_LIST, what="Bug in the update")
+
+
+def _no_last_move(case: Case) -> Diagnosis | None:
+    """Last moves that were never updated, although each game of self-play has one."""
+    v = case.v
+    is_updated = v.is_trained[v.is_last].any() or case.bellman.mover == v.reading.initial
+    if v.reading.initial is None or not v.is_self_play or is_updated or v.is_trained.sum() < LIMITS["few"]:
+        return None
+    name = "last mover's reward dropped"
+    return _bug(f"{SAID[name]}.", name)
 
 
 def _discount(case: Case) -> Diagnosis | None:

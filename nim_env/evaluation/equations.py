@@ -93,7 +93,7 @@ class Learner:
         """The value that the entries of illegal actions kept: 0, or another one that legal actions have too."""
         if self.given.ndim == 1:
             return None
-        illegal = np.unique(self.given[~self.legal & np.isfinite(self.given)])
+        illegal = np.unique(self.given[1:][~self.legal[1:] & np.isfinite(self.given[1:])])
         if len(illegal) > 1:
             return None  # a network
         is_start = len(illegal) == 1 and (self.given[self.legal] == illegal[0]).any()

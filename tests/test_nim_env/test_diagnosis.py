@@ -174,7 +174,7 @@ MODULO_3 = np.arange(RULES.n_positions)[:, None] % 3
         (lambda q: put(q, (0, 2, 0), (1, 2), 0.9), "last moves of both signs"),
         (lambda q: q / np.where(MODULO_3 == 0, 2, 1), "perfect play"),  # Bellman's equation explains two thirds
         (lambda q: put(q, (0, 1, 2), (2, 1), 1.0), "train longer"),  # a mistake has the best value
-        (lambda q: q * np.where(IS_LAST, -0.3 * MODULO_3, 0.5), "a bug in no list"),  # of the wrong sign
+        (lambda q: q * np.where(IS_LAST, -0.3 * MODULO_3, 0.5), "opponent's reward"),  # of the wrong sign
         (lambda q: 0 * q, "untrained"),
     ],
 )
