@@ -162,9 +162,8 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         policy = tabulated(rules, player.policy)
     q_values = _table(player, name)
     diagnosis = _diagnosis(player, policy, q_values, name, args)
-    with players.foreign_code(name, "when it plays"):
-        choice = _choice(player, policy, q_values)
-        remarks = [*filter(None, [player.remark]), *_remarks(player, policy)]
+    choice = _choice(player, policy, q_values)
+    remarks = [*filter(None, [player.remark]), *_remarks(player, policy)]
     mastery = evaluation.mastery(rules, policy, "lose")
     if diagnosis.findings == ("train longer",) and not len(mastery.mistake_indices):
         said = "No bug found. Every move is right, although not all values have settled."
@@ -310,7 +309,7 @@ def _without_move(player: players.LoadedPlayer, heaps: NDArray[Any]) -> str:
 
 
 def _counted(n: int) -> str:
-    return f"{n} position{'s' * (n != 1)}"
+    return "1 position" if n == 1 else f"{n} positions"
 
 
 def _remarks(player: players.LoadedPlayer, policy: TabularPolicy) -> list[str]:
