@@ -162,7 +162,13 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         policy = tabulated(rules, player.policy)
     q_values = _table(player, name)
     diagnosis = _diagnosis(player, policy, q_values, name, args)
-    choice = _choice(player, policy, q_values)
+    with players.foreign_code(name, "when it plays"):
+        choice = _choice(player, policy, q_values)
+        remarks = [*filter(None, [player.remark]), *_remarks(player, policy)]
+    mastery = evaluation.mastery(rules, policy, "lose")
+    if diagnosis.findings == ("train longer",) and not len(mastery.mistake_indices):
+        said = "No bug found. Every move is right, although not all values have settled."
+        diagnosis = evaluation.Diagnosis("no bug found", said, ("perfect play",))
     bugs = [f"Bug in {function}: {sentence}." for function, sentence in faults]
     bugs += [f"Bug in the choice: {sentence}" for sentence in choice]
     if bugs and diagnosis.result == "bug":
@@ -174,7 +180,6 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     if not bugs or diagnosis.result == "bug":
         names += evaluation.answers(diagnosis.findings)
     verdict = " ".join(bugs) or diagnosis.verdict
-    mastery = evaluation.mastery(rules, policy, "lose")
     is_finite = q_values is not None and diagnosis.findings != ("values that are not finite",)
     report = evaluation.report(rules, policy, player.state_values if is_finite else None, "lose")
     if args.picture is not None:
@@ -189,7 +194,7 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         "won_positions": mastery.won_positions,
         "mistakes": len(mastery.mistake_indices),
         "first_mistakes": evaluation.mistake_sentences(rules, policy, illegal_action="lose"),
-        "remarks": [*filter(None, [player.remark]), *_remarks(player, policy)],
+        "remarks": remarks,
         "result": result,
         "bugs_in": names if result == "bug" else [],
         "findings": diagnosis.findings,
@@ -286,7 +291,7 @@ def _choice(player: players.LoadedPlayer, policy: TabularPolicy, q_values: Any) 
     is_worse = ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1)
     if n := is_worse.sum():
         first = "-".join(map(str, min(heaps[is_worse].tolist(), key=sum)))
-        sentence = f"in {n} positions it does not play its best value, the first {first}."
+        sentence = f"in {_counted(n)} it does not play its best value, the first {first}."
         said.append(sentence + _starts_from_0(values[is_worse]))
     return said
 
@@ -301,7 +306,11 @@ def _without_move(player: players.LoadedPlayer, heaps: NDArray[Any]) -> str:
     first = min(heaps.tolist(), key=sum)
     answer = player.answer_at(first)
     answers = f", where it answers {answer}" if answer else ""
-    return f"it gives no legal move in {len(heaps)} positions, the first {'-'.join(map(str, first))}{answers}."
+    return f"it gives no legal move in {_counted(len(heaps))}, the first {'-'.join(map(str, first))}{answers}."
+
+
+def _counted(n: int) -> str:
+    return f"{n} position{'s' * (n != 1)}"
 
 
 def _remarks(player: players.LoadedPlayer, policy: TabularPolicy) -> list[str]:
@@ -314,7 +323,7 @@ def _remarks(player: players.LoadedPlayer, policy: TabularPolicy) -> list[str]:
         sentence = _without_move(player, heaps[is_unanswered])
         remarks.append(f"{sentence[0].upper()}{sentence[1:]}")
     if n := (plays % 1 > 0).any(axis=1).sum():
-        remarks.append(f"It draws its move in {n} positions. The figures of a function that draws are estimates.")
+        remarks.append(f"It draws its move in {_counted(n)}. The figures of a function that draws are estimates.")
     return remarks
 
 
