@@ -155,7 +155,8 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
     player = _load(name, rules, args.seed, args.episodes)
     faults = []
-    if player.make and rules.n_heaps == 4 and rules.max_take is None:  # as in the course
+    is_course = rules.n_heaps == 4 and rules.max_take is None and not args.initial
+    if player.make and is_course:
         with players.foreign_code(name, "when its functions are tested"):
             faults = specification.faults(player.make, args.seed)
     with players.foreign_code(name, "when it plays"):

@@ -85,7 +85,8 @@ class LoadedPlayer:
             draws its moves as in training, while ``policy`` plays the best ones. Probabilities of illegal actions,
             which a model trained without masks has, are those of losing at once.
         initial: The value that its method gives to a pair that its dictionary lacks; None if this is not known.
-        make: Makes a new player of the same class, if it has a dictionary ``q``; else None.
+        make: Makes a new player of the same class, if it has a dictionary ``q`` with keys such as
+            ``((1, 3, 5, 7), (0, 1))``; else None.
     """
 
     rules: NimRules
@@ -189,7 +190,9 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
         raise ValueError(f"{name} must be {what}; got {shown(thing)}{_remedy(thing, name)}")
     policy = _of_function(choose, rules, name)
-    make = functools.partial(_new, thing) if isinstance(getattr(thing, "q", None), Mapping) else None
+    first = next(iter(thing.q), None) if isinstance(getattr(thing, "q", None), Mapping) else None
+    has_keys_of_course = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
+    make = functools.partial(_new, thing) if has_keys_of_course else None
     return replace(_values_of(thing, rules, name), policy=policy, make=make)
 
 
