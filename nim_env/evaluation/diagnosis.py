@@ -136,7 +136,7 @@ def diagnose(
     if place := _first_undefined(rules, given):
         return _bug(f"{place} is not finite.", "values that are not finite", what="Bug in the values")
     learner = Learner(rules, given, opponent, discount)
-    start = learner.initial if initial is None else float(initial)
+    start = learner.initial if initial is None or given.ndim == 1 else float(initial)
     if start is not None and learner.initial not in (None, 0, start):
         verdict = f"the entries of illegal actions hold {learner.initial:g}, not the initial value {start:g}."
         return _undecided(verdict, "another initial value")
@@ -181,10 +181,12 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     if suspect is None:
         return _on_its_way(case)
     for other, premise in others:
-        if RANGE in suspect.findings and other.reading.win == -other.reading.loss != -case.reading.loss:
+        is_larger = other.reading.win == -other.reading.loss != -case.reading.loss
+        has_zero = 0 in other.reading[:2]
+        if (RANGE in suspect.findings and is_larger) or (_DROPPED.intersection(suspect.findings) and has_zero):
             likely = _suspect(other)
-            if likely and not {RANGE, NO_LIST}.intersection(likely.findings):
-                return _either(premise, likely, RANGE)
+            if likely and not {RANGE, NO_LIST, *suspect.findings}.intersection(likely.findings):
+                return _either(premise, likely, *suspect.findings)
         if _is_innocent(case, other, suspect):
             return _either(premise, suspect)
     return suspect
@@ -423,8 +425,7 @@ def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
     if other.reading.on_policy:
         has_maximum = [equation for _, equation, _ in named if equation.future not in ("best", "own")]
         best = max([case.explained, *(explained(v, [target]) for *_, target in named)])
-        is_any_actor = other.learner.given.ndim == 1  # the values of positions may be those of any policy
-        return names == (NO_LIST,) or bool(has_maximum and (is_any_actor or other.explained > best))
+        return names == (NO_LIST,) or bool(has_maximum and other.explained > best)
     return not any(is_named(other, equation, target) for _, equation, target in named)
 
 

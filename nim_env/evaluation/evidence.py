@@ -10,7 +10,7 @@ from nim_env.appearance import heap_name
 from nim_env.evaluation.equations import FEW, Bools, Equation, Floats, Learner, Reading, Target, Values, bugs
 
 LIMITS = {  # where each comes from: a theorem, a definition, or the runs of docs/experiments/diagnosis.md
-    "range": 1.001,  # theorem: a mean of returns of at most 1 is at most 1; the rest is for float32
+    "range": 1.1,  # theorem: a mean of returns of at most 1 is at most 1; the rest is for a small cost per step
     "same": 0.01,  # last moves of one reward agree; on their way from 0 they differ by their number of updates
     "near": 0.1,  # definition: a value has reached its target, or lies within its reach
     "apart": 0.2,  # definition: values can tell two targets apart, twice the above
@@ -78,11 +78,15 @@ class Case:
         return Values(self.rules, table, learner.opponent, learner.discount, reading)
 
     def named(self) -> list[tuple[str, Target]]:
-        """The bugs whose equations the values satisfy, with their targets; an on-policy learner has no maximum."""
+        """The bugs whose equations the values satisfy, with their targets.
+
+        An on-policy learner has no maximum, and values of positions may be those of any policy.
+        """
+        has_maximum = not self.reading.on_policy and self.learner.given.ndim == 2
         return [
             (name, target)
             for name, equation, target in self.bugs
-            if equation.future == self.bellman.future or not self.reading.on_policy
+            if equation.future == self.bellman.future or has_maximum
             if is_named(self, equation, target)
         ]
 
@@ -91,7 +95,7 @@ class Case:
 
         Another value of their position has changed meanwhile: if none has, exploration has ended.
         """
-        if self.earlier is None or self.earlier.ndim != self.learner.given.ndim:
+        if self.earlier is None or self.earlier.ndim != self.learner.given.ndim or self.reading.on_policy:
             return 0
         v = self.v
         before = self._values(Learner(self.rules, self.earlier, self.learner.opponent, self.learner.discount))
@@ -135,7 +139,7 @@ def prefers(v: Values, own: list[Target], bug: Target, where: Bools, share: floa
 def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     """Whether the values are those of a bug, by one of three ways."""
     v, own = case.v, case.own
-    if v.reading.initial is None and not _has_learned_last_moves(case, equation):
+    if v.reading.initial != 0 and not _has_learned_last_moves(case, equation):
         return False
     is_outside = v.is_trained & (beyond(v, own) > LIMITS["near"])
     is_refuted = v.is_trained & (beyond(v, [bug]) > LIMITS["near"])
@@ -163,7 +167,7 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
 
 
 def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
-    """Whether the last moves of a network lie near the reward of an equation, which noise around 0 does not."""
+    """Whether last moves that did not start at 0 lie near the reward of an equation: they are learned first."""
     is_near = np.abs(case.learner.last / case.unit - equation.mover) < LIMITS["learned"]
     return bool(equation.mover and is_near.mean() >= LIMITS["holds"])
 

@@ -167,7 +167,7 @@ MODULO_3 = np.arange(RULES.n_positions)[:, None] % 3
     [
         (lambda q: 0.93 * q, BELLMAN),  # on its way, and near
         (lambda q: put(2 * q, (0, 0, 1), (2, 1), -1.9), "values out of range"),  # last moves differ: no scale
-        (lambda q: put(q, (2, 3, 4), (0, 1), 1.05), "values out of range"),  # more than any return
+        (lambda q: put(q, (2, 3, 4), (0, 1), 1.15), "values out of range"),  # more than any return
         (lambda q: 1e7 * q * np.arange(len(q))[:, None], "values out of range"),
         (lambda q: put(q, (0, 2, 0), (1, 1), 0.86), BELLMAN),  # not far enough to tell
         (lambda q: put(q, (0, 2, 2), (1, 1), 0.3), "perfect play"),  # a best move near the end, not settled
