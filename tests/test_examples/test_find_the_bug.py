@@ -185,8 +185,6 @@ def test_each_style_learns_the_exact_values(style):
         assert evaluation.mastery(rules, styles.player_of(rules, learned)).expert == 1
     if style["style"] == "league of snapshots":
         return  # its opponent changes
-    if style["style"] == "sum of both tables":
-        learned = learned / 2
     if "greedy" in style["style"]:
         settings["exploration"] = 0.0
     q_values, values = exact_values(rules, style, **settings)
