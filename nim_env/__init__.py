@@ -17,7 +17,15 @@ from nim_env import board, encodings, evaluation, policies, rendering, rules, so
 from nim_env.board import Board
 from nim_env.encodings import Encoding
 from nim_env.envs import NimEnv, NimVectorEnv, aec_env, gym_env, vector_env
-from nim_env.policies import EncodedPolicy, ExpertPolicy, MixturePolicy, RandomPolicy, TabularPolicy, TakePolicy
+from nim_env.policies import (
+    EncodedPolicy,
+    ExpertPolicy,
+    MixturePolicy,
+    OpponentPool,
+    RandomPolicy,
+    TabularPolicy,
+    TakePolicy,
+)
 from nim_env.rules import NimRules
 
 __all__ = [
@@ -29,6 +37,7 @@ __all__ = [
     "NimEnv",
     "NimRules",
     "NimVectorEnv",
+    "OpponentPool",
     "RandomPolicy",
     "TabularPolicy",
     "TakePolicy",

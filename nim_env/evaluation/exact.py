@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from math import fsum
 from typing import Any, TypeAlias
 
@@ -24,7 +25,15 @@ from nim_env._checks import checked_bool
 from nim_env._chunks import chunks
 from nim_env.appearance import heap_name
 from nim_env.board import Board
-from nim_env.policies import IllegalAction, MoveProbabilities, PolicyLike, checked_player
+from nim_env.policies import (
+    IllegalAction,
+    MoveProbabilities,
+    OpponentPool,
+    Player,
+    PolicyLike,
+    checked_player,
+    checked_strategy,
+)
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
 
@@ -156,28 +165,17 @@ def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalA
     return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
 
 
-def mixed_exploitability(
-    rules: NimRules,
-    policies: Sequence[PolicyLike],
-    weights: ArrayLike,
-    illegal_action: IllegalAction | None = None,
-) -> float:
-    """The exploitability of a mixed strategy: one of ``policies`` is drawn for each game and makes all its moves.
+def mixed_exploitability(rules: NimRules, pool: OpponentPool, illegal_action: IllegalAction | None = None) -> float:
+    """The exploitability of a pool as a mixed strategy: a member is drawn for each game and makes all its moves.
 
     A best response does not see the draw. It may lose only while it is to move in lost positions, so this is a
     sweep over its beliefs there: the probability of each policy, given the moves so far (Åström 1965, "Optimal
     control of Markov processes with incomplete state information"). Beliefs that agree to 12 digits are one.
 
-    ``weights`` is the distribution of the draw, shape ``(len(policies),)``. A ValueError if it is none, or where
-    there are too many beliefs: those of policies that draw, on large boards.
+    A ValueError where there are too many beliefs: those of policies that draw, on large boards.
     """
-    players = [
-        checked_player(policy, rules, illegal_action, f"policies[{i}]") for i, policy in enumerate(policies)
-    ]
-    beliefs = np.array(weights, dtype=np.float64, ndmin=2)
-    if beliefs.shape != (1, len(players)) or not ((beliefs >= 0).all() and np.isclose(beliefs.sum(), 1)):
-        raise ValueError(f"weights must be a distribution over {len(players)} policies; got {weights!r}")
-    beliefs /= beliefs.sum()
+    players, probabilities = checked_strategy(pool, rules, illegal_action, "pool")
+    beliefs = probabilities[None]
     n_entries = rules.n_positions * rules.n_actions * len(players)
     what = f"positions times actions times policies of {rules}"
     _limits.check_size(n_entries, _limits.POLICY, what, "use a smaller board")
@@ -227,14 +225,15 @@ def mixed_exploitability(
 
 def win_probability(
     rules: NimRules,
-    policy: PolicyLike,
-    opponent: PolicyLike,
+    policy: PolicyLike | OpponentPool,
+    opponent: PolicyLike | OpponentPool,
     moves_first: bool | None = None,
     illegal_action: IllegalAction | None = None,
 ) -> float:
     """The exact probability that ``policy`` wins against ``opponent`` from the full heaps.
 
-    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders.
+    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. Of a pool a member is
+    drawn for each game.
     """
     if moves_first is not None:
         checked_bool("moves_first", moves_first)
@@ -245,26 +244,37 @@ def win_probability(
 
 
 def win_probabilities(
-    rules: NimRules, policy: PolicyLike, opponent: PolicyLike, illegal_action: IllegalAction | None = None
+    rules: NimRules,
+    policy: PolicyLike | OpponentPool,
+    opponent: PolicyLike | OpponentPool,
+    illegal_action: IllegalAction | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same from every position, where ``policy`` moves first and where it moves second, by backward induction.
 
     Both are float64 of shape ``(n_positions,)`` by the position's index. In the empty position the player to move
     has won exactly in misère play.
     """
-    player = checked_player(policy, rules, illegal_action)
-    other = checked_player(opponent, rules, illegal_action, "opponent")
+    players, own_chances = checked_strategy(policy, rules, illegal_action)
+    opponents, other_chances = checked_strategy(opponent, rules, illegal_action, "opponent")
     batches = iter_positions(rules)
-    wins = ExpectedReturns(rules, loss=0.0)
+    games = [[ExpectedReturns(rules, loss=0.0) for _ in opponents] for _ in players]
     for batch in batches:
-        wins.enter(batch, batch.moves_of(player), batch.moves_of(other))
-    return wins.going_first, wins.going_second
+        replies = [batch.moves_of(other) for other in opponents]
+        for player, of_player in zip(players, games, strict=True):
+            moves = batch.moves_of(player)
+            for wins, reply in zip(of_player, replies, strict=True):
+                wins.enter(batch, moves, reply)
+    going_first, going_second = np.zeros((2, rules.n_positions))
+    for chance, wins in zip(np.outer(own_chances, other_chances).flat, chain(*games), strict=True):
+        going_first += chance * wins.going_first
+        going_second += chance * wins.going_second
+    return going_first, going_second
 
 
 def payoff_matrix(
     rules: NimRules,
-    rows: Sequence[PolicyLike],
-    columns: Sequence[PolicyLike] | None = None,
+    rows: Sequence[PolicyLike | OpponentPool],
+    columns: Sequence[PolicyLike | OpponentPool] | None = None,
     illegal_action: IllegalAction | None = None,
 ) -> NDArray[np.float64]:
     """The exact expected returns of every policy of ``rows`` against every policy of ``columns``.
@@ -273,18 +283,19 @@ def payoff_matrix(
     game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017). ``None`` makes the rows
     play each other. Nim is zero-sum, so the payoffs of the second player are the negative. With ``None``,
     ``(matrix - matrix.T) / 2`` is the game in which either player moves first with probability ½. ``(1 + matrix) /
-    2`` are win probabilities. The sweep takes 8 bytes for each
-    ordered pair of policies that meet and each position.
+    2`` are win probabilities. A pool is one row or column: a member is drawn for each game. The sweep takes 8
+    bytes for each ordered pair of policies that meet and each position, with a pool those of its members.
 
     The result is float64 of shape ``(len(rows), len(columns))``, -1 to 1: the expected return of the row's policy,
     which moves first from the full heaps, against the column's policy, with reward 1 for the winner and -1 for the
     loser.
     """
     populations = {"rows": rows} if columns is None else {"rows": rows, "columns": columns}
-    players = [
-        [checked_player(policy, rules, illegal_action, f"{name}[{i}]") for i, policy in enumerate(population)]
+    strategies = [
+        [checked_strategy(policy, rules, illegal_action, f"{name}[{i}]") for i, policy in enumerate(population)]
         for name, population in populations.items()
     ]
+    players = [list(chain(*(members for members, _ in population))) for population in strategies]
     batches = iter_positions(rules)
     # of each population [i, j, index]: to its policy i, which has just moved to the position, against policy j
     payoffs = [
@@ -297,7 +308,16 @@ def payoff_matrix(
             for own_moves, own, other in zip(moves, payoffs, reversed(payoffs), strict=True):
                 for i, moves_of_policy in enumerate(own_moves):
                     other[:, i, batch.indices[layer]] = -batch.expected(layer, own[i], moves_of_policy, -1.0)
-    return -payoffs[-1][:, :, -1].T
+    of_rows = _weighted(strategies[0], -payoffs[-1][:, :, -1].T)
+    return _weighted(strategies[-1], of_rows.T).T
+
+
+def _weighted(
+    strategies: Sequence[tuple[list[Player], NDArray[np.float64]]], payoffs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """A row for each strategy: the mean of those of its players, weighted by their probabilities."""
+    rows = iter(payoffs)
+    return np.array([sum(chance * next(rows) for chance in chances) for _, chances in strategies])
 
 
 @dataclass(frozen=True)

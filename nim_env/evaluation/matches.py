@@ -13,7 +13,15 @@ from nim_env import theory
 from nim_env._checks import checked_bool, checked_integer
 from nim_env._chunks import chunks
 from nim_env.evaluation.exact import right_probabilities
-from nim_env.policies import IllegalAction, Player, PolicyLike, checked_player, sample
+from nim_env.policies import (
+    IllegalAction,
+    OpponentPool,
+    Player,
+    PolicyLike,
+    checked_player,
+    checked_strategy,
+    sample,
+)
 from nim_env.rules import NimRules
 
 
@@ -45,8 +53,8 @@ def _wilson_interval(rate: float, n: int, confidence: float) -> tuple[float, flo
 
 def play_match(
     rules: NimRules,
-    policy: PolicyLike,
-    opponent: PolicyLike,
+    policy: PolicyLike | OpponentPool,
+    opponent: PolicyLike | OpponentPool,
     games: int,
     seed: int | None = None,
     moves_first: bool | None = None,
@@ -54,21 +62,29 @@ def play_match(
 ) -> MatchResult:
     """Samples games from the full heaps between ``policy``, whose wins count, and ``opponent``.
 
-    ``seed`` seeds the draws of actions. ``moves_first`` says whether ``policy`` moves first; ``None`` for every
-    other game, the first game included. ``illegal_action`` is that of the exact metrics.
+    ``seed`` seeds the draws of actions, and of a pool's member for each game. ``moves_first`` says whether
+    ``policy`` moves first; ``None`` for every other game, the first game included. ``illegal_action`` is that of
+    the exact metrics.
     """
     games = checked_integer("games", games, 1)
-    players = (
-        checked_player(policy, rules, illegal_action),
-        checked_player(opponent, rules, illegal_action, "opponent"),
+    strategies = (
+        checked_strategy(policy, rules, illegal_action),
+        checked_strategy(opponent, rules, illegal_action, "opponent"),
     )
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2
     if moves_first is not None:
         movers[:] = 0 if checked_bool("moves_first", moves_first) else 1
+    own, other = (
+        generator.choice(len(players), games, p=chances) if len(players) > 1 else np.zeros(games, np.int64)
+        for players, chances in strategies
+    )
     wins = 0
-    for part in chunks(rules, games):
-        wins += int((_rewards(rules, players, movers[part], generator) > 0).sum())
+    for i, player in enumerate(strategies[0][0]):
+        for j, reply in enumerate(strategies[1][0]):
+            of_pair = movers[(own == i) & (other == j)]
+            for part in chunks(rules, len(of_pair)):
+                wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
     return MatchResult(wins, games)
 
 

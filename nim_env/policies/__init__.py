@@ -31,6 +31,7 @@ from nim_env.policies.player import (
     Policy,
     sample,
 )
+from nim_env.policies.pool import OpponentPool, checked_pool, checked_strategy
 from nim_env.policies.tables import TabularPolicy, greedy, q_values_of, tabulate
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "InvalidPolicyOutput",
     "MixturePolicy",
     "MoveProbabilities",
+    "OpponentPool",
     "Player",
     "Policy",
     "PolicyLike",
@@ -53,6 +55,8 @@ __all__ = [
     "batched",
     "checked_player",
     "checked_policy",
+    "checked_pool",
+    "checked_strategy",
     "from_heap_size",
     "from_moves",
     "greedy",

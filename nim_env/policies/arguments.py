@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -71,8 +71,17 @@ def checked_player(
 def as_policy(name: str, policy: Any) -> Policy:
     """A policy as it is, a callable on one position as a :class:`FunctionPolicy`; an error names the argument."""
     if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
+        reason = getattr(policy, "not_a_policy", "a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy")
         raise TypeError(
             f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no "
-            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
+            f"class; got {policy!r} ({reason})"
         )
     return policy if isinstance(policy, Policy) else FunctionPolicy(policy)
+
+
+def checked_weights(weights: Iterable[float], n: int) -> list[float]:
+    """The weights as a new list of ``n`` finite numbers of 0 or more."""
+    checked = [float(weight) for weight in weights]
+    if len(checked) != n or not all(0 <= weight < np.inf for weight in checked):
+        raise ValueError(f"weights must hold a finite number of 0 or more for each of {n} policies; got {checked}")
+    return checked

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._checks import checked_integer
 from nim_env.encodings import Encoding
-from nim_env.policies.arguments import PolicyLike, as_policy, checked_policy
+from nim_env.policies.arguments import PolicyLike, as_policy, checked_policy, checked_weights
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import Policy, answers_of
 from nim_env.rules import NimRules
@@ -28,46 +28,31 @@ class _CompositePolicy:
 class MixturePolicy(_CompositePolicy):
     """A weighted mixture of policies: at each move one member, drawn by weight, chooses.
 
-    It is a behavior strategy; :func:`nim_env.evaluation.mixed_exploitability` takes a draw for each game.
-
-    It serves as the opponent pool of self-play: :meth:`add` a snapshot of the learner at intervals
-    (:func:`tabulate` makes one) and pass the mixture as ``opponent``.
+    It is a behavior strategy, a policy with probabilities. :class:`OpponentPool` draws a member for each game.
 
     Args:
         rules: The game.
-        policies: The first members, the oldest first.
-        max_size: The maximum number of members. :meth:`add` removes the oldest beyond it. ``None`` for no limit.
+        policies: The first members.
         weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
+
+    Attributes:
+        policies: The members, a list.
+        weights: Their weights, a list, which may be changed.
     """
 
     def __init__(
-        self,
-        rules: NimRules,
-        policies: Iterable[PolicyLike] = (),
-        max_size: int | None = None,
-        weights: Iterable[float] | None = None,
+        self, rules: NimRules, policies: Iterable[PolicyLike] = (), weights: Iterable[float] | None = None
     ) -> None:
         self.rules = rules
-        self.max_size = None if max_size is None else checked_integer("max_size", max_size, minimum=1)
-        self.policies: list[Policy] = []
-        self.weights: list[float] = []
-        members = list(policies)
-        member_weights = [1.0] * len(members) if weights is None else list(weights)
-        if len(member_weights) != len(members):
-            raise ValueError(f"weights must hold one number for each of {len(members)} policies; got {weights!r}")
-        for policy, weight in zip(members, member_weights, strict=True):
-            self.add(policy, weight)
+        self.policies = [checked_policy(policy, rules) for policy in policies]
+        n = len(self.policies)
+        self.weights = [1.0] * n if weights is None else checked_weights(weights, n)
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
-        """Adds a member of a weight of 0 or more, and removes the oldest beyond ``max_size``."""
+        """Adds a member of a weight of 0 or more."""
         member = checked_policy(policy, self.rules)
-        if not 0 <= weight < np.inf:
-            raise ValueError(f"weight must be 0 or more and finite; got {weight!r}")
+        self.weights += checked_weights([weight], 1)
         self.policies.append(member)
-        self.weights.append(float(weight))
-        if self.max_size is not None:
-            del self.policies[: -self.max_size]
-            del self.weights[: -self.max_size]
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The weighted mean of the members' probabilities. Members of weight 0 are not queried."""
