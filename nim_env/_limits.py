@@ -13,6 +13,7 @@
 ``TABULATED_MOVES``    the same for tables that are no faster where they are larger
 ``TABULATED_NUMBERS``  positions times numbers of an observation, for a table of observations
 ``TRANSITIONS``        positions times actions of the dictionary ``env.unwrapped.P``: 100 MB
+``JOINED``             replies of all members of a pool in one list: 200 MB
 ``KEPT_BYTES``         about, of what is kept for the states that single games visit
 ``PART``               positions times actions that are computed at once: about 50 MB
 ``POLICY``             positions times actions of a policy in a table: 400 MB
@@ -36,6 +37,7 @@ TABULATED = 2**25
 TABULATED_MOVES = 2**20
 TABULATED_NUMBERS = 2**22
 TRANSITIONS = 100_000
+JOINED = 2**22
 KEPT_BYTES = 120_000_000
 PART = 2**20
 POLICY = 50_000_000

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nim_env._checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
-from nim_env.policies import IllegalAction, Policy, PolicyLike, checked_player
+from nim_env.policies import IllegalAction, OpponentPool, Policy, PolicyLike, checked_player, checked_pool
 from nim_env.rules import NimRules
 
 FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
@@ -30,7 +30,7 @@ class Options:
     observation: ObservationLike
     random_start: bool
     illegal_action: IllegalAction
-    opponent: PolicyLike | None = None
+    opponent: PolicyLike | OpponentPool | None = None
     first_player: FirstPlayer | None = None
 
     def __post_init__(self) -> None:
@@ -50,20 +50,20 @@ class Options:
         return checked_encoding(self.observation, self.rules)
 
     @cached_property
-    def policy(self) -> Policy | None:
-        """The opponent as a policy; ``None`` in self-play."""
-        return (
-            None
-            if self.opponent is None
-            else checked_player(self.opponent, self.rules, "raise", "opponent").policy
-        )
+    def policy(self) -> Policy | OpponentPool | None:
+        """The opponent as a policy or a pool; ``None`` in self-play."""
+        if self.opponent is None:
+            return None
+        if isinstance(self.opponent, OpponentPool):
+            return checked_pool(self.opponent, self.rules, "opponent")
+        return checked_player(self.opponent, self.rules, "raise", "opponent").policy
 
     @cached_property
     def start(self) -> str:
         """How an episode begins, one of the four starts of :mod:`nim_env.envs._replies`."""
         return "anywhere" if self.random_start else self.first_player or "agent"
 
-    def with_opponent(self, opponent: PolicyLike) -> Options:
+    def with_opponent(self, opponent: PolicyLike | OpponentPool) -> Options:
         """The options after ``set_opponent``."""
         if self.opponent is None or opponent is None:
             raise ValueError(f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; make another env")

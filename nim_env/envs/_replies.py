@@ -154,14 +154,19 @@ class Replies(Kept[Choices]):
         """A list for every state; that of ``begins`` has the first states of episodes with this start."""
         lists = self._tables.get(start)
         if lists is None:
-            row = 2 * self.board.n + 1 + STARTS.index(start)
-            if not self._every_list.counts[row]:
+            row = start_row(self.board, start)
+            if not self.every_list.counts[row]:
                 raise self._no_opening()
-            lists = self._tables[start] = self._every_list.redirected(self.board.begins, row)
+            lists = self._tables[start] = self.every_list.redirected(self.board.begins, row)
         return lists
 
+    @property
+    def is_joinable(self) -> bool:
+        """Whether :attr:`every_list` holds all that many games need, and never changes."""
+        return isinstance(self.board, TabulatedBoard) and is_fixed(self.policy)
+
     @cached_property
-    def _every_list(self) -> AliasLists:
+    def every_list(self) -> AliasLists:
         """The lists of all states, and after them one for each start: the first states of episodes."""
         board = self.board
         full = np.array([board.full])
@@ -203,9 +208,14 @@ class MixtureReplies(Replies):
         if members != self._members:
             self.clear()
             self._tables.clear()
-            self.__dict__.pop("_every_list", None)
+            self.__dict__.pop("every_list", None)
             self._members = members[0][:], members[1][:]
             self._is_fixed = all(map(is_fixed, members[0]))
+
+
+def start_row(board: Board, start: str) -> int:
+    """The list of the first states of episodes with this start, in the lists of all states."""
+    return 2 * board.n + 1 + STARTS.index(start)
 
 
 def _unchanged(states: States) -> AliasLists:
@@ -213,7 +223,7 @@ def _unchanged(states: States) -> AliasLists:
     return AliasLists(np.ones_like(states), states)
 
 
-def is_fixed(policy: Policy | None) -> bool:
+def is_fixed(policy: Any) -> bool:
     """Whether a policy always answers a position alike; a mixture's members decide."""
     return policy is None or is_built_in(policy) or type(policy) is TabularPolicy
 

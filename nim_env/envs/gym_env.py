@@ -16,10 +16,11 @@ from nim_env import _limits
 from nim_env._checks import checked_choice
 from nim_env.board import Board, shared
 from nim_env.encodings import ObservationLike
+from nim_env.envs._opponents import Source
 from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
-from nim_env.envs._replies import is_fixed, replies_of
+from nim_env.envs._replies import Replies, is_fixed
 from nim_env.envs._rows import Row, Rows
-from nim_env.policies import IllegalAction, MixturePolicy, PolicyLike, tabulate
+from nim_env.policies import IllegalAction, MixturePolicy, OpponentPool, PolicyLike, tabulate
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -109,7 +110,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         max_take: int | None = None,
         misere: bool = True,
         *,
-        opponent: PolicyLike | None = "random",
+        opponent: PolicyLike | OpponentPool | None = "random",
         first_player: FirstPlayer | None = None,
         random_start: bool = False,
         observation: ObservationLike = "heaps",
@@ -128,19 +129,21 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._board = shared(Board, self.rules)
         self._offsets = self.rules.offsets
         self._rows = shared(Rows, self._board, self.encoding)
-        self._replies = replies_of(self._board, self._options.policy)
-        self._replies.check(self._options.start)
+        self._source = Source(self._board, self._options.policy)
+        self._source.check(self._options.start)
+        self._replies: Replies  # of the opponent of this game
+        self._number = -1  # of that opponent in its pool
         self._row: Row | None = None  # of the state of the game; None before the first reset
         self._last_states: tuple[int, int]  # before and after the agent's last move
         self._to_play = 0
 
     @property
-    def opponent(self) -> PolicyLike | None:
+    def opponent(self) -> PolicyLike | OpponentPool | None:
         """The opponent as it was passed, ``None`` in self-play. :meth:`set_opponent` changes it."""
         return self._options.opponent
 
-    def set_opponent(self, opponent: PolicyLike) -> None:
-        """Changes the opponent. The new one makes all moves from now on, including those of games in progress.
+    def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
+        """Changes the opponent of games that begin later. A game in progress keeps its opponent to the end.
 
         A wrapped environment offers it as ``env.unwrapped.set_opponent``, and a ``VecEnv`` of Stable-Baselines3 by
         ``env_method("set_opponent", policy)``.
@@ -149,10 +152,10 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         open the game although ``first_player`` lets it, or the environment is for self-play.
         """
         options = self._options.with_opponent(opponent)
-        replies = replies_of(self._board, options.policy)
-        replies.check(options.start)
+        source = Source(self._board, options.policy)
+        source.check(options.start)
         self._options = options
-        self._replies = replies
+        self._source = source
         self.__dict__.pop("P", None)
 
     @cached_property
@@ -171,7 +174,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         members = policy.policies if isinstance(policy, MixturePolicy) else [policy]
         if self._options.observation != "index":
             raise AttributeError('P needs observation="index": its states are these observations')
-        if policy is None or not all(map(is_fixed, members)):
+        if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
             needed = "an opponent with a table, as policies.tabulate(rules, policy) makes one"
             raise AttributeError(f"P needs {needed}; got opponent={self.opponent!r}")
         n_entries = rules.n_positions * rules.n_actions
@@ -206,15 +209,17 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         episode = self._options.for_episode(options, ("heaps", "first_player"))
         heaps = options.get("heaps")
         state = None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
-        self._replies.check_start(episode.start)
+        self._source.check_episode(episode.start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         before = self._board.full  # before an opening move
+        number, replies = self._source.draw(generator)
         if state is None:
-            state = self._replies.begin(episode.start, self._rows, generator)
+            state = replies.begin(episode.start, self._rows, generator)
         if heaps is not None or episode.random_start:
             before = state
+        self._number, self._replies = number, replies
         self._row = row = self._rows[state]
         self._last_states = (before, before)
         self._to_play = 0
@@ -273,4 +278,6 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         info = {"action_mask": row.action_mask.copy(), "illegal_action": row.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play
+        if self._number >= 0:
+            info["opponent"] = self._number
         return info

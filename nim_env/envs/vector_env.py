@@ -17,10 +17,10 @@ from nim_env import _limits
 from nim_env._checks import checked_choice, checked_integer
 from nim_env.board import States, kind_for_many, shared
 from nim_env.encodings import ObservationLike
+from nim_env.envs._opponents import NO_SEATS, Opponents, Seats, Source
 from nim_env.envs._options import FirstPlayer, Options, checked_starts
-from nim_env.envs._replies import replies_of
 from nim_env.envs._rows import Rows
-from nim_env.policies import IllegalAction, PolicyLike
+from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -34,12 +34,14 @@ class _Games:
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
         to_play: Whether player 1 is to move, in self-play.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
+        seats: Who the opponents are, shape ``(2, num_envs)``.
     """
 
     states: States
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
+    seats: Seats
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -87,7 +89,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         max_take: int | None = None,
         misere: bool = True,
         *,
-        opponent: PolicyLike | None = "random",
+        opponent: PolicyLike | OpponentPool | None = "random",
         first_player: FirstPlayer | None = None,
         random_start: bool = False,
         observation: ObservationLike = "heaps",
@@ -119,23 +121,24 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._is_stochastic = opponent is not None or random_start
         self.board = shared(kind_for_many(self.rules), self.rules)
         self._rows = shared(Rows, self.board, self.encoding)
-        self._replies = replies_of(self.board, self._options.policy)
-        self._replies.check(self._options.start)
+        source = Source(self.board, self._options.policy)
+        source.check(self._options.start)
+        self._opponents = Opponents(self.board, source)
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
         self._games: _Games | None = None  # None before the first reset
 
     @property
-    def opponent(self) -> PolicyLike | None:
+    def opponent(self) -> PolicyLike | OpponentPool | None:
         """The opponent as it was passed, ``None`` in self-play. :meth:`set_opponent` changes it."""
         return self._options.opponent
 
-    def set_opponent(self, opponent: PolicyLike) -> None:
-        """Changes the opponent. The new one makes all moves from now on, including those of games in progress."""
+    def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
+        """Changes the opponent of games that begin later, as in the single environment."""
         options = self._options.with_opponent(opponent)
-        replies = replies_of(self.board, options.policy)
-        replies.check(options.start)
+        source = Source(self.board, options.policy)
+        source.check(options.start)
+        self._opponents.change(source, NO_SEATS if self._games is None else self._games.seats)
         self._options = options
-        self._replies = replies
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -152,7 +155,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
         starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
-        self._replies.check_start(episode.start)
+        self._opponents.source.check_episode(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
         self._restart(games, envs, episode.start, starts)
@@ -171,8 +174,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
         actions = self._checked_actions(actions, before.is_over)
         states = self._agent_step(before, actions)
+        seats = before.seats
         if self._is_stochastic:
-            states = self._replies.many(states, self._options.start, self.np_random)
+            states, seats = self._opponents.many(states, seats, self._options.start, self.np_random)
         rewards = self.board.rewards(states)
         terminated = self.board.is_over(states)
         elapsed_steps = before.elapsed_steps
@@ -181,7 +185,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             elapsed_steps = (elapsed_steps + 1) * ~before.is_over
             truncated = elapsed_steps >= self.max_episode_steps
         to_play = ~(before.to_play | before.is_over) if self._is_self_play else before.to_play
-        games = _Games(states, terminated | truncated, to_play, elapsed_steps)
+        games = _Games(states, terminated | truncated, to_play, elapsed_steps, seats)
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
@@ -206,10 +210,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _restart(self, games: _Games, envs: NDArray[np.int64], start: str, starts: States | None = None) -> None:
         """Starts new episodes in ``envs``, in ``starts`` if given; an opponent that fails changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
+        seats = self._opponents.seated(games.seats, envs, start, generator)
         if starts is None:
             starts = np.full(len(envs), self.board.begins)
             if self._is_stochastic:
-                starts = self._replies.many(starts, start, generator)
+                starts = self._opponents.replied(starts, seats[0, envs], start, generator)
+        games.seats = seats
         games.states[envs] = starts
         games.is_over[envs] = False
         games.to_play[envs] = 0
@@ -218,7 +224,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
-        return _Games(zeros, zeros > 0, zeros > 0, zeros.copy())
+        return _Games(zeros, zeros > 0, zeros > 0, zeros.copy(), np.zeros((2, self.num_envs), dtype=np.int64))
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -279,6 +285,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
             infos["_to_play"] = is_new.copy()
+        if self._opponents.only is None:
+            numbers = games.seats[1]
+            if numbers.max() >= 0:
+                infos["opponent"] = numbers.copy()
+                infos["_opponent"] = is_new & (numbers >= 0)
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
@@ -289,8 +300,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over)
         infos["action_mask"] *= games.is_over.view(np.int8)[:, None]  # zeros for the other games
-        if self._is_self_play:
-            infos["to_play"] *= games.is_over
+        for name in ("to_play", "opponent"):
+            if name in infos:
+                infos[name] *= games.is_over
         return {
             "final_obs": observations,
             "_final_obs": games.is_over.copy(),

@@ -8,7 +8,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 
 from nim_env import evaluation
 from nim_env._checks import checked_integer
-from nim_env.policies import MixturePolicy
+from nim_env.policies import OpponentPool
 from nim_env.sb3.models import ModelPolicy
 
 
@@ -70,8 +70,9 @@ class EvaluationCallback(BaseCallback):
 class SelfPlayCallback(BaseCallback):
     """Trains the model against a pool of its own snapshots.
 
-    The opponent of the environment becomes a uniform mixture of snapshots (:class:`MixturePolicy`). A snapshot of
-    the model joins it before the first rollout and after every ``snapshot_interval`` rollouts.
+    The opponent of the environment becomes an :class:`nim_env.policies.OpponentPool`: each game is played against
+    one snapshot, all with the same probability. A snapshot of the model joins it before the first rollout and
+    after every ``snapshot_interval`` rollouts. The weights of the pool may be changed.
 
     For example::
 
@@ -102,8 +103,8 @@ class SelfPlayCallback(BaseCallback):
     def _on_training_start(self) -> None:
         self._policy = ModelPolicy(self.model, self.training_env)
         model: Any = self.model
-        snapshots = model.opponent_pool.policies if hasattr(model, "opponent_pool") else []
-        self.pool = MixturePolicy(self._policy.rules, snapshots, self.pool_size)
+        snapshots = model.opponent_pool.policies if hasattr(model, "opponent_pool") else ()
+        self.pool = OpponentPool(self._policy.rules, snapshots, max_size=self.pool_size)
         model.opponent_pool = self.pool
         self._n_rollouts = 0
 

@@ -151,9 +151,11 @@ def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
 def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:
     """One info for each of ``envs`` from the infos of a vector environment; ``masks`` are theirs."""
     listed = [{"action_mask": mask, "illegal_action": False} for mask in masks]
-    if "to_play" in infos:
-        for info, player in zip(listed, infos["to_play"][envs].tolist(), strict=True):
-            info["to_play"] = player
+    for name in ("to_play", "opponent"):
+        if name in infos:
+            for info, number in zip(listed, infos[name][envs].tolist(), strict=True):
+                if number >= 0:  # negative in a game whose opponent is in no pool
+                    info[name] = number
     return listed
 
 
