@@ -19,8 +19,8 @@ class History:
     """The episodes of a training run.
 
     Attributes:
-        returns: The total reward of each episode, in self-play of the player who moves first: float64 ``(n,)``.
-        lengths: The number of actions in each episode, in self-play of all players: int64 ``(n,)``.
+        returns: The total reward of each episode, in a game of the player who moves first: float64 ``(n,)``.
+        lengths: The number of actions in each episode, by all players together: int64 ``(n,)``.
     """
 
     returns: NDArray[np.float64]
