@@ -42,8 +42,9 @@ class Source:
         numbers = range(1) if self.pool is None else self.pool.numbers
         if numbers == self.numbers and start == self._start:
             return
+        policies = (self._policy,) if self.pool is None else self.pool.policies
         replies = {}
-        for number, policy in zip(numbers, (self._policy,) if self.pool is None else self.pool.policies, strict=True):
+        for number, policy in zip(numbers, policies, strict=True):
             if number in self.replies:
                 replies[number] = self.replies[number]
                 replies[number].check_start(start)
@@ -96,7 +97,7 @@ class Opponents:
         return {name: value for name, value in self.__dict__.items() if name != "_joined"}
 
     def change(self, source: Source, seats: Seats) -> None:
-        """Sets the source of games that begin; ``seats`` are those of the games in progress, and are written to."""
+        """Sets the source of games that begin; ``seats`` are those of the present games, and are written to."""
         if self.only is not None:
             seats[:] = [[self._first], [-1]]
         self._use(source, seats)
@@ -162,7 +163,7 @@ class Opponents:
 
     @cached_property
     def _joined(self) -> tuple[AliasLists, NDArray[np.int64]] | None:
-        """The lists of all opponents, and the first of each; ``None`` where some are queried or they are too many."""
+        """The lists of all opponents and the first of each; ``None`` if some are queried, or they are too many."""
         if not all(replies.is_joinable for replies in self._replies.values()):
             return None
         parts = [replies.every_list for replies in self._replies.values()]

@@ -165,7 +165,9 @@ def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalA
     return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
 
 
-def mixed_exploitability(rules: NimRules, pool: OpponentPool, illegal_action: IllegalAction | None = None) -> float:
+def mixed_exploitability(
+    rules: NimRules, pool: OpponentPool, illegal_action: IllegalAction | None = None
+) -> float:
     """The exploitability of a pool as a mixed strategy: a member is drawn for each game and makes all its moves.
 
     A best response does not see the draw. It may lose only while it is to move in lost positions, so this is a
@@ -232,8 +234,8 @@ def win_probability(
 ) -> float:
     """The exact probability that ``policy`` wins against ``opponent`` from the full heaps.
 
-    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. Of a pool a member is
-    drawn for each game.
+    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. A member of a pool
+    is drawn for each game.
     """
     if moves_first is not None:
         checked_bool("moves_first", moves_first)

@@ -18,6 +18,7 @@ from table_policies import as_player, random_table, with_mistakes
 from nim_env import (
     ExpertPolicy,
     NimRules,
+    OpponentPool,
     TabularPolicy,
     _limits,
     evaluation,
@@ -167,7 +168,8 @@ def test_a_best_response_to_a_mixed_strategy_by_recursion(rules, seed, illegal_a
     option = {"illegal": illegal_action == "lose"}
     members = [random_table(rules, seed + i, deterministic=i == 1, **option) for i in range(3)]
     weights, players = [0.2, 0.3, 0.5], [as_player(rules, member) for member in members]
-    found = evaluation.mixed_exploitability(rules, members, weights, illegal_action=illegal_action)
+    pool = OpponentPool(rules, members, weights)
+    found = evaluation.mixed_exploitability(rules, pool, illegal_action=illegal_action)
     orders = [brute_force.best_response_to_draw(rules, rules.heaps, players, weights, first) for first in (0, 1)]
     assert found == pytest.approx(sum(orders) - 1, abs=1e-12)
 
@@ -343,7 +345,9 @@ SWEEPS = {
     "exploitability": evaluation.exploitability,
     "report": evaluation.report,
     "win_probability": lambda rules, policy: evaluation.win_probability(rules, "random", policy),
-    "mixed_exploitability": lambda rules, policy: evaluation.mixed_exploitability(rules, [policy], [1]),
+    "mixed_exploitability": lambda rules, policy: evaluation.mixed_exploitability(
+        rules, OpponentPool(rules, [policy])
+    ),
     "payoff_matrix": lambda rules, policy: evaluation.payoff_matrix(rules, [policy, "random"]).tolist(),
 }
 
@@ -378,10 +382,11 @@ def test_a_sweep_queries_each_position_twice(sweep, rules):
         (evaluation.LearningCurve, [10, 5, -3], "first.*-3"),
         (evaluation.payoff_matrix, [["random", "best"]], r"rows\[1\]"),
         (evaluation.payoff_matrix, [["random"], ["best"]], r"columns\[0\]"),
-        (evaluation.mixed_exploitability, [["random", ExpertPolicy(SIMPLE)], [0.5, 0.5]], r"policies\[1\]"),
-        (evaluation.mixed_exploitability, [["random"], [[0.5], [0.5]]], r"weights.*1"),
-        (evaluation.mixed_exploitability, [["random", "expert"], [0.5, 0.4]], r"weights.*2"),
-        (evaluation.mixed_exploitability, [["random", "expert"], [1.5, -0.5]], r"weights.*2"),
+        (evaluation.mixed_exploitability, [OpponentPool(SIMPLE, ["random"])], "pool.*21"),
+        (evaluation.mixed_exploitability, [OpponentPool(STANDARD)], "weight"),
+        (evaluation.win_probability, ["random", OpponentPool(SIMPLE, ["random"])], "opponent.*21"),
+        (evaluation.payoff_matrix, [["random", OpponentPool(SIMPLE, ["random"])]], r"rows\[1\].*21"),
+        (evaluation.play_match, [OpponentPool(STANDARD, ["random"], [0]), "random", 5], "weight"),
     ],
 )
 def test_bad_arguments_are_named(function, arguments, message):
@@ -390,8 +395,9 @@ def test_bad_arguments_are_named(function, arguments, message):
 
 
 def test_too_many_beliefs_are_refused(monkeypatch):
+    large = NimRules((100, 100, 100))
     with pytest.raises(ValueError, match="policies"):
-        evaluation.mixed_exploitability(NimRules((100, 100, 100)), ["random", "expert"], [0.5, 0.5])
+        evaluation.mixed_exploitability(large, OpponentPool(large, ["random", "expert"]))
     monkeypatch.setattr(_limits, "BELIEFS", 10_000)
     with pytest.raises(ValueError, match=r"beliefs.*10,000"):
-        evaluation.mixed_exploitability(STANDARD, [random_table(STANDARD, 0), "random"], [0.5, 0.5])
+        evaluation.mixed_exploitability(STANDARD, OpponentPool(STANDARD, [random_table(STANDARD, 0), "random"]))

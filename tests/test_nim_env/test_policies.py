@@ -23,6 +23,7 @@ from nim_env import (
     ExpertPolicy,
     MixturePolicy,
     NimRules,
+    OpponentPool,
     RandomPolicy,
     TabularPolicy,
     TakePolicy,
@@ -270,7 +271,7 @@ FIGURES = {  # one of each function that takes illegal_action
     "report": lambda player, **option: evaluation.report(SIMPLE, player, **option),
     "win_probability": lambda player, **option: evaluation.win_probability(SIMPLE, player, player, **option),
     "mixed_exploitability": lambda player, **option: evaluation.mixed_exploitability(
-        SIMPLE, [player], [1], **option
+        SIMPLE, OpponentPool(SIMPLE, [player]), **option
     ),
     "payoff_matrix": lambda player, **option: evaluation.payoff_matrix(SIMPLE, [player], **option).tolist(),
     "play_match": lambda player, **option: evaluation.play_match(SIMPLE, player, player, 50, seed=0, **option),
@@ -347,10 +348,10 @@ def test_a_table_returns_copies_of_its_rows(rules, seed):
 
 def test_a_tabulated_policy_is_a_copy():
     rules = NimRules((3, 4), max_take=2)
-    pool = MixturePolicy(rules, [random_table(rules, 0)])
-    expected, positions = pool.policies[0].probabilities, rules.all_positions()
-    copy, exact = tabulate(rules, pool), tabulate(rules, pool, np.float64)
-    pool.add("random")
+    mixture = MixturePolicy(rules, [random_table(rules, 0)])
+    expected, positions = mixture.policies[0].probabilities, rules.all_positions()
+    copy, exact = tabulate(rules, mixture), tabulate(rules, mixture, np.float64)
+    mixture.add("random")
     np.testing.assert_allclose(copy.action_probabilities(positions[1:]), expected[1:], atol=1e-7)
     np.testing.assert_array_equal(exact.action_probabilities(positions[1:]), expected[1:])
     assert copy.probabilities.dtype == np.float32
@@ -371,34 +372,43 @@ def test_a_mixture_is_the_weighted_mean(rules, seed, weights):
         np.testing.assert_allclose(mixture.action_probabilities(*unfinished(rules)), expected[1:], atol=1e-12)
 
 
-def test_members():
-    pool = MixturePolicy(SIMPLE, ["random", "take-1", "take-2"], max_size=2)
-    pool.add("take-3", weight=2.5)
-    assert pool.policies == [TakePolicy(SIMPLE, 2), TakePolicy(SIMPLE, 3)]  # the oldest left
-    assert pool.weights == [1.0, 2.5]
-    pool.add(Returns(None), weight=0)  # never queried
-    assert pool.action_probabilities(np.array([5]), np.ones(3)).tolist() == [0, 0, 1]
+def test_members_of_a_mixture():
+    mixture = MixturePolicy(SIMPLE, ["take-2"])
+    mixture.add("take-3", weight=2.5)
+    assert mixture.policies == [TakePolicy(SIMPLE, 2), TakePolicy(SIMPLE, 3)]
+    assert mixture.weights == [1.0, 2.5]
+    mixture.weights[0] = 0
+    mixture.add(Returns(None), weight=0)  # never queried
+    assert mixture.action_probabilities(np.array([5]), np.ones(3)).tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("kind", [MixturePolicy, OpponentPool])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_size": 0}, "max_size.*0"),
-        ({"max_size": 2.0}, "max_size.*2.0"),
         ({"policies": ["best"]}, "policy.*'best'"),
         ({"policies": ["random"], "weights": [-1]}, "weight.*-1"),
         ({"policies": ["random"], "weights": [np.nan]}, "weight.*nan"),
         ({"policies": ["random"], "weights": [np.inf]}, "weight.*inf"),
         ({"policies": ["random"], "weights": [1, 2]}, "weights.*2"),
+        ({"policies": [TakePolicy(SIMPLE, 1), ExpertPolicy(SIMPLE)]}, "policy.*21"),
     ],
     ids=str,
 )
-def test_bad_mixtures(arguments, message):
+def test_bad_members(kind, arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        MixturePolicy(NimRules(), **arguments)
-    for mixture in (MixturePolicy(SIMPLE), MixturePolicy(SIMPLE, ["random"], weights=[0])):
-        with pytest.raises(ValueError, match="weight"):
-            mixture.action_probabilities((5,), (1, 1, 1))
+        kind(NimRules(), **arguments)
+    members = kind(NimRules(), ["random"])
+    for policy, weight in (("best", 1), ("random", -1), ("random", np.nan)):
+        with pytest.raises(ValueError, match=r"policy|weight"):
+            members.add(policy, weight)
+    assert (list(members.policies), members.weights) == ([RandomPolicy()], [1.0])
+
+
+@pytest.mark.parametrize("mixture", [MixturePolicy(SIMPLE), MixturePolicy(SIMPLE, ["random"], weights=[0])])
+def test_a_mixture_without_weight(mixture):
+    with pytest.raises(ValueError, match="weight"):
+        mixture.action_probabilities((5,), (1, 1, 1))
 
 
 @pytest.mark.parametrize("number", [0.0, np.nextafter(1, 0)])

@@ -30,7 +30,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMoni
 from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
 from nim_env.players import load_player  # noqa: E402
-from nim_env.policies import MixturePolicy, TabularPolicy, tabulate  # noqa: E402
+from nim_env.policies import OpponentPool, TabularPolicy, tabulate  # noqa: E402
 from nim_env.sb3 import (  # noqa: E402
     EvaluationCallback,
     ModelPolicy,
@@ -463,7 +463,7 @@ def test_pool_of_snapshots(environment):
     callback = SelfPlayCallback(snapshot_interval=2, pool_size=3)
     model.learn(4 * rollout, callback=callback)  # snapshots before the rollouts 1 and 3
     assert model.get_env().get_attr("opponent")[0] is callback.pool
-    assert isinstance(callback.pool, MixturePolicy)
+    assert isinstance(callback.pool, OpponentPool)
     before = pool_probabilities(callback.pool)
     assert len(before) == 2
     np.testing.assert_array_equal(before[0], first.action_probabilities(POSITIONS))
