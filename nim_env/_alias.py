@@ -77,8 +77,8 @@ class AliasLists:
         aliases = items if self.keep is None else function(lists, self.aliases)
         return AliasLists(self.counts, items, aliases, self.keep)
 
-    def redirected(self, one: int, other: int) -> AliasLists:
-        """The lists with the list ``other`` in the place of ``one`` too."""
+    def redirected(self, one: Any, other: Any) -> AliasLists:
+        """The lists with the list ``other`` in the place of ``one`` too; both may be arrays."""
         lists = copy.copy(self)
         for name in ("counts", "first"):
             numbers = getattr(self, name).copy()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env._alias import AliasLists, alias_lists
 from nim_env._checks import checked_integer
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy, checked_weights
 from nim_env.policies.player import IllegalAction, Player, Policy
@@ -106,8 +107,9 @@ class OpponentPool:
 
         ``pool.policies[pool.draw(generator)]`` is the player of one game.
         """
-        cumulative = _distribution(tuple(self._weights), len(self.policies))[1]
-        return cumulative.searchsorted(generator.random(size) * cumulative[-1], side="right")
+        lists = _distribution(tuple(self._weights), len(self.policies))[1]
+        only_list = np.zeros(() if size is None else size, dtype=np.int64)
+        return lists.draw(only_list, generator.random(size))
 
     def _remove_oldest(self) -> None:
         n_removed = 0 if self.max_size is None else max(0, len(self.policies) - self.max_size)
@@ -117,14 +119,14 @@ class OpponentPool:
 
 
 @lru_cache
-def _distribution(weights: tuple[float, ...], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The probabilities of ``n`` members, and their cumulative sums."""
+def _distribution(weights: tuple[float, ...], n: int) -> tuple[NDArray[np.float64], AliasLists]:
+    """The probabilities of ``n`` members, and the list from which one is drawn."""
     checked = checked_weights(weights, n)
     if not any(checked):
         raise ValueError(f"the pool needs a member of positive weight, add one first; got weights={checked}")
     scaled = np.array(checked) / max(checked)  # so that their sum is finite
     probabilities = scaled / scaled.sum()
-    return probabilities, probabilities.cumsum()
+    return probabilities, alias_lists(probabilities[None])
 
 
 def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool:
