@@ -70,6 +70,15 @@ class AliasLists:
             choices += is_alias
         return self._choices.take(choices)
 
+    def draw_from_one(self, uniforms: Any) -> Any:
+        """The same where there is one list, faster: ``uniforms`` are of any shape, also a float."""
+        scaled = np.asarray(uniforms * len(self.items))
+        nth = scaled.astype(np.int64)
+        drawn = self.items.take(nth)
+        if self.keep is None:
+            return drawn
+        return np.where(scaled - nth < self.keep.take(nth), drawn, self.aliases.take(nth))[()]
+
     def mapped(self, function: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]) -> AliasLists:
         """The lists with other items: ``function`` of the list of each slot and of its item."""
         lists = np.arange(len(self.counts)).repeat(self.counts)

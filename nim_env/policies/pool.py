@@ -107,9 +107,8 @@ class OpponentPool:
 
         ``pool.policies[pool.draw(generator)]`` is the player of one game.
         """
-        lists = _distribution(tuple(self._weights), len(self.policies))[1]
-        only_list = np.zeros(() if size is None else size, dtype=np.int64)
-        return lists.draw(only_list, generator.random(size))
+        one_list = _distribution(tuple(self._weights), len(self.policies))[1]
+        return one_list.draw_from_one(generator.random(size))
 
     def _remove_oldest(self) -> None:
         n_removed = 0 if self.max_size is None else max(0, len(self.policies) - self.max_size)
