@@ -25,9 +25,10 @@ class Agent(ABC):
     ``(n_actions,)``, nonzero where an action is legal, or None where all are. A batch has leading dimensions
     before these.
 
-    **Transitions.** In self-play the agent plays every side, and the transitions of the players alternate. In the
-    last transition of a truncated episode ``terminated`` is False: there is a future. In self-play the player who
-    has just moved when an episode is truncated does not observe what follows, so that it has no last transition.
+    **Transitions.** In self-play the agent plays every side, and the transitions of the players alternate. An
+    agent that plays one of several players gets the transitions of that player. In the last transition of a
+    truncated episode ``terminated`` is False: there is a future. With several players, the one who has just moved
+    when an episode is truncated does not observe what follows, so that it has no last transition.
 
     **Saving.** :meth:`save` stores the constructor's arguments other than the spaces and ``seed``: each must be an
     attribute of the same name and be expressible in JSON; a schedule is stored as its current value.
@@ -55,7 +56,7 @@ class Agent(ABC):
     again, with everything it was rewarded since its action; or what the other player observes one ply later, with
     the mover's immediate reward (minimax). Minimax learns by self-play of two players only."""
     supports_self_play: ClassVar[bool] = True
-    """Whether the agent can be trained where it controls every player."""
+    """Whether the agent can be trained where it controls several players."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

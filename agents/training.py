@@ -3,7 +3,7 @@
 There are two loops, since a vector environment of one environment trains about ten times slower than a single one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,8 +19,8 @@ class History:
     """The episodes of a training run.
 
     Attributes:
-        returns: The total reward of each episode, in self-play of the player who moves first: float64 ``(n,)``.
-        lengths: The number of actions in each episode, in self-play of all players: int64 ``(n,)``.
+        returns: The total reward of each episode, in a game of the player who moves first: float64 ``(n,)``.
+        lengths: The number of actions in each episode, by all players together: int64 ``(n,)``.
     """
 
     returns: NDArray[np.float64]
@@ -28,20 +28,24 @@ class History:
 
 
 def train(
-    agent: Agent,
+    agent: Agent | Mapping[str, Agent],
     env: Any,
     episodes: int,
     *,
     seed: int | None = None,
     progress: bool = False,
-    callback: Callable[[Agent, History], Any] | None = None,
+    callback: Callable[[Any, History], Any] | None = None,
 ) -> History:
     """Trains ``agent`` on ``env``, exploring.
 
-    In a PettingZoo environment the agent plays every side (self-play). In a Gymnasium environment it is one
-    player, unless the infos hold ``"to_play"``, 0 or 1: then it plays both sides of a zero-sum game. The reward of
-    a step is then the mover's, and the other player is credited its negative, but nothing where the episode has
-    ended by an action that the mover's mask excludes (PettingZoo's convention).
+    In a PettingZoo environment the agent plays every side (self-play). A dictionary names an agent for each player
+    instead (independent learners): each acts for its player and learns from that player's turns alone, and the
+    other players are part of its environment. An agent under several names learns from the turns of all of them.
+
+    In a Gymnasium environment the agent is one player, unless the infos hold ``"to_play"``, 0 or 1: then it plays
+    both sides of a zero-sum game. The reward of a step is then the mover's, and the other player is credited its
+    negative, but nothing where the episode has ended by an action that the mover's mask excludes (PettingZoo's
+    convention).
 
     Masks are taken from ``info["action_mask"]``, or from a dictionary observation with the keys ``"observation"``
     and ``"action_mask"``.
@@ -50,34 +54,40 @@ def train(
     short ones). Other episodes are stepped, but the agent does not learn from them.
 
     Args:
-        agent: The learner. Its ``progress_remaining`` falls from 1 to 0 over the run.
+        agent: The learner, or a dictionary from each of ``env.possible_agents`` to the agent that plays it.
+            The ``progress_remaining`` of each falls from 1 to 0 over the run.
         env: A Gymnasium environment or vector environment (in any autoreset mode), or a PettingZoo AEC environment
-            whose players share the agent's spaces.
+            in which the spaces of each player are its agent's.
         episodes: The number of episodes.
-        seed: Seeds the environment at its first reset. The agent has its own seed.
+        seed: Seeds the environment at its first reset. Each agent has its own seed.
         progress: Whether to show a progress bar (needs tqdm).
         callback: Called as ``callback(agent, history)`` after each episode, in a vector environment after each
-            step that ends any, with the history so far. Training ends if it returns False.
+            step that ends any, with the history so far and what ``train`` got as ``agent``. Training ends if it
+            returns False.
 
     Returns:
         The history of ``episodes`` episodes, or of those until the callback ended the run.
 
     Raises:
-        TypeError: ``env`` is a parallel environment, or the agent's actions are not integers.
-        ValueError: ``episodes`` is negative, the agent was made for other spaces than the environment's, cannot be
-            trained in this setting (self-play, or as a single agent), or returns actions outside their space; the
-            players of a vector environment do not alternate.
+        TypeError: ``env`` is a parallel environment, or ``agent`` is a dictionary and ``env`` is not an AEC
+            environment, or an agent's actions are not integers.
+        ValueError: ``episodes`` is negative; the keys of a dictionary are not the players; an agent was made for
+            other spaces than the environment's, cannot be trained in this setting (self-play, as a single agent,
+            or in a dictionary), or returns actions outside their space; the players of a vector environment do not
+            alternate.
     """
     if episodes < 0:
         raise ValueError(f"episodes must be 0 or more; got {episodes}")
     returns = np.zeros(episodes)
     lengths = np.zeros(episodes, np.int64)
+    learners = _learners(agent)
     ended_episodes = _episodes(agent, env, episodes, seed)
     if progress:
         ended_episodes = _with_progress_bar(ended_episodes, episodes)
     n = 0
     while n < episodes:
-        agent.progress_remaining = 1 - n / episodes
+        for learner in learners:
+            learner.progress_remaining = 1 - n / episodes
         n_ended, ended_returns, ended_lengths = next(ended_episodes)
         returns[n : n + n_ended] = ended_returns
         lengths[n : n + n_ended] = ended_lengths
@@ -86,35 +96,60 @@ def train(
         if isinstance(result, bool | np.bool_) and not result:
             break
     else:
-        agent.progress_remaining = 0.0
+        for learner in learners:
+            learner.progress_remaining = 0.0
     return History(returns[:n], lengths[:n])
 
 
-def _episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
+def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed: int | None) -> Ended:
     """The training loop for this kind of environment."""
+    if hasattr(env, "agent_iter"):
+        return _single_episodes(_players(agent, env), env, _aec_episode, seed)
+    if hasattr(env, "possible_agents"):
+        raise TypeError(f"env must be an AEC environment of PettingZoo, not a parallel one; got {env}")
+    if isinstance(agent, Mapping):
+        raise TypeError(f"env must be an AEC environment of PettingZoo for a dictionary of agents; got {env}")
     if hasattr(env, "single_observation_space"):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
-    if not hasattr(env, "possible_agents"):
-        check_spaces(agent, env.observation_space, env.action_space)
-        return _single_episodes(agent, env, _gymnasium_episode, seed)
-    if not hasattr(env, "agent_iter"):
-        raise TypeError(f"env must be an AEC environment of PettingZoo, not a parallel one; got {env}")
-    for player in env.possible_agents:
-        check_spaces(agent, env.observation_space(player), env.action_space(player))
-    check_setting(agent, len(env.possible_agents))
-    return _single_episodes(agent, env, _aec_episode, seed)
+    check_spaces(agent, env.observation_space, env.action_space)
+    return _single_episodes(agent, env, _gymnasium_episode, seed)
 
 
-def _single_episodes(agent: Agent, env: Any, play: Callable[..., tuple[float, int]], seed: int | None) -> Ended:
+def _players(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str, Agent]:
+    """The agent of each player of an AEC environment, all of which can be trained there."""
+    names = env.possible_agents
+    players = dict(agent) if isinstance(agent, Mapping) else dict.fromkeys(names, agent)
+    if players.keys() != set(names):
+        raise ValueError(f"the keys of agent must be the players {names}; got {list(players)}")
+    for name, learner in players.items():
+        check_spaces(learner, env.observation_space(name), env.action_space(name))
+        if isinstance(agent, Mapping) and learner.bootstraps_from == "opponent turn":
+            kind = type(learner).__name__
+            raise ValueError(f"{kind} learns by self-play; an agent of a dictionary learns from its own turns")
+        check_setting(learner, sum(other is learner for other in players.values()))
+    return players
+
+
+def _single_episodes(
+    agent: Agent | Mapping[str, Agent], env: Any, play: Callable[..., tuple[float, int]], seed: int | None
+) -> Ended:
     """Plays and learns in one episode after another by the function ``play``."""
+    learners = _learners(agent)
     while True:
         try:
             episode_return, length = play(agent, env, seed)
         finally:
-            agent.end_episode()
+            for learner in learners:
+                learner.end_episode()
         seed = None
         yield 1, episode_return, length
+
+
+def _learners(agent: Agent | Mapping[str, Agent]) -> list[Agent]:
+    """The agents that learn, each once."""
+    learners = agent.values() if isinstance(agent, Mapping) else [agent]
+    return list({id(learner): learner for learner in learners}.values())
 
 
 def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
@@ -152,14 +187,14 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     return episode_return, length
 
 
-def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
-    """Learns from an episode of a PettingZoo AEC environment."""
+def _aec_episode(players: dict[str, Agent], env: Any, seed: int | None) -> tuple[float, int]:
+    """Learns from an episode of a PettingZoo AEC environment, with the agent of each player."""
     env.reset(seed=seed)
     first_player = env.agent_selection
     is_alone = len(env.possible_agents) == 1
-    own_turn = agent.bootstraps_from == "own turn"
-    pending: dict[Any, tuple[Any, int]] = {}  # as in a Gymnasium environment
-    mover = None
+    own_turn = players[first_player].bootstraps_from == "own turn"
+    pending: dict[str, tuple[Any, int]] = {}  # as in a Gymnasium environment
+    mover = ""
     mover_reward = 0.0
     episode_return = 0.0
     length = 0
@@ -172,10 +207,11 @@ def _aec_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
         observer, reward = (player, reward) if own_turn else (mover, mover_reward)
         # after truncation there is no observation for the player who has just moved
         if observer in pending and (not truncated or player != mover or is_alone):
-            agent.update(*pending.pop(observer), reward, observation, terminated, mask)
+            players[observer].update(*pending.pop(observer), reward, observation, terminated, mask)
         if terminated or truncated:
             env.step(None)
             continue
+        agent = players[player]
         action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         env.step(action)
