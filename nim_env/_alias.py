@@ -57,6 +57,10 @@ class AliasLists:
         self.keep = keep
         self._choices = items if keep is None else np.column_stack([self.items, self.aliases]).ravel()
 
+    def __len__(self) -> int:
+        """The number of slots."""
+        return len(self.items)
+
     def draw(self, lists: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
         """An item of each of ``lists``, as ``uniforms`` of [0, 1) decide: all of shape ``(n,)``."""
         scaled = uniforms * self.counts.take(lists)

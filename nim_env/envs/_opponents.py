@@ -25,8 +25,8 @@ class Source:
 
     def __init__(self, board: Board, opponent: Policy | OpponentPool | None) -> None:
         self._board = board
-        self._policy = None if isinstance(opponent, OpponentPool) else opponent
         self.pool = opponent if isinstance(opponent, OpponentPool) else None
+        self._policy = None if isinstance(opponent, OpponentPool) else opponent
         self.numbers = range(0)
         self.replies: dict[int, Replies] = {}
         self._start = ""  # the one that was checked last
@@ -39,15 +39,13 @@ class Source:
         policies = (self._policy,) if self.pool is None else self.pool.policies
         replies = {}
         for number, policy in zip(numbers, policies, strict=True):
-            if number in self.replies:
-                replies[number] = self.replies[number]
-                replies[number].check_start(start)
-            else:
-                replies[number] = replies_of(self._board, policy)
+            known = self.replies.get(number)
+            replies[number] = replies_of(self._board, policy) if known is None else known
+            if known is None:
                 replies[number].check(start)
-        self.numbers = numbers
-        self.replies = replies
-        self._start = start
+            else:
+                known.check_start(start)
+        self.numbers, self.replies, self._start = numbers, replies, start
 
     def check_episode(self, start: str) -> None:
         """The same when a game begins: a pool needs a member that can be drawn."""
@@ -55,19 +53,9 @@ class Source:
         if self.pool is not None:
             _ = self.pool.probabilities
 
-    def draw(self, generator: np.random.Generator) -> tuple[int, Replies]:
-        """The number of one game's opponent in the pool, -1 for none, and its replies."""
-        if self.pool is None:
-            return -1, self.replies[0]
-        number = self.numbers[self.pool.draw(generator)]
-        return number, self.replies[number]
-
-    def draw_numbers(self, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
-        """The numbers of the opponents of ``n`` games."""
-        if self.pool is None:
-            return np.zeros(n, dtype=np.int64)
-        drawn: NDArray[np.int64] = self.pool.draw(generator, n) + self.numbers.start
-        return drawn
+    def draw(self, generator: np.random.Generator, size: int | None = None) -> Any:
+        """The number of the opponent of one game, or of ``size`` games; 0 is a policy."""
+        return 0 if self.pool is None else self.numbers.start + self.pool.draw(generator, size)
 
 
 class Opponents:
@@ -81,12 +69,15 @@ class Opponents:
         only: The replies of the one policy that plays all games, else ``None``. Then ``opponents`` mean nothing.
     """
 
+    only: Replies | None = None
+
     def __init__(self, board: Board, source: Source) -> None:
         self._board = board
         self._replies: dict[int, Replies] = {}  # of the opponents that the source has or a game keeps
         self._members = np.empty(0, dtype=np.int64)  # the number of each opponent in its pool, -1 for none
         self._tables: dict[str, AliasLists | None] = {}  # by the start of the episodes
-        self._use(source, np.empty(0, dtype=np.int64))
+        self._first = 0  # the opponent that is number 0 of the source
+        self.change(source, self._members)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_tables": {}}  # which are made again
@@ -95,7 +86,9 @@ class Opponents:
         """Sets the source of games that begin; ``opponents`` are those of all games, and are written to."""
         if self.only is not None:
             opponents[:] = self._first
-        self._use(source, opponents)
+        self.source = source
+        self._first = len(self._members)
+        self._update(opponents)
 
     def infos(self, opponents: NDArray[np.int64], is_new: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """The number of each opponent in its pool, -1 for none; nothing if all come from policies."""
@@ -126,7 +119,7 @@ class Opponents:
             self._update(opponents)
         if self.only is None:
             opponents = opponents.copy()
-            opponents[games] = self._first + self.source.draw_numbers(len(games), generator)
+            opponents[games] = self._first + self.source.draw(generator, len(games))
         return opponents
 
     def replied(
@@ -145,11 +138,6 @@ class Opponents:
             games = (opponents == opponent).nonzero()[0]
             after[games] = self._replies[opponent].many(states[games], start, generator)
         return after
-
-    def _use(self, source: Source, opponents: NDArray[np.int64]) -> None:
-        self.source = source
-        self._first = len(self._members)  # the opponent that is number 0 of the source
-        self._update(opponents)
 
     def _update(self, opponents: NDArray[np.int64]) -> None:
         """Takes the members of the source, and forgets opponents that neither it nor a game has."""
@@ -170,14 +158,9 @@ class Opponents:
     def _table(self, start: str) -> AliasLists | None:
         """The lists of all opponents in turn; ``None`` if some are queried, or they are too many."""
         if start not in self._tables:
-            self._tables[start] = self._joined(start)
+            parts = [replies.every_list for replies in self._replies.values() if replies.is_joinable]
+            is_joined = len(parts) == len(self._replies) and sum(map(len, parts)) <= _limits.JOINED
+            first = self._first_lists[list(self._replies)]
+            begins, row = first + self._board.begins, first + start_row(self._board, start)
+            self._tables[start] = joined(parts).redirected(begins, row) if is_joined else None
         return self._tables[start]
-
-    def _joined(self, start: str) -> AliasLists | None:
-        if not all(replies.is_joinable for replies in self._replies.values()):
-            return None
-        parts = [replies.every_list for replies in self._replies.values()]
-        if sum(len(part.items) for part in parts) > _limits.JOINED:
-            return None
-        first = self._first_lists[list(self._replies)]
-        return joined(parts).redirected(first + self._board.begins, first + start_row(self._board, start))

@@ -192,7 +192,7 @@ class MixtureReplies(Replies):
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
         self._mixture = policy
-        self._members: tuple[list[Policy], list[float]] = ([], [])
+        self._members: tuple[tuple[Policy, ...], list[float]] = ((), [])
 
     def one(self, state: int, rows: Rows, generator: np.random.Generator) -> int:
         self._update()
@@ -209,7 +209,7 @@ class MixtureReplies(Replies):
             self.clear()
             self._tables.clear()
             self.__dict__.pop("every_list", None)
-            self._members = members[0][:], members[1][:]
+            self._members = members[0], members[1][:]
             self._is_fixed = all(map(is_fixed, members[0]))
 
 

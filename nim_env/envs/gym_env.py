@@ -71,6 +71,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``action_mask``: see above.
     - ``illegal_action``: whether the episode has just ended by an illegal action.
     - ``to_play`` (in self-play): 0 or 1, the player to move; 0 after ``reset``.
+    - ``opponent`` (with an ``OpponentPool``): the number of the member who plays this episode, counted from 0 in
+      the order of adding.
 
     ## Arguments
     - ``heaps`` = ``(1, 3, 5, 7)``: starting heap sizes.
@@ -78,8 +80,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
       ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, on a board of
-      one heap also a callable ``heap -> number of objects``, or ``None`` for self-play.
-      ``env.unwrapped.set_opponent(policy)`` changes it later.
+      one heap also a callable ``heap -> number of objects``, a ``nim_env.OpponentPool``, from which
+      each episode draws a member, or ``None`` for self-play. ``env.unwrapped.set_opponent(policy)`` changes it for
+      later episodes.
     - ``first_player`` = ``"random"``: or ``"agent"``, or ``"opponent"``. Not allowed in self-play; ignored with
       ``random_start``.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
@@ -132,7 +135,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._source = Source(self._board, self._options.policy)
         self._source.check(self._options.start)
         self._replies: Replies  # of the opponent of this game
-        self._number = -1  # of that opponent in its pool
+        self._number: int | None = None  # of that opponent in its pool
         self._row: Row | None = None  # of the state of the game; None before the first reset
         self._last_states: tuple[int, int]  # before and after the agent's last move
         self._to_play = 0
@@ -214,12 +217,14 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         before = self._board.full  # before an opening move
-        number, replies = self._source.draw(generator)
+        number = int(self._source.draw(generator))
+        replies = self._source.replies[number]
         if state is None:
             state = replies.begin(episode.start, self._rows, generator)
         if heaps is not None or episode.random_start:
             before = state
-        self._number, self._replies = number, replies
+        self._replies = replies
+        self._number = None if self._source.pool is None else number
         self._row = row = self._rows[state]
         self._last_states = (before, before)
         self._to_play = 0
@@ -278,6 +283,6 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         info = {"action_mask": row.action_mask.copy(), "illegal_action": row.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play
-        if self._number >= 0:
+        if self._number is not None:
             info["opponent"] = self._number
         return info

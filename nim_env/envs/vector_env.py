@@ -54,9 +54,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     ## Information
     The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
-    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; in self-play ``to_play``, int64 of shape
-    ``(num_envs,)``. For each key, the key with a leading underscore holds a bool array of shape ``(num_envs,)``:
-    True for the environments that have just been stepped or reset.
+    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; in self-play ``to_play``, and with an
+    ``OpponentPool`` ``opponent``, both int64 of shape ``(num_envs,)``. For each key, the key with a leading
+    underscore holds a bool array of shape ``(num_envs,)``: True for the environments that have just been stepped
+    or reset.
 
     ## Arguments
     The arguments of the single environment, as in ``gym.make_vec("Nim-v0", num_envs=1024)``, and:

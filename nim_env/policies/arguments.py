@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -77,11 +77,3 @@ def as_policy(name: str, policy: Any) -> Policy:
             f"class; got {policy!r} ({reason})"
         )
     return policy if isinstance(policy, Policy) else FunctionPolicy(policy)
-
-
-def checked_weights(weights: Iterable[float], n: int) -> list[float]:
-    """The weights as a new list of ``n`` finite numbers of 0 or more."""
-    checked = [float(weight) for weight in weights]
-    if len(checked) != n or not all(0 <= weight < np.inf for weight in checked):
-        raise ValueError(f"weights must hold a finite number of 0 or more for each of {n} policies; got {checked}")
-    return checked

@@ -375,7 +375,7 @@ def test_a_mixture_is_the_weighted_mean(rules, seed, weights):
 def test_members_of_a_mixture():
     mixture = MixturePolicy(SIMPLE, ["take-2"])
     mixture.add("take-3", weight=2.5)
-    assert mixture.policies == [TakePolicy(SIMPLE, 2), TakePolicy(SIMPLE, 3)]
+    assert mixture.policies == (TakePolicy(SIMPLE, 2), TakePolicy(SIMPLE, 3))
     assert mixture.weights == [1.0, 2.5]
     mixture.weights[0] = 0
     mixture.add(Returns(None), weight=0)  # never queried

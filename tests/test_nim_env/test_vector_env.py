@@ -98,7 +98,7 @@ DETERMINISTIC = {
     "callable": {"opponent": first_legal, "first_player": "opponent", "observation": PAIRS},
     "policy": {"opponent": LAST_LEGAL, "first_player": "agent", **SIMPLE, "observation": "index"},
     "take-3": {"opponent": "take-3", "first_player": "opponent", **SIMPLE, "heaps": (15,)},
-    "pool": {"opponent": OpponentPool(NimRules(), [first_legal, LAST_LEGAL], weights=[0, 1])},
+    "pool": {"opponent": OpponentPool(NimRules(), [first_legal, LAST_LEGAL], [0, 1]), "first_player": "opponent"},
     "large tables": {"opponent": "take-2", "first_player": "opponent", "heaps": (1100,), "max_take": 500},
     "direct": {"opponent": "take-3", "first_player": "opponent", "heaps": (10**15,), "max_take": 3},
     "self-play": {"opponent": None},
