@@ -33,19 +33,22 @@ class Source:
 
     def check(self, start: str) -> None:
         """Raises now what a game with this start would raise later, and takes the pool's present members."""
-        numbers = range(1) if self.pool is None else self.pool.numbers
-        if numbers == self.numbers and start == self._start:
+        if start == self._start and (self.pool is None or self.pool.numbers == self.numbers):
             return
-        policies = (self._policy,) if self.pool is None else self.pool.policies
+        policies = {0: self._policy}
+        if self.pool is not None:
+            policies = dict(zip(self.pool.numbers, self.pool.policies, strict=True))
         replies = {}
-        for number, policy in zip(numbers, policies, strict=True):
+        for number, policy in policies.items():
             known = self.replies.get(number)
             replies[number] = replies_of(self._board, policy) if known is None else known
             if known is None:
                 replies[number].check(start)
             else:
                 known.check_start(start)
-        self.numbers, self.replies, self._start = numbers, replies, start
+        self.numbers = range(1) if self.pool is None else self.pool.numbers
+        self.replies = replies
+        self._start = start
 
     def check_episode(self, start: str) -> None:
         """The same when a game begins: a pool needs a member that can be drawn."""

@@ -217,14 +217,14 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         before = self._board.full  # before an opening move
-        number = int(self._source.draw(generator))
+        number = self._source.draw(generator)
         replies = self._source.replies[number]
         if state is None:
             state = replies.begin(episode.start, self._rows, generator)
         if heaps is not None or episode.random_start:
             before = state
         self._replies = replies
-        self._number = None if self._source.pool is None else number
+        self._number = None if self._source.pool is None else int(number)
         self._row = row = self._rows[state]
         self._last_states = (before, before)
         self._to_play = 0
