@@ -136,6 +136,8 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
         """Changes the opponent of games that begin later, as in the single environment."""
         options = self._options.with_opponent(opponent)
+        if opponent is self.opponent:  # a pool that has grown, whose members keep their numbers
+            return
         source = Source(self.board, options.policy)
         source.check(options.start)
         self._opponents.change(
