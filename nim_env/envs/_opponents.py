@@ -95,8 +95,6 @@ class Opponents:
 
     def infos(self, opponents: NDArray[np.int64], is_new: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
         """The number of each opponent in its pool, -1 for none; nothing if all come from policies."""
-        if self.only is not None:
-            return {}
         if self.source.pool is not None and not self._has_leavers:
             return {"opponent": opponents - self._first, "_opponent": is_new.copy()}
         members = self._members.take(opponents)

@@ -290,7 +290,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
             infos["_to_play"] = is_new.copy()
-        return infos | self._opponents.infos(games.opponents, is_new)
+        if self._opponents.only is None:
+            infos |= self._opponents.infos(games.opponents, is_new)
+        return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
