@@ -362,8 +362,7 @@ def _names(case: Case) -> Diagnosis | None:
 def _no_list(case: Case) -> Diagnosis | None:
     """A bug that has no name: values that Bellman's equation cannot have made, or that do not move."""
     v = case.v
-    least = (1 - LIMITS["holds"]) * v.is_trained.sum() if v.draws_replies else 0  # which the theorem leaves out
-    is_impossible = case.n_beyond >= LIMITS["few"] and case.n_beyond > least
+    is_impossible = case.n_beyond >= case.n_unlikely
     if v.reading.initial is None or not (is_impossible or case.n_still() >= LIMITS["few"]):
         return None
     verdict = "more training does not mend these values."
@@ -430,11 +429,13 @@ def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
 
 
 def _plays_right(case: Case) -> bool:
-    """Whether every best value is that of a winning move, wherever there is one."""
+    """Whether the greedy player wins wherever it can; of several best moves it plays the first."""
     v = case.v
     wins = theory.winning_action_mask(case.rules, v.heaps)[np.arange(len(v.action)), v.action] > 0
     can_win = v.sums(wins)[v.position] > 0
-    return not (v.is_greedy & can_win & ~wins).any()
+    best = np.flatnonzero(v.is_greedy)
+    played = best[np.unique(v.position[best], return_index=True)[1]]
+    return not (can_win & ~wins)[played].any()
 
 
 def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:

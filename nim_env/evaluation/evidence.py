@@ -64,6 +64,8 @@ class Case:
         self.last = self.v.value[self.v.is_last]
         self.explained = explained(self.v, self.own)
         self.n_beyond = int((self.v.is_trained & (beyond(self.v, self.own) > LIMITS["near"])).sum())
+        least = (1 - LIMITS["holds"]) * self.v.may_be_trained.sum() if self.v.draws_replies else 0
+        self.n_unlikely = max(LIMITS["few"], least)  # so many values out of reach are no chance of drawn replies
         self.bugs = [
             (name, equation, target)
             for name, equation in bugs(self.bellman).items()
@@ -123,9 +125,9 @@ def beyond(v: Values, targets: list[Target]) -> Floats:
     return np.min([np.maximum(t.low - v.value, v.value - t.high) for t in targets], axis=0)
 
 
-def explained(v: Values, targets: list[Target]) -> float:
+def explained(v: Values, targets: list[Target], where: Bools | None = None) -> float:
     """The share of values near a target, of the trained ones if value or target is not near 0."""
-    tells = v.is_trained & (np.maximum(np.abs(v.value), np.abs(targets[0].mean)) > LIMITS["apart"])
+    tells = (v.is_trained if where is None else where) & (np.maximum(np.abs(v.value), np.abs(targets[0].mean)) > LIMITS["apart"])
     return float((tells & (off(v, targets) < LIMITS["near"])).sum() / max(tells.sum(), 1))
 
 
@@ -139,7 +141,7 @@ def prefers(v: Values, own: list[Target], bug: Target, where: Bools, share: floa
 def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     """Whether the values are those of a bug, by one of three ways."""
     v, own = case.v, case.own
-    if v.reading.initial != 0 and not _has_learned_last_moves(case, equation):
+    if not all(target.is_exact for target in own) and not _has_learned_last_moves(case, equation):
         return False
     is_outside = v.is_trained & (beyond(v, own) > LIMITS["near"])
     is_refuted = v.is_trained & (beyond(v, [bug]) > LIMITS["near"])
@@ -147,17 +149,20 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     n_against = (is_refuted & ~is_outside).sum()
     if n_against > LIMITS["refuted"] * v.is_trained.sum():
         return False
-    if n_impossible >= max(LIMITS["few"], LIMITS["nearer"] * (n_impossible + n_against)):
+    if n_impossible >= max(case.n_unlikely, LIMITS["nearer"] * (n_impossible + n_against)):
         return True  # Bellman's equation cannot have made these values, the bug can
-    has_arrived = explained(v, [bug]) >= max(LIMITS["holds"], case.explained)
-    if has_arrived and prefers(v, own, bug, v.is_known, LIMITS["nearer"]):
+    if all(
+        explained(v, [bug], where) >= max(LIMITS["holds"], explained(v, own, where))
+        and prefers(v, own, bug, v.is_known | where, LIMITS["nearer"])
+        for where in (v.is_trained, v.may_be_trained)
+    ):
         return True
-    means = np.array([t.mean for t in own])
-    is_way_shut = np.where(means < 0, bug.low > -_ROUNDING, bug.high < _ROUNDING) & (
-        np.abs(means) > LIMITS["apart"]
-    )
-    is_forbidden = v.is_known & is_way_shut.all(axis=0)
-    is_comparable = v.is_known & ~is_forbidden & (np.abs(means).max(axis=0) > LIMITS["apart"])
+    start = v.reading.initial or 0.0
+    ways = np.array([t.mean - start for t in own])  # where Bellman's equation leads
+    is_shut = np.where(ways < 0, bug.low > start - _ROUNDING, bug.high < start + _ROUNDING)
+    is_far = np.abs(ways) > LIMITS["apart"]
+    is_forbidden = v.is_known & (is_shut & is_far).all(axis=0)
+    is_comparable = v.is_known & ~is_forbidden & is_far.any(axis=0)
     n_gone = (is_forbidden & (beyond(v, [bug]) > _ROUNDING)).sum()
     chance = 1 - ((is_comparable & v.is_trained).sum() + 1) / (is_comparable.sum() + 2)
     if equation.future == "mean" or n_gone > LIMITS["refuted"] * is_forbidden.sum():
