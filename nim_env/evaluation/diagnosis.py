@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from nim_env import theory
 from nim_env.appearance import heap_name
-from nim_env.evaluation.equations import Bools, Floats, Learner, Reading
+from nim_env.evaluation.equations import Bools, Floats, Learner, Reading, Target
 from nim_env.evaluation.evidence import (
     LIMITS,
     Case,
@@ -170,7 +170,7 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     if suspect is not None and suspect.result == "undecided":
         return suspect
     if suspect is None and _plays_right(case):
-        return _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play")
+        return _or_likely(case, _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play"))
     others = [
         (Case(case.learner, reading, case.earlier), premise) for reading, premise in _readings(case, unknown)
     ]
@@ -179,7 +179,7 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
             settled = f"{premise}: {_share(other)} then"
             return _either(settled, suspect) if suspect else _undecided(f"{settled}.", BELLMAN)
     if suspect is None:
-        return _on_its_way(case)
+        return _or_likely(case, _on_its_way(case))
     for other, premise in others:
         is_larger = other.reading.win == -other.reading.loss != -case.reading.loss
         has_zero = 0 in other.reading[:2]
@@ -350,13 +350,27 @@ def _discount(case: Case) -> Diagnosis | None:
 
 def _names(case: Case) -> Diagnosis | None:
     """The bugs whose equations the values satisfy."""
+    return _named(case, case.named())
+
+
+def _named(case: Case, bugs: list[tuple[str, Target]]) -> Diagnosis | None:
+    """The nearest of these bugs, and those that are about as near."""
     v = case.v
-    found = {name: float(np.abs(v.value - target.mean)[v.is_known].mean()) for name, target in case.named()}
+    found = {name: float(np.abs(v.value - target.mean)[v.is_known].mean()) for name, target in bugs}
     if not found:
         return None
     names = [name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9]
     said = "; or ".join(SAID[name] for name in answers(names))
     return _bug(f"{said}.", *names, seen=witness(case))
+
+
+def _or_likely(case: Case, diagnosis: Diagnosis) -> Diagnosis:
+    """The diagnosis, and as a second reading the bugs that explain more of the values."""
+    likely = _named(case, case.likely())
+    if likely is None:
+        return diagnosis
+    first = diagnosis.verdict.removeprefix("No bug found. ").removeprefix("Undecided: ").rstrip(".")
+    return _either(first[0].lower() + first[1:], likely, *diagnosis.findings)
 
 
 def _no_list(case: Case) -> Diagnosis | None:

@@ -92,6 +92,15 @@ class Case:
             if is_named(self, equation, target)
         ]
 
+    def likely(self) -> list[tuple[str, Target]]:
+        """The bugs whose equations explain most of the values, and more than Bellman's does."""
+        return [
+            (name, target)
+            for name, _, target in self.bugs
+            if explained(self.v, [target]) > max(0.5, self.explained)
+            and prefers(self.v, self.own, target, self.v.is_known, 0.5)
+        ]
+
     def n_still(self) -> int:
         """The number of best moves near the end that were off their targets earlier too, and have not moved.
 
@@ -106,7 +115,7 @@ class Case:
         for w in (v, before):
             is_visited = w.sums(w.is_trained & ~w.is_greedy)[w.position] > 0
             is_off = off(w, w.targets(self.bellman)) > LIMITS["apart"]
-            is_still &= w.is_greedy & w.is_known & is_visited & is_off
+            is_still &= w.is_greedy & w.is_trained & is_visited & is_off
         return int((is_still & (v.objects <= LIMITS["endgame"])).sum())
 
 
@@ -151,14 +160,16 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
         return False
     if n_impossible >= max(case.n_unlikely, LIMITS["nearer"] * (n_impossible + n_against)):
         return True  # Bellman's equation cannot have made these values, the bug can
+    start = v.reading.initial or 0.0
+    ways = np.array([t.mean - start for t in own])  # where Bellman's equation leads
+    part = bug.mean - start
+    is_passed = (start != 0) & ((part * ways >= 0) & (np.abs(part) <= np.abs(ways))).any(axis=0)
     if all(
         explained(v, [bug], where) >= max(LIMITS["holds"], explained(v, own, where))
-        and prefers(v, own, bug, v.is_known | where, LIMITS["nearer"])
+        and prefers(v, own, bug, (v.is_known | where) & ~is_passed, LIMITS["nearer"])
         for where in (v.is_trained, v.may_be_trained)
     ):
         return True
-    start = v.reading.initial or 0.0
-    ways = np.array([t.mean - start for t in own])  # where Bellman's equation leads
     is_shut = np.where(ways < 0, bug.low > start - _ROUNDING, bug.high < start + _ROUNDING)
     is_far = np.abs(ways) > LIMITS["apart"]
     is_forbidden = v.is_known & (is_shut & is_far).all(axis=0)
