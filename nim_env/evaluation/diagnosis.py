@@ -160,7 +160,9 @@ def answers(findings: Sequence[str]) -> list[str]:
 def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     """The first reading under which the values are those of a correct learner, else the bug."""
     if not case.v.is_trained.any():
-        return _undecided("all values are still the initial one: nothing was learned.", "untrained")
+        stays = [(name, target) for name, _, target in case.bugs if np.all(target.mean == case.reading.initial)]
+        untrained = _undecided("all values are still the initial one: nothing was learned.", "untrained")
+        return _or(case, untrained, stays)
     if case.learner.is_sorted:
         verdict = "only positions with sorted heaps have values. Copy them to the other positions."
         return _undecided(verdict, "sorted positions")
@@ -170,7 +172,8 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     if suspect is not None and suspect.result == "undecided":
         return suspect
     if suspect is None and _plays_right(case):
-        return _or_likely(case, _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play"))
+        perfect = _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play")
+        return _or(case, perfect, case.likely())
     others = [
         (Case(case.learner, reading, case.earlier), premise) for reading, premise in _readings(case, unknown)
     ]
@@ -179,7 +182,7 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
             settled = f"{premise}: {_share(other)} then"
             return _either(settled, suspect) if suspect else _undecided(f"{settled}.", BELLMAN)
     if suspect is None:
-        return _or_likely(case, _on_its_way(case))
+        return _or(case, _on_its_way(case), case.likely())
     for other, premise in others:
         is_larger = other.reading.win == -other.reading.loss != -case.reading.loss
         has_zero = 0 in other.reading[:2]
@@ -276,7 +279,7 @@ def _readings(case: Case, unknown: set[str]) -> Iterator[tuple[Reading, str]]:
 
 def _suspect(case: Case) -> Diagnosis | None:
     """The bug that the values show under a reading, by the first test that shows one."""
-    for test in (_range, _last_moves, _no_last_move, _discount, _names, _no_list):
+    for test in (_range, _last_moves, _no_last_move, _discount, _names, _both_signs, _no_list):
         if suspect := test(case):
             return suspect
     return None
@@ -356,7 +359,7 @@ def _names(case: Case) -> Diagnosis | None:
 def _named(case: Case, bugs: list[tuple[str, Target]]) -> Diagnosis | None:
     """The nearest of these bugs, and those that are about as near."""
     v = case.v
-    found = {name: float(np.abs(v.value - target.mean)[v.is_known].mean()) for name, target in bugs}
+    found = {name: float(np.abs(v.value - target.mean)[v.is_known].sum()) for name, target in bugs}
     if not found:
         return None
     names = [name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9]
@@ -364,13 +367,21 @@ def _named(case: Case, bugs: list[tuple[str, Target]]) -> Diagnosis | None:
     return _bug(f"{said}.", *names, seen=witness(case))
 
 
-def _or_likely(case: Case, diagnosis: Diagnosis) -> Diagnosis:
-    """The diagnosis, and as a second reading the bugs that explain more of the values."""
-    likely = _named(case, case.likely())
-    if likely is None:
+def _or(case: Case, diagnosis: Diagnosis, bugs: list[tuple[str, Target]]) -> Diagnosis:
+    """The diagnosis, with these bugs as the second reading if there are any."""
+    second = _named(case, bugs)
+    if second is None:
         return diagnosis
     first = diagnosis.verdict.removeprefix("No bug found. ").removeprefix("Undecided: ").rstrip(".")
-    return _either(first[0].lower() + first[1:], likely, *diagnosis.findings)
+    return _either(first[0].lower() + first[1:], second, *diagnosis.findings)
+
+
+def _both_signs(case: Case) -> Diagnosis | None:
+    """Values on both sides of 0, although one of the rewards is 0."""
+    v = case.v
+    if 0 not in v.reading[:2] or min(v.value.max(), -v.value.min()) <= LIMITS["near"]:
+        return None
+    return _bug("values have both signs: the rewards are those of one player's view.", "last moves of both signs")
 
 
 def _no_list(case: Case) -> Diagnosis | None:
@@ -380,11 +391,11 @@ def _no_list(case: Case) -> Diagnosis | None:
     if v.reading.initial is None or not (is_impossible or case.n_still() >= LIMITS["few"]):
         return None
     verdict = "more training does not mend these values."
-    nearest, _, target = max(case.bugs, key=lambda found: explained(v, [found[2]]))
-    share = explained(v, [target])
-    if share > case.explained:
-        verdict += f" Nearest: {nearest}, which leaves {1 - share:.0%} unexplained."
-    return _bug(verdict, NO_LIST, what="Bug in the update", seen=witness(case))
+    nearest = _named(case, case.likely())
+    if nearest:
+        verdict += f" Nearest: {nearest.verdict.removeprefix('Bug: ')}"
+    names = nearest.findings if nearest else ()
+    return _bug(verdict, NO_LIST, *names, what="Bug in the update", seen=witness(case))
 
 
 def _share(case: Case) -> str:

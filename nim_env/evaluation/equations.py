@@ -46,18 +46,25 @@ class Equation(NamedTuple):
     sign: float = 1.0
 
 
-def bugs(bellman: Equation) -> dict[str, Equation]:
-    """What each bug makes of the equation of a correct learner."""
+def bugs(bellman: Equation, start: float) -> dict[Equation, str]:
+    """What each bug makes of the equation of a correct learner, with its name.
+
+    A dropped reward is 0, or its values stay where they start. The opponent's reward is also minus the own one.
+    """
+    mover, other = bellman[:2]
     return {
-        "opponent's reward": bellman._replace(mover=bellman.other, other=bellman.mover),
-        "no minus sign": bellman._replace(sign=-1.0),
-        "no future": bellman._replace(sign=0.0),
-        "last mover's reward dropped": bellman._replace(mover=0.0),
-        "other player's reward dropped": bellman._replace(other=0.0),
-        "maximum that starts from 0": bellman._replace(future="best from 0"),
-        "maximum over illegal actions": bellman._replace(future="best of all"),
-        "minimum in place of the maximum": bellman._replace(future="worst"),
-        "mean in place of the maximum": bellman._replace(future="mean"),
+        bellman._replace(mover=other, other=mover): "opponent's reward",
+        bellman._replace(mover=-mover, other=-other): "opponent's reward",
+        bellman._replace(sign=-1.0): "no minus sign",
+        bellman._replace(sign=0.0): "no future",
+        bellman._replace(mover=0.0): "last mover's reward dropped",
+        bellman._replace(mover=start): "last mover's reward dropped",
+        bellman._replace(other=0.0): "other player's reward dropped",
+        bellman._replace(other=start): "other player's reward dropped",
+        bellman._replace(future="best from 0"): "maximum that starts from 0",
+        bellman._replace(future="best of all"): "maximum over illegal actions",
+        bellman._replace(future="worst"): "minimum in place of the maximum",
+        bellman._replace(future="mean"): "mean in place of the maximum",
     }
 
 
@@ -127,8 +134,8 @@ class Learner:
         steps = np.diff(self.rules.all_positions(), axis=1)
         unsorted = [(steps < 0).any(axis=1), (steps > 0).any(axis=1)]
         return bool(
-            is_trained.sum() > 2
-            and any(is_other.any() and not is_trained[is_other].any() for is_other in unsorted)
+            is_trained.sum() >= FEW
+            and any(is_other.sum() >= FEW and not is_trained[is_other].any() for is_other in unsorted)
         )
 
     def table(self, reading: Reading) -> Floats:

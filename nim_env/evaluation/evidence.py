@@ -68,7 +68,8 @@ class Case:
         self.n_unlikely = max(LIMITS["few"], least)  # so many values out of reach are no chance of drawn replies
         self.bugs = [
             (name, equation, target)
-            for name, equation in bugs(self.bellman).items()
+            for equation, name in bugs(self.bellman, self.v.reading.initial or 0.0).items()
+            if equation != self.bellman
             for target in self.v.targets(equation)
         ]
 
@@ -150,7 +151,10 @@ def prefers(v: Values, own: list[Target], bug: Target, where: Bools, share: floa
 def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     """Whether the values are those of a bug, by one of three ways."""
     v, own = case.v, case.own
-    if not all(target.is_exact for target in own) and not _has_learned_last_moves(case, equation):
+    initial = v.reading.initial
+    needs_last_moves = initial != 0 and not all(target.is_exact for target in own)
+    is_young = needs_last_moves and not _has_learned_last_moves(case, equation)
+    if initial is None and is_young:
         return False
     is_outside = v.is_trained & (beyond(v, own) > LIMITS["near"])
     is_refuted = v.is_trained & (beyond(v, [bug]) > LIMITS["near"])
@@ -160,7 +164,9 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
         return False
     if n_impossible >= max(case.n_unlikely, LIMITS["nearer"] * (n_impossible + n_against)):
         return True  # Bellman's equation cannot have made these values, the bug can
-    start = v.reading.initial or 0.0
+    if is_young:
+        return False
+    start = initial or 0.0
     ways = np.array([t.mean - start for t in own])  # where Bellman's equation leads
     part = bug.mean - start
     is_passed = (start != 0) & ((part * ways >= 0) & (np.abs(part) <= np.abs(ways))).any(axis=0)
