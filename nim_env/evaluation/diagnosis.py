@@ -187,7 +187,7 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
         is_larger = other.reading.win == -other.reading.loss != -case.reading.loss
         has_zero = 0 in other.reading[:2]
         if (RANGE in suspect.findings and is_larger) or (_DROPPED.intersection(suspect.findings) and has_zero):
-            likely = _suspect(other)
+            likely = _suspect(other) or _named(other, other.likely())
             if likely and not {RANGE, NO_LIST, *suspect.findings}.intersection(likely.findings):
                 return _either(premise, likely, *suspect.findings)
         if _is_innocent(case, other, suspect):

@@ -94,12 +94,16 @@ class Case:
         ]
 
     def likely(self) -> list[tuple[str, Target]]:
-        """The bugs whose equations explain most of the values, and more than Bellman's does."""
+        """The bugs that explain most values, and more than Bellman's equation: of the trained ones, or of all."""
+        v, own = self.v, self.own
         return [
-            (name, target)
-            for name, _, target in self.bugs
-            if explained(self.v, [target]) > max(0.5, self.explained)
-            and prefers(self.v, self.own, target, self.v.is_known, 0.5)
+            (name, bug)
+            for name, _, bug in self.bugs
+            if any(
+                explained(v, [bug], where) > max(0.5, explained(v, own, where))
+                and prefers(v, own, bug, v.is_known | where, 0.5)
+                for where in (v.is_trained, np.ones_like(v.is_trained))
+            )
         ]
 
     def n_still(self) -> int:
