@@ -373,7 +373,8 @@ def _or(case: Case, diagnosis: Diagnosis, bugs: list[tuple[str, Target]]) -> Dia
     if second is None:
         return diagnosis
     first = diagnosis.verdict.removeprefix("No bug found. ").removeprefix("Undecided: ").rstrip(".")
-    return _either(first[0].lower() + first[1:], second, *diagnosis.findings)
+    both = _either(first[0].lower() + first[1:], second)
+    return replace(both, findings=diagnosis.findings + second.findings)
 
 
 def _both_signs(case: Case) -> Diagnosis | None:

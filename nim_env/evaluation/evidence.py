@@ -141,7 +141,9 @@ def beyond(v: Values, targets: list[Target]) -> Floats:
 
 def explained(v: Values, targets: list[Target], where: Bools | None = None) -> float:
     """The share of values near a target, of the trained ones if value or target is not near 0."""
-    tells = (v.is_trained if where is None else where) & (np.maximum(np.abs(v.value), np.abs(targets[0].mean)) > LIMITS["apart"])
+    tells = (v.is_trained if where is None else where) & (
+        np.maximum(np.abs(v.value), np.abs(targets[0].mean)) > LIMITS["apart"]
+    )
     return float((tells & (off(v, targets) < LIMITS["near"])).sum() / max(tells.sum(), 1))
 
 
@@ -166,7 +168,8 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     n_against = (is_refuted & ~is_outside).sum()
     if n_against > LIMITS["refuted"] * v.is_trained.sum():
         return False
-    if n_impossible >= max(case.n_unlikely, LIMITS["nearer"] * (n_impossible + n_against)):
+    few = case.n_unlikely if initial in v.reading[:2] else LIMITS["few"]
+    if n_impossible >= max(few, LIMITS["nearer"] * (n_impossible + n_against)):
         return True  # Bellman's equation cannot have made these values, the bug can
     if is_young:
         return False
