@@ -247,7 +247,7 @@ class Values:
 
     def by_move(self, equation: Equation) -> Target:
         """The target from the other player's next values; both share the sum of the rewards."""
-        both = equation.sign**2 * (self.reading.win + self.reading.loss)
+        both = abs(equation.sign) * (self.reading.win + self.reading.loss)
         future = self.discount * (both - equation.sign * self.futures[equation.future])
         sample = np.where(self.is_last, equation.mover, future[self.after])
         return self._target(equation, both, -1, sample, np.zeros(len(sample)), sample, sample)
