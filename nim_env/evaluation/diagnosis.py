@@ -373,8 +373,7 @@ def _or(case: Case, diagnosis: Diagnosis, bugs: list[tuple[str, Target]]) -> Dia
     if second is None:
         return diagnosis
     first = diagnosis.verdict.removeprefix("No bug found. ").removeprefix("Undecided: ").rstrip(".")
-    both = _either(first[0].lower() + first[1:], second)
-    return replace(both, findings=diagnosis.findings + second.findings)
+    return _either(first[0].lower() + first[1:], second, *diagnosis.findings)
 
 
 def _both_signs(case: Case) -> Diagnosis | None:
@@ -419,7 +418,7 @@ def _settled(case: Case) -> Diagnosis:
 def _either(premise: str, suspect: Diagnosis, *symptoms: str) -> Diagnosis:
     """The premise that decides, and the bug as the second reading."""
     second = suspect.verdict
-    return _undecided(f"{premise}. Otherwise: {second[0].lower()}{second[1:]}", *suspect.findings, *symptoms)
+    return _undecided(f"{premise}. Otherwise: {second[0].lower()}{second[1:]}", *symptoms, *suspect.findings)
 
 
 def _on_its_way(case: Case) -> Diagnosis:

@@ -95,15 +95,11 @@ class Case:
 
     def likely(self) -> list[tuple[str, Target]]:
         """The bugs that explain most values, and more than Bellman's equation: of the trained ones, or of all."""
-        v, own = self.v, self.own
+        every = np.ones_like(self.v.is_trained)
         return [
             (name, bug)
             for name, _, bug in self.bugs
-            if any(
-                explained(v, [bug], where) > max(0.5, explained(v, own, where))
-                and prefers(v, own, bug, v.is_known | where, 0.5)
-                for where in (v.is_trained, np.ones_like(v.is_trained))
-            )
+            if any(fits(self, bug, where, every, 0.5, 0.5) for where in (self.v.is_trained, every))
         ]
 
     def n_still(self) -> int:
@@ -154,13 +150,19 @@ def prefers(v: Values, own: list[Target], bug: Target, where: Bools, share: floa
     return bool(apart.sum() >= LIMITS["few"] and (apart & is_nearer).sum() >= share * apart.sum())
 
 
+def fits(case: Case, bug: Target, where: Bools, tells: Bools, least: float, nearer: float) -> bool:
+    """Whether a bug explains so many of these values, no fewer than Bellman's equation, and more lie nearer to it."""
+    v, own = case.v, case.own
+    share = explained(v, [bug], where)
+    is_best = share >= max(least, explained(v, own, where))
+    return is_best and prefers(v, own, bug, (v.is_known | where) & tells, nearer)
+
+
 def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     """Whether the values are those of a bug, by one of three ways."""
     v, own = case.v, case.own
     initial = v.reading.initial
-    needs_last_moves = initial != 0 and not all(target.is_exact for target in own)
-    is_young = needs_last_moves and not _has_learned_last_moves(case, equation)
-    if initial is None and is_young:
+    if initial is None and not _has_learned_last_moves(case, equation):
         return False
     is_outside = v.is_trained & (beyond(v, own) > LIMITS["near"])
     is_refuted = v.is_trained & (beyond(v, [bug]) > LIMITS["near"])
@@ -171,17 +173,12 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     few = case.n_unlikely if initial in v.reading[:2] else LIMITS["few"]
     if n_impossible >= max(few, LIMITS["nearer"] * (n_impossible + n_against)):
         return True  # Bellman's equation cannot have made these values, the bug can
-    if is_young:
-        return False
     start = initial or 0.0
     ways = np.array([t.mean - start for t in own])  # where Bellman's equation leads
     part = bug.mean - start
     is_passed = (start != 0) & ((part * ways >= 0) & (np.abs(part) <= np.abs(ways))).any(axis=0)
-    if all(
-        explained(v, [bug], where) >= max(LIMITS["holds"], explained(v, own, where))
-        and prefers(v, own, bug, (v.is_known | where) & ~is_passed, LIMITS["nearer"])
-        for where in (v.is_trained, v.may_be_trained)
-    ):
+    trained = (v.is_trained, v.may_be_trained)
+    if all(fits(case, bug, where, ~is_passed, LIMITS["holds"], LIMITS["nearer"]) for where in trained):
         return True
     is_shut = np.where(ways < 0, bug.low > start - _ROUNDING, bug.high < start + _ROUNDING)
     is_far = np.abs(ways) > LIMITS["apart"]
@@ -196,7 +193,7 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
 
 
 def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
-    """Whether last moves that did not start at 0 lie near the reward of an equation: they are learned first."""
+    """Whether the last moves of a network lie near the reward of an equation: they are learned first."""
     is_near = np.abs(case.learner.last / case.unit - equation.mover) < LIMITS["learned"]
     return bool(equation.mover and is_near.mean() >= LIMITS["holds"])
 
