@@ -39,7 +39,7 @@ NO_LIST = "a bug in no list"
 RANGE = "values out of range"
 _OPPONENTS = "opponent's reward"
 _SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # if illegal values stay 0
-_DROPPED = {"last mover's reward dropped", "other player's reward dropped"}
+_LOOKS = {RANGE, "last mover's reward dropped", "other player's reward dropped"}  # of other rewards
 SAID = {  # what a name stands for, with what values cannot tell from it
     "opponent's reward": "the learner gets the opponent's reward, or the rules of the other variant",
     "no minus sign": "a minus sign is missing before the next value, or the bootstrap comes one ply too late",
@@ -174,25 +174,16 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     if suspect is None and _plays_right(case):
         perfect = _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play")
         return _or(case, perfect, case.likely())
-    others = [
-        (Case(case.learner, reading, case.earlier), premise) for reading, premise in _readings(case, unknown)
-    ]
-    for other, premise in others:
-        if _is_innocent(case, other, suspect) and _suspect(other) is None and holds(other):
-            settled = f"{premise}: {_share(other)} then"
-            return _either(settled, suspect) if suspect else _undecided(f"{settled}.", BELLMAN)
-    if suspect is None:
-        return _or(case, _on_its_way(case), case.likely())
-    for other, premise in others:
-        is_larger = other.reading.win == -other.reading.loss != -case.reading.loss
-        has_zero = 0 in other.reading[:2]
-        if (RANGE in suspect.findings and is_larger) or (_DROPPED.intersection(suspect.findings) and has_zero):
+    for reading, premise in _readings(case, unknown):
+        other = Case(case.learner, reading, case.earlier)
+        is_right = holds(other) and _suspect(other) is None
+        if suspect and not is_right and _LOOKS.intersection(suspect.findings):
             likely = _suspect(other) or _named(other, other.likely())
             if likely and not {RANGE, NO_LIST, *suspect.findings}.intersection(likely.findings):
                 return _either(premise, likely, *suspect.findings)
-        if _is_innocent(case, other, suspect):
-            return _either(premise, suspect)
-    return suspect
+        if (suspect or is_right) and _is_innocent(case, other, suspect):
+            return _either(premise, suspect) if suspect else _undecided(f"{premise}.", BELLMAN)
+    return suspect or _or(case, _on_its_way(case), case.likely())
 
 
 def _checked(rules: NimRules, name: str, given: ArrayLike) -> Floats:
@@ -441,8 +432,7 @@ def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
     names = suspect.findings if suspect else ()
     named = [found for found in other.bugs if found[0] in names]
     if 0 in other.reading[:2]:  # one of the rewards
-        has_both_signs = v.value.min() < -LIMITS["near"] and v.value.max() > LIMITS["near"]
-        return bool(_DROPPED.intersection(names)) or bool(named and not has_both_signs)
+        return bool(SAID.keys() & set(names))
     start = v.reading.initial or 0
     if v.is_self_play and other.bellman.mover != start and np.abs(other.last - start).max() < LIMITS["near"]:
         return False  # last moves are learned first
