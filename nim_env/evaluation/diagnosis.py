@@ -39,7 +39,7 @@ NO_LIST = "a bug in no list"
 RANGE = "values out of range"
 _OPPONENTS = "opponent's reward"
 _SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # if illegal values stay 0
-_LOOKS = {RANGE, "last mover's reward dropped", "other player's reward dropped"}  # of other rewards
+_DROPPED = {"last mover's reward dropped", "other player's reward dropped"}
 SAID = {  # what a name stands for, with what values cannot tell from it
     "opponent's reward": "the learner gets the opponent's reward, or the rules of the other variant",
     "no minus sign": "a minus sign is missing before the next value, or the bootstrap comes one ply too late",
@@ -177,9 +177,10 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     for reading, premise in _readings(case, unknown):
         other = Case(case.learner, reading, case.earlier)
         is_right = holds(other) and _suspect(other) is None
-        if suspect and not is_right and _LOOKS.intersection(suspect.findings):
+        looks = _DROPPED if 0 in reading[:2] else {RANGE}  # what correct values of these rewards look like
+        if suspect and not is_right and looks.intersection(suspect.findings):
             likely = _suspect(other) or _named(other, other.likely())
-            if likely and not {RANGE, NO_LIST, *suspect.findings}.intersection(likely.findings):
+            if likely and SAID.keys() - set(suspect.findings) >= set(likely.findings):
                 return _either(premise, likely, *suspect.findings)
         if (suspect or is_right) and _is_innocent(case, other, suspect):
             return _either(premise, suspect) if suspect else _undecided(f"{premise}.", BELLMAN)
@@ -370,7 +371,9 @@ def _or(case: Case, diagnosis: Diagnosis, bugs: list[tuple[str, Target]]) -> Dia
 def _both_signs(case: Case) -> Diagnosis | None:
     """Values on both sides of 0, although one of the rewards is 0."""
     v = case.v
-    if 0 not in v.reading[:2] or min(v.value.max(), -v.value.min()) <= LIMITS["near"]:
+    win, loss, start, _ = v.reading
+    has_one_sign = start is not None and 0 in (win, loss) and loss <= start <= win
+    if not has_one_sign or min(v.value.max(), -v.value.min()) <= LIMITS["near"]:
         return None
     return _bug("values have both signs: the rewards are those of one player's view.", "last moves of both signs")
 

@@ -142,7 +142,8 @@ class Learner:
         """The values of actions under a reading; those that no dictionary held are the initial one."""
         win, loss, initial, _ = reading
         if self.given.ndim == 2:
-            is_missing = self.legal & (self.given == 0) & (0.0 in self.untouched)
+            has_learned_0 = 0 in (win, loss)  # then 0 is no sign of a missing entry
+            is_missing = self.legal & (self.given == 0) & (0.0 in self.untouched) & (not has_learned_0)
             return np.where(is_missing, initial or 0.0, self.given)
         mover, other = (loss, win) if self.rules.misere else (win, loss)
         of_next = self.discount * self.given  # for the player to move there

@@ -151,7 +151,7 @@ def prefers(v: Values, own: list[Target], bug: Target, where: Bools, share: floa
 
 
 def fits(case: Case, bug: Target, where: Bools, tells: Bools, least: float, nearer: float) -> bool:
-    """Whether a bug explains so many of these values, no fewer than Bellman's equation, and more lie nearer to it."""
+    """Whether a bug explains so many values, no fewer than Bellman's equation, and so many lie nearer to it."""
     v, own = case.v, case.own
     share = explained(v, [bug], where)
     is_best = share >= max(least, explained(v, own, where))
@@ -170,10 +170,10 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     n_against = (is_refuted & ~is_outside).sum()
     if n_against > LIMITS["refuted"] * v.is_trained.sum():
         return False
-    few = case.n_unlikely if initial in v.reading[:2] else LIMITS["few"]
+    start = initial or 0.0
+    few = LIMITS["few"] if v.reading.loss < start < v.reading.win else case.n_unlikely
     if n_impossible >= max(few, LIMITS["nearer"] * (n_impossible + n_against)):
         return True  # Bellman's equation cannot have made these values, the bug can
-    start = initial or 0.0
     ways = np.array([t.mean - start for t in own])  # where Bellman's equation leads
     part = bug.mean - start
     is_passed = (start != 0) & ((part * ways >= 0) & (np.abs(part) <= np.abs(ways))).any(axis=0)
