@@ -435,7 +435,8 @@ def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
     names = suspect.findings if suspect else ()
     named = [found for found in other.bugs if found[0] in names]
     if 0 in other.reading[:2]:  # one of the rewards
-        return bool(SAID.keys() & set(names))
+        has_both_signs = v.value.min() < -LIMITS["near"] and v.value.max() > LIMITS["near"]
+        return bool(_DROPPED.intersection(names)) or bool(SAID.keys() & set(names) and not has_both_signs)
     start = v.reading.initial or 0
     if v.is_self_play and other.bellman.mover != start and np.abs(other.last - start).max() < LIMITS["near"]:
         return False  # last moves are learned first
