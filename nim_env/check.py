@@ -166,7 +166,7 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     choice = _choice(player, policy, q_values)
     remarks = [*filter(None, [player.remark]), *_remarks(player, policy)]
     mastery = evaluation.mastery(rules, policy, "lose")
-    if diagnosis.findings == ("train longer",) and not len(mastery.mistake_indices):
+    if "train longer" in diagnosis.findings and not len(mastery.mistake_indices):
         said = "No bug found. Every move is right, although not all values have settled."
         diagnosis = evaluation.Diagnosis("no bug found", said, ("perfect play",))
     bugs = [f"Bug in {function}: {sentence}." for function, sentence in faults]
