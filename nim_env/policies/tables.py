@@ -32,6 +32,10 @@ class TabularPolicy:
         if self.probabilities.shape != expected:
             raise ValueError(f"probabilities must have shape {expected}; got {self.probabilities.shape}")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.probabilities.flags.writeable = False  # which a copied or unpickled array is not
+
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The rows of the table; the mask is not used."""
         return self.probabilities.take(self.rules.index(observation), axis=0)  # a copy
@@ -79,14 +83,16 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
 def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
     """The policy that plays the first of the legal actions with the largest value.
 
-    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. NaN counts as the
-    smallest value.
+    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. NaN is
+    taken only if no legal action has a number.
     """
     values = np.asarray(q_values, dtype=np.float64)
     expected = rules.n_positions, rules.n_actions
     if values.shape != expected:
         raise ValueError(f"q_values must have shape {expected}; got {values.shape}")
-    legal = rules.action_mask(rules.all_positions())
-    ranked = np.nan_to_num(values, nan=np.finfo(np.float64).min)  # finite, so that illegal actions come last
-    best = np.where(legal, ranked, -np.inf).argmax(axis=1)
-    return TabularPolicy(rules, np.eye(rules.n_actions)[best])
+    legal = rules.action_mask(rules.all_positions()) != 0
+    has_number = legal & ~np.isnan(values)
+    ranked = np.where(has_number, values, -np.inf)
+    candidates = np.where(has_number.any(axis=1, keepdims=True), has_number, legal)
+    is_best = candidates & (ranked == ranked.max(axis=1, keepdims=True))
+    return TabularPolicy(rules, np.eye(rules.n_actions)[is_best.argmax(axis=1)])
