@@ -165,7 +165,7 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     diagnosis = _diagnosis(player, policy, q_values, name, args)
     choice = _choice(player, policy, q_values)
     remarks = [*filter(None, [player.remark]), *_remarks(player, policy)]
-    mastery = evaluation.mastery(rules, policy, "lose")
+    mastery = evaluation.mastery(rules, policy, illegal_action="lose")
     if diagnosis.findings == ("train longer",) and not len(mastery.mistake_indices):
         said = "No bug found. Every move is right, although not all values have settled."
         diagnosis = evaluation.Diagnosis("no bug found", said, ("perfect play",))
@@ -181,7 +181,8 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         names += evaluation.answers(diagnosis.findings)
     verdict = " ".join(bugs) or diagnosis.verdict
     is_finite = q_values is not None and diagnosis.findings != ("values that are not finite",)
-    report = evaluation.report(rules, policy, player.state_values if is_finite else None, "lose")
+    values = player.state_values if is_finite else None
+    report = evaluation.report(rules, policy, values, illegal_action="lose")
     if args.picture is not None:
         title = f"{Path(name).name}: {result}{f' in {names[0]}' if faults or choice else ''}"
         args.picture.write_text(position_map(mastery, title), encoding="utf-8")
@@ -241,7 +242,7 @@ def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.Loade
 def tabulated(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
     """The probabilities of a player in all positions; of a function that draws its moves, its frequencies."""
     asked = _Asked(policy) if isinstance(policy, FunctionPolicy) else policy
-    return policies.tabulate(rules, asked, np.float64, "lose")
+    return policies.tabulate(rules, asked, np.float64, illegal_action="lose")
 
 
 class _Asked:

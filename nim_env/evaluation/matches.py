@@ -58,6 +58,7 @@ def play_match(
     games: int,
     seed: int | None = None,
     moves_first: bool | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> MatchResult:
     """Samples games from the full heaps between ``policy``, whose wins count, and ``opponent``.
@@ -68,8 +69,8 @@ def play_match(
     """
     games = checked_integer("games", games, 1)
     strategies = (
-        checked_strategy(policy, rules, illegal_action),
-        checked_strategy(opponent, rules, illegal_action, "opponent"),
+        checked_strategy(policy, rules, illegal_action=illegal_action),
+        checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent"),
     )
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2
@@ -167,6 +168,7 @@ def sampled_mastery(
     policy: PolicyLike,
     n: int = 20_000,
     seed: int | np.random.Generator | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> SampledMastery:
     """Estimates expert mastery (:class:`Mastery`) on a board of any size, from ``n`` won positions.
@@ -178,7 +180,7 @@ def sampled_mastery(
     The figure says nothing about exploitability: one mistake in a position that no sample contains can suffice to
     lose every game.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     positions = sample_positions(rules, n, np.random.default_rng(seed))
     winning_move = np.empty(len(positions))
     for part in chunks(rules, len(positions)):

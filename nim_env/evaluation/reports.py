@@ -98,13 +98,14 @@ def report(
     rules: NimRules,
     policy: PolicyLike,
     values: exact.ValueFunction | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> Report:
     """Every exact metric of one player, and of its value function if it has one.
 
     It is one sweep over all positions.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
     batches = iter_positions(rules)
     table = exact.MasteryTable(rules)

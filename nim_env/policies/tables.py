@@ -45,6 +45,7 @@ def tabulate(
     rules: NimRules,
     policy: PolicyLike,
     dtype: DTypeLike = np.float32,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> TabularPolicy:
     """A copy of a policy as a table, which does not change when the policy learns more.
@@ -52,7 +53,7 @@ def tabulate(
     The policy is queried and checked as in :mod:`nim_env.evaluation`. A table has up to 50 million entries, of the
     given dtype.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     n_entries = rules.n_positions * rules.n_actions
     _limits.check_size(n_entries, _limits.POLICY, f"positions times actions of {rules}", "use a smaller game")
     table = np.zeros((rules.n_positions, rules.n_actions), dtype)

@@ -45,7 +45,8 @@ def first_best(values):
 
 
 def same_figures(entry, probabilities, illegal_action="raise"):
-    expected = evaluation.report(RULES, TabularPolicy(RULES, probabilities), None, illegal_action).to_dict()
+    policy = TabularPolicy(RULES, probabilities)
+    expected = evaluation.report(RULES, policy, illegal_action=illegal_action).to_dict()
     return {name: entry[name] for name in expected} == pytest.approx(expected)
 
 

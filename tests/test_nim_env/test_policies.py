@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import inspect
 import operator
 import pickle
 import re
@@ -30,6 +31,7 @@ from nim_env import (
     TabularPolicy,
     TakePolicy,
     evaluation,
+    policies,
     solver,
     theory,
 )
@@ -255,7 +257,7 @@ def test_every_kind_of_nonsense_loses(answer):
     if type(answer) is int and answer < 100:
         players.append(batched(lambda heaps, masks: np.array(batch.function(heaps, masks))))
     for player in players:
-        moves = checked_player(player, RULES, "lose").query(positions, mask)
+        moves = checked_player(player, RULES, illegal_action="lose").query(positions, mask)
         np.testing.assert_array_equal(moves.probabilities, expected)
         np.testing.assert_array_equal(moves.illegal, loses)
         with pytest.raises(InvalidPolicyOutput, match=rf"{re.escape(repr(answer))}.*\[0, 0, 2\]"):
@@ -301,6 +303,20 @@ def test_greedy_plays_the_first_largest_number(values):
 def test_an_encoding_by_name_says_where_to_get_it():
     with pytest.raises(TypeError, match=r"encoding .*'one_hot'"):
         EncodedPolicy(lambda *_: 0, "one_hot")
+
+
+TAKE_ILLEGAL_ACTION = [
+    function
+    for module in (evaluation, policies, solver)
+    for name, function in vars(module).items()
+    if inspect.isfunction(function) and "illegal_action" in inspect.signature(function).parameters
+]
+
+
+@pytest.mark.parametrize("function", TAKE_ILLEGAL_ACTION, ids=lambda function: function.__name__)
+def test_illegal_action_is_a_keyword(function):
+    parameter = inspect.signature(function).parameters["illegal_action"]
+    assert parameter.kind is parameter.KEYWORD_ONLY
 
 
 FIGURES = {  # one of each function that takes illegal_action
