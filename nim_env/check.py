@@ -80,7 +80,18 @@ def main(arguments: list[str] | None = None) -> int:
         check.error(f"--episodes must be 0 or more; got {args.episodes}")
     if args.picture is not None and len(args.files) > 1:
         check.error("--picture takes one FILE")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process stays
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process stays
+    try:
+        entries = _judge_all(args)
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None for one that C set
+    if any(entry["error"] for entry in entries):
+        return 2
+    return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
+
+
+def _judge_all(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Judges the files in turn, and prints and writes what is found in each."""
     entries: list[dict[str, Any]] = []
     for name in args.files:
         entry = judge_apart(name, args)
@@ -92,9 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
         if args.json is not None:
             text = json.dumps(entries, indent=1, ensure_ascii=False)
             args.json.write_text(f"{text}\n", encoding="utf-8")
-    if any(entry["error"] for entry in entries):
-        return 2
-    return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
+    return entries
 
 
 def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:

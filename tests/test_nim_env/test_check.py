@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import signal
 import sys
 import time
 import xml.etree.ElementTree as ET
@@ -191,6 +192,17 @@ def test_files_in_processes_of_their_own(capfd):
     assert "endless.py" in capfd.readouterr().err
     assert main(["check", "good.py:play", *board, "--min-expert", "0.99"]) == 1
     assert capfd.readouterr().out.splitlines() == in_full(good).splitlines()
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("before", [signal.SIG_DFL, lambda *_: None])
+def test_the_caller_keeps_its_handler_of_signals(before):
+    at_first = signal.signal(signal.SIGTERM, before)
+    try:
+        assert main(["check", "expert", "--heaps", "1", "2"]) == 0
+        assert signal.getsignal(signal.SIGTERM) is before
+    finally:
+        signal.signal(signal.SIGTERM, at_first)
 
 
 @pytest.mark.parametrize(
