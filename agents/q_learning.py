@@ -160,9 +160,7 @@ class QLearningAgent(TabularAgent):
         """The values of ``n`` observations, below :data:`LOWEST` for illegal actions: ``(n_actions, n)``."""
         values = self.table.values.take(self.table.rows(observations), axis=0)
         if action_masks is not None:
-            penalties = (np.asarray(action_masks) == 0).astype(np.float64)
-            penalties *= ILLEGAL
-            values += penalties
+            values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL)
         return np.ascontiguousarray(values.T)  # NumPy is faster along long rows
 
 
