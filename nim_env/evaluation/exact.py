@@ -92,7 +92,6 @@ class MasteryTable:
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
-        self._sums = [0.0]  # of the probabilities of a winning move, one for each batch
         self._winning_move = np.full(rules.n_positions, np.nan)
         self._illegal = np.full(rules.n_positions, np.nan)
         self._is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
@@ -104,7 +103,6 @@ class MasteryTable:
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         right = right_probabilities(moves, is_winning)
-        self._sums.append(fsum(right.tolist()))  # NumPy's sum depends on its version
         self._winning_move[batch.indices[is_won]] = right[is_won]
         self._illegal[batch.indices] = moves.illegal
         # the policy's moves in won positions, every move of its opponent in lost ones
@@ -117,9 +115,13 @@ class MasteryTable:
 
     def mastery(self) -> Mastery:
         """The result, when every batch is entered."""
-        n_won = self._rules.n_positions - int(np.isnan(self._winning_move).sum())
+        is_won = ~np.isnan(self._winning_move)
+        n_won = int(is_won.sum())
+        won = (
+            self._winning_move[rows][is_won[rows]].data for rows in chunks(self._rules, self._rules.n_positions)
+        )
         return Mastery(
-            expert=fsum(self._sums) / n_won if n_won else 1.0,
+            expert=fsum(chain.from_iterable(won)) / n_won if n_won else 1.0,  # NumPy's sum depends on its version
             champion=not self._is_beaten[-1],  # the last index is that of the full heaps
             won_positions=n_won,
             mistake_indices=np.flatnonzero(self._is_mistake),

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import theory
+from nim_env import _limits, theory
 from nim_env._checks import checked_bool, checked_integer
 from nim_env._chunks import chunks
 from nim_env.evaluation.exact import right_probabilities
@@ -84,7 +84,7 @@ def play_match(
     for i, player in enumerate(strategies[0][0]):
         for j, reply in enumerate(strategies[1][0]):
             of_pair = movers[(own == i) & (other == j)]
-            for part in chunks(rules, len(of_pair)):
+            for part in chunks(rules, len(of_pair), size=_limits.MATCH):
                 wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
     return MatchResult(wins, games)
 
@@ -187,4 +187,4 @@ def sampled_mastery(
         heaps = positions[part]
         moves = player.query(heaps, rules.action_mask(heaps))
         winning_move[part] = right_probabilities(moves, theory.winning_action_mask(rules, heaps))
-    return SampledMastery(fsum(winning_move) / len(positions), positions, winning_move)
+    return SampledMastery(fsum(winning_move.data) / len(positions), positions, winning_move)
