@@ -18,7 +18,6 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,8 +113,11 @@ def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
     if hasattr(os, "killpg"):
         resource_tracker.ensure_running()  # before the mark, since it serves this process too
     mark = f"NIM_ENV_CHECK_{os.urandom(16).hex()}"
-    with mock.patch.dict(os.environ, {mark: ""}):
+    os.environ[mark] = ""
+    try:
         process.start()
+    finally:
+        del os.environ[mark]
     sender.close()
     try:
         if receiver.poll(args.time_limit):

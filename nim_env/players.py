@@ -37,7 +37,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
-from unittest import mock
 
 import numpy as np
 from gymnasium.spaces import MultiDiscrete
@@ -240,7 +239,7 @@ def run_file(path: Path) -> dict[str, Any]:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # for pickles and other processes
-    with _neighbors_of(path), mock.patch("sys.dont_write_bytecode", True):
+    with _neighbors_of(path), _replaced("dont_write_bytecode", True):
         spec.loader.exec_module(module)
     return vars(module)
 
@@ -264,6 +263,17 @@ def _neighbors_of(file: str | Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _replaced(name: str, value: Any) -> Iterator[None]:
+    """Gives an attribute of :mod:`sys` another value. unittest.mock would import asyncio for that."""
+    before = getattr(sys, name)
+    setattr(sys, name, value)
+    try:
+        yield
+    finally:
+        setattr(sys, name, before)
+
+
+@contextlib.contextmanager
 def foreign_code(name: str, where: str) -> Iterator[None]:
     """Runs code of a player's file: it prints nothing, gets no input, and fails with a :class:`PlayerError`.
 
@@ -274,7 +284,7 @@ def foreign_code(name: str, where: str) -> Iterator[None]:
         with (
             _neighbors_of(file),
             contextlib.redirect_stdout(io.StringIO()),
-            mock.patch("sys.stdin", io.StringIO()),
+            _replaced("stdin", io.StringIO()),
         ):
             yield
     except (PlayerError, policies.InvalidPolicyOutput):
