@@ -14,6 +14,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterable
+from itertools import chain
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -44,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     )
     option = check.add_argument
     option("files", nargs="+", metavar="FILE", help="a player, see below")
-    option("--heaps", type=int, nargs="+", default=[1, 3, 5, 7], help="starting heap sizes (1 3 5 7)")
+    option("--heaps", type=sizes, nargs="+", default=[[1, 3, 5, 7]], help="starting heap sizes (1 3 5 7)")
     option("--max-take", type=int, help="the maximum number of objects that one move may take (no limit)")
     option("--normal", action="store_true", help="the player who takes the last object wins (it loses)")
     option("--opponent", help="whom it learned against: random, take-N, expert or a file (itself)")
@@ -59,6 +60,11 @@ def parser() -> argparse.ArgumentParser:
     option("--min-expert", type=float, help="the exit status is 1 where expert mastery is below it")
     option("--time-limit", type=float, metavar="SECONDS", help="for each file")
     return main
+
+
+def sizes(text: str) -> list[int]:
+    """Heap sizes with commas between them."""
+    return [int(size) for size in text.rstrip(",").split(",")]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -241,7 +247,7 @@ def _table(player: players.LoadedPlayer, name: str) -> NDArray[Any] | None:
 
 
 def _rules(args: argparse.Namespace) -> NimRules:
-    return NimRules(args.heaps, args.max_take, misere=not args.normal)
+    return NimRules(chain(*args.heaps), args.max_take, misere=not args.normal)
 
 
 def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.LoadedPlayer:

@@ -194,6 +194,12 @@ def test_files_in_processes_of_their_own(capfd):
     assert capfd.readouterr().out.splitlines() == in_full(good).splitlines()
 
 
+@pytest.mark.parametrize("heaps", [["2", "3"], ["2,3"], ["2,", "3"]])
+def test_heaps_may_have_commas(heaps, capsys):
+    assert main(["check", "expert", "--heaps", *heaps]) == 0
+    assert capsys.readouterr().out.startswith("expert on Nim 2-3, ")
+
+
 @pytest.mark.posix
 @pytest.mark.parametrize("before", [signal.SIG_DFL, lambda *_: None])
 def test_the_caller_keeps_its_handler_of_signals(before):
@@ -209,6 +215,7 @@ def test_the_caller_keeps_its_handler_of_signals(before):
     "options",
     [
         ["--heaps", "0"],
+        ["--heaps", "2,x"],
         ["--max-take", "0"],
         ["--picture", "x.svg"],
         ["--min-expert", "95"],
