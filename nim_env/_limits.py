@@ -15,7 +15,7 @@
 ``TRANSITIONS``        positions times actions of the dictionary ``env.unwrapped.P``: 100 MB
 ``JOINED``             replies of all members of a pool in one list: 200 MB
 ``KEPT_BYTES``         about, of what is kept for the states that single games visit
-``PART``               positions times actions that are computed at once: 12 MB, which is faster than more
+``PART``               positions times actions that are computed at once: about 12 MB; more is slower
 ``MATCH``              games times actions that are played at once; a seed gives other games with another number
 ``POLICY``             positions times actions of a policy in a table: 400 MB
 ``REPLIES``            positions times actions of a board whose replies are made at once for a single game

@@ -277,7 +277,7 @@ def _replaced(name: str, value: Any) -> Iterator[None]:
 def foreign_code(name: str, where: str) -> Iterator[None]:
     """Runs code of a player's file: it prints nothing, gets no input, and fails with a :class:`PlayerError`.
 
-    It may import its neighbors, now too.
+    It can import its neighbors at any time.
     """
     file = name.partition(":")[0]
     try:

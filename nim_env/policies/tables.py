@@ -85,7 +85,7 @@ def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
     """The policy that plays the first of the legal actions with the largest value.
 
     ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. NaN is
-    taken only if no legal action has a number.
+    chosen only if no legal action has a number.
     """
     values = np.asarray(q_values, dtype=np.float64)
     expected = rules.n_positions, rules.n_actions
