@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from nim_env.envs._opponents import Source
 from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
 from nim_env.envs._replies import Replies, is_fixed
 from nim_env.envs._rows import Row, Rows
-from nim_env.policies import IllegalAction, MixturePolicy, OpponentPool, PolicyLike, tabulate
+from nim_env.policies import IllegalAction, MixturePolicy, OpponentPool, Policy, PolicyLike, tabulate
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -139,6 +138,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._row: Row | None = None  # of the state of the game; None before the first reset
         self._last_states: tuple[int, int]  # before and after the agent's last move
         self._to_play = 0
+        self._transitions: tuple[Any, Any] = (None, None)  # what they were made for, and P
 
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
@@ -159,27 +159,34 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         source.check(options.start)
         self._options = options
         self._source = source
-        self.__dict__.pop("P", None)
 
-    @cached_property
+    @property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it
         """``P[state][action]`` lists ``(probability, next state, reward, terminated)``, as in FrozenLake.
 
         A state is an observation of ``observation="index"``. Every action is in every state, an illegal one as a
-        lost game, and what terminates leads to the finished state 0. It is made for the present opponent at its
-        first use, and each environment has its own.
+        lost game, and what terminates leads to the finished state 0. It is made at its first use, and again when
+        the opponent, or a member or a weight of a mixture, has changed. Each environment has its own.
 
         An AttributeError names why there is none: another observation, self-play, an opponent without a table,
         such as a function, or more than 100,000 positions times actions.
         """
-        rules = self.rules
         policy = self._options.policy
-        members = policy.policies if isinstance(policy, MixturePolicy) else [policy]
+        members: tuple[Any, ...] = (policy,)
+        weights = [1.0]
+        if isinstance(policy, MixturePolicy):
+            members, weights = policy.policies, policy.weights
         if self._options.observation != "index":
             raise AttributeError('P needs observation="index": its states are these observations')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
             needed = "an opponent with a table, as policies.tabulate(rules, policy) makes one"
             raise AttributeError(f"P needs {needed}; got opponent={self.opponent!r}")
+        if self._transitions[0] != (members, weights):
+            self._transitions = (members, weights[:]), self._new_transitions(policy)
+        return self._transitions[1]
+
+    def _new_transitions(self, policy: Policy) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+        rules = self.rules
         n_entries = rules.n_positions * rules.n_actions
         try:
             _limits.check_size(n_entries, _limits.TRANSITIONS, "positions times actions of P", "use smaller heaps")

@@ -468,7 +468,7 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         The diagnosis. Its ``findings`` are one of ``"perfect play"``, ``"no mask at prediction"``,
         ``"opponent's reward"``, ``"minimum in place of the maximum"`` and ``"train longer"``.
     """
-    plays = tabulate(rules, policy, np.float64, "lose").probabilities[1:]
+    plays = tabulate(rules, policy, np.float64, illegal_action="lose").probabilities[1:]
     heaps = rules.all_positions()[1:]
     legal = rules.action_mask(heaps) > 0
     best = theory.winning_action_mask(rules, heaps) > 0

@@ -284,4 +284,4 @@ class Values:
 
 def probabilities(rules: NimRules, policy: PolicyLike) -> Floats:
     """The probability of each action, (n_positions, n_actions); illegal ones are left out."""
-    return tabulate(rules, policy, np.float64, "lose").probabilities
+    return tabulate(rules, policy, np.float64, illegal_action="lose").probabilities

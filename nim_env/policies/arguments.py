@@ -54,7 +54,7 @@ def _named_policy(name: str, policy: str, rules: NimRules) -> Policy:
 
 
 def checked_player(
-    policy: PolicyLike, rules: NimRules, illegal_action: IllegalAction | None = None, name: str = "policy"
+    policy: PolicyLike, rules: NimRules, *, illegal_action: IllegalAction | None = None, name: str = "policy"
 ) -> Player:
     """A checked policy and what its illegal actions do: ``None`` for a :class:`Player`'s own, else ``"raise"``.
 

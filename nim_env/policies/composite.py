@@ -100,10 +100,13 @@ class EncodedPolicy(_CompositePolicy):
         encoding: The encoding that the policy was trained on: ``env.unwrapped.encoding``.
 
     Raises:
+        TypeError: The encoding is not an :class:`Encoding`; a name does not say which game it encodes.
         ValueError: The policy has an ``observation_space`` other than that of the encoding.
     """
 
     def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
+        if not isinstance(encoding, Encoding):
+            raise TypeError(f"encoding must be an Encoding, as env.unwrapped.encoding; got {encoding!r}")
         space = getattr(policy, "observation_space", encoding.space)
         if space != encoding.space:
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")

@@ -163,6 +163,7 @@ def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool
 def checked_strategy(
     policy: PolicyLike | OpponentPool,
     rules: NimRules,
+    *,
     illegal_action: IllegalAction | None = None,
     name: str = "policy",
 ) -> tuple[list[Player], NDArray[np.float64]]:
@@ -171,10 +172,10 @@ def checked_strategy(
     Members of weight 0 are left out.
     """
     if not isinstance(policy, OpponentPool):
-        return [checked_player(policy, rules, illegal_action, name)], np.ones(1)
+        return [checked_player(policy, rules, illegal_action=illegal_action, name=name)], np.ones(1)
     pool = checked_pool(policy, rules, name)
     members = [
-        (checked_player(member, rules, illegal_action, f"{name}.policies[{i}]"), probability)
+        (checked_player(member, rules, illegal_action=illegal_action, name=f"{name}.policies[{i}]"), probability)
         for i, (member, probability) in enumerate(zip(pool.policies, pool.probabilities, strict=True))
         if probability
     ]

@@ -102,8 +102,8 @@ def test_rare_positions_are_refused():
     ],
 )
 def test_sampled_mastery_is_that_of_all_positions(rules, policy):
-    exact = evaluation.mastery(rules, policy, "lose")
-    found = [evaluation.sampled_mastery(rules, policy, 3_000, seed, "lose") for seed in (1, 1, 2)]
+    exact = evaluation.mastery(rules, policy, illegal_action="lose")
+    found = [evaluation.sampled_mastery(rules, policy, 3_000, seed, illegal_action="lose") for seed in (1, 1, 2)]
     assert found[0].expert == found[1].expert != found[2].expert
     for sample in found:
         lower, upper = sample.interval(0.9999)
@@ -134,7 +134,9 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illeg
         first, second = (brute_force.win_probability(rules, rules.heaps, players, to_move) for to_move in (0, 1))
         assert matrix[i, j] == pytest.approx(2 * first - 1, abs=1e-12)
         for order, expected in ((True, first), (False, second), (None, (first + second) / 2)):
-            found = evaluation.win_probability(rules, policies[i], policies[j], order, illegal_action)
+            found = evaluation.win_probability(
+                rules, policies[i], policies[j], order, illegal_action=illegal_action
+            )
             assert found == pytest.approx(expected, abs=1e-12)
     part = evaluation.payoff_matrix(rules, policies[:1], policies[1:], illegal_action=illegal_action)
     np.testing.assert_array_equal(part, matrix[:1, 1:])
@@ -157,7 +159,7 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, i
     assert mastery.champion is (in_its_role > 1 - 1e-12) is bool(found[-1] == 0)
     assert found[-1] == evaluation.exploitability(rules, policy, **option)
     response = solver.best_response(rules, policy, **option)
-    wins, _ = evaluation.win_probabilities(rules, response, policy, illegal_action)
+    wins, _ = evaluation.win_probabilities(rules, response, policy, illegal_action=illegal_action)
     np.testing.assert_allclose(response.values(positions[1:]), 2 * wins[1:] - 1, atol=1e-12)
     assert not deterministic or illegal_action == "lose" or set(found) <= {0, 1}
 
@@ -209,7 +211,7 @@ def test_a_board_without_won_positions_is_mastered():
 @given(any_rules, st.sampled_from([1 - 1e-7, 1 + 1e-7]), st.sampled_from(["raise", "lose"]))
 def test_a_row_rounded_by_a_player_is_no_mistake(rules, rounded, illegal_action):
     player = TabularPolicy(rules, rounded * tabulate(rules, "expert", np.float64).probabilities)
-    found = evaluation.mastery(rules, player, illegal_action)
+    found = evaluation.mastery(rules, player, illegal_action=illegal_action)
     assert (found.expert, found.champion, len(found.mistakes)) == (1.0, True, 0)
     assert not np.nansum(found.illegal_action)
 
@@ -223,7 +225,7 @@ def test_mistakes_in_words_begin_with_the_fewest_objects():
     assert [sum(heaps) for heaps in positions] == sorted(sum(heaps) for heaps in positions)
     assert all("may take" in sentence for sentence in sentences)
     assert evaluation.mistake_sentences(rules, "random", n=2) == sentences[:2]
-    assert "illegal" in evaluation.mistake_sentences(rules, lambda *_: 99, 1, "lose")[0]
+    assert "illegal" in evaluation.mistake_sentences(rules, lambda *_: 99, 1, illegal_action="lose")[0]
 
 
 @few_examples

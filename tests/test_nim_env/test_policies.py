@@ -1,7 +1,10 @@
 """Every policy's distribution, and what is done with custom policies."""
 
+import copy
 import functools
+import inspect
 import operator
+import pickle
 import re
 from fractions import Fraction
 from types import SimpleNamespace
@@ -28,6 +31,7 @@ from nim_env import (
     TabularPolicy,
     TakePolicy,
     evaluation,
+    policies,
     solver,
     theory,
 )
@@ -41,6 +45,7 @@ from nim_env.policies import (
     checked_policy,
     from_heap_size,
     from_moves,
+    greedy,
     q_values_of,
     sample,
     tabulate,
@@ -252,7 +257,7 @@ def test_every_kind_of_nonsense_loses(answer):
     if type(answer) is int and answer < 100:
         players.append(batched(lambda heaps, masks: np.array(batch.function(heaps, masks))))
     for player in players:
-        moves = checked_player(player, RULES, "lose").query(positions, mask)
+        moves = checked_player(player, RULES, illegal_action="lose").query(positions, mask)
         np.testing.assert_array_equal(moves.probabilities, expected)
         np.testing.assert_array_equal(moves.illegal, loses)
         with pytest.raises(InvalidPolicyOutput, match=rf"{re.escape(repr(answer))}.*\[0, 0, 2\]"):
@@ -263,6 +268,55 @@ def test_every_kind_of_nonsense_loses(answer):
 def test_an_illegal_action_of_a_function_is_named(form):
     with pytest.raises(InvalidPolicyOutput, match=r"5.*\[0, 0, 1\]"):
         evaluation.mastery(RULES, form(lambda _, masks: np.full(masks.shape[:-1], 5)))
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [lambda same: same, copy.copy, copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))],
+    ids=["itself", "copy", "deepcopy", "pickle"],
+)
+def test_a_table_is_read_only_in_every_copy(copied):
+    policy = copied(random_table(SIMPLE, 0))
+    np.testing.assert_array_equal(policy.probabilities, random_table(SIMPLE, 0).probabilities)
+    with pytest.raises(ValueError, match="read-only"):
+        policy.probabilities[0] = 0
+
+
+some_values = st.sampled_from(
+    [np.nan, 0.0, -1.0, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.inf, -np.inf]
+)
+
+
+@few_examples
+@given(st.lists(some_values, min_size=18, max_size=18))
+def test_greedy_plays_the_first_largest_number(values):
+    rules = NimRules((1, 2), misere=False)
+    table = np.reshape(values, (rules.n_positions, rules.n_actions))
+    actions = greedy(rules, table).probabilities.argmax(axis=1)
+    for row, mask, action in zip(table, rules.action_mask(rules.all_positions()), actions, strict=True):
+        legal = mask.nonzero()[0]
+        if len(legal):
+            numbers = [i for i in legal if not np.isnan(row[i])]
+            assert action == max(numbers or legal[:1], key=row.__getitem__)
+
+
+def test_an_encoding_by_name_says_where_to_get_it():
+    with pytest.raises(TypeError, match=r"encoding .*'one_hot'"):
+        EncodedPolicy(lambda *_: 0, "one_hot")
+
+
+TAKE_ILLEGAL_ACTION = [
+    function
+    for module in (evaluation, policies, solver)
+    for name, function in vars(module).items()
+    if inspect.isfunction(function) and "illegal_action" in inspect.signature(function).parameters
+]
+
+
+@pytest.mark.parametrize("function", TAKE_ILLEGAL_ACTION, ids=lambda function: function.__name__)
+def test_illegal_action_is_a_keyword(function):
+    parameter = inspect.signature(function).parameters["illegal_action"]
+    assert parameter.kind is parameter.KEYWORD_ONLY
 
 
 FIGURES = {  # one of each function that takes illegal_action
@@ -339,8 +393,6 @@ def test_a_table_returns_copies_of_its_rows(rules, seed):
         np.testing.assert_array_equal(found, expected[index])
         found[:] = -1
     np.testing.assert_array_equal(policy.probabilities, expected)
-    with pytest.raises(ValueError, match="read-only"):
-        policy.probabilities[0] = 0
     for shape in ((rules.n_positions, rules.n_actions + 1), (1,)):
         with pytest.raises(ValueError, match="probabilities"):
             TabularPolicy(rules, np.zeros(shape))

@@ -17,7 +17,7 @@ pytest.importorskip("sb3_contrib", reason=INSTALL)
 
 from configurations import LAST_LEGAL, SIMPLE, first_legal, plain  # noqa: E402
 from gymnasium.error import InvalidAction  # noqa: E402
-from gymnasium.wrappers import FlattenObservation  # noqa: E402
+from gymnasium.wrappers import FlattenObservation, RescaleObservation  # noqa: E402
 from sb3_contrib import ARS, QRDQN, TRPO, MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
 from stable_baselines3 import A2C, DQN, PPO, SAC  # noqa: E402
@@ -371,6 +371,14 @@ def test_models_that_are_refused_from_memory_and_from_files(name, tmp_path):
     with pytest.raises(error, match=remedy):
         ModelPolicy(model, make_small("one_hot"))
     with pytest.raises(error):
+        load_policy(tmp_path / "model.zip", RULES)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 0.5), (-1, 1)])
+def test_a_file_of_a_model_behind_a_wrapper_says_so(low, high, tmp_path):
+    env = RescaleObservation(make_small("one_hot"), np.float32(low), np.float32(high))
+    make_model(PPO, env).learn(32).save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match="wrapper"):
         load_policy(tmp_path / "model.zip", RULES)
 
 
