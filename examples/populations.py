@@ -63,9 +63,9 @@ def main(args: Args) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     args.folder.mkdir(parents=True, exist_ok=True)
     table.to_csv(args.folder / "populations.csv", index=False)
     print(games_to_perfection(table).to_string(na_rep="-"))
-    save_figure(plot_nash_conv(table), args.folder / "nash_conv.svg")
-    save_figure(plot_exploitability(table), args.folder / "exploitability.svg")
-    save_figure(plot_payoffs(payoffs, args.boards[-1]), args.folder / "payoff_matrix.svg")
+    save_figure(plot_nash_conv(table), args.folder / "populations.svg")
+    save_figure(plot_exploitability(table), args.folder / "populations_exploitability.svg")
+    save_figure(plot_payoffs(payoffs, args.boards[-1]), args.folder / "populations_payoffs.svg")
     return table, payoffs
 
 

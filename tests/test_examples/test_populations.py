@@ -21,7 +21,7 @@ def test_the_study(tmp_path):
     assert payoffs.shape == (4, 4)
     saved = pd.read_csv(tmp_path / "populations.csv")
     assert saved["nash_conv"].tolist() == pytest.approx(table["nash_conv"].tolist())
-    for name in ("nash_conv", "exploitability", "payoff_matrix"):
+    for name in ("populations", "populations_exploitability", "populations_payoffs"):
         assert "2-3" in (tmp_path / f"{name}.svg").read_text()
 
     rules = NimRules((2, 3))  # independent learners again, evaluated by win probabilities
