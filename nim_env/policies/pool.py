@@ -19,6 +19,11 @@ from nim_env.rules import NimRules
 class WeightedPolicies:
     """Policies of a game with a weight for each.
 
+    Args:
+        rules: The game.
+        policies: The first members.
+        weights: The weight of each member. ``None`` for equal weights.
+
     Attributes:
         rules: The game.
         policies: The members, a tuple, the oldest first.
