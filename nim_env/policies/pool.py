@@ -103,6 +103,8 @@ class OpponentPool(WeightedPolicies):
             number is never used again.
         max_size: The maximum number of members, or ``None``.
 
+    The weights, and their probabilities, are those of :class:`WeightedPolicies`.
+
     Raises:
         TypeError: ``max_size`` is no integer, or a member is no policy.
         ValueError: A member was made for another game, a weight is negative or not finite, there is not one weight
