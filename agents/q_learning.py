@@ -137,14 +137,18 @@ class QLearningAgent(TabularAgent):
         """:meth:`update` for many transitions: every V(s′), then one update after another, a pair's too."""
         learning_rate = self._current("learning_rate")
         targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=LOWEST)
-        targets[(targets == LOWEST) | terminated] = 0.0  # there is no future, or no legal action
+        is_terminal = np.asarray(terminated, np.bool_)  # 0 and 1 are not indices
+        targets[(targets == LOWEST) | is_terminal] = 0.0  # there is no future, or no legal action
         targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
         if np.count_nonzero(np.isfinite(targets)) < len(targets):
             raise ValueError(f"rewards must be finite; got {rewards!r}")
         rows = self.table.rows(observations, add=True)
         columns = np.subtract(actions, self.first_action)
-        pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
+        try:
+            pairs = np.ravel_multi_index((rows, columns), self.table.values.shape)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"actions must be integers in {self.action_space}; got {actions!r}") from None
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
     def _current(self, name: str) -> float:
@@ -156,9 +160,7 @@ class QLearningAgent(TabularAgent):
         """The values of ``n`` observations, below :data:`LOWEST` for illegal actions: ``(n_actions, n)``."""
         values = self.table.values.take(self.table.rows(observations), axis=0)
         if action_masks is not None:
-            penalties = (np.asarray(action_masks) == 0).astype(np.float64)
-            penalties *= ILLEGAL
-            values += penalties
+            values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL)
         return np.ascontiguousarray(values.T)  # NumPy is faster along long rows
 
 

@@ -3,6 +3,7 @@
 import inspect
 import json
 import os
+import shutil
 import uuid
 from pathlib import Path
 from typing import Any
@@ -41,13 +42,17 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
     text = json.dumps(about)
     _new_agent(json.loads(text))  # raises here rather than when the file is loaded
     target = Path(os.path.realpath(path))  # a symbolic link stays
-    if target.exists() and not target.is_file():
+    is_new = not target.exists()
+    if not is_new and not target.is_file():
         raise OSError(f"path must be a regular file or new; got {path}")  # os.replace would replace a device
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
     # safetensors 0.8 saves arrays that are not C-contiguous in the wrong order
     arrays = {name: np.asarray(array, order="C") for name, array in agent.state_dict().items()}
     try:
+        temporary.touch(0o666 if is_new else 0o600)  # no more open to others than the file that it replaces
         temporary.write_bytes(safetensors.numpy.save(arrays, {"agent": text}))
+        if not is_new:
+            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Settings of the documentation site: sphinx-build -W docs docs/_build/html."""
 
+import os
 import re
 import runpy
 import shutil
@@ -23,7 +24,9 @@ shutil.copytree(
     dirs_exist_ok=True,
 )
 
-REPOSITORY = runpy.run_path(str(ROOT / "setup.py"))["find_repository"]()
+REPOSITORY = os.environ.get(
+    "REPOSITORY"
+)  # its address, from the workflow docs.yml
 
 project = "nim-env"
 author = "The nim-env authors"

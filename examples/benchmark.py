@@ -24,8 +24,8 @@ import pandas as pd
 import pettingzoo
 from tqdm import tqdm
 
-from nim_env import MixturePolicy, NimRules
-from nim_env.policies import tabulate
+from nim_env import MixturePolicy, NimRules, OpponentPool
+from nim_env.policies import batched, greedy, tabulate
 
 from command_line import run
 from common import COLORS, label_lines, save_figure
@@ -43,6 +43,9 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
     ("vector, Nim-v0, random", "vector, CartPole-v1"),
     ("vector, Nim-v0, table", "vector, Nim-v0, random"),
     ("vector, Nim-v0, mixture", "vector, Nim-v0, random"),
+    ("vector, Nim-v0, pool", "vector, Nim-v0, random"),
+    ("vector, Nim-v0, pool of 20", "vector, Nim-v0, random"),
+    ("vector, Nim-v0, queried pool", "vector, Nim-v0, random"),
     ("pgx, Nim", "pgx, tic_tac_toe"),
     ("pgx, Nim", "pgx, connect_four"),
     ("pgx games, Nim", "pgx games, tic_tac_toe"),
@@ -132,6 +135,14 @@ def benchmarks() -> Iterator[tuple[str, int, Steps]]:
     for name, opponent in (("self-play", None), ("random", "random"), ("table", expert), ("mixture", mixture)):
         for n in NUM_ENVS:
             yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=opponent)
+    generator = np.random.default_rng(0)
+    snapshots = [greedy(rules, generator.random((rules.n_positions, rules.n_actions))) for _ in range(20)]
+    queried = [batched(lambda _, masks: masks.argmax(axis=1)) for _ in range(3)]
+    pools = {"pool": ["random", "take-3", expert], "pool of 20": snapshots, "queried pool": queried}
+    for name, members in pools.items():
+        for n in NUM_ENVS[2:]:
+            pool = OpponentPool(rules, members)
+            yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=pool)
     yield "Gymnasium, FrozenLake-v1", 1, gym_steps("FrozenLake-v1")
     yield "PettingZoo, tictactoe-v3", 1, aec_steps("classic/tictactoe-v3")
     yield "PettingZoo, OpenSpiel's nim", 1, aec_steps("OpenSpiel")

@@ -1,5 +1,6 @@
 """The command line of the scripts: options, errors, and players by name."""
 
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -16,8 +17,9 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
 
     A wrong value, type or file is one line and exits with status 2, Ctrl-C is one word and exits with 130.
     """
+    words = [word for argument in sys.argv[1:] for word in _without_commas(argument)]
     try:
-        main(tyro.cli(args_type, description=sys.modules[main.__module__].__doc__))
+        main(tyro.cli(args_type, args=words, description=sys.modules[main.__module__].__doc__))
     except (ValueError, TypeError, OSError) as error:
         message = str(error).split(" was raised from the environment creator")[0]  # a suffix of gym.make
         print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
@@ -25,6 +27,12 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
     except KeyboardInterrupt:
         print("\nstopped", file=sys.stderr)
         sys.exit(130)
+
+
+def _without_commas(argument: str) -> list[str]:
+    """``4,4`` and ``--heaps=4,4`` as the words ``4 4`` and ``--heaps 4 4``; any other argument as it is."""
+    is_numbers = re.fullmatch(r"(--[\w-]+=)?\d[\d,]*", argument)
+    return [*filter(None, re.split("[=,]", argument))] if is_numbers else [argument]
 
 
 def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:

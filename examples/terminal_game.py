@@ -42,7 +42,7 @@ def play_game(
     """
     env.reset()
     rules = env.unwrapped.rules
-    opponent_player = checked_player(opponent, rules, "raise", "opponent")
+    opponent_player = checked_player(opponent, rules, illegal_action="raise", name="opponent")
     kind, names = heap_names(rules, numbered)
     print(f"\nYou play against {name}. The player who takes the last block {'loses' if rules.misere else 'wins'}.")
     for player in env.agent_iter():

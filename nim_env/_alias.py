@@ -57,6 +57,10 @@ class AliasLists:
         self.keep = keep
         self._choices = items if keep is None else np.column_stack([self.items, self.aliases]).ravel()
 
+    def __len__(self) -> int:
+        """The number of slots."""
+        return len(self.items)
+
     def draw(self, lists: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
         """An item of each of ``lists``, as ``uniforms`` of [0, 1) decide: all of shape ``(n,)``."""
         scaled = uniforms * self.counts.take(lists)
@@ -70,6 +74,15 @@ class AliasLists:
             choices += is_alias
         return self._choices.take(choices)
 
+    def draw_from_one(self, uniforms: Any) -> Any:
+        """The same where there is one list, faster: ``uniforms`` are of any shape, also a float."""
+        scaled = np.asarray(uniforms * len(self.items))
+        nth = scaled.astype(np.int64)
+        drawn = self.items.take(nth)
+        if self.keep is None:
+            return drawn
+        return np.where(scaled - nth < self.keep.take(nth), drawn, self.aliases.take(nth))[()]
+
     def mapped(self, function: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]) -> AliasLists:
         """The lists with other items: ``function`` of the list of each slot and of its item."""
         lists = np.arange(len(self.counts)).repeat(self.counts)
@@ -77,8 +90,8 @@ class AliasLists:
         aliases = items if self.keep is None else function(lists, self.aliases)
         return AliasLists(self.counts, items, aliases, self.keep)
 
-    def redirected(self, one: int, other: int) -> AliasLists:
-        """The lists with the list ``other`` in the place of ``one`` too."""
+    def redirected(self, one: Any, other: Any) -> AliasLists:
+        """The lists with the list ``other`` in the place of ``one`` too; both may be arrays."""
         lists = copy.copy(self)
         for name in ("counts", "first"):
             numbers = getattr(self, name).copy()

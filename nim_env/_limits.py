@@ -15,8 +15,10 @@
 ``TRANSITIONS``        positions times actions of the dictionary ``env.unwrapped.P``: 100 MB
 ``JOINED``             replies of all members of a pool in one list: 200 MB
 ``KEPT_BYTES``         about, of what is kept for the states that single games visit
-``PART``               positions times actions that are computed at once: about 50 MB
+``PART``               positions times actions that are computed at once: about 12 MB; more is slower
+``MATCH``              games times actions that are played at once; a seed gives other games with another number
 ``POLICY``             positions times actions of a policy in a table: 400 MB
+``REPLIES``            positions times actions of a board whose replies are made at once for a single game
 ``SNAPSHOT``           the same of a snapshot in a pool, which else is a network
 ``MAPPED``             won positions of a picture
 ``SWEPT_POSITIONS``    of an exact sweep, which takes about a gigabyte
@@ -39,8 +41,10 @@ TABULATED_NUMBERS = 2**22
 TRANSITIONS = 100_000
 JOINED = 2**22
 KEPT_BYTES = 120_000_000
-PART = 2**20
+PART = 2**18
+MATCH = 2**20
 POLICY = 50_000_000
+REPLIES = 2**14
 SNAPSHOT = 2_000_000
 MAPPED = 1_000
 SWEPT_POSITIONS = 50_000_000

@@ -24,7 +24,7 @@ def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArr
     rules = env.unwrapped.rules
     if env.render_mode != "rgb_array" or env.unwrapped.encoding != checked_encoding("heaps", rules):
         raise ValueError(f'env must be made with render_mode="rgb_array" and observation="heaps"; got {env}')
-    player = checked_player(policy, rules, "raise")
+    player = checked_player(policy, rules, illegal_action="raise")
     # not the stream of the environment, which draws from default_rng(seed)
     generator = np.random.default_rng(None if seed is None else [seed, 1])
 

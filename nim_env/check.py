@@ -14,11 +14,11 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterable
+from itertools import chain
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +45,7 @@ def parser() -> argparse.ArgumentParser:
     )
     option = check.add_argument
     option("files", nargs="+", metavar="FILE", help="a player, see below")
-    option("--heaps", type=int, nargs="+", default=[1, 3, 5, 7], help="starting heap sizes (1 3 5 7)")
+    option("--heaps", type=sizes, nargs="+", default=[[1, 3, 5, 7]], help="starting heap sizes (1 3 5 7)")
     option("--max-take", type=int, help="the maximum number of objects that one move may take (no limit)")
     option("--normal", action="store_true", help="the player who takes the last object wins (it loses)")
     option("--opponent", help="whom it learned against: random, take-N, expert or a file (itself)")
@@ -60,6 +60,11 @@ def parser() -> argparse.ArgumentParser:
     option("--min-expert", type=float, help="the exit status is 1 where expert mastery is below it")
     option("--time-limit", type=float, metavar="SECONDS", help="for each file")
     return main
+
+
+def sizes(text: str) -> list[int]:
+    """Heap sizes with commas between them."""
+    return [int(size) for size in text.rstrip(",").split(",")]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -80,7 +85,18 @@ def main(arguments: list[str] | None = None) -> int:
         check.error(f"--episodes must be 0 or more; got {args.episodes}")
     if args.picture is not None and len(args.files) > 1:
         check.error("--picture takes one FILE")
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process stays
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process stays
+    try:
+        entries = _judge_all(args)
+    finally:
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None for one that C set
+    if any(entry["error"] for entry in entries):
+        return 2
+    return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
+
+
+def _judge_all(args: argparse.Namespace) -> list[dict[str, Any]]:
+    """Judges the files in turn, and prints and writes what is found in each."""
     entries: list[dict[str, Any]] = []
     for name in args.files:
         entry = judge_apart(name, args)
@@ -92,9 +108,7 @@ def main(arguments: list[str] | None = None) -> int:
         if args.json is not None:
             text = json.dumps(entries, indent=1, ensure_ascii=False)
             args.json.write_text(f"{text}\n", encoding="utf-8")
-    if any(entry["error"] for entry in entries):
-        return 2
-    return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
+    return entries
 
 
 def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
@@ -105,8 +119,11 @@ def judge_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
     if hasattr(os, "killpg"):
         resource_tracker.ensure_running()  # before the mark, since it serves this process too
     mark = f"NIM_ENV_CHECK_{os.urandom(16).hex()}"
-    with mock.patch.dict(os.environ, {mark: ""}):
+    os.environ[mark] = ""
+    try:
         process.start()
+    finally:
+        del os.environ[mark]
     sender.close()
     try:
         if receiver.poll(args.time_limit):
@@ -165,8 +182,8 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
     diagnosis = _diagnosis(player, policy, q_values, name, args)
     choice = _choice(player, policy, q_values)
     remarks = [*filter(None, [player.remark]), *_remarks(player, policy)]
-    mastery = evaluation.mastery(rules, policy, "lose")
-    if diagnosis.findings == ("train longer",) and not len(mastery.mistake_indices):
+    mastery = evaluation.mastery(rules, policy, illegal_action="lose")
+    if "train longer" in diagnosis.findings and not len(mastery.mistake_indices):
         said = "No bug found. Every move is right, although not all values have settled."
         diagnosis = evaluation.Diagnosis("no bug found", said, ("perfect play",))
     bugs = [f"Bug in {function}: {sentence}." for function, sentence in faults]
@@ -181,7 +198,8 @@ def judge(name: str, args: argparse.Namespace) -> dict[str, Any]:
         names += evaluation.answers(diagnosis.findings)
     verdict = " ".join(bugs) or diagnosis.verdict
     is_finite = q_values is not None and diagnosis.findings != ("values that are not finite",)
-    report = evaluation.report(rules, policy, player.state_values if is_finite else None, "lose")
+    values = player.state_values if is_finite else None
+    report = evaluation.report(rules, policy, values, illegal_action="lose")
     if args.picture is not None:
         title = f"{Path(name).name}: {result}{f' in {names[0]}' if faults or choice else ''}"
         args.picture.write_text(position_map(mastery, title), encoding="utf-8")
@@ -229,7 +247,7 @@ def _table(player: players.LoadedPlayer, name: str) -> NDArray[Any] | None:
 
 
 def _rules(args: argparse.Namespace) -> NimRules:
-    return NimRules(args.heaps, args.max_take, misere=not args.normal)
+    return NimRules(chain(*args.heaps), args.max_take, misere=not args.normal)
 
 
 def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.LoadedPlayer:
@@ -241,7 +259,7 @@ def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.Loade
 def tabulated(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
     """The probabilities of a player in all positions; of a function that draws its moves, its frequencies."""
     asked = _Asked(policy) if isinstance(policy, FunctionPolicy) else policy
-    return policies.tabulate(rules, asked, np.float64, "lose")
+    return policies.tabulate(rules, asked, np.float64, illegal_action="lose")
 
 
 class _Asked:

@@ -97,14 +97,14 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
     """The named encoding with this space, on which an agent or a model has learned a game.
 
-    A ValueError if there is none: it learned another game, or on a custom encoding.
+    A ValueError if there is none: it learned another game, on a custom encoding, or behind a wrapper.
     """
     for name in _ENCODINGS:
         with contextlib.suppress(ValueError):  # the heaps are too large for this one
             encoding = checked_encoding(name, rules)
             if encoding.space == observation_space:
                 return encoding
-    raise ValueError(f"{observation_space} belongs to another game than {rules}, or to a custom encoding")
+    raise ValueError(f"{observation_space} belongs to another game than {rules}, a custom encoding or a wrapper")
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:

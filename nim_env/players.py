@@ -28,6 +28,7 @@ import importlib.util
 import inspect
 import io
 import json
+import os
 import re
 import sys
 import traceback
@@ -36,7 +37,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeAlias
-from unittest import mock
 
 import numpy as np
 from gymnasium.spaces import MultiDiscrete
@@ -232,30 +232,66 @@ def run_file(path: Path) -> dict[str, Any]:
     _last_run.clear()
     folder = path.resolve().parent
     _last_run[folder] = set(sys.modules)
-    sys.path.insert(0, str(folder))
-    name = path.stem if path.stem not in sys.modules else f"player_{path.stem}"
+    is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
+    name = f"player_{path.stem}" if is_taken else path.stem
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module  # for pickles and other processes
-    with mock.patch("sys.dont_write_bytecode", True):
+    with _neighbors_of(path), _replaced("dont_write_bytecode", True):
         spec.loader.exec_module(module)
     return vars(module)
 
 
+@functools.lru_cache
+def _folder_of(file: str) -> str:
+    """The folder of a file behind links; cached, since a function is asked in every position."""
+    return os.path.dirname(os.path.realpath(file))
+
+
+@contextlib.contextmanager
+def _neighbors_of(file: str | Path) -> Iterator[None]:
+    """Lets code import the modules beside its file, as a script does."""
+    folder = _folder_of(os.path.abspath(file))
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        if folder in sys.path:  # the code may have changed it
+            sys.path.remove(folder)
+
+
+@contextlib.contextmanager
+def _replaced(name: str, value: Any) -> Iterator[None]:
+    """Gives an attribute of :mod:`sys` another value. unittest.mock would import asyncio for that."""
+    before = getattr(sys, name)
+    setattr(sys, name, value)
+    try:
+        yield
+    finally:
+        setattr(sys, name, before)
+
+
 @contextlib.contextmanager
 def foreign_code(name: str, where: str) -> Iterator[None]:
-    """Runs code of a player's file: it prints nothing, gets no input, and fails with a :class:`PlayerError`."""
-    file = Path(name.partition(":")[0])
+    """Runs code of a player's file: it prints nothing, gets no input, and fails with a :class:`PlayerError`.
+
+    It can import its neighbors at any time.
+    """
+    file = name.partition(":")[0]
     try:
-        with contextlib.redirect_stdout(io.StringIO()), mock.patch("sys.stdin", io.StringIO()):
+        with (
+            _neighbors_of(file),
+            contextlib.redirect_stdout(io.StringIO()),
+            _replaced("stdin", io.StringIO()),
+        ):
             yield
     except (PlayerError, policies.InvalidPolicyOutput):
         raise
     except (Exception, SystemExit) as error:
         frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == file.resolve()]
+        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == Path(file).resolve()]
         place = f"{name}, line {lines[-1]}," if lines else name
         said = shown(error, str)
         what = f"raises {type(error).__name__} ({said})"

@@ -79,24 +79,24 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
     return Solution(rules, afterstates)
 
 
-def best_response(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None) -> Solution:
+def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Solution:
     """The best play against a known policy, and the value of every move to the player who plays it.
 
     The policy plays the other side. Where it is stochastic, values are expectations. ``illegal_action`` is as in
     :mod:`nim_env.evaluation`. As a policy the solution is the response.
     """
-    return Solution(rules, response_values(rules, policy, illegal_action)[0])
+    return Solution(rules, response_values(rules, policy, illegal_action=illegal_action)[0])
 
 
 def response_values(
-    rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None
+    rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The values of all positions to the player of :func:`best_response`, which takes the same arguments.
 
     They are the value of each position where that player has just moved, and where it is to move: float64 of shape
     ``(n_positions,)`` by the position's index.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
     values = ExpectedReturns(rules)
     for batch in batches:

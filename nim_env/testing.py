@@ -54,8 +54,8 @@ def assert_learns(
     for seed in range(seeds):
         trained = train(seed)
         player, values = trained if isinstance(trained, tuple) else (trained, None)
-        policy = tabulate(rules, player, np.float64, "lose")
-        expert = evaluation.mastery(rules, policy, "lose").expert
+        policy = tabulate(rules, player, np.float64, illegal_action="lose")
+        expert = evaluation.mastery(rules, policy, illegal_action="lose").expert
         diagnosis = evaluation.diagnose_moves(rules, policy)
         if values is not None and diagnosis.findings != ("no mask at prediction",):
             diagnosis = evaluation.diagnose(
@@ -65,5 +65,5 @@ def assert_learns(
         if expert < min_expert or is_wrong:
             failed.append(seed)
         lines.append(f"seed {seed}: expert mastery {expert:.4f}. {diagnosis.verdict}")
-        lines += evaluation.mistake_sentences(rules, policy, 5, "lose")
+        lines += evaluation.mistake_sentences(rules, policy, 5, illegal_action="lose")
     assert not failed, "\n".join([f"seeds {failed} fail on {rules}:", *lines])

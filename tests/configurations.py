@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 
+from nim_env import NimRules, OpponentPool
 from nim_env.policies import batched
 
 
@@ -46,6 +47,7 @@ GYM = {
     "take-3": {"opponent": "take-3", **SIMPLE},
     "expert": {"opponent": "expert"},
     "callable": {"opponent": first_legal},
+    "pool": {"opponent": OpponentPool(NimRules(), ["take-2", first_legal, "expert"], weights=[1, 2, 3])},
     "self-play": {"opponent": None},
     "random start self-play": {"opponent": None, "random_start": True},
     "random start expert": {"opponent": "expert", "random_start": True, **SIMPLE},

@@ -75,7 +75,7 @@ def test_no_private_names_of_other_modules(module):
             assert not node.attr.startswith("_"), ast.unparse(node)
 
 
-LAZY = "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3 jax "
+LAZY = "pygame matplotlib torch scipy pandas tqdm rich PIL stable_baselines3 jax unittest.mock "
 LAZY += " ".join(f"nim_env.{module}" for module in ("openspiel", "pgx", "sb3", "rllib", "text", "animation"))
 
 
@@ -83,7 +83,7 @@ def test_importing_is_light_and_makes_everything_public_available():
     names = [*nim_env.__all__, *(f"evaluation.{name}" for name in nim_env.evaluation.__all__)]
     names += ["encodings.checked_encoding", "policies.batched", "envs.NimEnv", "envs.NimVectorEnv"]
     code = "import sys, nim_env; " + "; ".join(f"nim_env.{name}" for name in names)
-    code += f"; import agents; print([name for name in {LAZY.split()!r} if name in sys.modules])"
+    code += f"; import agents, nim_env.check; print([name for name in {LAZY.split()!r} if name in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
 

@@ -1,45 +1,48 @@
 """The address of the repository, what the package index shows, and the version in the citation."""
 
 import re
-import runpy
 import shutil
 import subprocess
+import sys
 from pathlib import Path
-
-import pytest
 
 import nim_env
 
+try:
+    import tomllib
+except ImportError:  # Python 3.10; pytest needs it there
+    import tomli as tomllib
+
 ROOT = Path(__file__).parent.parent
-project_page = runpy.run_path(str(ROOT / "setup.py"))["project_page"]
 
 
-@pytest.mark.parametrize(
-    ("origin", "address"),
-    [
-        ("https://github.com/someone/nim-env.git", "https://github.com/someone/nim-env"),
-        ("git@github.com:someone/nim.env", "https://github.com/someone/nim.env"),
-        ("/home/someone/nim-env", None),
-        (None, None),
-    ],
-)
-def test_the_address_is_that_of_the_workflow_or_of_origin(origin, address, tmp_path, monkeypatch):
-    shutil.copy(ROOT / "setup.py", tmp_path)
-    subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    if origin:
-        subprocess.run(["git", "-C", tmp_path, "remote", "add", "origin", origin], check=True)
-    find_repository = runpy.run_path(str(tmp_path / "setup.py"))["find_repository"]
-    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
-    assert find_repository() == address
-    monkeypatch.setenv("GITHUB_REPOSITORY", "other/name")
-    assert find_repository() == "https://github.com/other/name"
+def project(folder):
+    return tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 
-@pytest.mark.parametrize("repository", ["https://github.com/someone/nim-env", None])
-def test_the_page_of_the_package_has_no_link_to_a_file_that_it_lacks(repository):
-    targets = re.findall(r"(?:\]\(|src=\"|srcset=\")([^)\"]+)", project_page(repository))
-    assert all(target.startswith("https://") for target in targets)
-    assert bool(targets) == (repository is not None)
+def test_a_build_takes_no_address_from_where_it_runs():
+    assert not (ROOT / "setup.py").exists()  # nothing runs at a build
+    assert project(ROOT)["dynamic"] == ["version"]
+    assert "urls" not in project(ROOT)
+
+
+def test_a_release_has_the_address_in_its_metadata_and_in_every_link_of_its_page(tmp_path):
+    for name in ("README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, tmp_path)
+    address = "https://github.com/someone/nim.env"
+    subprocess.run([sys.executable, ROOT / ".ci" / "write_addresses.py", address], cwd=tmp_path, check=True)
+    released = project(tmp_path)
+    assert released.pop("urls") == {
+        "Source": address,
+        "Issues": f"{address}/issues",
+        "Changelog": f"{address}/blob/main/CHANGELOG.md",
+    }
+    assert released == project(ROOT)
+    pages = [(folder / released["readme"]).read_text(encoding="utf-8") for folder in (ROOT, tmp_path)]
+    before, after = (re.findall(r"(?:\]\(|src=\"|srcset=\")([^)\"]+)", page) for page in pages)
+    for old, new in zip(before, after, strict=True):
+        kind = "raw" if re.search(r"\.(svg|png|gif)$", old) else "blob"
+        assert new == (old if old.startswith("https://") else f"{address}/{kind}/main/{old}")
 
 
 def test_the_citation_has_the_version_and_its_date_once_it_is_released():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,13 +10,8 @@ from numpy.typing import NDArray
 from nim_env import _limits
 from nim_env._alias import AliasLists, joined
 from nim_env.board import Board, States
-from nim_env.envs._replies import Replies, replies_of, start_row
+from nim_env.envs._replies import STARTS, Replies, replies_of, start_row
 from nim_env.policies import OpponentPool, Policy
-
-Seats = NDArray[np.int64]
-"""The opponent of each of many games, and its number in its pool, -1 for none: shape ``(2, n_games)``."""
-
-NO_SEATS: Seats = np.empty((2, 0), dtype=np.int64)
 
 
 class Source:
@@ -31,26 +25,28 @@ class Source:
 
     def __init__(self, board: Board, opponent: Policy | OpponentPool | None) -> None:
         self._board = board
-        self._policy = None if isinstance(opponent, OpponentPool) else opponent
         self.pool = opponent if isinstance(opponent, OpponentPool) else None
+        self._policy = None if isinstance(opponent, OpponentPool) else opponent
         self.numbers = range(0)
         self.replies: dict[int, Replies] = {}
         self._start = ""  # the one that was checked last
 
     def check(self, start: str) -> None:
         """Raises now what a game with this start would raise later, and takes the pool's present members."""
-        numbers = range(1) if self.pool is None else self.pool.numbers
-        if numbers == self.numbers and start == self._start:
+        if start == self._start and (self.pool is None or self.pool.numbers == self.numbers):
             return
+        policies = {0: self._policy}
+        if self.pool is not None:
+            policies = dict(zip(self.pool.numbers, self.pool.policies, strict=True))
         replies = {}
-        for number, policy in zip(numbers, (self._policy,) if self.pool is None else self.pool.policies, strict=True):
-            if number in self.replies:
-                replies[number] = self.replies[number]
-                replies[number].check_start(start)
-            else:
-                replies[number] = replies_of(self._board, policy)
+        for number, policy in policies.items():
+            known = self.replies.get(number)
+            replies[number] = replies_of(self._board, policy) if known is None else known
+            if known is None:
                 replies[number].check(start)
-        self.numbers = numbers
+            else:
+                known.check_start(start)
+        self.numbers = range(1) if self.pool is None else self.pool.numbers
         self.replies = replies
         self._start = start
 
@@ -60,114 +56,112 @@ class Source:
         if self.pool is not None:
             _ = self.pool.probabilities
 
-    def draw(self, generator: np.random.Generator) -> tuple[int, Replies]:
-        """The number of one game's opponent in the pool, -1 for none, and its replies."""
-        if self.pool is None:
-            return -1, self.replies[0]
-        number = self.numbers[self.pool.draw(generator)]
-        return number, self.replies[number]
-
-    def draw_numbers(self, n: int, generator: np.random.Generator) -> NDArray[np.int64]:
-        """The numbers of the opponents of ``n`` games."""
-        if self.pool is None:
-            return np.zeros(n, dtype=np.int64)
-        drawn: NDArray[np.int64] = self.pool.draw(generator, n) + self.numbers.start
-        return drawn
+    def draw(self, generator: np.random.Generator, size: int | None = None) -> Any:
+        """The number of the opponent of one game, or of ``size`` games; 0 is a policy."""
+        return 0 if self.pool is None else self.numbers.start + self.pool.draw(generator, size)
 
 
 class Opponents:
     """The opponents of the games of a vector environment, each a number that is never used again.
 
     A game that begins draws its opponent from ``source``. One in progress keeps its own, although the source has
-    changed or the pool has removed it.
+    changed or the pool has removed it. ``opponents`` are those of all games, int64 of shape ``(n,)``.
 
     Attributes:
         source: Where games that begin get their opponents.
-        only: The replies of the one policy that plays all games, else ``None``. Then seats have no meaning.
+        only: The replies of the one policy that plays all games, else ``None``. Then ``opponents`` mean nothing.
     """
+
+    only: Replies | None = None
 
     def __init__(self, board: Board, source: Source) -> None:
         self._board = board
         self._replies: dict[int, Replies] = {}  # of the opponents that the source has or a game keeps
-        self._next = 0  # the first number that was not used
-        self._use(source, NO_SEATS)
+        self._members = np.empty(0, dtype=np.int64)  # the number of each opponent in its pool, -1 for none
+        self._tables: dict[str, AliasLists | None] = {}  # by the start of the episodes
+        self._first = 0  # the opponent that is number 0 of the source
+        self.change(source, self._members)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_joined"}
+        return {**self.__dict__, "_tables": {}}  # which are made again
 
-    def change(self, source: Source, seats: Seats) -> None:
-        """Sets the source of games that begin; ``seats`` are those of the games in progress, and are written to."""
+    def change(self, source: Source, opponents: NDArray[np.int64]) -> None:
+        """Sets the source of games that begin; ``opponents`` are those of all games, and are written to."""
         if self.only is not None:
-            seats[:] = [[self._first], [-1]]
-        self._use(source, seats)
+            opponents[:] = self._first
+        self.source = source
+        self._first = len(self._members)
+        self._update(opponents)
+
+    def infos(self, opponents: NDArray[np.int64], is_new: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """The number of each opponent in its pool, -1 for none; nothing if all come from policies."""
+        if self.source.pool is not None and not self._has_leavers:
+            return {"opponent": opponents - self._first, "_opponent": is_new.copy()}
+        members = self._members.take(opponents)
+        return {"opponent": members, "_opponent": is_new & (members >= 0)} if members.max() >= 0 else {}
 
     def many(
-        self, states: States, seats: Seats, start: str, generator: np.random.Generator
-    ) -> tuple[States, Seats]:
-        """The states after the replies and the seats, new ones for games that begin."""
-        if self.only is None:
-            begins = (states == self._board.begins).nonzero()[0]
-            if len(begins):
-                seats = self.seated(seats, begins, start, generator)
-        return self.replied(states, seats[0], start, generator), seats
-
-    def seated(self, seats: Seats, games: NDArray[np.int64], start: str, generator: np.random.Generator) -> Seats:
-        """The seats with a new opponent for each of ``games``, the indices of those that begin."""
-        self.source.check_episode(start)
+        self, states: States, opponents: NDArray[np.int64], start: str, generator: np.random.Generator
+    ) -> tuple[States, NDArray[np.int64]]:
+        """The states after the replies, and the opponents, new ones in games that begin."""
         if self.only is not None:
-            return seats
+            return self.only.many(states, start, generator), opponents
+        begins = (states == self._board.begins).nonzero()[0]
+        if len(begins):
+            opponents = self.begin(opponents, begins, start, generator)
+        return self.replied(states, opponents, start, generator), opponents
+
+    def begin(
+        self, opponents: NDArray[np.int64], games: NDArray[np.int64], start: str, generator: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """The opponents after new ones were drawn for ``games``, indices."""
+        self.source.check(start)
         if self._has_leavers or self.source.replies is not self._present:
-            self._update(seats)
-        numbers = self.source.draw_numbers(len(games), generator)
-        seats = seats.copy()
-        seats[0, games] = numbers + self._first
-        seats[1, games] = numbers if self.source.pool else -1
-        return seats
+            self._update(opponents)
+        if self.only is None:
+            opponents = opponents.copy()
+            opponents[games] = self._first + self.source.draw(generator, len(games))
+        return opponents
 
     def replied(
         self, states: States, opponents: NDArray[np.int64], start: str, generator: np.random.Generator
     ) -> States:
-        """The states after the replies of the ``opponents``, as :meth:`Replies.many`."""
+        """The states after the replies of the opponents."""
         if self.only is not None:
             return self.only.many(states, start, generator)
-        if self._joined is None:
-            after = states.copy()
-            for opponent in np.unique(opponents).tolist():
-                games = (opponents == opponent).nonzero()[0]
-                after[games] = self._replies[opponent].many(states[games], start, generator)
-            return after
-        lists, first_lists = self._joined
-        rows = first_lists.take(opponents)
-        rows += states
-        rows[states == self._board.begins] += start_row(self._board, start) - self._board.begins
-        return lists.draw(rows, generator.random(len(states)))
+        table = self._table(start)
+        if table is not None:
+            lists = self._first_lists.take(opponents)
+            lists += states
+            return table.draw(lists, generator.random(len(states)))
+        after = states.copy()
+        for opponent in np.unique(opponents).tolist():
+            games = (opponents == opponent).nonzero()[0]
+            after[games] = self._replies[opponent].many(states[games], start, generator)
+        return after
 
-    def _use(self, source: Source, seats: Seats) -> None:
-        self.source = source
-        self._first = self._next  # the opponent that is number 0 of the source
-        self._update(seats)
-
-    def _update(self, seats: Seats) -> None:
+    def _update(self, opponents: NDArray[np.int64]) -> None:
         """Takes the members of the source, and forgets opponents that neither it nor a game has."""
-        seated = set(np.unique(seats[0]).tolist())
-        replies = {opponent: each for opponent, each in self._replies.items() if opponent in seated}
-        replies |= {self._first + number: each for number, each in self.source.replies.items()}
+        present = {self._first + number: replies for number, replies in self.source.replies.items()}
+        seated = {each: self._replies[each] for each in np.unique(opponents).tolist() if each in self._replies}
         self._present = self.source.replies
-        self._has_leavers = len(replies) > len(self._present)
-        self.only = None if self.source.pool or self._has_leavers else replies[self._first]
-        self._next = self._first + self.source.numbers.stop
-        if replies.keys() != self._replies.keys():
-            self._replies = replies
-            self.__dict__.pop("_joined", None)
+        self._has_leavers = not seated.keys() <= present.keys()
+        self.only = None if self.source.pool or self._has_leavers else present[self._first]
+        if seated.keys() | present.keys() != self._replies.keys():
+            self._replies = seated | present
+            new = np.arange(len(self._members) - self._first, self.source.numbers.stop)
+            self._members = np.append(self._members, new if self.source.pool else np.full_like(new, -1))
+            n_lists = start_row(self._board, STARTS[-1]) + 1  # of one opponent
+            self._first_lists = np.zeros(len(self._members), dtype=np.int64)
+            self._first_lists[list(self._replies)] = np.arange(len(self._replies)) * n_lists
+            self._tables = {}
 
-    @cached_property
-    def _joined(self) -> tuple[AliasLists, NDArray[np.int64]] | None:
-        """The lists of all opponents, and the first of each; ``None`` where some are queried or they are too many."""
-        if not all(replies.is_joinable for replies in self._replies.values()):
-            return None
-        parts = [replies.every_list for replies in self._replies.values()]
-        if sum(len(part.items) for part in parts) > _limits.JOINED:
-            return None
-        first_lists = np.zeros(self._next, dtype=np.int64)
-        first_lists[list(self._replies)] = np.arange(len(parts)) * len(parts[0].counts)
-        return joined(parts), first_lists
+    def _table(self, start: str) -> AliasLists | None:
+        """The lists of all opponents in turn; ``None`` if some are queried, or they are too many."""
+        if start not in self._tables:
+            parts = [replies.every_list for replies in self._replies.values() if replies.is_joinable]
+            is_joined = len(parts) == len(self._replies) and sum(map(len, parts)) <= _limits.JOINED
+            first = self._first_lists[list(self._replies)]
+            begins, row = first + self._board.begins, first + start_row(self._board, start)
+            self._tables[start] = joined(parts).redirected(begins, row) if is_joined else None
+        return self._tables[start]

@@ -56,7 +56,7 @@ class Options:
             return None
         if isinstance(self.opponent, OpponentPool):
             return checked_pool(self.opponent, self.rules, "opponent")
-        return checked_player(self.opponent, self.rules, "raise", "opponent").policy
+        return checked_player(self.opponent, self.rules, illegal_action="raise", name="opponent").policy
 
     @cached_property
     def start(self) -> str:

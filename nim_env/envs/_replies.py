@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env import _limits
 from nim_env._alias import AliasLists, alias_lists, draw, draw_equal, joined
 from nim_env._chunks import chunks
 from nim_env.board import Board, Kept, States, TabulatedBoard, shared
@@ -106,17 +107,19 @@ class Replies(Kept[Choices]):
         return after
 
     def make(self, state: int) -> Choices:
-        """The choices in one state."""
-        heaps = self.board.heaps(state)
-        weights = self._weights(np.int64(state), heaps, self.board.legal(state, heaps))
-        if not weights.any():
+        """The choices in one state; on a small board those of all states are made at once, which is faster."""
+        if self.board.n * self.board.rules.n_actions <= _limits.REPLIES:
+            lists = self.every_list
+            row = start_row(self.board, "opponent") if state == self.board.begins else state
+        else:
+            lists = self._lists(np.array([state]))
+            row = 0
+        n_slots = int(lists.counts[row])
+        if not n_slots:
             raise self._no_opening()
-        lists = alias_lists(weights[None])
-        states = self.board.after_reply(state, lists.items).tolist()
-        if lists.keep is None:
-            return Choices(len(states), states, states, None)
-        aliases = self.board.after_reply(state, lists.aliases).tolist()
-        return Choices(len(states), states, aliases, lists.keep.tolist())
+        slots = slice(lists.first[row], lists.first[row] + n_slots)
+        keep = None if lists.keep is None else lists.keep[slots].tolist()
+        return Choices(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
 
     def _weights(
         self, states: Any, heaps: NDArray[np.int64] | None = None, masks: NDArray[np.int8] | None = None
@@ -192,7 +195,7 @@ class MixtureReplies(Replies):
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
         self._mixture = policy
-        self._members: tuple[list[Policy], list[float]] = ([], [])
+        self._members: tuple[tuple[Policy, ...], list[float]] = ((), [])
 
     def one(self, state: int, rows: Rows, generator: np.random.Generator) -> int:
         self._update()
@@ -209,7 +212,7 @@ class MixtureReplies(Replies):
             self.clear()
             self._tables.clear()
             self.__dict__.pop("every_list", None)
-            self._members = members[0][:], members[1][:]
+            self._members = members[0], members[1][:]
             self._is_fixed = all(map(is_fixed, members[0]))
 
 

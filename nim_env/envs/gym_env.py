@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from nim_env.envs._opponents import Source
 from nim_env.envs._options import FirstPlayer, Options, checked_action, checked_starts
 from nim_env.envs._replies import Replies, is_fixed
 from nim_env.envs._rows import Row, Rows
-from nim_env.policies import IllegalAction, MixturePolicy, OpponentPool, PolicyLike, tabulate
+from nim_env.policies import IllegalAction, MixturePolicy, OpponentPool, Policy, PolicyLike, tabulate
 from nim_env.rendering import FRAMES_PER_SECOND, Display, view_of
 from nim_env.rules import NimRules
 
@@ -71,6 +70,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``action_mask``: see above.
     - ``illegal_action``: whether the episode has just ended by an illegal action.
     - ``to_play`` (in self-play): 0 or 1, the player to move; 0 after ``reset``.
+    - ``opponent`` (with an ``OpponentPool``): the number of the member who plays this episode, counted from 0 in
+      the order of adding.
 
     ## Arguments
     - ``heaps`` = ``(1, 3, 5, 7)``: starting heap sizes.
@@ -78,8 +79,9 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     - ``misere`` = ``True``: whether the player who takes the last object loses.
     - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
       ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, on a board of
-      one heap also a callable ``heap -> number of objects``, or ``None`` for self-play.
-      ``env.unwrapped.set_opponent(policy)`` changes it later.
+      one heap also a callable ``heap -> number of objects``, a ``nim_env.OpponentPool``, from which
+      each episode draws a member, or ``None`` for self-play. ``env.unwrapped.set_opponent(policy)`` changes it for
+      later episodes.
     - ``first_player`` = ``"random"``: or ``"agent"``, or ``"opponent"``. Not allowed in self-play; ignored with
       ``random_start``.
     - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
@@ -132,10 +134,11 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._source = Source(self._board, self._options.policy)
         self._source.check(self._options.start)
         self._replies: Replies  # of the opponent of this game
-        self._number = -1  # of that opponent in its pool
+        self._number: int | None = None  # of that opponent in its pool
         self._row: Row | None = None  # of the state of the game; None before the first reset
         self._last_states: tuple[int, int]  # before and after the agent's last move
         self._to_play = 0
+        self._transitions: tuple[Any, Any] = (None, None)  # what they were made for, and P
 
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
@@ -156,27 +159,34 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         source.check(options.start)
         self._options = options
         self._source = source
-        self.__dict__.pop("P", None)
 
-    @cached_property
+    @property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it
         """``P[state][action]`` lists ``(probability, next state, reward, terminated)``, as in FrozenLake.
 
         A state is an observation of ``observation="index"``. Every action is in every state, an illegal one as a
-        lost game, and what terminates leads to the finished state 0. It is made for the present opponent at its
-        first use, and each environment has its own.
+        lost game, and what terminates leads to the finished state 0. It is made at its first use, and again when
+        the opponent, or a member or a weight of a mixture, has changed. Each environment has its own.
 
         An AttributeError names why there is none: another observation, self-play, an opponent without a table,
         such as a function, or more than 100,000 positions times actions.
         """
-        rules = self.rules
         policy = self._options.policy
-        members = policy.policies if isinstance(policy, MixturePolicy) else [policy]
+        members: tuple[Any, ...] = (policy,)
+        weights = [1.0]
+        if isinstance(policy, MixturePolicy):
+            members, weights = policy.policies, policy.weights
         if self._options.observation != "index":
             raise AttributeError('P needs observation="index": its states are these observations')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
             needed = "an opponent with a table, as policies.tabulate(rules, policy) makes one"
             raise AttributeError(f"P needs {needed}; got opponent={self.opponent!r}")
+        if self._transitions[0] != (members, weights):
+            self._transitions = (members, weights[:]), self._new_transitions(policy)
+        return self._transitions[1]
+
+    def _new_transitions(self, policy: Policy) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+        rules = self.rules
         n_entries = rules.n_positions * rules.n_actions
         try:
             _limits.check_size(n_entries, _limits.TRANSITIONS, "positions times actions of P", "use smaller heaps")
@@ -214,12 +224,14 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
         before = self._board.full  # before an opening move
-        number, replies = self._source.draw(generator)
+        number = self._source.draw(generator)
+        replies = self._source.replies[number]
         if state is None:
             state = replies.begin(episode.start, self._rows, generator)
         if heaps is not None or episode.random_start:
             before = state
-        self._number, self._replies = number, replies
+        self._replies = replies
+        self._number = None if self._source.pool is None else int(number)
         self._row = row = self._rows[state]
         self._last_states = (before, before)
         self._to_play = 0
@@ -278,6 +290,6 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         info = {"action_mask": row.action_mask.copy(), "illegal_action": row.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play
-        if self._number >= 0:
+        if self._number is not None:
             info["opponent"] = self._number
         return info

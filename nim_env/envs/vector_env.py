@@ -17,7 +17,7 @@ from nim_env import _limits
 from nim_env._checks import checked_choice, checked_integer
 from nim_env.board import States, kind_for_many, shared
 from nim_env.encodings import ObservationLike
-from nim_env.envs._opponents import NO_SEATS, Opponents, Seats, Source
+from nim_env.envs._opponents import Opponents, Source
 from nim_env.envs._options import FirstPlayer, Options, checked_starts
 from nim_env.envs._rows import Rows
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
@@ -34,14 +34,14 @@ class _Games:
         is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
         to_play: Whether player 1 is to move, in self-play.
         elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
-        seats: Who the opponents are, shape ``(2, num_envs)``.
+        opponents: Who the opponents are, numbers of :class:`Opponents`.
     """
 
     states: States
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
-    seats: Seats
+    opponents: NDArray[np.int64]
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
@@ -54,9 +54,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     ## Information
     The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
-    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; in self-play ``to_play``, int64 of shape
-    ``(num_envs,)``. For each key, the key with a leading underscore holds a bool array of shape ``(num_envs,)``:
-    True for the environments that have just been stepped or reset.
+    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; in self-play ``to_play``, and with an
+    ``OpponentPool`` ``opponent``, both int64 of shape ``(num_envs,)``. For each key, the key with a leading
+    underscore holds a bool array of shape ``(num_envs,)``: True for the environments that have just been stepped
+    or reset.
 
     ## Arguments
     The arguments of the single environment, as in ``gym.make_vec("Nim-v0", num_envs=1024)``, and:
@@ -135,9 +136,13 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
         """Changes the opponent of games that begin later, as in the single environment."""
         options = self._options.with_opponent(opponent)
+        if opponent is self.opponent:  # a pool that has grown, whose members keep their numbers
+            return
         source = Source(self.board, options.policy)
         source.check(options.start)
-        self._opponents.change(source, NO_SEATS if self._games is None else self._games.seats)
+        self._opponents.change(
+            source, np.empty(0, dtype=np.int64) if self._games is None else self._games.opponents
+        )
         self._options = options
 
     def reset(
@@ -174,9 +179,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
         actions = self._checked_actions(actions, before.is_over)
         states = self._agent_step(before, actions)
-        seats = before.seats
+        opponents = before.opponents
         if self._is_stochastic:
-            states, seats = self._opponents.many(states, seats, self._options.start, self.np_random)
+            states, opponents = self._opponents.many(states, opponents, self._options.start, self.np_random)
         rewards = self.board.rewards(states)
         terminated = self.board.is_over(states)
         elapsed_steps = before.elapsed_steps
@@ -185,7 +190,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             elapsed_steps = (elapsed_steps + 1) * ~before.is_over
             truncated = elapsed_steps >= self.max_episode_steps
         to_play = ~(before.to_play | before.is_over) if self._is_self_play else before.to_play
-        games = _Games(states, terminated | truncated, to_play, elapsed_steps, seats)
+        games = _Games(states, terminated | truncated, to_play, elapsed_steps, opponents)
         infos: dict[str, Any] = {}
         if self.autoreset_mode is AutoresetMode.SAME_STEP and games.is_over.any():
             infos = self._final_infos(games)
@@ -210,12 +215,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _restart(self, games: _Games, envs: NDArray[np.int64], start: str, starts: States | None = None) -> None:
         """Starts new episodes in ``envs``, in ``starts`` if given; an opponent that fails changes no game."""
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        seats = self._opponents.seated(games.seats, envs, start, generator)
+        opponents = self._opponents.begin(games.opponents, envs, start, generator)
         if starts is None:
             starts = np.full(len(envs), self.board.begins)
             if self._is_stochastic:
-                starts = self._opponents.replied(starts, seats[0, envs], start, generator)
-        games.seats = seats
+                starts = self._opponents.replied(starts, opponents[envs], start, generator)
+        games.opponents = opponents
         games.states[envs] = starts
         games.is_over[envs] = False
         games.to_play[envs] = 0
@@ -224,7 +229,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _new_games(self) -> _Games:
         """Games of which none has started."""
         zeros = np.zeros(self.num_envs, dtype=np.int64)
-        return _Games(zeros, zeros > 0, zeros > 0, zeros.copy(), np.zeros((2, self.num_envs), dtype=np.int64))
+        return _Games(zeros, zeros > 0, zeros > 0, zeros.copy(), zeros - 1)
 
     def _started_games(self) -> _Games:
         if self._games is None:
@@ -286,10 +291,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             infos["to_play"] = games.to_play.astype(np.int64)
             infos["_to_play"] = is_new.copy()
         if self._opponents.only is None:
-            numbers = games.seats[1]
-            if numbers.max() >= 0:
-                infos["opponent"] = numbers.copy()
-                infos["_opponent"] = is_new & (numbers >= 0)
+            infos |= self._opponents.infos(games.opponents, is_new)
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:

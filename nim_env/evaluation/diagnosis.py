@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from nim_env import theory
 from nim_env.appearance import heap_name
-from nim_env.evaluation.equations import Bools, Floats, Learner, Reading
+from nim_env.evaluation.equations import Bools, Floats, Learner, Reading, Target
 from nim_env.evaluation.evidence import (
     LIMITS,
     Case,
@@ -160,7 +160,9 @@ def answers(findings: Sequence[str]) -> list[str]:
 def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     """The first reading under which the values are those of a correct learner, else the bug."""
     if not case.v.is_trained.any():
-        return _undecided("all values are still the initial one: nothing was learned.", "untrained")
+        stays = [(name, target) for name, _, target in case.bugs if np.all(target.mean == case.reading.initial)]
+        untrained = _undecided("all values are still the initial one: nothing was learned.", "untrained")
+        return _or(case, untrained, stays)
     if case.learner.is_sorted:
         verdict = "only positions with sorted heaps have values. Copy them to the other positions."
         return _undecided(verdict, "sorted positions")
@@ -170,26 +172,19 @@ def _judged(case: Case, unknown: set[str]) -> Diagnosis:
     if suspect is not None and suspect.result == "undecided":
         return suspect
     if suspect is None and _plays_right(case):
-        return _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play")
-    others = [
-        (Case(case.learner, reading, case.earlier), premise) for reading, premise in _readings(case, unknown)
-    ]
-    for other, premise in others:
-        if _is_innocent(case, other, suspect) and _suspect(other) is None and holds(other):
-            settled = f"{premise}: {_share(other)} then"
-            return _either(settled, suspect) if suspect else _undecided(f"{settled}.", BELLMAN)
-    if suspect is None:
-        return _on_its_way(case)
-    for other, premise in others:
-        is_larger = other.reading.win == -other.reading.loss != -case.reading.loss
-        has_zero = 0 in other.reading[:2]
-        if (RANGE in suspect.findings and is_larger) or (_DROPPED.intersection(suspect.findings) and has_zero):
-            likely = _suspect(other)
-            if likely and not {RANGE, NO_LIST, *suspect.findings}.intersection(likely.findings):
+        perfect = _no_bug(f"Every move is right; {_share(case)} so far.", "perfect play")
+        return _or(case, perfect, case.likely())
+    for reading, premise in _readings(case, unknown):
+        other = Case(case.learner, reading, case.earlier)
+        is_right = holds(other) and _suspect(other) is None
+        looks = _DROPPED if 0 in reading[:2] else {RANGE}  # what correct values of these rewards look like
+        if suspect and not is_right and looks.intersection(suspect.findings):
+            likely = _suspect(other) or _named(other, other.likely())
+            if likely and SAID.keys() - set(suspect.findings) >= set(likely.findings):
                 return _either(premise, likely, *suspect.findings)
-        if _is_innocent(case, other, suspect):
-            return _either(premise, suspect)
-    return suspect
+        if (suspect or is_right) and _is_innocent(case, other, suspect):
+            return _either(premise, suspect) if suspect else _undecided(f"{premise}.", BELLMAN)
+    return suspect or _or(case, _on_its_way(case), case.likely())
 
 
 def _checked(rules: NimRules, name: str, given: ArrayLike) -> Floats:
@@ -276,7 +271,7 @@ def _readings(case: Case, unknown: set[str]) -> Iterator[tuple[Reading, str]]:
 
 def _suspect(case: Case) -> Diagnosis | None:
     """The bug that the values show under a reading, by the first test that shows one."""
-    for test in (_range, _last_moves, _no_last_move, _discount, _names, _no_list):
+    for test in (_range, _last_moves, _no_last_move, _discount, _names, _both_signs, _no_list):
         if suspect := test(case):
             return suspect
     return None
@@ -350,8 +345,13 @@ def _discount(case: Case) -> Diagnosis | None:
 
 def _names(case: Case) -> Diagnosis | None:
     """The bugs whose equations the values satisfy."""
+    return _named(case, case.named())
+
+
+def _named(case: Case, bugs: list[tuple[str, Target]]) -> Diagnosis | None:
+    """The nearest of these bugs, and those that are about as near."""
     v = case.v
-    found = {name: float(np.abs(v.value - target.mean)[v.is_known].mean()) for name, target in case.named()}
+    found = {name: float(np.abs(v.value - target.mean)[v.is_known].sum()) for name, target in bugs}
     if not found:
         return None
     names = [name for name in found if found[name] <= LIMITS["tie"] * min(found.values()) + 1e-9]
@@ -359,19 +359,37 @@ def _names(case: Case) -> Diagnosis | None:
     return _bug(f"{said}.", *names, seen=witness(case))
 
 
+def _or(case: Case, diagnosis: Diagnosis, bugs: list[tuple[str, Target]]) -> Diagnosis:
+    """The diagnosis, with these bugs as the second reading if there are any."""
+    second = _named(case, bugs)
+    if second is None:
+        return diagnosis
+    first = diagnosis.verdict.removeprefix("No bug found. ").removeprefix("Undecided: ").rstrip(".")
+    return _either(first[0].lower() + first[1:], second, *diagnosis.findings)
+
+
+def _both_signs(case: Case) -> Diagnosis | None:
+    """Values on both sides of 0, although one of the rewards is 0."""
+    v = case.v
+    win, loss, start, _ = v.reading
+    has_one_sign = start is not None and 0 in (win, loss) and loss <= start <= win
+    if not has_one_sign or min(v.value.max(), -v.value.min()) <= LIMITS["near"]:
+        return None
+    return _bug("values have both signs: the rewards are those of one player's view.", "last moves of both signs")
+
+
 def _no_list(case: Case) -> Diagnosis | None:
     """A bug that has no name: values that Bellman's equation cannot have made, or that do not move."""
     v = case.v
-    least = (1 - LIMITS["holds"]) * v.is_trained.sum() if v.draws_replies else 0  # which the theorem leaves out
-    is_impossible = case.n_beyond >= LIMITS["few"] and case.n_beyond > least
+    is_impossible = case.n_beyond >= case.n_unlikely
     if v.reading.initial is None or not (is_impossible or case.n_still() >= LIMITS["few"]):
         return None
     verdict = "more training does not mend these values."
-    nearest, _, target = max(case.bugs, key=lambda found: explained(v, [found[2]]))
-    share = explained(v, [target])
-    if share > case.explained:
-        verdict += f" Nearest: {nearest}, which leaves {1 - share:.0%} unexplained."
-    return _bug(verdict, NO_LIST, what="Bug in the update", seen=witness(case))
+    nearest = _named(case, case.likely())
+    if nearest:
+        verdict += f" Nearest: {nearest.verdict.removeprefix('Bug: ')}"
+    names = nearest.findings if nearest else ()
+    return _bug(verdict, NO_LIST, *names, what="Bug in the update", seen=witness(case))
 
 
 def _share(case: Case) -> str:
@@ -394,7 +412,7 @@ def _settled(case: Case) -> Diagnosis:
 def _either(premise: str, suspect: Diagnosis, *symptoms: str) -> Diagnosis:
     """The premise that decides, and the bug as the second reading."""
     second = suspect.verdict
-    return _undecided(f"{premise}. Otherwise: {second[0].lower()}{second[1:]}", *suspect.findings, *symptoms)
+    return _undecided(f"{premise}. Otherwise: {second[0].lower()}{second[1:]}", *symptoms, *suspect.findings)
 
 
 def _on_its_way(case: Case) -> Diagnosis:
@@ -418,7 +436,7 @@ def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
     named = [found for found in other.bugs if found[0] in names]
     if 0 in other.reading[:2]:  # one of the rewards
         has_both_signs = v.value.min() < -LIMITS["near"] and v.value.max() > LIMITS["near"]
-        return bool(_DROPPED.intersection(names)) or bool(named and not has_both_signs)
+        return bool(_DROPPED.intersection(names)) or bool(SAID.keys() & set(names) and not has_both_signs)
     start = v.reading.initial or 0
     if v.is_self_play and other.bellman.mover != start and np.abs(other.last - start).max() < LIMITS["near"]:
         return False  # last moves are learned first
@@ -430,11 +448,13 @@ def _is_innocent(case: Case, other: Case, suspect: Diagnosis | None) -> bool:
 
 
 def _plays_right(case: Case) -> bool:
-    """Whether every best value is that of a winning move, wherever there is one."""
+    """Whether the greedy player wins wherever it can; of several best moves it plays the first."""
     v = case.v
     wins = theory.winning_action_mask(case.rules, v.heaps)[np.arange(len(v.action)), v.action] > 0
     can_win = v.sums(wins)[v.position] > 0
-    return not (v.is_greedy & can_win & ~wins).any()
+    best = np.flatnonzero(v.is_greedy)
+    played = best[np.unique(v.position[best], return_index=True)[1]]
+    return not (can_win & ~wins)[played].any()
 
 
 def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
@@ -448,7 +468,7 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         The diagnosis. Its ``findings`` are one of ``"perfect play"``, ``"no mask at prediction"``,
         ``"opponent's reward"``, ``"minimum in place of the maximum"`` and ``"train longer"``.
     """
-    plays = tabulate(rules, policy, np.float64, "lose").probabilities[1:]
+    plays = tabulate(rules, policy, np.float64, illegal_action="lose").probabilities[1:]
     heaps = rules.all_positions()[1:]
     legal = rules.action_mask(heaps) > 0
     best = theory.winning_action_mask(rules, heaps) > 0

@@ -46,18 +46,25 @@ class Equation(NamedTuple):
     sign: float = 1.0
 
 
-def bugs(bellman: Equation) -> dict[str, Equation]:
-    """What each bug makes of the equation of a correct learner."""
+def bugs(bellman: Equation, start: float) -> dict[Equation, str]:
+    """What each bug makes of the equation of a correct learner, with its name.
+
+    A dropped reward is 0, or its values stay where they start. The opponent's reward is also minus the own one.
+    """
+    mover, other = bellman[:2]
     return {
-        "opponent's reward": bellman._replace(mover=bellman.other, other=bellman.mover),
-        "no minus sign": bellman._replace(sign=-1.0),
-        "no future": bellman._replace(sign=0.0),
-        "last mover's reward dropped": bellman._replace(mover=0.0),
-        "other player's reward dropped": bellman._replace(other=0.0),
-        "maximum that starts from 0": bellman._replace(future="best from 0"),
-        "maximum over illegal actions": bellman._replace(future="best of all"),
-        "minimum in place of the maximum": bellman._replace(future="worst"),
-        "mean in place of the maximum": bellman._replace(future="mean"),
+        bellman._replace(mover=other, other=mover): "opponent's reward",
+        bellman._replace(mover=-mover, other=-other): "opponent's reward",
+        bellman._replace(sign=-1.0): "no minus sign",
+        bellman._replace(sign=0.0): "no future",
+        bellman._replace(mover=0.0): "last mover's reward dropped",
+        bellman._replace(mover=start): "last mover's reward dropped",
+        bellman._replace(other=0.0): "other player's reward dropped",
+        bellman._replace(other=start): "other player's reward dropped",
+        bellman._replace(future="best from 0"): "maximum that starts from 0",
+        bellman._replace(future="best of all"): "maximum over illegal actions",
+        bellman._replace(future="worst"): "minimum in place of the maximum",
+        bellman._replace(future="mean"): "mean in place of the maximum",
     }
 
 
@@ -68,6 +75,7 @@ class Target(NamedTuple):
     deviation: Floats  # the standard deviation of one sample
     low: Floats  # the reach: from the initial value to all samples
     high: Floats
+    is_exact: bool  # whether the theorem gives the reach
 
 
 class Learner:
@@ -126,15 +134,16 @@ class Learner:
         steps = np.diff(self.rules.all_positions(), axis=1)
         unsorted = [(steps < 0).any(axis=1), (steps > 0).any(axis=1)]
         return bool(
-            is_trained.sum() > 2
-            and any(is_other.any() and not is_trained[is_other].any() for is_other in unsorted)
+            is_trained.sum() >= FEW
+            and any(is_other.sum() >= FEW and not is_trained[is_other].any() for is_other in unsorted)
         )
 
     def table(self, reading: Reading) -> Floats:
         """The values of actions under a reading; those that no dictionary held are the initial one."""
         win, loss, initial, _ = reading
         if self.given.ndim == 2:
-            is_missing = self.legal & (self.given == 0) & (0.0 in self.untouched)
+            has_learned_0 = 0 in (win, loss)  # then 0 is no sign of a missing entry
+            is_missing = self.legal & (self.given == 0) & (0.0 in self.untouched) & (not has_learned_0)
             return np.where(is_missing, initial or 0.0, self.given)
         mover, other = (loss, win) if self.rules.misere else (win, loss)
         of_next = self.discount * self.given  # for the player to move there
@@ -174,11 +183,14 @@ class Values:
         self.objects = self.heaps.sum(axis=1)  # (P,)
         self.value = table[legal]  # (P,)
         self.is_trained = self.value != reading.initial  # (P,)
+        self.may_be_trained = self.is_trained  # also those that may have learned what they started with
         self.n_actions = legal.sum(axis=1).clip(1)  # (N,)
         n_trained = self.sums(self.is_trained)
         is_complete = n_trained == self.n_actions
         is_complete[0] = not self.is_trained[self.is_last].any()
         is_visited = n_trained > 0
+        if reading.initial in reading[:2]:
+            self.may_be_trained = self.is_trained | is_visited[self.position]
         # a value that never left its start counts too if it was learned: the others of its position moved
         self.is_known = self.is_trained | (is_complete[self.after] & is_visited[self.position])
         best = np.where(legal, table, -np.inf).max(axis=1)
@@ -235,10 +247,11 @@ class Values:
         return [self.by_move(equation), by_turn] if self.is_self_play else [by_turn]
 
     def by_move(self, equation: Equation) -> Target:
-        """The target from the other player's next values."""
-        future = -self.discount * equation.sign * self.futures[equation.future]
+        """The target from the other player's next values; both share the sum of the rewards."""
+        both = abs(equation.sign) * (self.reading.win + self.reading.loss)
+        future = self.discount * (both - equation.sign * self.futures[equation.future])
         sample = np.where(self.is_last, equation.mover, future[self.after])
-        return self._target(sample, np.zeros(len(sample)), sample, sample)
+        return self._target(equation, both, -1, sample, np.zeros(len(sample)), sample, sample)
 
     def by_turn(self, equation: Equation) -> Target:
         """The target from the player's own next values, after a reply."""
@@ -251,19 +264,24 @@ class Values:
         mean = self.sums(self.replies * sample)
         deviation = np.sqrt((self.sums(self.replies * sample**2) - mean**2).clip(0))
         ends = zip((equation.mover, 0.0, *2 * [equation.mover]), (mean, deviation, low, high), strict=True)
-        return self._target(*(np.where(self.is_last, end, of_reply[self.after]) for end, of_reply in ends))
+        parts = (np.where(self.is_last, end, of_reply[self.after]) for end, of_reply in ends)
+        return self._target(equation, 0.0, 1, *parts)
 
-    def _target(self, mean: Floats, deviation: Floats, low: Floats, high: Floats) -> Target:
+    def _target(self, equation: Equation, both: float, side: int, *parts: Floats) -> Target:
         """Adds to the reach of a target what a value may hold on its way."""
+        mean, deviation, low, high = parts
         win, loss, initial, on_policy = self.reading
         start = initial or 0.0
-        any_return = [win, loss, -win, -loss]
-        on_the_way = [start] if initial == 0 and on_policy is False else [start, *any_return]
+        future = max(start, 0.0) if equation.future == "best from 0" else start
+        first = self.discount * (both + side * equation.sign * future)  # the target while all values are new
+        any_return = [0.0, win, loss, equation.sign * win, equation.sign * loss]
+        is_exact = initial is not None and on_policy is False and (first == start or equation.sign == 0)
+        on_the_way = [start] if is_exact else [start, first, *any_return]
         at_end = any_return if initial is None else [start]
         least, most = ((np.where(self.is_last, f(at_end), f(on_the_way))) for f in (min, max))
-        return Target(mean, deviation, np.minimum(low, least), np.maximum(high, most))
+        return Target(mean, deviation, np.minimum(low, least), np.maximum(high, most), is_exact)
 
 
 def probabilities(rules: NimRules, policy: PolicyLike) -> Floats:
     """The probability of each action, (n_positions, n_actions); illegal ones are left out."""
-    return tabulate(rules, policy, np.float64, "lose").probabilities
+    return tabulate(rules, policy, np.float64, illegal_action="lose").probabilities

@@ -64,9 +64,12 @@ class Case:
         self.last = self.v.value[self.v.is_last]
         self.explained = explained(self.v, self.own)
         self.n_beyond = int((self.v.is_trained & (beyond(self.v, self.own) > LIMITS["near"])).sum())
+        least = (1 - LIMITS["holds"]) * self.v.may_be_trained.sum() if self.v.draws_replies else 0
+        self.n_unlikely = max(LIMITS["few"], least)  # so many values out of reach are no chance of drawn replies
         self.bugs = [
             (name, equation, target)
-            for name, equation in bugs(self.bellman).items()
+            for equation, name in bugs(self.bellman, self.v.reading.initial or 0.0).items()
+            if equation != self.bellman
             for target in self.v.targets(equation)
         ]
 
@@ -90,6 +93,15 @@ class Case:
             if is_named(self, equation, target)
         ]
 
+    def likely(self) -> list[tuple[str, Target]]:
+        """The bugs that explain most values, and more than Bellman's equation: of the trained ones, or of all."""
+        every = np.ones_like(self.v.is_trained)
+        return [
+            (name, bug)
+            for name, _, bug in self.bugs
+            if any(fits(self, bug, where, every, 0.5, 0.5) for where in (self.v.is_trained, every))
+        ]
+
     def n_still(self) -> int:
         """The number of best moves near the end that were off their targets earlier too, and have not moved.
 
@@ -104,7 +116,7 @@ class Case:
         for w in (v, before):
             is_visited = w.sums(w.is_trained & ~w.is_greedy)[w.position] > 0
             is_off = off(w, w.targets(self.bellman)) > LIMITS["apart"]
-            is_still &= w.is_greedy & w.is_known & is_visited & is_off
+            is_still &= w.is_greedy & w.is_trained & is_visited & is_off
         return int((is_still & (v.objects <= LIMITS["endgame"])).sum())
 
 
@@ -123,9 +135,11 @@ def beyond(v: Values, targets: list[Target]) -> Floats:
     return np.min([np.maximum(t.low - v.value, v.value - t.high) for t in targets], axis=0)
 
 
-def explained(v: Values, targets: list[Target]) -> float:
+def explained(v: Values, targets: list[Target], where: Bools | None = None) -> float:
     """The share of values near a target, of the trained ones if value or target is not near 0."""
-    tells = v.is_trained & (np.maximum(np.abs(v.value), np.abs(targets[0].mean)) > LIMITS["apart"])
+    tells = (v.is_trained if where is None else where) & (
+        np.maximum(np.abs(v.value), np.abs(targets[0].mean)) > LIMITS["apart"]
+    )
     return float((tells & (off(v, targets) < LIMITS["near"])).sum() / max(tells.sum(), 1))
 
 
@@ -136,10 +150,19 @@ def prefers(v: Values, own: list[Target], bug: Target, where: Bools, share: floa
     return bool(apart.sum() >= LIMITS["few"] and (apart & is_nearer).sum() >= share * apart.sum())
 
 
+def fits(case: Case, bug: Target, where: Bools, tells: Bools, least: float, nearer: float) -> bool:
+    """Whether a bug explains so many values, no fewer than Bellman's equation, and so many lie nearer to it."""
+    v, own = case.v, case.own
+    share = explained(v, [bug], where)
+    is_best = share >= max(least, explained(v, own, where))
+    return is_best and prefers(v, own, bug, (v.is_known | where) & tells, nearer)
+
+
 def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     """Whether the values are those of a bug, by one of three ways."""
     v, own = case.v, case.own
-    if v.reading.initial != 0 and not _has_learned_last_moves(case, equation):
+    initial = v.reading.initial
+    if initial is None and not _has_learned_last_moves(case, equation):
         return False
     is_outside = v.is_trained & (beyond(v, own) > LIMITS["near"])
     is_refuted = v.is_trained & (beyond(v, [bug]) > LIMITS["near"])
@@ -147,17 +170,20 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
     n_against = (is_refuted & ~is_outside).sum()
     if n_against > LIMITS["refuted"] * v.is_trained.sum():
         return False
-    if n_impossible >= max(LIMITS["few"], LIMITS["nearer"] * (n_impossible + n_against)):
+    start = initial or 0.0
+    few = LIMITS["few"] if v.reading.loss < start < v.reading.win else case.n_unlikely
+    if n_impossible >= max(few, LIMITS["nearer"] * (n_impossible + n_against)):
         return True  # Bellman's equation cannot have made these values, the bug can
-    has_arrived = explained(v, [bug]) >= max(LIMITS["holds"], case.explained)
-    if has_arrived and prefers(v, own, bug, v.is_known, LIMITS["nearer"]):
+    ways = np.array([t.mean - start for t in own])  # where Bellman's equation leads
+    part = bug.mean - start
+    is_passed = (start != 0) & ((part * ways >= 0) & (np.abs(part) <= np.abs(ways))).any(axis=0)
+    trained = (v.is_trained, v.may_be_trained)
+    if all(fits(case, bug, where, ~is_passed, LIMITS["holds"], LIMITS["nearer"]) for where in trained):
         return True
-    means = np.array([t.mean for t in own])
-    is_way_shut = np.where(means < 0, bug.low > -_ROUNDING, bug.high < _ROUNDING) & (
-        np.abs(means) > LIMITS["apart"]
-    )
-    is_forbidden = v.is_known & is_way_shut.all(axis=0)
-    is_comparable = v.is_known & ~is_forbidden & (np.abs(means).max(axis=0) > LIMITS["apart"])
+    is_shut = np.where(ways < 0, bug.low > start - _ROUNDING, bug.high < start + _ROUNDING)
+    is_far = np.abs(ways) > LIMITS["apart"]
+    is_forbidden = v.is_known & (is_shut & is_far).all(axis=0)
+    is_comparable = v.is_known & ~is_forbidden & is_far.any(axis=0)
     n_gone = (is_forbidden & (beyond(v, [bug]) > _ROUNDING)).sum()
     chance = 1 - ((is_comparable & v.is_trained).sum() + 1) / (is_comparable.sum() + 2)
     if equation.future == "mean" or n_gone > LIMITS["refuted"] * is_forbidden.sum():
@@ -167,7 +193,7 @@ def is_named(case: Case, equation: Equation, bug: Target) -> bool:
 
 
 def _has_learned_last_moves(case: Case, equation: Equation) -> bool:
-    """Whether last moves that did not start at 0 lie near the reward of an equation: they are learned first."""
+    """Whether the last moves of a network lie near the reward of an equation: they are learned first."""
     is_near = np.abs(case.learner.last / case.unit - equation.mover) < LIMITS["learned"]
     return bool(equation.mover and is_near.mean() >= LIMITS["holds"])
 

@@ -71,9 +71,9 @@ class Mastery:
         return self.rules.from_index(self.mistake_indices)
 
 
-def mastery(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None) -> Mastery:
+def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Mastery:
     """Evaluates a policy exactly in every won position."""
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
     table = MasteryTable(rules)
     for batch in batches:
@@ -92,7 +92,6 @@ class MasteryTable:
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
-        self._sums = [0.0]  # of the probabilities of a winning move, one for each batch
         self._winning_move = np.full(rules.n_positions, np.nan)
         self._illegal = np.full(rules.n_positions, np.nan)
         self._is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
@@ -104,7 +103,6 @@ class MasteryTable:
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         right = right_probabilities(moves, is_winning)
-        self._sums.append(fsum(right.tolist()))  # NumPy's sum depends on its version
         self._winning_move[batch.indices[is_won]] = right[is_won]
         self._illegal[batch.indices] = moves.illegal
         # the policy's moves in won positions, every move of its opponent in lost ones
@@ -117,9 +115,13 @@ class MasteryTable:
 
     def mastery(self) -> Mastery:
         """The result, when every batch is entered."""
-        n_won = self._rules.n_positions - int(np.isnan(self._winning_move).sum())
+        is_won = ~np.isnan(self._winning_move)
+        n_won = int(is_won.sum())
+        won = (
+            self._winning_move[rows][is_won[rows]].data for rows in chunks(self._rules, self._rules.n_positions)
+        )
         return Mastery(
-            expert=fsum(self._sums) / n_won if n_won else 1.0,
+            expert=fsum(chain.from_iterable(won)) / n_won if n_won else 1.0,  # NumPy's sum depends on its version
             champion=not self._is_beaten[-1],  # the last index is that of the full heaps
             won_positions=n_won,
             mistake_indices=np.flatnonzero(self._is_mistake),
@@ -130,14 +132,14 @@ class MasteryTable:
 
 
 def mistake_sentences(
-    rules: NimRules, policy: PolicyLike, n: int = 5, illegal_action: IllegalAction | None = None
+    rules: NimRules, policy: PolicyLike, n: int = 5, *, illegal_action: IllegalAction | None = None
 ) -> list[str]:
     """The ``n`` mistakes with the fewest objects in words: "at 0-0-2 it takes 2 from C; 1 from C wins".
 
     The letters are those of :func:`nim_env.appearance.heap_name`. A policy that draws "may take" its most probable
     mistake.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     names = [*(f"{count} from {heap_name(heap)}" for heap, count in rules.moves), "an illegal action"]
     sentences = []
     for heaps in sorted(mastery(rules, player).mistakes.tolist(), key=sum)[:n]:
@@ -152,7 +154,7 @@ def mistake_sentences(
     return sentences
 
 
-def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalAction | None = None) -> float:
+def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> float:
     """The mean value of a best response, going first and going second, with reward 1 for a win and -1 for a loss.
 
     It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
@@ -161,11 +163,13 @@ def exploitability(rules: NimRules, policy: PolicyLike, illegal_action: IllegalA
     probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all starting positions
     (:class:`Report`) is graded. :func:`nim_env.solver.response_values` has the values of each position.
     """
-    going_second, going_first = response_values(rules, policy, illegal_action)
+    going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
     return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
 
 
-def mixed_exploitability(rules: NimRules, pool: OpponentPool, illegal_action: IllegalAction | None = None) -> float:
+def mixed_exploitability(
+    rules: NimRules, pool: OpponentPool, *, illegal_action: IllegalAction | None = None
+) -> float:
     """The exploitability of a pool as a mixed strategy: a member is drawn for each game and makes all its moves.
 
     A best response does not see the draw. It may lose only while it is to move in lost positions, so this is a
@@ -174,7 +178,7 @@ def mixed_exploitability(rules: NimRules, pool: OpponentPool, illegal_action: Il
 
     A ValueError where there are too many beliefs: those of policies that draw, on large boards.
     """
-    players, probabilities = checked_strategy(pool, rules, illegal_action, "pool")
+    players, probabilities = checked_strategy(pool, rules, illegal_action=illegal_action, name="pool")
     beliefs = probabilities[None]
     n_entries = rules.n_positions * rules.n_actions * len(players)
     what = f"positions times actions times policies of {rules}"
@@ -228,16 +232,17 @@ def win_probability(
     policy: PolicyLike | OpponentPool,
     opponent: PolicyLike | OpponentPool,
     moves_first: bool | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> float:
     """The exact probability that ``policy`` wins against ``opponent`` from the full heaps.
 
-    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. Of a pool a member is
-    drawn for each game.
+    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. A member of a pool
+    is drawn for each game.
     """
     if moves_first is not None:
         checked_bool("moves_first", moves_first)
-    going_first, going_second = win_probabilities(rules, policy, opponent, illegal_action)
+    going_first, going_second = win_probabilities(rules, policy, opponent, illegal_action=illegal_action)
     if moves_first is None:
         return float(going_first[-1] + going_second[-1]) / 2
     return float(going_first[-1] if moves_first else going_second[-1])
@@ -247,6 +252,7 @@ def win_probabilities(
     rules: NimRules,
     policy: PolicyLike | OpponentPool,
     opponent: PolicyLike | OpponentPool,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same from every position, where ``policy`` moves first and where it moves second, by backward induction.
@@ -254,8 +260,8 @@ def win_probabilities(
     Both are float64 of shape ``(n_positions,)`` by the position's index. In the empty position the player to move
     has won exactly in misère play.
     """
-    players, own_chances = checked_strategy(policy, rules, illegal_action)
-    opponents, other_chances = checked_strategy(opponent, rules, illegal_action, "opponent")
+    players, own_chances = checked_strategy(policy, rules, illegal_action=illegal_action)
+    opponents, other_chances = checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent")
     batches = iter_positions(rules)
     games = [[ExpectedReturns(rules, loss=0.0) for _ in opponents] for _ in players]
     for batch in batches:
@@ -275,6 +281,7 @@ def payoff_matrix(
     rules: NimRules,
     rows: Sequence[PolicyLike | OpponentPool],
     columns: Sequence[PolicyLike | OpponentPool] | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> NDArray[np.float64]:
     """The exact expected returns of every policy of ``rows`` against every policy of ``columns``.
@@ -292,7 +299,10 @@ def payoff_matrix(
     """
     populations = {"rows": rows} if columns is None else {"rows": rows, "columns": columns}
     strategies = [
-        [checked_strategy(policy, rules, illegal_action, f"{name}[{i}]") for i, policy in enumerate(population)]
+        [
+            checked_strategy(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
+            for i, policy in enumerate(population)
+        ]
         for name, population in populations.items()
     ]
     players = [list(chain(*(members for members, _ in population))) for population in strategies]

@@ -9,7 +9,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import theory
+from nim_env import _limits, theory
 from nim_env._checks import checked_bool, checked_integer
 from nim_env._chunks import chunks
 from nim_env.evaluation.exact import right_probabilities
@@ -58,6 +58,7 @@ def play_match(
     games: int,
     seed: int | None = None,
     moves_first: bool | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> MatchResult:
     """Samples games from the full heaps between ``policy``, whose wins count, and ``opponent``.
@@ -68,8 +69,8 @@ def play_match(
     """
     games = checked_integer("games", games, 1)
     strategies = (
-        checked_strategy(policy, rules, illegal_action),
-        checked_strategy(opponent, rules, illegal_action, "opponent"),
+        checked_strategy(policy, rules, illegal_action=illegal_action),
+        checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent"),
     )
     generator = np.random.default_rng(seed)
     movers = np.arange(games) % 2
@@ -83,7 +84,7 @@ def play_match(
     for i, player in enumerate(strategies[0][0]):
         for j, reply in enumerate(strategies[1][0]):
             of_pair = movers[(own == i) & (other == j)]
-            for part in chunks(rules, len(of_pair)):
+            for part in chunks(rules, len(of_pair), size=_limits.MATCH):
                 wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
     return MatchResult(wins, games)
 
@@ -167,6 +168,7 @@ def sampled_mastery(
     policy: PolicyLike,
     n: int = 20_000,
     seed: int | np.random.Generator | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> SampledMastery:
     """Estimates expert mastery (:class:`Mastery`) on a board of any size, from ``n`` won positions.
@@ -178,11 +180,11 @@ def sampled_mastery(
     The figure says nothing about exploitability: one mistake in a position that no sample contains can suffice to
     lose every game.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     positions = sample_positions(rules, n, np.random.default_rng(seed))
     winning_move = np.empty(len(positions))
     for part in chunks(rules, len(positions)):
         heaps = positions[part]
         moves = player.query(heaps, rules.action_mask(heaps))
         winning_move[part] = right_probabilities(moves, theory.winning_action_mask(rules, heaps))
-    return SampledMastery(fsum(winning_move) / len(positions), positions, winning_move)
+    return SampledMastery(fsum(winning_move.data) / len(positions), positions, winning_move)

@@ -98,13 +98,14 @@ def report(
     rules: NimRules,
     policy: PolicyLike,
     values: exact.ValueFunction | None = None,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> Report:
     """Every exact metric of one player, and of its value function if it has one.
 
     It is one sweep over all positions.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
     batches = iter_positions(rules)
     table = exact.MasteryTable(rules)
@@ -124,7 +125,7 @@ def report(
         expert=mastery.expert,
         champion=mastery.champion,
         exploitability=float(exploitabilities[-1]),
-        mean_exploitability=fsum(exploitabilities) / (rules.n_positions - 1),  # 0 in the empty position
+        mean_exploitability=fsum(exploitabilities.data) / (rules.n_positions - 1),  # 0 in the empty position
         win_probability_random=from_start[0],
         win_probability_take_3=from_start[1],
         win_probability_expert=from_start[2],
@@ -161,7 +162,7 @@ def _position_groups(
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
     """The mean, rounded once; 1.0 of no numbers."""
-    return fsum(numbers.tolist()) / len(numbers) if len(numbers) else 1.0
+    return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 
 class LearningCurve:

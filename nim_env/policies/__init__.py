@@ -31,7 +31,7 @@ from nim_env.policies.player import (
     Policy,
     sample,
 )
-from nim_env.policies.pool import OpponentPool, checked_pool, checked_strategy
+from nim_env.policies.pool import OpponentPool, WeightedPolicies, checked_pool, checked_strategy
 from nim_env.policies.tables import TabularPolicy, greedy, q_values_of, tabulate
 
 __all__ = [
@@ -52,6 +52,7 @@ __all__ = [
     "SampledPolicy",
     "TabularPolicy",
     "TakePolicy",
+    "WeightedPolicies",
     "batched",
     "checked_player",
     "checked_policy",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -54,7 +54,7 @@ def _named_policy(name: str, policy: str, rules: NimRules) -> Policy:
 
 
 def checked_player(
-    policy: PolicyLike, rules: NimRules, illegal_action: IllegalAction | None = None, name: str = "policy"
+    policy: PolicyLike, rules: NimRules, *, illegal_action: IllegalAction | None = None, name: str = "policy"
 ) -> Player:
     """A checked policy and what its illegal actions do: ``None`` for a :class:`Player`'s own, else ``"raise"``.
 
@@ -77,11 +77,3 @@ def as_policy(name: str, policy: Any) -> Policy:
             f"class; got {policy!r} ({reason})"
         )
     return policy if isinstance(policy, Policy) else FunctionPolicy(policy)
-
-
-def checked_weights(weights: Iterable[float], n: int) -> list[float]:
-    """The weights as a new list of ``n`` finite numbers of 0 or more."""
-    checked = [float(weight) for weight in weights]
-    if len(checked) != n or not all(0 <= weight < np.inf for weight in checked):
-        raise ValueError(f"weights must hold a finite number of 0 or more for each of {n} policies; got {checked}")
-    return checked

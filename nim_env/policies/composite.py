@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,14 +10,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._checks import checked_integer
 from nim_env.encodings import Encoding
-from nim_env.policies.arguments import PolicyLike, as_policy, checked_policy, checked_weights
+from nim_env.policies.arguments import as_policy
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import Policy, answers_of
+from nim_env.policies.pool import WeightedPolicies
 from nim_env.rules import NimRules
 
 
 class _CompositePolicy:
-    policies: list[Policy]
+    policies: Any  # a list or a tuple of policies
 
     @property
     def fault(self) -> str | None:
@@ -25,7 +26,7 @@ class _CompositePolicy:
         return next(filter(None, (getattr(policy, "fault", None) for policy in self.policies)), None)
 
 
-class MixturePolicy(_CompositePolicy):
+class MixturePolicy(WeightedPolicies, _CompositePolicy):
     """A weighted mixture of policies: at each move one member, drawn by weight, chooses.
 
     It is a behavior strategy, a policy with probabilities. :class:`OpponentPool` draws a member for each game.
@@ -34,38 +35,17 @@ class MixturePolicy(_CompositePolicy):
         rules: The game.
         policies: The first members.
         weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
-
-    Attributes:
-        policies: The members, a list.
-        weights: Their weights, a list, which may be changed.
     """
-
-    def __init__(
-        self, rules: NimRules, policies: Iterable[PolicyLike] = (), weights: Iterable[float] | None = None
-    ) -> None:
-        self.rules = rules
-        self.policies = [checked_policy(policy, rules) for policy in policies]
-        n = len(self.policies)
-        self.weights = [1.0] * n if weights is None else checked_weights(weights, n)
-
-    def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
-        """Adds a member of a weight of 0 or more."""
-        member = checked_policy(policy, self.rules)
-        self.weights += checked_weights([weight], 1)
-        self.policies.append(member)
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """The weighted mean of the members' probabilities. Members of weight 0 are not queried."""
-        if not any(self.weights):
-            raise ValueError(f"the mixture needs a member of positive weight, add one first; got {self.weights}")
-        weights = np.array(self.weights) / max(self.weights)  # so that their sum is finite
         heaps = np.asarray(observation)
         mask = np.asarray(action_mask)
         total = np.zeros(mask.shape)
-        for policy, weight in zip(self.policies, weights.tolist(), strict=True):
-            if weight:
-                total += weight * answers_of(policy, heaps, mask)
-        return total / float(weights.sum())
+        for policy, probability in zip(self.policies, self.probabilities.tolist(), strict=True):
+            if probability:
+                total += probability * answers_of(policy, heaps, mask)
+        return total
 
 
 class SampledPolicy(_CompositePolicy):
@@ -120,10 +100,13 @@ class EncodedPolicy(_CompositePolicy):
         encoding: The encoding that the policy was trained on: ``env.unwrapped.encoding``.
 
     Raises:
+        TypeError: The encoding is not an :class:`Encoding`; a name does not say which game it encodes.
         ValueError: The policy has an ``observation_space`` other than that of the encoding.
     """
 
     def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
+        if not isinstance(encoding, Encoding):
+            raise TypeError(f"encoding must be an Encoding, as env.unwrapped.encoding; got {encoding!r}")
         space = getattr(policy, "observation_space", encoding.space)
         if space != encoding.space:
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")

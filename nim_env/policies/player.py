@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._alias import draw
 from nim_env._checks import checked_choice
+from nim_env.policies.built_in import is_built_in
 
 _TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy, and of two answers of one policy
 _DRAWS = (
@@ -74,10 +75,11 @@ class Player:
     def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8], twice: bool = False) -> MoveProbabilities:
         """The moves in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays.
 
-        With ``twice``, as exact figures need, two different answers to a position are an error too.
+        With ``twice``, as exact figures need, two different answers to a position are an error too. Built-in
+        policies are queried once, since they cannot draw.
         """
         probabilities = answers_of(self.policy, heaps, action_mask)
-        if twice and not getattr(self.policy, "is_measurement", False):
+        if twice and not (is_built_in(self.policy) or getattr(self.policy, "is_measurement", False)):
             again = answers_of(self.policy, heaps, action_mask)
             differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
             _refuse(self.policy, _DRAWS, differs, heaps, probabilities, again)

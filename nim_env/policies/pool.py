@@ -1,4 +1,4 @@
-"""Pools of opponents, of which one member is drawn for each game."""
+"""Policies with weights: what a mixture and a pool of opponents share, and the pool."""
 
 from __future__ import annotations
 
@@ -9,13 +9,69 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nim_env._alias import AliasLists, alias_lists
 from nim_env._checks import checked_integer
-from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy, checked_weights
+from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
 from nim_env.policies.player import IllegalAction, Player, Policy
 from nim_env.rules import NimRules
 
 
-class OpponentPool:
+class WeightedPolicies:
+    """Policies of a game with a weight for each.
+
+    Args:
+        rules: The game.
+        policies: The first members.
+        weights: The weight of each member. ``None`` for equal weights.
+
+    Attributes:
+        rules: The game.
+        policies: The members, a tuple, the oldest first.
+    """
+
+    def __init__(
+        self, rules: NimRules, policies: Iterable[PolicyLike] = (), weights: Iterable[float] | None = None
+    ) -> None:
+        self.rules = rules
+        self.policies: tuple[Policy, ...] = tuple(checked_policy(policy, rules) for policy in policies)
+        self.weights = [1.0] * len(self.policies) if weights is None else weights
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.rules}, {len(self.policies)} policies, weights={self.weights})"
+
+    @property
+    def weights(self) -> list[float]:
+        """The weight of each member, 0 or more. The list may be changed in place or assigned."""
+        return self._weights
+
+    @weights.setter
+    def weights(self, weights: Iterable[float]) -> None:
+        self._weights = _checked_weights(weights, len(self.policies))
+
+    @property
+    def probabilities(self) -> NDArray[np.float64]:
+        """The weights as probabilities, float64 of shape ``(len(policies),)``.
+
+        A ValueError where no weight is positive, as without members, or one is negative or not finite.
+        """
+        return _distribution(tuple(self._weights), len(self.policies))[0].copy()
+
+    def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
+        """Adds a member of a weight of 0 or more."""
+        member = checked_policy(policy, self.rules)
+        self._weights += _checked_weights([weight], 1)
+        self.policies += (member,)
+
+
+def _checked_weights(weights: Iterable[float], n: int) -> list[float]:
+    """The weights as a new list of ``n`` finite numbers of 0 or more."""
+    checked = [float(weight) for weight in weights]
+    if len(checked) != n or not all(0 <= weight < np.inf for weight in checked):
+        raise ValueError(f"weights must hold a finite number of 0 or more for each of {n} policies; got {checked}")
+    return checked
+
+
+class OpponentPool(WeightedPolicies):
     """Policies of which one is drawn for each game and makes all of its moves: a mixed strategy.
 
     It is an ``opponent`` of the Gymnasium environments: each episode draws a member by weight. New members and new
@@ -47,6 +103,8 @@ class OpponentPool:
             number is never used again.
         max_size: The maximum number of members, or ``None``.
 
+    The weights, and their probabilities, are those of :class:`WeightedPolicies`.
+
     Raises:
         TypeError: ``max_size`` is no integer, or a member is no policy.
         ValueError: A member was made for another game, a weight is negative or not finite, there is not one weight
@@ -65,39 +123,14 @@ class OpponentPool:
         weights: Iterable[float] | None = None,
         max_size: int | None = None,
     ) -> None:
-        self.rules = rules
+        super().__init__(rules, policies, weights)
         self.max_size = None if max_size is None else checked_integer("max_size", max_size, minimum=1)
-        self.policies: tuple[Policy, ...] = tuple(checked_policy(policy, rules) for policy in policies)
         self.numbers = range(len(self.policies))
-        self.weights = [1.0] * len(self.policies) if weights is None else weights
         self._remove_oldest()
-
-    def __repr__(self) -> str:
-        return f"OpponentPool({self.rules}, {len(self.policies)} policies, weights={self.weights})"
-
-    @property
-    def weights(self) -> list[float]:
-        """The weight of each member. The list may be changed in place or assigned."""
-        return self._weights
-
-    @weights.setter
-    def weights(self, weights: Iterable[float]) -> None:
-        self._weights = checked_weights(weights, len(self.policies))
-
-    @property
-    def probabilities(self) -> NDArray[np.float64]:
-        """The probability of each member, float64 of shape ``(len(policies),)``.
-
-        A ValueError where no member has a positive weight, as in an empty pool, or a weight is negative or not
-        finite.
-        """
-        return _distribution(tuple(self._weights), len(self.policies))[0].copy()
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
         """Adds a member of a weight of 0 or more, and removes the oldest beyond ``max_size``."""
-        member = checked_policy(policy, self.rules)
-        self._weights += checked_weights([weight], 1)
-        self.policies += (member,)
+        super().add(policy, weight)
         self.numbers = range(self.numbers.start, self.numbers.stop + 1)
         self._remove_oldest()
 
@@ -106,8 +139,8 @@ class OpponentPool:
 
         ``pool.policies[pool.draw(generator)]`` is the player of one game.
         """
-        cumulative = _distribution(tuple(self._weights), len(self.policies))[1]
-        return cumulative.searchsorted(generator.random(size) * cumulative[-1], side="right")
+        one_list = _distribution(tuple(self._weights), len(self.policies))[1]
+        return one_list.draw_from_one(generator.random(size))
 
     def _remove_oldest(self) -> None:
         n_removed = 0 if self.max_size is None else max(0, len(self.policies) - self.max_size)
@@ -117,14 +150,14 @@ class OpponentPool:
 
 
 @lru_cache
-def _distribution(weights: tuple[float, ...], n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The probabilities of ``n`` members, and their cumulative sums."""
-    checked = checked_weights(weights, n)
+def _distribution(weights: tuple[float, ...], n: int) -> tuple[NDArray[np.float64], AliasLists]:
+    """The probabilities of ``n`` members, and the list from which one is drawn."""
+    checked = _checked_weights(weights, n)
     if not any(checked):
-        raise ValueError(f"the pool needs a member of positive weight, add one first; got weights={checked}")
+        raise ValueError(f"a member of positive weight is needed, add one first; got weights={checked}")
     scaled = np.array(checked) / max(checked)  # so that their sum is finite
     probabilities = scaled / scaled.sum()
-    return probabilities, probabilities.cumsum()
+    return probabilities, alias_lists(probabilities[None])
 
 
 def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool:
@@ -137,6 +170,7 @@ def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool
 def checked_strategy(
     policy: PolicyLike | OpponentPool,
     rules: NimRules,
+    *,
     illegal_action: IllegalAction | None = None,
     name: str = "policy",
 ) -> tuple[list[Player], NDArray[np.float64]]:
@@ -145,10 +179,10 @@ def checked_strategy(
     Members of weight 0 are left out.
     """
     if not isinstance(policy, OpponentPool):
-        return [checked_player(policy, rules, illegal_action, name)], np.ones(1)
+        return [checked_player(policy, rules, illegal_action=illegal_action, name=name)], np.ones(1)
     pool = checked_pool(policy, rules, name)
     members = [
-        (checked_player(member, rules, illegal_action, f"{name}.policies[{i}]"), probability)
+        (checked_player(member, rules, illegal_action=illegal_action, name=f"{name}.policies[{i}]"), probability)
         for i, (member, probability) in enumerate(zip(pool.policies, pool.probabilities, strict=True))
         if probability
     ]

@@ -32,6 +32,10 @@ class TabularPolicy:
         if self.probabilities.shape != expected:
             raise ValueError(f"probabilities must have shape {expected}; got {self.probabilities.shape}")
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.probabilities.flags.writeable = False  # which a copied or unpickled array is not
+
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """The rows of the table; the mask is not used."""
         return self.probabilities.take(self.rules.index(observation), axis=0)  # a copy
@@ -41,6 +45,7 @@ def tabulate(
     rules: NimRules,
     policy: PolicyLike,
     dtype: DTypeLike = np.float32,
+    *,
     illegal_action: IllegalAction | None = None,
 ) -> TabularPolicy:
     """A copy of a policy as a table, which does not change when the policy learns more.
@@ -48,7 +53,7 @@ def tabulate(
     The policy is queried and checked as in :mod:`nim_env.evaluation`. A table has up to 50 million entries, of the
     given dtype.
     """
-    player = checked_player(policy, rules, illegal_action)
+    player = checked_player(policy, rules, illegal_action=illegal_action)
     n_entries = rules.n_positions * rules.n_actions
     _limits.check_size(n_entries, _limits.POLICY, f"positions times actions of {rules}", "use a smaller game")
     table = np.zeros((rules.n_positions, rules.n_actions), dtype)
@@ -79,14 +84,16 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
 def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
     """The policy that plays the first of the legal actions with the largest value.
 
-    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. NaN counts as the
-    smallest value.
+    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. NaN is
+    chosen only if no legal action has a number.
     """
     values = np.asarray(q_values, dtype=np.float64)
     expected = rules.n_positions, rules.n_actions
     if values.shape != expected:
         raise ValueError(f"q_values must have shape {expected}; got {values.shape}")
-    legal = rules.action_mask(rules.all_positions())
-    ranked = np.nan_to_num(values, nan=np.finfo(np.float64).min)  # finite, so that illegal actions come last
-    best = np.where(legal, ranked, -np.inf).argmax(axis=1)
-    return TabularPolicy(rules, np.eye(rules.n_actions)[best])
+    legal = rules.action_mask(rules.all_positions()) != 0
+    has_number = legal & ~np.isnan(values)
+    ranked = np.where(has_number, values, -np.inf)
+    candidates = np.where(has_number.any(axis=1, keepdims=True), has_number, legal)
+    is_best = candidates & (ranked == ranked.max(axis=1, keepdims=True))
+    return TabularPolicy(rules, np.eye(rules.n_actions)[is_best.argmax(axis=1)])

@@ -213,12 +213,15 @@ def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = No
     Raises:
         TypeError: The model is recurrent.
         ValueError: The file holds no model with discrete actions, or one that was trained on another game, on a
-            custom encoding, or on normalized observations.
+            custom encoding, or behind a wrapper that changes observations, such as VecNormalize.
     """
     model = load_model(path)
     last = model._last_obs
     if isinstance(last, np.ndarray) and (last % 1).any():  # the encodings by name have whole numbers alone
-        raise ValueError(f"{path} must be trained without normalized observations: norm_obs=False")
+        raise ValueError(
+            f"{path} must be trained on an encoding by name, but its last observation is {last[0].tolist()}; "
+            "train it without a wrapper that changes observations, such as VecNormalize (norm_obs=False)"
+        )
     env = NimEnv(**asdict(rules), opponent=None, observation=encoding_of(rules, model.observation_space))
     if use_masking is None:
         use_masking = _has_masks(model)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 import agents
-from nim_env import NimRules, TabularPolicy, aec_env, evaluation, gym_env, solver, vector_env
+from nim_env import NimRules, OpponentPool, TabularPolicy, aec_env, evaluation, gym_env, solver, vector_env
 
 GAMES = [{}, {"heaps": (21,), "max_take": 3, "misere": False}, {"heaps": (2, 3, 4), "random_start": True}]
 RECORDED = Path(__file__).with_name("recorded.json")  # the digest of each computation
@@ -68,11 +68,13 @@ def all_digests():
     """The name and digest of each computation."""
     found = {}
     for number, rules in enumerate(GAMES):
-        for opponent in ("random", "take-3", "expert", None):
+        pool = OpponentPool(gym_env.NimEnv(**rules).rules, ["random", "take-3", "expert"], weights=[1, 2, 3])
+        for opponent in ("random", "take-3", "expert", pool, None):
             env = gym_env.NimEnv(**rules, opponent=opponent)
             envs = vector_env.NimVectorEnv(16, **rules, opponent=opponent, autoreset_mode="SameStep")
-            found[f"gymnasium {number} {opponent}"] = trained(agents.QLearningAgent, env, 100)
-            found[f"vector {number} {opponent}"] = trained(agents.QLearningAgent, envs, 100)
+            name = "pool" if opponent is pool else opponent
+            found[f"gymnasium {number} {name}"] = trained(agents.QLearningAgent, env, 100)
+            found[f"vector {number} {name}"] = trained(agents.QLearningAgent, envs, 100)
     for kind in (agents.QLearningAgent, agents.MinimaxQAgent, agents.WinCountAgent):
         opponent = None if kind.supports_self_play else "random"
         found[f"{kind.__name__} gymnasium"] = trained(kind, gym_env.NimEnv(opponent=opponent))
@@ -87,6 +89,13 @@ def all_digests():
                 found[name] = trained(kind, env, episodes, learning_rate=rate)
     rules = NimRules()
     found["evaluation"] = evaluated(rules)
+    pool = OpponentPool(rules, ["random", "take-3", "expert"], weights=[1, 2, 3])
+    found["pool"] = digest(
+        evaluation.payoff_matrix(rules, [pool, "random"]),
+        evaluation.win_probability(rules, pool, pool),
+        evaluation.mixed_exploitability(rules, OpponentPool(rules, ["take-1", "expert"], weights=[1, 2])),
+        evaluation.play_match(rules, pool, pool, games=500, seed=0).wins,
+    )
     large = NimRules((300, 301), max_take=3)  # how NumPy adds this many numbers depends on its version
     found["mastery"] = digest(evaluation.mastery(large, "random").expert)
     found["solution"] = digest(solver.solve(rules, gamma=0.9).q_values(rules.all_positions()[1:]))

@@ -22,14 +22,14 @@ TOLERANCE = 4 * 0.5 / N**0.5  # four standard deviations of a share
 # --- Updates ---------------------------------------------------------------------------------------
 
 
-def random_batch(generator, n, masked, scale):
+def random_batch(generator, n, masked, scale, dtype):
     """Transitions among the few observations of ``SMALL`` and three actions, so that pairs recur."""
     return (
         generator.integers([3, 4], size=(n, 2)),
         generator.integers(3, size=n) + FIRST,
         generator.normal(scale=scale, size=n),
         generator.integers([3, 4], size=(n, 2)),
-        generator.random(n) < 0.3,
+        (generator.random(n) < 0.3).astype(dtype),
         (generator.random((n, 3)) < 0.7).astype(np.int8) if masked else None,
     )
 
@@ -52,9 +52,16 @@ def updated_one_by_one(agent, batch, learning_rate, gamma):
 
 @pytest.mark.parametrize("table", ["dense", "hash"])
 @pytest.mark.parametrize("kind", [QLearningAgent, MinimaxQAgent])
-@given(seed=st.integers(0, 2**32 - 1), masked=st.booleans(), scale=st.sampled_from([1.0, 1e300]))
-def test_an_update_is_what_its_definition_says(kind, table, seed, masked, scale):
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    masked=st.booleans(),
+    scale=st.sampled_from([1.0, 1e300]),
+    dtype=st.sampled_from([np.bool_, np.uint8, np.int64, np.float32]),
+)
+def test_an_update_is_what_its_definition_says(kind, table, seed, masked, scale, dtype):
     """With any rates of learning and discount, which follow the progress, and however large the values.
+
+    ``terminated`` may be 0 and 1, as replay buffers store it.
 
     In a batch every occurrence of a pair counts, as if its updates were applied one after another.
     """
@@ -63,7 +70,7 @@ def test_an_update_is_what_its_definition_says(kind, table, seed, masked, scale)
     agent = agent_of(kind=kind, start=FIRST, table=table, **rates)
     for n in (40, 1, 30, 1):
         agent.progress_remaining = left = generator.choice([1.0, 0.5, 0.1, 0.0])
-        batch = random_batch(generator, n, masked, scale)
+        batch = random_batch(generator, n, masked, scale, dtype)
         expected = updated_one_by_one(agent, batch, left, 1 - left / 2)
         if n == 1:
             agent.update(*(None if part is None else part[0] for part in batch))
@@ -94,6 +101,12 @@ def test_a_wrong_transition_changes_nothing(kind, part, value):
         with pytest.raises((TypeError, ValueError)):
             agent.update(*wrong)
     np.testing.assert_array_equal(numbers(list(np.ndindex(3, 4))), before)
+
+
+@pytest.mark.parametrize("action", [FIRST - 1, FIRST + 3, 2**40, 5.5])
+def test_a_batch_names_the_actions_that_are_none(action):
+    with pytest.raises((TypeError, ValueError), match=rf"actions .*{action}"):
+        agent_of(start=FIRST).update_batch([[0, 1]] * 2, [FIRST, action], [1.0] * 2, [[0, 0]] * 2, [True] * 2)
 
 
 # --- Acting ---------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import stat
 from pathlib import Path
 
 import numpy as np
@@ -160,6 +161,18 @@ def test_a_save_through_links_replaces_their_target(tmp_path):
         assert [path.name for path in folder.iterdir()] == ["agent"]
         assert not (folder / "agent").is_symlink()
         assert agents.load(tmp_path / "link").gamma == gamma
+
+
+@pytest.mark.posix
+def test_a_file_that_is_replaced_stays_as_private_as_it_was(tmp_path):
+    for name, mode in (("private", 0o600), ("shared", 0o664), ("read-only", 0o400)):
+        (tmp_path / name).touch()
+        (tmp_path / name).chmod(mode)
+        trained(SMALL).save(tmp_path / name)
+        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == mode
+    (tmp_path / "plain").touch()
+    trained(SMALL).save(tmp_path / "new")
+    assert (tmp_path / "new").stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
 @pytest.mark.posix

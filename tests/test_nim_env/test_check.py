@@ -3,6 +3,7 @@
 import json
 import random
 import re
+import signal
 import sys
 import time
 import xml.etree.ElementTree as ET
@@ -45,7 +46,8 @@ def first_best(values):
 
 
 def same_figures(entry, probabilities, illegal_action="raise"):
-    expected = evaluation.report(RULES, TabularPolicy(RULES, probabilities), None, illegal_action).to_dict()
+    policy = TabularPolicy(RULES, probabilities)
+    expected = evaluation.report(RULES, policy, illegal_action=illegal_action).to_dict()
     return {name: entry[name] for name in expected} == pytest.approx(expected)
 
 
@@ -192,10 +194,28 @@ def test_files_in_processes_of_their_own(capfd):
     assert capfd.readouterr().out.splitlines() == in_full(good).splitlines()
 
 
+@pytest.mark.parametrize("heaps", [["2", "3"], ["2,3"], ["2,", "3"]])
+def test_heaps_may_have_commas(heaps, capsys):
+    assert main(["check", "expert", "--heaps", *heaps]) == 0
+    assert capsys.readouterr().out.startswith("expert on Nim 2-3, ")
+
+
+@pytest.mark.posix
+@pytest.mark.parametrize("before", [signal.SIG_DFL, lambda *_: None])
+def test_the_caller_keeps_its_handler_of_signals(before):
+    at_first = signal.signal(signal.SIGTERM, before)
+    try:
+        assert main(["check", "expert", "--heaps", "1", "2"]) == 0
+        assert signal.getsignal(signal.SIGTERM) is before
+    finally:
+        signal.signal(signal.SIGTERM, at_first)
+
+
 @pytest.mark.parametrize(
     "options",
     [
         ["--heaps", "0"],
+        ["--heaps", "2,x"],
         ["--max-take", "0"],
         ["--picture", "x.svg"],
         ["--min-expert", "95"],

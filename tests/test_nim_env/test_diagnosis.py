@@ -175,11 +175,47 @@ MODULO_3 = np.arange(RULES.n_positions)[:, None] % 3
         (lambda q: q / np.where(MODULO_3 == 0, 2, 1), "perfect play"),  # Bellman's equation explains two thirds
         (lambda q: put(q, (0, 1, 2), (2, 1), 1.0), "train longer"),  # a mistake has the best value
         (lambda q: q * np.where(IS_LAST, -0.3 * MODULO_3, 0.5), "opponent's reward"),  # of the wrong sign
-        (lambda q: 0 * q, "untrained"),
     ],
 )
 def test_changed_values(change, finding):
     assert evaluation.diagnose(RULES, change(exact(RULES))).findings == (finding,)
+
+
+def test_values_that_never_moved_are_untrained_or_their_reward_is_dropped():
+    assert evaluation.diagnose(RULES, 0 * exact(RULES)).findings == ("untrained", "last mover's reward dropped")
+    assert evaluation.diagnose(RULES, 0 * exact(RULES), "random").findings == ("untrained",)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_of_several_best_moves_the_first_is_played(is_first):
+    """A position near the end whose moves all have the value of a win is played right if the first one wins."""
+    heaps = RULES.all_positions()
+    legal = RULES.action_mask(heaps) > 0
+    wins = theory.winning_action_mask(RULES, heaps) > 0
+    table = exact(RULES)
+    rows = np.flatnonzero(
+        wins.any(axis=1) & (legal & ~wins).any(axis=1) & (heaps.sum(axis=1) == 4) & (heaps[:, 0] > 0)
+    )
+    row = next(row for row in rows if wins[row, legal[row].argmax()] == is_first)
+    table[row, legal[row]] = 1
+    assert ("train longer" in evaluation.diagnose(RULES, table).findings) != is_first
+
+
+@pytest.mark.parametrize("misere", [True, False])
+def test_a_learner_by_move_with_probabilities_of_winning_is_correct(misere):
+    """Both players share the sum of the rewards: a value is 1 minus the other player's best one."""
+    rules = NimRules((2, 3, 4), misere=misere)
+    values = (exact(rules) + 1) / 2 * (rules.action_mask(rules.all_positions()) > 0)
+    assert evaluation.diagnose(rules, values, rewards=(1, 0)).findings == (BELLMAN,)
+
+
+@pytest.mark.parametrize("opponent", ["random", "take-1"])
+@pytest.mark.parametrize("initial", [0, -1, 1])
+def test_a_start_that_is_a_reward_accuses_no_correct_learner(opponent, initial):
+    for seed in range(6):
+        table = play(RULES, 1_000, (0, -1), initial, opponent=opponent, seed=seed)
+        told = {"rewards": (0, -1), "initial": initial, "on_policy": False}
+        assert evaluation.diagnose(RULES, table, opponent, **told).result != "bug"
 
 
 def test_few_last_moves_tell_no_scale():

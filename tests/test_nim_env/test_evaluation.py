@@ -18,6 +18,7 @@ from table_policies import as_player, random_table, with_mistakes
 from nim_env import (
     ExpertPolicy,
     NimRules,
+    OpponentPool,
     TabularPolicy,
     _limits,
     evaluation,
@@ -101,8 +102,8 @@ def test_rare_positions_are_refused():
     ],
 )
 def test_sampled_mastery_is_that_of_all_positions(rules, policy):
-    exact = evaluation.mastery(rules, policy, "lose")
-    found = [evaluation.sampled_mastery(rules, policy, 3_000, seed, "lose") for seed in (1, 1, 2)]
+    exact = evaluation.mastery(rules, policy, illegal_action="lose")
+    found = [evaluation.sampled_mastery(rules, policy, 3_000, seed, illegal_action="lose") for seed in (1, 1, 2)]
     assert found[0].expert == found[1].expert != found[2].expert
     for sample in found:
         lower, upper = sample.interval(0.9999)
@@ -133,7 +134,9 @@ def test_win_probabilities_and_payoffs_are_those_of_recursion(rules, seed, illeg
         first, second = (brute_force.win_probability(rules, rules.heaps, players, to_move) for to_move in (0, 1))
         assert matrix[i, j] == pytest.approx(2 * first - 1, abs=1e-12)
         for order, expected in ((True, first), (False, second), (None, (first + second) / 2)):
-            found = evaluation.win_probability(rules, policies[i], policies[j], order, illegal_action)
+            found = evaluation.win_probability(
+                rules, policies[i], policies[j], order, illegal_action=illegal_action
+            )
             assert found == pytest.approx(expected, abs=1e-12)
     part = evaluation.payoff_matrix(rules, policies[:1], policies[1:], illegal_action=illegal_action)
     np.testing.assert_array_equal(part, matrix[:1, 1:])
@@ -156,7 +159,7 @@ def test_champions_and_exploitability_by_recursion(rules, seed, deterministic, i
     assert mastery.champion is (in_its_role > 1 - 1e-12) is bool(found[-1] == 0)
     assert found[-1] == evaluation.exploitability(rules, policy, **option)
     response = solver.best_response(rules, policy, **option)
-    wins, _ = evaluation.win_probabilities(rules, response, policy, illegal_action)
+    wins, _ = evaluation.win_probabilities(rules, response, policy, illegal_action=illegal_action)
     np.testing.assert_allclose(response.values(positions[1:]), 2 * wins[1:] - 1, atol=1e-12)
     assert not deterministic or illegal_action == "lose" or set(found) <= {0, 1}
 
@@ -167,7 +170,8 @@ def test_a_best_response_to_a_mixed_strategy_by_recursion(rules, seed, illegal_a
     option = {"illegal": illegal_action == "lose"}
     members = [random_table(rules, seed + i, deterministic=i == 1, **option) for i in range(3)]
     weights, players = [0.2, 0.3, 0.5], [as_player(rules, member) for member in members]
-    found = evaluation.mixed_exploitability(rules, members, weights, illegal_action=illegal_action)
+    pool = OpponentPool(rules, members, weights)
+    found = evaluation.mixed_exploitability(rules, pool, illegal_action=illegal_action)
     orders = [brute_force.best_response_to_draw(rules, rules.heaps, players, weights, first) for first in (0, 1)]
     assert found == pytest.approx(sum(orders) - 1, abs=1e-12)
 
@@ -207,7 +211,7 @@ def test_a_board_without_won_positions_is_mastered():
 @given(any_rules, st.sampled_from([1 - 1e-7, 1 + 1e-7]), st.sampled_from(["raise", "lose"]))
 def test_a_row_rounded_by_a_player_is_no_mistake(rules, rounded, illegal_action):
     player = TabularPolicy(rules, rounded * tabulate(rules, "expert", np.float64).probabilities)
-    found = evaluation.mastery(rules, player, illegal_action)
+    found = evaluation.mastery(rules, player, illegal_action=illegal_action)
     assert (found.expert, found.champion, len(found.mistakes)) == (1.0, True, 0)
     assert not np.nansum(found.illegal_action)
 
@@ -221,7 +225,7 @@ def test_mistakes_in_words_begin_with_the_fewest_objects():
     assert [sum(heaps) for heaps in positions] == sorted(sum(heaps) for heaps in positions)
     assert all("may take" in sentence for sentence in sentences)
     assert evaluation.mistake_sentences(rules, "random", n=2) == sentences[:2]
-    assert "illegal" in evaluation.mistake_sentences(rules, lambda *_: 99, 1, "lose")[0]
+    assert "illegal" in evaluation.mistake_sentences(rules, lambda *_: 99, 1, illegal_action="lose")[0]
 
 
 @few_examples
@@ -343,7 +347,9 @@ SWEEPS = {
     "exploitability": evaluation.exploitability,
     "report": evaluation.report,
     "win_probability": lambda rules, policy: evaluation.win_probability(rules, "random", policy),
-    "mixed_exploitability": lambda rules, policy: evaluation.mixed_exploitability(rules, [policy], [1]),
+    "mixed_exploitability": lambda rules, policy: evaluation.mixed_exploitability(
+        rules, OpponentPool(rules, [policy])
+    ),
     "payoff_matrix": lambda rules, policy: evaluation.payoff_matrix(rules, [policy, "random"]).tolist(),
 }
 
@@ -378,10 +384,11 @@ def test_a_sweep_queries_each_position_twice(sweep, rules):
         (evaluation.LearningCurve, [10, 5, -3], "first.*-3"),
         (evaluation.payoff_matrix, [["random", "best"]], r"rows\[1\]"),
         (evaluation.payoff_matrix, [["random"], ["best"]], r"columns\[0\]"),
-        (evaluation.mixed_exploitability, [["random", ExpertPolicy(SIMPLE)], [0.5, 0.5]], r"policies\[1\]"),
-        (evaluation.mixed_exploitability, [["random"], [[0.5], [0.5]]], r"weights.*1"),
-        (evaluation.mixed_exploitability, [["random", "expert"], [0.5, 0.4]], r"weights.*2"),
-        (evaluation.mixed_exploitability, [["random", "expert"], [1.5, -0.5]], r"weights.*2"),
+        (evaluation.mixed_exploitability, [OpponentPool(SIMPLE, ["random"])], "pool.*21"),
+        (evaluation.mixed_exploitability, [OpponentPool(STANDARD)], "weight"),
+        (evaluation.win_probability, ["random", OpponentPool(SIMPLE, ["random"])], "opponent.*21"),
+        (evaluation.payoff_matrix, [["random", OpponentPool(SIMPLE, ["random"])]], r"rows\[1\].*21"),
+        (evaluation.play_match, [OpponentPool(STANDARD, ["random"], [0]), "random", 5], "weight"),
     ],
 )
 def test_bad_arguments_are_named(function, arguments, message):
@@ -390,8 +397,9 @@ def test_bad_arguments_are_named(function, arguments, message):
 
 
 def test_too_many_beliefs_are_refused(monkeypatch):
+    large = NimRules((100, 100, 100))
     with pytest.raises(ValueError, match="policies"):
-        evaluation.mixed_exploitability(NimRules((100, 100, 100)), ["random", "expert"], [0.5, 0.5])
+        evaluation.mixed_exploitability(large, OpponentPool(large, ["random", "expert"]))
     monkeypatch.setattr(_limits, "BELIEFS", 10_000)
     with pytest.raises(ValueError, match=r"beliefs.*10,000"):
-        evaluation.mixed_exploitability(STANDARD, [random_table(STANDARD, 0), "random"], [0.5, 0.5])
+        evaluation.mixed_exploitability(STANDARD, OpponentPool(STANDARD, [random_table(STANDARD, 0), "random"]))

@@ -171,17 +171,18 @@ OPPONENTS = {"random": "random", "callable": first_legal, "table": tabulate(NimR
 
 @pytest.mark.parametrize("after", OPPONENTS)
 def test_set_opponent(after):
-    """From now on it plays as an environment made with the new opponent, in a game under way too."""
+    """A game in progress goes on as before, and the next one is played as with the new opponent from the start."""
     for before in OPPONENTS:
-        env, expected = make(opponent=OPPONENTS[before]), make(opponent=OPPONENTS[after])
+        env, old, new = (make(opponent=OPPONENTS[name]) for name in (before, before, after))
         env.unwrapped.set_opponent(OPPONENTS[after])
         assert env.unwrapped.opponent is OPPONENTS[after]
-        assert play(env, 5) == play(expected, 5)
+        assert play(env, 5) == play(new, 5)
         env.unwrapped.set_opponent(OPPONENTS[before])
-        for each in (env, expected):
+        for each in (env, old):
             each.reset(seed=3, options={"heaps": (1, 2, 5, 6)})
         env.unwrapped.set_opponent(OPPONENTS[after])
-        assert rest_of(env) == rest_of(expected)
+        assert play_on(env, np.random.default_rng(7)) == play_on(old, np.random.default_rng(7))
+        assert play(env, 5) == play(new, 5)
 
 
 @EVERY_CONFIGURATION

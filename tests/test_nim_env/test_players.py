@@ -1,8 +1,10 @@
 """Players from files: all forms in which people write them, and files that hold none."""
 
+import importlib
 import json
 import os
 import re
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +177,26 @@ def test_a_dictionary_of_another_board_is_refused(heaps):
     Path("mine.py").write_text(f"{AI}ai, q = AI(), {{({heaps}, (0, 1)): 0.5}}\nai.q = q\n")
     for name in ("mine.py:ai", "mine.py:q"):
         refused(name, "mine.py", "--heaps")
+
+
+def test_a_file_leaves_no_trace_in_what_others_import(monkeypatch):
+    """It imports its neighbors when it is loaded and when it plays, and may have the name of a standard module."""
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    folder = Path("folder")
+    folder.mkdir()
+    (folder / "heap.py").write_text("heap = 1")
+    (folder / "count.py").write_text("count = 1")
+    (folder / "colorsys.py").write_text(
+        "from heap import heap\n"
+        "def play(heaps):\n"
+        "    from count import count\n"
+        "    return heap * (heaps[1] > 0), count\n"
+    )
+    before = list(sys.path)
+    player = load_player("folder/colorsys.py:play", RULES)
+    assert moves(player)[-1].argmax() == RULES.action(1, 1)
+    assert sys.path == before
+    assert not hasattr(importlib.import_module("colorsys"), "play")
 
 
 def test_each_run_of_a_file_imports_its_neighbors_anew():

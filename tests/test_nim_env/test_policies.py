@@ -1,7 +1,10 @@
 """Every policy's distribution, and what is done with custom policies."""
 
+import copy
 import functools
+import inspect
 import operator
+import pickle
 import re
 from fractions import Fraction
 from types import SimpleNamespace
@@ -23,10 +26,12 @@ from nim_env import (
     ExpertPolicy,
     MixturePolicy,
     NimRules,
+    OpponentPool,
     RandomPolicy,
     TabularPolicy,
     TakePolicy,
     evaluation,
+    policies,
     solver,
     theory,
 )
@@ -40,6 +45,7 @@ from nim_env.policies import (
     checked_policy,
     from_heap_size,
     from_moves,
+    greedy,
     q_values_of,
     sample,
     tabulate,
@@ -251,7 +257,7 @@ def test_every_kind_of_nonsense_loses(answer):
     if type(answer) is int and answer < 100:
         players.append(batched(lambda heaps, masks: np.array(batch.function(heaps, masks))))
     for player in players:
-        moves = checked_player(player, RULES, "lose").query(positions, mask)
+        moves = checked_player(player, RULES, illegal_action="lose").query(positions, mask)
         np.testing.assert_array_equal(moves.probabilities, expected)
         np.testing.assert_array_equal(moves.illegal, loses)
         with pytest.raises(InvalidPolicyOutput, match=rf"{re.escape(repr(answer))}.*\[0, 0, 2\]"):
@@ -264,13 +270,62 @@ def test_an_illegal_action_of_a_function_is_named(form):
         evaluation.mastery(RULES, form(lambda _, masks: np.full(masks.shape[:-1], 5)))
 
 
+@pytest.mark.parametrize(
+    "copied",
+    [lambda same: same, copy.copy, copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))],
+    ids=["itself", "copy", "deepcopy", "pickle"],
+)
+def test_a_table_is_read_only_in_every_copy(copied):
+    policy = copied(random_table(SIMPLE, 0))
+    np.testing.assert_array_equal(policy.probabilities, random_table(SIMPLE, 0).probabilities)
+    with pytest.raises(ValueError, match="read-only"):
+        policy.probabilities[0] = 0
+
+
+some_values = st.sampled_from(
+    [np.nan, 0.0, -1.0, 1e308, -1e308, np.finfo(float).max, -np.finfo(float).max, np.inf, -np.inf]
+)
+
+
+@few_examples
+@given(st.lists(some_values, min_size=18, max_size=18))
+def test_greedy_plays_the_first_largest_number(values):
+    rules = NimRules((1, 2), misere=False)
+    table = np.reshape(values, (rules.n_positions, rules.n_actions))
+    actions = greedy(rules, table).probabilities.argmax(axis=1)
+    for row, mask, action in zip(table, rules.action_mask(rules.all_positions()), actions, strict=True):
+        legal = mask.nonzero()[0]
+        if len(legal):
+            numbers = [i for i in legal if not np.isnan(row[i])]
+            assert action == max(numbers or legal[:1], key=row.__getitem__)
+
+
+def test_an_encoding_by_name_says_where_to_get_it():
+    with pytest.raises(TypeError, match=r"encoding .*'one_hot'"):
+        EncodedPolicy(lambda *_: 0, "one_hot")
+
+
+TAKE_ILLEGAL_ACTION = [
+    function
+    for module in (evaluation, policies, solver)
+    for name, function in vars(module).items()
+    if inspect.isfunction(function) and "illegal_action" in inspect.signature(function).parameters
+]
+
+
+@pytest.mark.parametrize("function", TAKE_ILLEGAL_ACTION, ids=lambda function: function.__name__)
+def test_illegal_action_is_a_keyword(function):
+    parameter = inspect.signature(function).parameters["illegal_action"]
+    assert parameter.kind is parameter.KEYWORD_ONLY
+
+
 FIGURES = {  # one of each function that takes illegal_action
     "mastery": lambda player, **option: evaluation.mastery(SIMPLE, player, **option).expert,
     "exploitability": lambda player, **option: evaluation.exploitability(SIMPLE, player, **option),
     "report": lambda player, **option: evaluation.report(SIMPLE, player, **option),
     "win_probability": lambda player, **option: evaluation.win_probability(SIMPLE, player, player, **option),
     "mixed_exploitability": lambda player, **option: evaluation.mixed_exploitability(
-        SIMPLE, [player], [1], **option
+        SIMPLE, OpponentPool(SIMPLE, [player]), **option
     ),
     "payoff_matrix": lambda player, **option: evaluation.payoff_matrix(SIMPLE, [player], **option).tolist(),
     "play_match": lambda player, **option: evaluation.play_match(SIMPLE, player, player, 50, seed=0, **option),
@@ -338,8 +393,6 @@ def test_a_table_returns_copies_of_its_rows(rules, seed):
         np.testing.assert_array_equal(found, expected[index])
         found[:] = -1
     np.testing.assert_array_equal(policy.probabilities, expected)
-    with pytest.raises(ValueError, match="read-only"):
-        policy.probabilities[0] = 0
     for shape in ((rules.n_positions, rules.n_actions + 1), (1,)):
         with pytest.raises(ValueError, match="probabilities"):
             TabularPolicy(rules, np.zeros(shape))
@@ -347,10 +400,10 @@ def test_a_table_returns_copies_of_its_rows(rules, seed):
 
 def test_a_tabulated_policy_is_a_copy():
     rules = NimRules((3, 4), max_take=2)
-    pool = MixturePolicy(rules, [random_table(rules, 0)])
-    expected, positions = pool.policies[0].probabilities, rules.all_positions()
-    copy, exact = tabulate(rules, pool), tabulate(rules, pool, np.float64)
-    pool.add("random")
+    mixture = MixturePolicy(rules, [random_table(rules, 0)])
+    expected, positions = mixture.policies[0].probabilities, rules.all_positions()
+    copy, exact = tabulate(rules, mixture), tabulate(rules, mixture, np.float64)
+    mixture.add("random")
     np.testing.assert_allclose(copy.action_probabilities(positions[1:]), expected[1:], atol=1e-7)
     np.testing.assert_array_equal(exact.action_probabilities(positions[1:]), expected[1:])
     assert copy.probabilities.dtype == np.float32
@@ -371,34 +424,43 @@ def test_a_mixture_is_the_weighted_mean(rules, seed, weights):
         np.testing.assert_allclose(mixture.action_probabilities(*unfinished(rules)), expected[1:], atol=1e-12)
 
 
-def test_members():
-    pool = MixturePolicy(SIMPLE, ["random", "take-1", "take-2"], max_size=2)
-    pool.add("take-3", weight=2.5)
-    assert pool.policies == [TakePolicy(SIMPLE, 2), TakePolicy(SIMPLE, 3)]  # the oldest left
-    assert pool.weights == [1.0, 2.5]
-    pool.add(Returns(None), weight=0)  # never queried
-    assert pool.action_probabilities(np.array([5]), np.ones(3)).tolist() == [0, 0, 1]
+def test_members_of_a_mixture():
+    mixture = MixturePolicy(SIMPLE, ["take-2"])
+    mixture.add("take-3", weight=2.5)
+    assert mixture.policies == (TakePolicy(SIMPLE, 2), TakePolicy(SIMPLE, 3))
+    assert mixture.weights == [1.0, 2.5]
+    mixture.weights[0] = 0
+    mixture.add(Returns(None), weight=0)  # never queried
+    assert mixture.action_probabilities(np.array([5]), np.ones(3)).tolist() == [0, 0, 1]
 
 
+@pytest.mark.parametrize("kind", [MixturePolicy, OpponentPool])
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"max_size": 0}, "max_size.*0"),
-        ({"max_size": 2.0}, "max_size.*2.0"),
         ({"policies": ["best"]}, "policy.*'best'"),
         ({"policies": ["random"], "weights": [-1]}, "weight.*-1"),
         ({"policies": ["random"], "weights": [np.nan]}, "weight.*nan"),
         ({"policies": ["random"], "weights": [np.inf]}, "weight.*inf"),
         ({"policies": ["random"], "weights": [1, 2]}, "weights.*2"),
+        ({"policies": [TakePolicy(SIMPLE, 1), ExpertPolicy(SIMPLE)]}, "policy.*21"),
     ],
     ids=str,
 )
-def test_bad_mixtures(arguments, message):
+def test_bad_members(kind, arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        MixturePolicy(NimRules(), **arguments)
-    for mixture in (MixturePolicy(SIMPLE), MixturePolicy(SIMPLE, ["random"], weights=[0])):
-        with pytest.raises(ValueError, match="weight"):
-            mixture.action_probabilities((5,), (1, 1, 1))
+        kind(NimRules(), **arguments)
+    members = kind(NimRules(), ["random"])
+    for policy, weight in (("best", 1), ("random", -1), ("random", np.nan)):
+        with pytest.raises(ValueError, match=r"policy|weight"):
+            members.add(policy, weight)
+    assert (list(members.policies), members.weights) == ([RandomPolicy()], [1.0])
+
+
+@pytest.mark.parametrize("mixture", [MixturePolicy(SIMPLE), MixturePolicy(SIMPLE, ["random"], weights=[0])])
+def test_a_mixture_without_weight(mixture):
+    with pytest.raises(ValueError, match="weight"):
+        mixture.action_probabilities((5,), (1, 1, 1))
 
 
 @pytest.mark.parametrize("number", [0.0, np.nextafter(1, 0)])

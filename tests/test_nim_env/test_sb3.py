@@ -17,7 +17,7 @@ pytest.importorskip("sb3_contrib", reason=INSTALL)
 
 from configurations import LAST_LEGAL, SIMPLE, first_legal, plain  # noqa: E402
 from gymnasium.error import InvalidAction  # noqa: E402
-from gymnasium.wrappers import FlattenObservation  # noqa: E402
+from gymnasium.wrappers import FlattenObservation, RescaleObservation  # noqa: E402
 from sb3_contrib import ARS, QRDQN, TRPO, MaskablePPO, RecurrentPPO  # noqa: E402
 from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported  # noqa: E402
 from stable_baselines3 import A2C, DQN, PPO, SAC  # noqa: E402
@@ -30,7 +30,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMoni
 from nim_env import NimRules, evaluation  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
 from nim_env.players import load_player  # noqa: E402
-from nim_env.policies import MixturePolicy, TabularPolicy, tabulate  # noqa: E402
+from nim_env.policies import OpponentPool, TabularPolicy, tabulate  # noqa: E402
 from nim_env.sb3 import (  # noqa: E402
     EvaluationCallback,
     ModelPolicy,
@@ -374,6 +374,14 @@ def test_models_that_are_refused_from_memory_and_from_files(name, tmp_path):
         load_policy(tmp_path / "model.zip", RULES)
 
 
+@pytest.mark.parametrize(("low", "high"), [(0, 0.5), (-1, 1)])
+def test_a_file_of_a_model_behind_a_wrapper_says_so(low, high, tmp_path):
+    env = RescaleObservation(make_small("one_hot"), np.float32(low), np.float32(high))
+    make_model(PPO, env).learn(32).save(tmp_path / "model.zip")
+    with pytest.raises(ValueError, match="wrapper"):
+        load_policy(tmp_path / "model.zip", RULES)
+
+
 def test_files_and_arguments_that_are_no_model(tmp_path):
     env = make_small()
     model = make_model(PPO, env)
@@ -463,7 +471,7 @@ def test_pool_of_snapshots(environment):
     callback = SelfPlayCallback(snapshot_interval=2, pool_size=3)
     model.learn(4 * rollout, callback=callback)  # snapshots before the rollouts 1 and 3
     assert model.get_env().get_attr("opponent")[0] is callback.pool
-    assert isinstance(callback.pool, MixturePolicy)
+    assert isinstance(callback.pool, OpponentPool)
     before = pool_probabilities(callback.pool)
     assert len(before) == 2
     np.testing.assert_array_equal(before[0], first.action_probabilities(POSITIONS))

@@ -68,6 +68,21 @@ def test_each_environment_has_its_own_for_its_opponent():
     assert not hasattr(first, "P")
 
 
+def test_it_follows_the_members_of_a_mixture():
+    rules = NimRules((1, 2))
+    mixture = MixturePolicy(rules, ["random"])
+    env = make(rules, mixture)
+    seen = [env.P]
+    mixture.add("expert", weight=2)
+    seen.append(env.P)
+    mixture.weights[0] = 5.0
+    seen.append(env.P)
+    weights = ([1, 0], [1, 2], [5, 2])
+    assert seen == [make(rules, MixturePolicy(rules, ["random", "expert"], each)).P for each in weights]
+    assert seen[0] != seen[1] != seen[2]
+    assert env.P is seen[2]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

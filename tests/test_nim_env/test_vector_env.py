@@ -23,7 +23,16 @@ from gymnasium.spaces import Box
 from gymnasium.vector import AutoresetMode
 from table_policies import random_table
 
-from nim_env import Encoding, MixturePolicy, NimEnv, NimRules, NimVectorEnv, RandomPolicy, TabularPolicy
+from nim_env import (
+    Encoding,
+    MixturePolicy,
+    NimEnv,
+    NimRules,
+    NimVectorEnv,
+    OpponentPool,
+    RandomPolicy,
+    TabularPolicy,
+)
 from nim_env.policies import Player, checked_policy
 
 EVERY_MODE = pytest.mark.parametrize("mode", list(AutoresetMode), ids=lambda mode: mode.value)
@@ -89,6 +98,7 @@ DETERMINISTIC = {
     "callable": {"opponent": first_legal, "first_player": "opponent", "observation": PAIRS},
     "policy": {"opponent": LAST_LEGAL, "first_player": "agent", **SIMPLE, "observation": "index"},
     "take-3": {"opponent": "take-3", "first_player": "opponent", **SIMPLE, "heaps": (15,)},
+    "pool": {"opponent": OpponentPool(NimRules(), [first_legal, LAST_LEGAL], [0, 1]), "first_player": "opponent"},
     "large tables": {"opponent": "take-2", "first_player": "opponent", "heaps": (1100,), "max_take": 500},
     "direct": {"opponent": "take-3", "first_player": "opponent", "heaps": (10**15,), "max_take": 3},
     "self-play": {"opponent": None},
@@ -151,6 +161,8 @@ UNEVEN = {  # opponents whose replies are drawn by weight, from lists or, for on
     "table": random_table(NimRules(), 0),
     "mixture": MixturePolicy(NimRules(), ["take-2", random_table(NimRules(), 1)], weights=[1, 3]),
     "queried member": MixturePolicy(NimRules(), ["expert", first_legal]),
+    "pool": OpponentPool(NimRules(), ["take-2", random_table(NimRules(), 1)], weights=[1, 3]),
+    "queried member of a pool": OpponentPool(NimRules(), ["expert", first_legal]),
 }
 
 
@@ -161,10 +173,12 @@ UNEVEN = {  # opponents whose replies are drawn by weight, from lists or, for on
 )
 def test_openings_and_replies_are_drawn_from_the_policy(way, name, first_player, probability):
     rules, opponent = NimRules(WAYS[way]), UNEVEN.get(name, name)
-    policy = checked_policy(opponent, rules)
+    is_pool = isinstance(opponent, OpponentPool)  # the first move in a game is that of a mixture
+    mixed = MixturePolicy(rules, opponent.policies, opponent.weights) if is_pool else opponent
+    policy = checked_policy(mixed, rules)
     made_with = {"queried": Wrapped(policy), "set later": first_legal}.get(way, opponent)
     env = make(NUMBER, opponent=made_with, heaps=rules.heaps, first_player=first_player, max_episode_steps=1)
-    env.unwrapped.set_opponent(policy if way == "set later" else made_with)
+    env.unwrapped.set_opponent(opponent if way == "set later" else made_with)
     expected = {rules.heaps: 1 - probability}
     for heaps, weight in distribution_after(rules, rules.heaps, policy).items():
         expected[heaps] = weight * probability
@@ -184,12 +198,13 @@ def test_openings_and_replies_are_drawn_from_the_policy(way, name, first_player,
 
 
 @pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
-def test_a_mixture_may_grow_while_games_are_in_progress(kind):
-    pool = MixturePolicy(NimRules(), ["take-1"], max_size=1)
-    env = kind(opponent=pool, first_player="agent")
+def test_a_mixture_may_change_while_games_are_in_progress(kind):
+    mixture = MixturePolicy(NimRules(), ["take-1"])
+    env = kind(opponent=mixture, first_player="agent")
     options = {"heaps": (1, 3, 3, 7)}  # the expert leaves 1-3-3-1
     for member, left in (("take-1", 1 + 3 + 3 + 5), ("expert", 8), (first_legal, 0 + 3 + 3 + 6), ("expert", 8)):
-        pool.add(member)
+        mixture.weights[:] = [0] * len(mixture.weights)
+        mixture.add(member)
         env.reset(seed=0, options=options)
         observation = env.step(9 if kind is NimEnv else [9])[0]  # one object of heap D
         assert observation.sum() == left
@@ -256,23 +271,23 @@ def test_options_of_some_environments(opponent):
 OPPONENTS = {"random": "random", "callable": first_legal, "policy": LAST_LEGAL}
 
 
+@EVERY_MODE
 @pytest.mark.parametrize("max_episode_steps", [None, 4])
 @pytest.mark.parametrize("after", OPPONENTS)
-def test_set_opponent_in_the_middle_of_games(after, max_episode_steps):
-    """Games that run, and games that have ended in each way, continue as with the new opponent from the start."""
-    running = [(1, 3, 5, 7), (1, 2, 3, 4), (0, 3, 3, 7), (1, 1, 1, 1)]
-    arguments = {"first_player": "agent", "render_mode": "ansi", "max_episode_steps": max_episode_steps}
+def test_set_opponent_holds_for_games_that_begin_later(after, max_episode_steps, mode):
+    """A new game is played as with the new opponent from the start; see test_pool.py for games in progress."""
+    arguments = {"render_mode": "ansi", "max_episode_steps": max_episode_steps, "autoreset_mode": mode.value}
     expected, *envs = (make(7, opponent=each, **arguments) for each in (OPPONENTS[after], *OPPONENTS.values()))
-    for env in (expected, *envs):
-        env.reset(seed=3, options={"heaps": [(0, 0, 0, 2)] * 3 + running})
-        env.step([10, 9, 15, 0, 0, 0, 0])  # the agent takes the last objects, or the opponent; an illegal action
-        env.reset(seed=4, options={"reset_mask": np.arange(7) > 2, "heaps": [(1, 0, 0, 0)] * 3 + running})
+    expected.reset(seed=4)
     for env in envs:
-        env.unwrapped.set_opponent(OPPONENTS[after])
-        with pytest.raises(ValueError, match="opponent"):
-            env.unwrapped.set_opponent("grandmaster")
-        assert env.unwrapped.opponent is OPPONENTS[after]
-        assert rest_of(env) == rest_of(expected)
+        for _ in range(2):  # before the first game, and later
+            env.unwrapped.set_opponent(OPPONENTS[after])
+            with pytest.raises(ValueError, match="opponent"):
+                env.unwrapped.set_opponent("grandmaster")
+            assert env.unwrapped.opponent is OPPONENTS[after]
+            env.reset(seed=4)
+            assert rest_of(env) == rest_of(expected)
+            env.unwrapped.set_opponent("take-1")
 
 
 SMALL_GYM = {name: GYM[name] for name in GYM if name != "seven heaps"}  # whose tables take a second to make

@@ -1,0 +1,252 @@
+"""Compares five ways to train several players on boards whose solution is known: how much can a best response win?
+
+Independent Q-learners (Tan 1993), minimax-Q by self-play (Littman 1994), Q-learning against a pool of its own
+snapshots (Bansal et al. 2018), fictitious self-play (Heinrich et al. 2015) and PSRO (Lanctot et al. 2017). Each
+round is the same number of training games. After it, NashConv and exploitability are computed exactly.
+
+Install: pip install -e ".[examples]"
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import install_hint  # noqa: F401  says what to install if a package is missing
+
+import gymnasium as gym
+import joblib
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import pettingzoo
+import seaborn as sns
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from tqdm import tqdm
+
+import agents
+from nim_env import NimRules, OpponentPool, evaluation, solver
+from nim_env.policies import Policy, tabulate
+
+from command_line import run
+from common import save_figure
+
+Pair = tuple[Policy, Policy]  # of the player who moves first and the one who moves second
+Round = tuple[Pair | OpponentPool, Pair]  # what was learned so far, and the newest players
+
+
+@dataclass
+class Args:
+    boards: tuple[str, ...] = ("3-4-5", "1-3-5-7")
+    """The starting heaps of each board; misère play."""
+    rounds: int = 30
+    games: int = 5_000
+    """The number of training games in a round."""
+    seeds: int = 5
+    """The number of runs of each method on each board."""
+    n_jobs: int = -1
+    """The number of runs at the same time; -1 for one per core."""
+    folder: Path = Path("results/populations")
+    """Where the table and the three figures are saved."""
+
+
+def main(args: Args) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+    """Returns a row for each round of each run, and the payoffs of the population of the last run of PSRO."""
+    tasks = [(board, name, seed) for board in args.boards for name in METHODS for seed in range(args.seeds)]
+    runs = [joblib.delayed(train_and_evaluate)(args, *task) for task in tasks]
+    results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
+    tables, populations = zip(*tqdm(results, total=len(runs), desc="runs", disable=None), strict=True)
+    table = pd.concat(tables, ignore_index=True)
+    payoffs = populations[-1]
+    args.folder.mkdir(parents=True, exist_ok=True)
+    table.to_csv(args.folder / "populations.csv", index=False)
+    print(games_to_perfection(table).to_string(na_rep="-"))
+    save_figure(plot_nash_conv(table), args.folder / "populations.svg")
+    save_figure(plot_exploitability(table), args.folder / "populations_exploitability.svg")
+    save_figure(plot_payoffs(payoffs, args.boards[-1]), args.folder / "populations_payoffs.svg")
+    return table, payoffs
+
+
+def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> tuple[pd.DataFrame, Any]:
+    """The exact figures of a run after each round, and the payoffs of its population if it has one."""
+    rules = NimRules(tuple(map(int, board.split("-"))))
+    rows = []
+    for i, (learned, newest) in enumerate(METHODS[method](rules, args, seed)):
+        gains = sum(gains_of_responses(rules, newest))
+        if isinstance(learned, OpponentPool):
+            nash_conv = 2 * evaluation.mixed_exploitability(rules, learned)
+        else:
+            nash_conv = gains[-1]  # the last index is that of the full heaps
+        figures = {"nash_conv": nash_conv, "mean_exploitability": gains[1:].mean() / 2}
+        rows.append({"board": board, "method": method, "seed": seed, "games": (i + 1) * args.games} | figures)
+    is_population = isinstance(learned, OpponentPool)
+    payoffs = evaluation.payoff_matrix(rules, learned.policies) if is_population else None
+    return pd.DataFrame(rows), payoffs
+
+
+def gains_of_responses(rules: NimRules, players: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What a best response wins from each position, moving second against one player and first against the other.
+
+    In a zero-sum game the values of perfect play cancel in the sum, which is NashConv.
+    """
+    first, second = players
+    return solver.response_values(rules, first)[0], solver.response_values(rules, second)[1]
+
+
+def independent_learners(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
+    """Each player is a learner, to whom the other one is part of the environment."""
+    env = pettingzoo.make("aec", "nim-v0", heaps=rules.heaps, random_start=True)
+    learners = {
+        player: agents.QLearningAgent(env.observation_space(player), env.action_space(player), seed=2 * seed + i)
+        for i, player in enumerate(env.possible_agents)
+    }
+    for i in range(args.rounds):
+        agents.train(learners, env, args.games, seed=seed_of_round(seed, i))
+        players = learners["player_0"], learners["player_1"]
+        yield players, players
+
+
+def minimax_q(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
+    """One learner plays both sides, and values a move by the best reply."""
+    envs = make_envs(rules, opponent=None)
+    learner = agents.MinimaxQAgent(envs.single_observation_space, envs.single_action_space, seed=seed)
+    for i in range(args.rounds):
+        agents.train(learner, envs, args.games, seed=seed_of_round(seed, i))
+        yield (learner, learner), (learner, learner)
+
+
+def snapshots(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
+    """One learner plays against random play and what it was after each round, one of them in each game."""
+    pool = OpponentPool(rules, ["random"])
+    envs = make_envs(rules, opponent=pool)
+    learner = agents.QLearningAgent(envs.single_observation_space, envs.single_action_space, seed=seed)
+    for i in range(args.rounds):
+        agents.train(learner, envs, args.games, seed=seed_of_round(seed, i))
+        pool.add(tabulate(rules, learner))
+        yield (learner, learner), (learner, learner)
+
+
+def growing_population(
+    rules: NimRules, args: Args, seed: int, meta_solver: Callable[[NDArray[Any]], NDArray[Any]]
+) -> Iterator[Round]:
+    """In each round a new learner trains against the mixed strategy of the population, and joins it."""
+    pool = OpponentPool(rules, ["random"])
+    envs = make_envs(rules, opponent=pool)
+    spaces = envs.single_observation_space, envs.single_action_space
+    for i in range(args.rounds):
+        learner = agents.QLearningAgent(*spaces, seed=seed_of_round(seed, i))
+        agents.train(learner, envs, args.games, seed=seed_of_round(seed, i))
+        pool.add(tabulate(rules, learner))
+        pool.weights = meta_solver(evaluation.payoff_matrix(rules, pool.policies))
+        yield pool, (learner, learner)
+
+
+def equal_weights(payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The average of all players so far, as in fictitious play."""
+    return np.ones(len(payoffs))
+
+
+def nash_weights(payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The equilibrium of the empirical game, in which either player moves first with probability ½."""
+    symmetric = (payoffs - payoffs.T) / 2
+    n = len(symmetric)
+    program = linprog(  # the variables: the weights, and the guaranteed return, which is maximized
+        c=[0] * n + [-1],
+        A_ub=np.column_stack([-symmetric.T, np.ones(n)]),
+        b_ub=np.zeros(n),
+        A_eq=[[1] * n + [0]],
+        b_eq=[1],
+        bounds=[(0, 1)] * n + [(None, None)],
+    )
+    return program.x[:n].clip(0)
+
+
+METHODS: dict[str, Callable[[NimRules, Args, int], Iterator[Round]]] = {
+    "minimax-Q": minimax_q,
+    "independent learners": independent_learners,
+    "snapshots": snapshots,
+    "fictitious play": partial(growing_population, meta_solver=equal_weights),
+    "PSRO": partial(growing_population, meta_solver=nash_weights),
+}
+
+
+def make_envs(rules: NimRules, opponent: OpponentPool | None) -> Any:
+    """Training games from random positions, so that every position is learned."""
+    game = {**asdict(rules), "opponent": opponent, "random_start": True}
+    return gym.make_vec("nim_env:Nim-v0", num_envs=64, **game)
+
+
+def seed_of_round(seed: int, i: int) -> int:
+    """A seed for each round of each run."""
+    return 1_000 * seed + i
+
+
+def games_to_perfection(table: pd.DataFrame) -> pd.DataFrame:
+    """The median over the seeds of the games after which NashConv stays 0; none where half of them do not."""
+
+    def last_imperfect(run: pd.DataFrame) -> float:
+        exploited = run["games"][run["nash_conv"] > 0]
+        rest = run["games"][run["games"] > exploited.max()] if len(exploited) else run["games"]
+        return rest.min() if len(rest) else np.inf
+
+    runs = table.groupby(["method", "board", "seed"], sort=False)[["games", "nash_conv"]].apply(last_imperfect)
+    medians = runs.groupby(["method", "board"], sort=False).median().unstack(sort=False)
+    return medians.replace(np.inf, np.nan)
+
+
+def plot_curves(table: pd.DataFrame, column: str, finding: str) -> plt.Figure:
+    """A panel for each board: the mean over the seeds as a line, the smallest and the largest value as a band."""
+    boards = table["board"].unique()
+    figure, axes = plt.subplots(1, len(boards), sharey=True, squeeze=False, layout="constrained")
+    for axis, board in zip(axes[0], boards, strict=True):
+        for method, rows in table[table["board"] == board].groupby("method", sort=False):
+            values = rows.groupby("games")[column].agg(["mean", "min", "max"])
+            [line] = axis.plot(values["mean"], label=method)
+            axis.fill_between(values.index, values["min"], values["max"], color=line.get_color(), alpha=0.15, lw=0)
+        axis.set(title=board, xlabel="training games", xscale="log")
+        axis.xaxis.set_major_formatter("{x:,.0f}")
+    figure.legend(*axis.get_legend_handles_labels(), loc="outside lower center", ncols=len(METHODS))
+    figure.suptitle(finding, size="medium", x=0.01, ha="left")
+    return figure
+
+
+def plot_nash_conv(table: pd.DataFrame) -> plt.Figure:
+    """NashConv of what was learned, by training games."""
+    games = games_to_perfection(table).iloc[:, -1]
+    finding = "no method is perfect in the end"
+    if games.notna().any():
+        finding = f"{games.idxmin()} is perfect first, after {games.min():,.0f} games"
+    figure = plot_curves(table, "nash_conv", f"On {table['board'].iloc[-1]} {finding}")
+    figure.axes[0].set(ylabel="NashConv (0 is perfect)")
+    return figure
+
+
+def plot_exploitability(table: pd.DataFrame) -> plt.Figure:
+    """The exploitability of the newest players, as the mean over all starting positions."""
+    last = table[(table["board"] == table["board"].iloc[-1]) & (table["games"] == table["games"].max())]
+    means = last.groupby("method", sort=False)["mean_exploitability"].mean()
+    board, worst = last["board"].iloc[0], means.idxmax()
+    finding = f"On {board} the last players of {worst} still have an exploitability of {means.max():.2f}"
+    figure = plot_curves(table, "mean_exploitability", finding)
+    figure.axes[0].set(ylabel="mean exploitability")
+    return figure
+
+
+def plot_payoffs(payoffs: NDArray[np.float64], board: str) -> plt.Figure:
+    """The returns of the players of PSRO's population against each other, as the mean of both orders."""
+    symmetric = (payoffs - payoffs.T) / 2
+    figure, axis = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
+    sns.heatmap(symmetric + 0.0, cmap="RdBu", vmin=-1.5, vmax=1.5, cbar=False, ax=axis, rasterized=True)
+    n = int((symmetric.min(axis=1) >= 0).sum())
+    players = f"{n} of {len(symmetric)} players of PSRO lose to no other"
+    finding = players if n else "every player of PSRO loses to another one"
+    axis.set(title=f"On {board} {finding} (blue wins, red loses)")
+    axis.set(xlabel="against the player of round (0: random play)", ylabel="player of round")
+    axis.tick_params(length=0, labelrotation=0)
+    return figure
+
+
+if __name__ == "__main__":
+    run(main, Args)
