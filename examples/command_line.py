@@ -9,7 +9,8 @@ from typing import Any
 import tyro
 
 import agents
-from nim_env import NimRules, players
+from nim_env import NimRules
+from nim_env.check import players
 
 
 def run(main: Callable[[Any], Any], args_type: type) -> None:
@@ -36,7 +37,7 @@ def _without_commas(argument: str) -> list[str]:
 
 
 def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
-    """A player that a command line names: as in :mod:`nim_env.players`, or the file of a network or an agent.
+    """Loads a player by name, as :mod:`nim_env.check.players` does, or from the file of a network or an agent.
 
     A network (``.pt``) is one of ``learn_the_rule``, any other suffix is an agent's. A model of Stable-Baselines3
     (``.zip``) plays its best legal actions.

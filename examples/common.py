@@ -7,7 +7,7 @@ import matplotlib
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from nim_env.appearance import COLORS, FONT
+from nim_env.rendering.appearance import COLORS, FONT
 
 LINE_COLORS = [COLORS[name] for name in ("player_1", "edge", "ink", "good", "flag", "player_2")]
 DARK_MODE = "<style>@media (prefers-color-scheme: dark) { svg { filter: invert(1) hue-rotate(180deg) } }</style>"

@@ -23,7 +23,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast, T
 from trl import GRPOConfig, GRPOTrainer
 
 from nim_env import NimRules, evaluation, text
-from nim_env.appearance import heap_name
+from nim_env.rules import heap_name
 
 from command_line import run
 from common import label_lines, percent, save_figure

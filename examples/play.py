@@ -18,9 +18,9 @@ import pettingzoo
 
 import agents
 from nim_env import NimRules, theory
-from nim_env.animation import save_gif
-from nim_env.appearance import heap_name
 from nim_env.policies import checked_player
+from nim_env.rendering.animation import save_gif
+from nim_env.rules import heap_name
 
 from command_line import load_player, run
 from terminal_game import Leave, ask_choice, play_game

@@ -22,7 +22,7 @@ import install_hint  # noqa: F401  says what to install if a package is missing
 import numpy as np
 
 from nim_env import NimRules
-from nim_env.players import LoadedPlayer
+from nim_env.check.players import LoadedPlayer
 from nim_env.policies import checked_player
 
 from command_line import load_player, run

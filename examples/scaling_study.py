@@ -29,7 +29,7 @@ from tqdm import tqdm
 
 import agents
 from nim_env import NimRules, evaluation
-from nim_env.players import player_of
+from nim_env.check.players import player_of
 
 from command_line import run
 from common import COLORS, label_lines, percent, save_figure

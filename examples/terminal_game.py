@@ -12,9 +12,9 @@ import numpy as np
 from pettingzoo import AECEnv
 
 from nim_env import NimRules
-from nim_env.appearance import heap_name
 from nim_env.policies import checked_player, sample
 from nim_env.rendering import bars
+from nim_env.rules import heap_name
 
 
 def play_game(

@@ -2,10 +2,12 @@
 
 Importing this package registers ``Nim-v0``, ``NimOneHot-v0`` (the same with ``observation="one_hot"``) and
 ``SimpleNim-v0`` with Gymnasium, also under the namespace of the package as in ``nim_env/Nim-v0``, and ``nim-v0``
-and ``simple_nim-v0`` with PettingZoo. :mod:`nim_env.sb3`, which needs Stable-Baselines3, :mod:`nim_env.pgx`, which
-needs pgx and JAX, and :mod:`nim_env.openspiel` are imported separately, and so are :mod:`nim_env.animation`,
-:mod:`nim_env.check`, :mod:`nim_env.map`, :mod:`nim_env.players`, :mod:`nim_env.rllib`, :mod:`nim_env.testing` and
-:mod:`nim_env.text`.
+and ``simple_nim-v0`` with PettingZoo.
+
+These modules are imported separately: :mod:`nim_env.testing`, :mod:`nim_env.rendering.map`,
+:mod:`nim_env.rendering.animation`, the command :mod:`nim_env.check`, and what other libraries need, namely
+:mod:`nim_env.sb3` (Stable-Baselines3), :mod:`nim_env.rllib`, :mod:`nim_env.pgx` (with JAX),
+:mod:`nim_env.openspiel` and :mod:`nim_env.text` (language models).
 """
 
 from typing import Any

@@ -2,7 +2,7 @@
 
 import sys
 
-from nim_env.check import main
+from nim_env.check.command import main
 
 if __name__ == "__main__":
     try:

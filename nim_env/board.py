@@ -26,8 +26,8 @@ from weakref import WeakValueDictionary
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import _limits
-from nim_env._chunks import chunks
+from nim_env._internal import limits
+from nim_env._internal.limits import chunks
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
@@ -45,7 +45,7 @@ class Kept(dict[int, _T], Generic[_T]):
     def __init__(self, rules: NimRules, observation_bytes: int = 0) -> None:
         super().__init__()
         n_bytes = 1_000 + 20 * (rules.n_heaps + rules.n_actions) + observation_bytes
-        self._max_rows = max(1, _limits.KEPT_BYTES // n_bytes)
+        self._max_rows = max(1, limits.KEPT_BYTES // n_bytes)
 
     def make(self, state: int) -> _T:
         """The row of a state."""
@@ -75,7 +75,7 @@ class Board:
     """
 
     def __init__(self, rules: NimRules) -> None:
-        _limits.check_size(rules.n_positions, _limits.STATES, f"positions of {rules}", "use smaller heaps")
+        limits.check_size(rules.n_positions, limits.STATES, f"positions of {rules}", "use smaller heaps")
         self.rules = rules
         self.n = rules.n_positions
         self.full = self.n - 1
@@ -110,7 +110,7 @@ class Board:
     def masks(self, states: States) -> NDArray[np.int8]:
         """The legal actions, int8 of shape ``(n, n_actions)``; all ones where the game is over."""
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
-        for part in chunks(self.rules, len(states)):
+        for part in chunks(len(states), self.rules.n_actions):
             masks[part] = self.legal(states[part], self.heaps(states[part]))
         return masks
 
@@ -153,7 +153,7 @@ class Board:
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
-        for part in chunks(self.rules, self.n - 1, start=1):
+        for part in chunks(self.n - 1, self.rules.n_actions, start=1):
             positions = order[part]
             bounds = np.flatnonzero(np.diff(totals[positions])) + 1
             yield positions, [slice(*pair) for pair in pairwise([0, *bounds.tolist(), len(positions)])]
@@ -186,7 +186,7 @@ class TabulatedBoard(Board):
         super().__init__(rules)
         self.tables: dict[Any, NDArray[Any]] = {}
         self._n_actions = rules.n_actions
-        self._has_moves = 2 * self.n * rules.n_actions <= _limits.TABULATED_MOVES
+        self._has_moves = 2 * self.n * rules.n_actions <= limits.TABULATED_MOVES
 
     positions = _looked_up(Board.positions)
     is_over = _looked_up(Board.is_over)
@@ -239,7 +239,7 @@ class LargeBoard(Board):
 
 def kind_for_many(rules: NimRules) -> type[Board]:
     """The fastest board for many games."""
-    return TabulatedBoard if rules.n_positions * rules.n_actions <= _limits.TABULATED else LargeBoard
+    return TabulatedBoard if rules.n_positions * rules.n_actions <= limits.TABULATED else LargeBoard
 
 
 _shared: WeakValueDictionary[Any, Any] = WeakValueDictionary()

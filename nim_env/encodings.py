@@ -33,7 +33,7 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete, MultiDiscrete, Space
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import _limits
+from nim_env._internal import limits
 from nim_env.rules import NimRules
 
 
@@ -88,9 +88,9 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
         raise ValueError(f"observation must be one of {tuple(_ENCODINGS)} or an Encoding; got {observation!r}")
     of_rules = f"of {rules} for observation={observation!r}"
     if observation in ("one_hot", "unary"):
-        _limits.check_size(sum(rules.heaps), _limits.OBSERVED_OBJECTS, f"objects {of_rules}", 'use "bits"')
+        limits.check_size(sum(rules.heaps), limits.OBSERVED_OBJECTS, f"objects {of_rules}", 'use "bits"')
     if observation == "index":
-        _limits.check_size(rules.n_positions, _limits.OBSERVED_INDEX, f"positions {of_rules}", 'use "heaps"')
+        limits.check_size(rules.n_positions, limits.OBSERVED_INDEX, f"positions {of_rules}", 'use "heaps"')
     return _NamedEncoding(observation, rules)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from gymnasium.error import DependencyNotInstalled
 
-from nim_env._checks import checked_bool
-from nim_env.appearance import COLORS
+from nim_env._internal.checks import checked_bool
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
+from nim_env.rendering.appearance import COLORS
 from nim_env.rules import NimRules
 
 try:

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import _limits
-from nim_env._checks import checked_bool, checked_integer, checked_integers
+from nim_env._internal import limits
+from nim_env._internal.checks import checked_bool, checked_integer, checked_integers
 
 
 @dataclass(frozen=True, init=False)
@@ -65,14 +65,14 @@ class NimRules:
         if not isinstance(heaps, Iterable):
             raise TypeError(f"heaps must hold one size for each heap; got {heaps!r}")
         sizes = tuple(checked_integer("heaps", size) for size in heaps)
-        if not any(sizes) or min(sizes) < 0 or max(sizes) >= _limits.INT64:
+        if not any(sizes) or min(sizes) < 0 or max(sizes) >= limits.INT64:
             raise ValueError(f"heaps must hold one size or more, each 0 to 2^63 - 2, not all 0; got {sizes}")
         limit = max(sizes) if max_take is None else checked_integer("max_take", max_take, minimum=1)
         n_actions = sum(min(size, limit) for size in sizes)
         remedy = "use smaller heaps or a smaller max_take"
-        _limits.check_size(n_actions, _limits.ACTIONS, "actions", remedy)
+        limits.check_size(n_actions, limits.ACTIONS, "actions", remedy)
         pairs = f"pairs of an action and one of {len(sizes):,} heaps"
-        _limits.check_size(n_actions * len(sizes), _limits.PAIRS, pairs, remedy)
+        limits.check_size(n_actions * len(sizes), limits.PAIRS, pairs, remedy)
         object.__setattr__(self, "heaps", sizes)
         object.__setattr__(self, "max_take", None if limit >= max(sizes) else limit)  # None where it never binds
         object.__setattr__(self, "misere", checked_bool("misere", misere))
@@ -140,7 +140,7 @@ class NimRules:
     @cached_property
     def strides(self) -> tuple[int, ...]:
         """The strides of an array of :attr:`shape`, up to 64 bits: a position has index ``heaps @ strides``."""
-        _limits.check_size(self.n_positions, _limits.INT64, f"positions of {self}", "an index has 64 bits")
+        limits.check_size(self.n_positions, limits.INT64, f"positions of {self}", "an index has 64 bits")
         products = accumulate(reversed(self.shape[1:]), operator.mul, initial=1)
         return tuple(reversed(list(products)))
 
@@ -172,7 +172,7 @@ class NimRules:
     def all_positions(self) -> NDArray[np.int64]:
         """Every position in the order of its index: int64 of shape ``(n_positions, n_heaps)``."""
         n_sizes = self.n_positions * self.n_heaps
-        _limits.check_size(n_sizes, _limits.LISTED, f"heaps in all positions of {self}", "use smaller heaps")
+        limits.check_size(n_sizes, limits.LISTED, f"heaps in all positions of {self}", "use smaller heaps")
         return self.from_index(np.arange(self.n_positions))
 
     def action(self, heap: int, count: int) -> int:
@@ -245,3 +245,12 @@ def _read_only(numbers: list[int]) -> NDArray[np.int64]:
     array = np.array(numbers, dtype=np.int64)
     array.flags.writeable = False
     return array
+
+
+def heap_name(heap: int) -> str:
+    """The letters of a heap, numbered from 0: A to Z, then AA, AB and so on, as the columns of a spreadsheet."""
+    name = ""
+    while heap >= 0:
+        name = chr(ord("A") + heap % 26) + name
+        heap = heap // 26 - 1
+    return name

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import _limits
+from nim_env._internal import limits
 from nim_env.board import Board
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.policies.built_in import UniformPolicy
@@ -185,9 +185,9 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
     positions times actions.
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
-    _limits.check_size(rules.n_positions, _limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
+    limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
     n_entries = rules.n_positions * rules.n_actions
-    _limits.check_size(n_entries, _limits.SWEPT, f"positions times actions of {rules}", remedy)
+    limits.check_size(n_entries, limits.SWEPT, f"positions times actions of {rules}", remedy)
     return _position_batches(Board(rules))
 
 

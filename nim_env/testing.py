@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nim_env import evaluation
-from nim_env._checks import checked_integer
+from nim_env._internal.checks import checked_integer
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 

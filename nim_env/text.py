@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nim_env import evaluation, theory
-from nim_env._checks import checked_choice
-from nim_env.appearance import heap_name
+from nim_env._internal.checks import checked_choice
 from nim_env.policies import TabularPolicy
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, heap_name
 
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The words of a prompt. They name the game, state its rules alone, or tell another story of the same game."""

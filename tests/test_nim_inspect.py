@@ -18,8 +18,8 @@ from inspect_ai.model import ModelOutput, ModelUsage, get_model
 from nim_inspect import main, nim
 
 from nim_env import NimRules, TabularPolicy, evaluation, text, theory
-from nim_env.appearance import heap_name
 from nim_env.policies import MixturePolicy, tabulate
+from nim_env.rules import heap_name
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # those of Inspect's own streams
 RULES = NimRules((1, 3, 5))

@@ -13,7 +13,7 @@ from verifiers.v1.cli.eval.runner import run_eval
 from verifiers.v1.configs.cli.eval import EvalConfig
 
 from nim_env import NimRules, theory
-from nim_env.appearance import heap_name
+from nim_env.rules import heap_name
 
 HEAPS = (1, 2, 3)
 RULES = NimRules(HEAPS)

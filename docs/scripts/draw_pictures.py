@@ -19,10 +19,11 @@ import numpy as np
 from PIL import Image
 
 import agents
-from nim_env import NimRules, check, evaluation, theory
-from nim_env.animation import save_gif
-from nim_env.appearance import COLORS, DARK_COLORS, FONT
-from nim_env.map import position_map
+from nim_env import NimRules, evaluation, theory
+from nim_env.check import command, report
+from nim_env.rendering.animation import save_gif
+from nim_env.rendering.appearance import COLORS, DARK_COLORS, FONT
+from nim_env.rendering.map import position_map
 
 FOLDER = Path(__file__).parents[1]
 PALETTE = {**COLORS, "on_block": "#2a1a00"}  # the text on a block
@@ -496,7 +497,7 @@ def draw_map_of_program(path):
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "nim.py"
         program.write_text(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], encoding="utf-8")
-        check.judge(str(program), check.parser().parse_args(["check", str(program), "--picture", str(path)]))
+        report.examine(str(program), command.parser().parse_args(["check", str(program), "--picture", str(path)]))
 
 
 def draw_learning(path):

@@ -94,7 +94,7 @@ ROUTES = {
         "nim_env.envs._replies.Replies._lists",
         "nim_env.envs._replies.Replies._table",
         "nim_env.envs._replies.Replies.every_list",
-        "nim_env._alias.AliasLists.draw",
+        "nim_env._internal.draws.AliasLists.draw",
     ),
     "update": (
         "agents.training._gymnasium_episode",

@@ -27,7 +27,7 @@ from matplotlib.figure import Figure
 from tqdm import tqdm
 
 from nim_env import NimRules, TabularPolicy, evaluation
-from nim_env.appearance import COLORS
+from nim_env.rendering.appearance import COLORS
 
 from command_line import run
 from common import save_figure

@@ -20,7 +20,8 @@ import sb3_contrib
 import stable_baselines3
 from tqdm import tqdm
 
-from nim_env import NimRules, evaluation, players
+from nim_env import NimRules, evaluation
+from nim_env.check import players
 
 from command_line import run
 

@@ -25,7 +25,7 @@ import pandas as pd
 import tyro
 
 from nim_env import NimRules, evaluation
-from nim_env.appearance import COLORS
+from nim_env.rendering.appearance import COLORS
 
 from command_line import load_player, run
 from common import percent, save_figure

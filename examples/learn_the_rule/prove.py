@@ -24,7 +24,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial import ConvexHull
 from torch import nn
 
-from nim_env.appearance import COLORS
+from nim_env.rendering.appearance import COLORS
 
 from .check import check
 from .network import DigitNetwork, load_provable

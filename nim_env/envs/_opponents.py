@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import _limits
-from nim_env._alias import AliasLists, joined
+from nim_env._internal import limits
+from nim_env._internal.draws import AliasLists, joined
 from nim_env.board import Board, States
 from nim_env.envs._replies import STARTS, Replies, replies_of, start_row
 from nim_env.policies import OpponentPool, Policy
@@ -160,7 +160,7 @@ class Opponents:
         """The lists of all opponents in turn; ``None`` if some are queried, or they are too many."""
         if start not in self._tables:
             parts = [replies.every_list for replies in self._replies.values() if replies.is_joinable]
-            is_joined = len(parts) == len(self._replies) and sum(map(len, parts)) <= _limits.JOINED
+            is_joined = len(parts) == len(self._replies) and sum(map(len, parts)) <= limits.JOINED
             first = self._first_lists[list(self._replies)]
             begins, row = first + self._board.begins, first + start_row(self._board, start)
             self._tables[start] = joined(parts).redirected(begins, row) if is_joined else None

@@ -11,7 +11,7 @@ import numpy as np
 from gymnasium.error import InvalidAction
 from numpy.typing import NDArray
 
-from nim_env._checks import checked_bool, checked_choice, checked_integer
+from nim_env._internal.checks import checked_bool, checked_choice, checked_integer
 from nim_env.encodings import Encoding, ObservationLike, checked_encoding
 from nim_env.policies import IllegalAction, OpponentPool, Policy, PolicyLike, checked_player, checked_pool
 from nim_env.rules import NimRules

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import _limits
-from nim_env._alias import AliasLists, alias_lists, draw, draw_equal, joined
-from nim_env._chunks import chunks
+from nim_env._internal import limits
+from nim_env._internal.draws import AliasLists, alias_lists, draw, draw_equal, joined
+from nim_env._internal.limits import chunks
 from nim_env.board import Board, Kept, States, TabulatedBoard, shared
 from nim_env.envs._rows import Rows
 from nim_env.policies import MixturePolicy, Player, Policy, TabularPolicy
@@ -52,7 +52,7 @@ class Replies(Kept[Choices]):
     def check(self, start: str) -> None:
         """Raises now what a game would raise later: a table has an invalid row, or as :meth:`check_start`."""
         if isinstance(self.policy, TabularPolicy):
-            for part in chunks(self.board.rules, self.board.n - 1, start=1):
+            for part in chunks(self.board.n - 1, self.board.rules.n_actions, start=1):
                 self._weights(np.arange(part.start, part.stop))
         self.check_start(start)
 
@@ -101,14 +101,14 @@ class Replies(Kept[Choices]):
             uniforms[begins] = 2 * uniforms[begins] - 1  # where the opponent starts, uniform for its move
         if self.policy is not None:
             moving = is_moving.nonzero()[0]
-            for part in chunks(board.rules, len(moving)):
+            for part in chunks(len(moving), board.rules.n_actions):
                 rows = moving[part]
                 after[rows] = self._drawn(states[rows], self._weights(states[rows]), uniforms[rows])
         return after
 
     def make(self, state: int) -> Choices:
         """The choices in one state; on a small board those of all states are made at once, which is faster."""
-        if self.board.n * self.board.rules.n_actions <= _limits.REPLIES:
+        if self.board.n * self.board.rules.n_actions <= limits.REPLIES:
             lists = self.every_list
             row = start_row(self.board, "opponent") if state == self.board.begins else state
         else:
@@ -178,7 +178,7 @@ class Replies(Kept[Choices]):
             replies = [_unchanged(in_progress)]
             opened = AliasLists(np.zeros_like(full), full[:0])
         else:
-            replies = [self._lists(in_progress[part]) for part in chunks(board.rules, board.n - 1)]
+            replies = [self._lists(in_progress[part]) for part in chunks(board.n - 1, board.rules.n_actions)]
             opened = self._lists(np.array([board.begins]))
         # the full heaps in as many slots as the opening moves, so that both players start equally often
         both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])

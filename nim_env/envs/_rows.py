@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import _limits
+from nim_env._internal import limits
 from nim_env.board import Board, Kept, States, TabulatedBoard, shared
 from nim_env.encodings import Encoding
 
@@ -47,7 +47,7 @@ class Rows(Kept[Row]):
         self.board = board
         self.encoding = encoding
         super().__init__(board.rules, encoding.encode(board.heaps(board.full)).nbytes)
-        is_small = board.n * math.prod(encoding.space.shape or ()) <= _limits.TABULATED_NUMBERS
+        is_small = board.n * math.prod(encoding.space.shape or ()) <= limits.TABULATED_NUMBERS
         self._fits = is_small and isinstance(board, TabulatedBoard)
         self._observations: NDArray[Any] | None = None
 

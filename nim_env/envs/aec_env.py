@@ -46,7 +46,7 @@ from gymnasium.utils import seeding
 from numpy.typing import NDArray
 from pettingzoo import AECEnv
 
-from nim_env._checks import checked_choice
+from nim_env._internal.checks import checked_choice
 from nim_env.board import Board, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._options import Options, checked_action, checked_starts

@@ -11,8 +11,8 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.spaces import Discrete
 from numpy.typing import NDArray
 
-from nim_env import _limits
-from nim_env._checks import checked_choice
+from nim_env._internal import limits
+from nim_env._internal.checks import checked_choice
 from nim_env.board import Board, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._opponents import Source
@@ -189,7 +189,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         rules = self.rules
         n_entries = rules.n_positions * rules.n_actions
         try:
-            _limits.check_size(n_entries, _limits.TRANSITIONS, "positions times actions of P", "use smaller heaps")
+            limits.check_size(n_entries, limits.TRANSITIONS, "positions times actions of P", "use smaller heaps")
             replies = tabulate(rules, policy, np.float64).probabilities
         except ValueError as error:
             raise AttributeError(f"there is no P: {error}") from None

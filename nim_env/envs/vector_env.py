@@ -13,8 +13,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
-from nim_env import _limits
-from nim_env._checks import checked_choice, checked_integer
+from nim_env._internal import limits
+from nim_env._internal.checks import checked_choice, checked_integer
 from nim_env.board import States, kind_for_many, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._opponents import Opponents, Source
@@ -105,7 +105,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self.render_mode = checked_choice("render_mode", render_mode, (None, *self.metadata["render_modes"]))
         self.num_envs = checked_integer("num_envs", num_envs, minimum=1)
         n_entries = self.num_envs * self.rules.n_actions
-        _limits.check_size(n_entries, _limits.GAMES, f"numbers in the masks of num_envs={num_envs:,}", "use fewer")
+        limits.check_size(n_entries, limits.GAMES, f"numbers in the masks of num_envs={num_envs:,}", "use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
         if max_episode_steps == -1:
             max_episode_steps = None

@@ -1,4 +1,10 @@
-"""Exact evaluation of any policy by sweeps over all positions, and samples where there are too many."""
+"""Evaluation of any policy: exact by sweeps over all positions, or estimated from samples of large games.
+
+It holds mastery, win probabilities and exploitability, the report of all figures, matches, learning curves and the
+diagnosis of a learner's values. It imports the game and the policies. The command ``python -m nim_env check``,
+:mod:`nim_env.testing`, the map of positions and the modules for other libraries import it; the environments do
+not.
+"""
 
 from nim_env.evaluation.diagnosis import Diagnosis, answers, diagnose, diagnose_moves
 from nim_env.evaluation.evidence import Witness

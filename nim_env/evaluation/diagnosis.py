@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nim_env import theory
-from nim_env.appearance import heap_name
 from nim_env.evaluation.equations import Bools, Floats, Learner, Reading, Target
 from nim_env.evaluation.evidence import (
     LIMITS,
@@ -32,7 +31,7 @@ from nim_env.evaluation.evidence import (
     witness,
 )
 from nim_env.policies import PolicyLike, tabulate
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, heap_name
 
 BELLMAN = "Bellman's equation"
 NO_LIST = "a bug in no list"

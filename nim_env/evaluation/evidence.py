@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nim_env.appearance import heap_name
 from nim_env.evaluation.equations import FEW, Bools, Equation, Floats, Learner, Reading, Target, Values, bugs
+from nim_env.rules import heap_name
 
 LIMITS = {  # where each comes from: a theorem, a definition, or the runs of docs/experiments/diagnosis.md
     "range": 1.1,  # theorem: a mean of returns of at most 1 is at most 1; the rest is for a small cost per step

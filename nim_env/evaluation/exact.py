@@ -20,10 +20,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env import _limits, theory
-from nim_env._checks import checked_bool
-from nim_env._chunks import chunks
-from nim_env.appearance import heap_name
+from nim_env import theory
+from nim_env._internal import limits
+from nim_env._internal.checks import checked_bool
+from nim_env._internal.limits import chunks
 from nim_env.board import Board
 from nim_env.policies import (
     IllegalAction,
@@ -34,7 +34,7 @@ from nim_env.policies import (
     checked_player,
     checked_strategy,
 )
-from nim_env.rules import NimRules
+from nim_env.rules import NimRules, heap_name
 from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
@@ -118,7 +118,8 @@ class MasteryTable:
         is_won = ~np.isnan(self._winning_move)
         n_won = int(is_won.sum())
         won = (
-            self._winning_move[rows][is_won[rows]].data for rows in chunks(self._rules, self._rules.n_positions)
+            self._winning_move[rows][is_won[rows]].data
+            for rows in chunks(self._rules.n_positions, self._rules.n_actions)
         )
         return Mastery(
             expert=fsum(chain.from_iterable(won)) / n_won if n_won else 1.0,  # NumPy's sum depends on its version
@@ -136,7 +137,7 @@ def mistake_sentences(
 ) -> list[str]:
     """The ``n`` mistakes with the fewest objects in words: "at 0-0-2 it takes 2 from C; 1 from C wins".
 
-    The letters are those of :func:`nim_env.appearance.heap_name`. A policy that draws "may take" its most probable
+    The letters are those of :func:`nim_env.rules.heap_name`. A policy that draws "may take" its most probable
     mistake.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
@@ -182,7 +183,7 @@ def mixed_exploitability(
     beliefs = probabilities[None]
     n_entries = rules.n_positions * rules.n_actions * len(players)
     what = f"positions times actions times policies of {rules}"
-    _limits.check_size(n_entries, _limits.POLICY, what, "use a smaller board")
+    limits.check_size(n_entries, limits.POLICY, what, "use a smaller board")
     board = Board(rules)
     heaps = rules.all_positions()
     mask = rules.action_mask(heaps)
@@ -207,7 +208,7 @@ def mixed_exploitability(
     while len(rows):  # in the beliefs of these rows the response moves to `after`
         n_moves += len(rows) * rules.n_actions
         what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
-        _limits.check_size(n_moves, _limits.BELIEFS, what, "use deterministic policies or a smaller board")
+        limits.check_size(n_moves, limits.BELIEFS, what, "use deterministic policies or a smaller board")
         chances = (beliefs[rows] * wrong[after]).sum(axis=1)
         moves, replies = is_right[after].nonzero()
         likelihoods = beliefs[rows[moves]] * right[after[moves], replies]
@@ -360,7 +361,7 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
     iter_positions(rules)  # raises if the game is too large
     table = np.full(rules.n_positions, np.nan)
     sums = np.zeros((3, 2))  # positions, right values and errors, in lost and in won positions
-    for rows in chunks(rules, rules.n_positions - 1, start=1):
+    for rows in chunks(rules.n_positions - 1, rules.n_actions, start=1):
         heaps = rules.from_index(np.arange(rows.start, rows.stop))
         is_won = np.asarray(theory.is_winning(rules, heaps))
         found = np.asarray(values(heaps.copy()), dtype=np.float64)

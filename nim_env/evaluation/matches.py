@@ -9,9 +9,10 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import _limits, theory
-from nim_env._checks import checked_bool, checked_integer
-from nim_env._chunks import chunks
+from nim_env import theory
+from nim_env._internal import limits
+from nim_env._internal.checks import checked_bool, checked_integer
+from nim_env._internal.limits import chunks
 from nim_env.evaluation.exact import right_probabilities
 from nim_env.policies import (
     IllegalAction,
@@ -84,7 +85,7 @@ def play_match(
     for i, player in enumerate(strategies[0][0]):
         for j, reply in enumerate(strategies[1][0]):
             of_pair = movers[(own == i) & (other == j)]
-            for part in chunks(rules, len(of_pair), size=_limits.MATCH):
+            for part in chunks(len(of_pair), rules.n_actions, size=limits.MATCH):
                 wins += int((_rewards(rules, (player, reply), of_pair[part], generator) > 0).sum())
     return MatchResult(wins, games)
 
@@ -183,7 +184,7 @@ def sampled_mastery(
     player = checked_player(policy, rules, illegal_action=illegal_action)
     positions = sample_positions(rules, n, np.random.default_rng(seed))
     winning_move = np.empty(len(positions))
-    for part in chunks(rules, len(positions)):
+    for part in chunks(len(positions), rules.n_actions):
         heaps = positions[part]
         moves = player.query(heaps, rules.action_mask(heaps))
         winning_move[part] = right_probabilities(moves, theory.winning_action_mask(rules, heaps))

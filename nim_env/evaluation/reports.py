@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env._checks import checked_integer
+from nim_env._internal import limits
+from nim_env._internal.checks import checked_integer
 from nim_env.board import Board
 from nim_env.evaluation import exact
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
@@ -103,11 +104,14 @@ def report(
 ) -> Report:
     """Every exact metric of one player, and of its value function if it has one.
 
-    It is one sweep over all positions.
+    It is one sweep over all positions. Raises ValueError if the game has more than 10 million positions, since
+    all figures together take about 120 bytes for each.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
     batches = iter_positions(rules)
+    remedy = "use the functions for single figures, such as evaluation.mastery"
+    limits.check_size(rules.n_positions, limits.REPORTED_POSITIONS, f"positions of {rules}", remedy)
     table = exact.MasteryTable(rules)
     response = ExpectedReturns(rules)
     wins = [ExpectedReturns(rules, loss=0.0) for _ in opponents]

@@ -10,6 +10,8 @@ position at a time, shapes ``(n_heaps,)`` and ``(n_actions,)``. On a board of on
 from the heap size to the number of objects to take, such as ``lambda heap: heap % 4 or 1``, or an object with such
 a method ``getMove``. If the number is above the heap size, it takes what is left. :func:`batched` wraps a batched
 function as a policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, count)``.
+
+This package imports the game alone. The solver, the environments and the evaluation import it.
 """
 
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy

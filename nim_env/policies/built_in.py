@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
-from nim_env._checks import checked_integer
+from nim_env._internal.checks import checked_integer
 from nim_env.rules import NimRules
 
 

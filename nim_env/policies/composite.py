@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env._checks import checked_integer
+from nim_env._internal.checks import checked_integer
 from nim_env.encodings import Encoding
 from nim_env.policies.arguments import as_policy
 from nim_env.policies.functions import FunctionPolicy, from_heap_size

@@ -8,8 +8,8 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args, runt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nim_env._alias import draw
-from nim_env._checks import checked_choice
+from nim_env._internal.checks import checked_choice
+from nim_env._internal.draws import draw
 from nim_env.policies.built_in import is_built_in
 
 _TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy, and of two answers of one policy

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env._alias import AliasLists, alias_lists
-from nim_env._checks import checked_integer
+from nim_env._internal.checks import checked_integer
+from nim_env._internal.draws import AliasLists, alias_lists
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
 from nim_env.policies.player import IllegalAction, Player, Policy
 from nim_env.rules import NimRules

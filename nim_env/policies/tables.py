@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from nim_env import _limits
-from nim_env._chunks import chunks
+from nim_env._internal import limits
+from nim_env._internal.limits import chunks
 from nim_env.policies.arguments import PolicyLike, checked_player
 from nim_env.policies.player import IllegalAction
 from nim_env.rules import NimRules
@@ -55,9 +55,9 @@ def tabulate(
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     n_entries = rules.n_positions * rules.n_actions
-    _limits.check_size(n_entries, _limits.POLICY, f"positions times actions of {rules}", "use a smaller game")
+    limits.check_size(n_entries, limits.POLICY, f"positions times actions of {rules}", "use a smaller game")
     table = np.zeros((rules.n_positions, rules.n_actions), dtype)
-    for rows in chunks(rules, rules.n_positions - 1, start=1):
+    for rows in chunks(rules.n_positions - 1, rules.n_actions, start=1):
         heaps = rules.from_index(np.arange(rows.start, rows.stop))
         table[rows] = player.query(heaps, rules.action_mask(heaps), twice=True).probabilities
     return TabularPolicy(rules, table)

@@ -1,6 +1,7 @@
 """Nim for Stable-Baselines3: a fast ``VecEnv``, trained models as players, and exact evaluation during training.
 
-It needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env`` does not import it.
+It needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env`` does not import it. Inside
+``nim_env``, only :mod:`nim_env.check` does, to read a model's file.
 """
 
 from gymnasium.error import DependencyNotInstalled

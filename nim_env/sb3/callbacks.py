@@ -7,7 +7,7 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from nim_env import evaluation
-from nim_env._checks import checked_integer
+from nim_env._internal.checks import checked_integer
 from nim_env.policies import OpponentPool
 from nim_env.sb3.models import ModelPolicy
 

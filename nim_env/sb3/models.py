@@ -20,7 +20,7 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.save_util import load_from_zip_file
 from stable_baselines3.common.vec_env import VecEnv, unwrap_vec_normalize
 
-from nim_env import _limits
+from nim_env._internal import limits
 from nim_env.encodings import encoding_of
 from nim_env.envs.gym_env import NimEnv
 from nim_env.evaluation import ValueFunction
@@ -158,7 +158,7 @@ class ModelPolicy:
 
     def snapshot(self) -> Policy:
         """A copy of the policy that later training does not change: a table, or in large games a network."""
-        if self.rules.n_positions * self.rules.n_actions <= _limits.SNAPSHOT:
+        if self.rules.n_positions * self.rules.n_actions <= limits.SNAPSHOT:
             return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
         copied = copy.copy(self)
         file = io.BytesIO()  # copy.deepcopy fails for networks that have just been trained

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from stable_baselines3.common.vec_env import VecEnv
 from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices
 
-from nim_env import _limits
+from nim_env._internal import limits
 from nim_env.envs.vector_env import NimVectorEnv
 
 
@@ -48,7 +48,7 @@ class NimVecEnv(VecEnv):
         self._finished_mask = np.ones(nim.rules.n_actions, dtype=np.int8)
         self._finished_mask.flags.writeable = False
         self._shared_rows: NDArray[np.object_] | None = None
-        if nim.board.n * nim.rules.n_actions <= _limits.TABULATED_MOVES:
+        if nim.board.n * nim.rules.n_actions <= limits.TABULATED_MOVES:
             rows = _read_only_rows(nim.board.masks(np.arange(2 * nim.board.n + 1)))
             self._shared_rows = np.fromiter(rows, dtype=object, count=len(rows))
         self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset

@@ -13,7 +13,7 @@ from play_in_browser import PAGE, Args, link, main, make_server, tabulate
 
 import agents
 from nim_env import NimEnv, NimRules
-from nim_env.appearance import COLORS, DARK_COLORS
+from nim_env.rendering.appearance import COLORS, DARK_COLORS
 
 sys.path.insert(0, str(PAGE))
 import make_data

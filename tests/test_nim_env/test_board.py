@@ -10,7 +10,7 @@ from strategies import few_examples, tiny_rules
 from strategies import rules as any_rules
 
 from nim_env import Encoding, NimRules
-from nim_env._alias import alias_lists
+from nim_env._internal.draws import alias_lists
 from nim_env.board import Board, LargeBoard, TabulatedBoard
 from nim_env.envs._rows import Rows
 

@@ -12,7 +12,7 @@ import pytest
 
 import agents
 from nim_env import EncodedPolicy, NimEnv, NimRules, policies
-from nim_env.players import load_player
+from nim_env.check.players import load_player
 
 RULES = NimRules((2, 3))
 POSITIONS = RULES.all_positions()

@@ -18,9 +18,9 @@ from PIL import Image
 from scipy.ndimage import label
 
 from nim_env import NimEnv, NimRules, aec_env, rendering
-from nim_env.animation import animate, save_gif
-from nim_env.appearance import heap_name
 from nim_env.rendering import Move, View, as_pixels, as_text
+from nim_env.rendering.animation import animate, save_gif
+from nim_env.rules import heap_name
 
 HEAPS = slice(80, 354)  # the rows of a frame between the texts and the names of the heaps
 BLOCK, TAKEN = (242, 183, 68), (243, 240, 232)
@@ -241,7 +241,7 @@ MAKERS = {  # Gymnasium's checker would warn of views
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_animate_plays_one_game_of_the_policy(make, monkeypatch):
     """Each frame follows from the one before it by moves of which the policy makes all those that are its own."""
-    monkeypatch.setattr(rendering, "as_pixels", lambda view: view)  # frames are views
+    monkeypatch.setattr(rendering.display, "as_pixels", lambda view: view)  # frames are views
     for seed, misere in itertools.product(range(3), (True, False)):
         env = make(heaps=(3, 4), misere=misere)
         film = animate(env, first_legal, seed)

@@ -28,8 +28,8 @@ from stable_baselines3.common.monitor import Monitor  # noqa: E402
 from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv, VecMonitor, VecNormalize  # noqa: E402
 
 from nim_env import NimRules, evaluation  # noqa: E402
+from nim_env.check.players import load_player  # noqa: E402
 from nim_env.encodings import checked_encoding  # noqa: E402
-from nim_env.players import load_player  # noqa: E402
 from nim_env.policies import OpponentPool, TabularPolicy, tabulate  # noqa: E402
 from nim_env.sb3 import (  # noqa: E402
     EvaluationCallback,

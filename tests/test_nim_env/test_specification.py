@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from nim_env import specification
-from nim_env.specification import faults
+from nim_env.check import specification
+from nim_env.check.specification import faults
 
 SEEDS = range(2)
 

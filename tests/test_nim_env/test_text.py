@@ -14,7 +14,7 @@ from strategies import rules as any_rules
 from table_policies import random_table
 
 from nim_env import NimRules, evaluation, text, theory
-from nim_env.appearance import heap_name
+from nim_env.rules import heap_name
 
 RULES = NimRules((1, 2, 3))
 POSITIONS = RULES.all_positions()[1:]

@@ -4,9 +4,9 @@ from html import escape
 
 import numpy as np
 
-from nim_env import _limits
-from nim_env.appearance import COLORS, DARK_COLORS, FONT
+from nim_env._internal import limits
 from nim_env.evaluation import Mastery
+from nim_env.rendering.appearance import COLORS, DARK_COLORS, FONT
 
 
 def position_map(mastery: Mastery, title: str = "") -> str:
@@ -17,7 +17,7 @@ def position_map(mastery: Mastery, title: str = "") -> str:
     color scheme of the reader; ``title`` names the player. More than 1,000 won positions are a ValueError.
     """
     number, board = mastery.won_positions, str(mastery.rules)
-    _limits.check_size(number, _limits.MAPPED, f"winning positions of {board}", "use a smaller game")
+    limits.check_size(number, limits.MAPPED, f"winning positions of {board}", "use a smaller game")
     order = np.argsort(-mastery.winning_move, kind="stable")[:number]  # blue blocks at the bottom, NaN last
     positions = mastery.rules.from_index(order).tolist()
     objects = [sum(heaps) for heaps in positions]

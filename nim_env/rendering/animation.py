@@ -12,7 +12,7 @@ from pettingzoo import AECEnv
 
 from nim_env.encodings import checked_encoding
 from nim_env.policies import PolicyLike, checked_player, sample
-from nim_env.rendering import check_installed
+from nim_env.rendering.pixels import check_installed
 
 
 def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArray[np.uint8]]:

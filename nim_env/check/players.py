@@ -49,7 +49,7 @@ from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The files that are read."""
-Values: TypeAlias = Callable[[NDArray[Any]], Any]
+QFunction: TypeAlias = Callable[[NDArray[Any]], Any]
 """Maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values of the player to move ``(n,)``."""
 _last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were there before it
 _CHOICES = ("choose_action", "getMove")  # methods of a player that choose its move
@@ -91,7 +91,7 @@ class LoadedPlayer:
 
     rules: NimRules
     policy: policies.Policy
-    values: Values | None = None
+    values: QFunction | None = None
     remark: str = ""
     is_trained: bool = False
     discount: float | None = None
@@ -177,7 +177,7 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
         except (TypeError, ValueError) as error:
             raise ValueError(f"{name} is not a table of Q-values: {shown(error, str)}") from error
     if isinstance(thing, np.ndarray):
-        return LoadedPlayer(rules, policies.greedy(rules, thing), _looked_up(rules, thing), remark)
+        return LoadedPlayer(rules, policies.greedy(rules, thing), _row_of(rules, thing), remark)
     sb3 = sys.modules.get("nim_env.sb3")  # not imported here, since it needs PyTorch
     if sb3 is not None and isinstance(thing, sb3.ModelPolicy):
         model = policies.checked_policy(thing, rules, name)
@@ -414,14 +414,14 @@ def _values_of(thing: Any, rules: NimRules, name: str) -> LoadedPlayer:
             known = policies.q_values_of(rules, dict.fromkeys(entries, 1.0)) != 0
             legal = rules.action_mask(rules.all_positions()) > 0
             table = np.where(legal & ~known, initial, table)
-        return replace(player, values=_looked_up(rules, table), remark=remark, initial=initial)
+        return replace(player, values=_row_of(rules, table), remark=remark, initial=initial)
     for method in methods:
         try:
             with foreign_code(name, f"in {method}"):
                 table = _answers_of(rules, getattr(thing, method))
         except PlayerError as error:
             return replace(player, remark=f"Its values are not judged: {error}.")
-        return replace(player, values=_looked_up(rules, table), remark=f"Its values are those of {method}.")
+        return replace(player, values=_row_of(rules, table), remark=f"Its values are those of {method}.")
     values = getattr(thing, "values", None)
     return replace(player, values=values if callable(values) else None)
 
@@ -440,7 +440,7 @@ def _initial_of(rules: NimRules, entries: dict[Any, Any], value: Callable[..., A
     return None
 
 
-def _looked_up(rules: NimRules, table: NDArray[Any]) -> Values:
+def _row_of(rules: NimRules, table: NDArray[Any]) -> QFunction:
     return lambda heaps: table[rules.index(heaps)]
 
 

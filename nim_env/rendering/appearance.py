@@ -1,4 +1,4 @@
-"""The palette and the font of all pictures, and the names of the heaps."""
+"""The colors and the font of all pictures."""
 
 from __future__ import annotations
 
@@ -32,12 +32,3 @@ DARK_COLORS = {
 
 FONT = "system-ui, sans-serif"
 """The font of the text in pictures that are SVG files."""
-
-
-def heap_name(heap: int) -> str:
-    """The letters of a heap, numbered from 0: A to Z, then AA, AB and so on, as the columns of a spreadsheet."""
-    name = ""
-    while heap >= 0:
-        name = chr(ord("A") + heap % 26) + name
-        heap = heap // 26 - 1
-    return name

@@ -1,0 +1,162 @@
+"""A game as pixels, drawn by pygame without a window."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+from gymnasium.error import DependencyNotInstalled
+from numpy.typing import NDArray
+
+from nim_env.rendering.appearance import COLORS
+from nim_env.rendering.view import MAX_BLOCKS, View
+from nim_env.rules import heap_name
+
+if TYPE_CHECKING:
+    import pygame
+
+FRAME = 600, 400  # width and height, in pixels
+_TOP, _BOTTOM, _SIDE = 80, 46, 20  # margins for the texts and the names of the heaps, and at the sides
+_MAX_HEIGHT, _MAX_WIDTH = 30, 80  # of a block with the space above it
+_MIN_OUTLINED_HEIGHT = 6  # of a block with an outline
+_MIN_MARKED_HEIGHT = 14  # of a block with the mark of the player who has just taken it
+_MAX_RADIUS = 6  # of a corner
+_OVERSAMPLING = 4  # shapes and text are drawn larger and then scaled down, so that their edges are smooth
+
+_PLAYERS = COLORS["player_1"], COLORS["player_2"]
+_Style: TypeAlias = tuple[str, str, int | None]  # the fill and the outline of a block, and whose mark it has
+_BLOCK: _Style = COLORS["block"], COLORS["edge"], None
+_JUST_TAKEN: tuple[_Style, _Style] = ("#d5deec", _PLAYERS[0], 0), ("#eed5dd", _PLAYERS[1], 1)
+_TAKEN: _Style = "#f3f0e8", "#cdc6b8", None
+
+
+def as_pixels(view: View) -> NDArray[np.uint8]:
+    """The heaps as stacked blocks, the last moves and the goal: RGB values, uint8 of shape ``(400, 600, 3)``."""
+    check_installed("pygame", 'render_mode="rgb_array"')
+    import pygame
+
+    surface = pygame.Surface(FRAME)
+    surface.fill(COLORS["page"])
+    status = _words(view.status, 32, COLORS["ink"])
+    left = (FRAME[0] - status.get_width() + 28) // 2  # the mark of the player stands before the status
+    surface.blit(status, (left, 10))
+    surface.blit(_mark(18, view.player), (left - 28, 10 + (status.get_height() - 18) // 2))
+    _write(surface, view.last_moves, 22, COLORS["muted"], FRAME[0] / 2, 37, FRAME[0])
+    sizes = view.rules.heaps
+    column = (FRAME[0] - 2 * _SIDE) / len(sizes)
+    width = round(max(1.0, min(0.7 * column, _MAX_WIDTH)))
+    for heap in range(len(sizes)):
+        middle = _SIDE + (heap + 0.5) * column
+        left = round(middle - width / 2)
+        for start, end, style in _parts(view, heap):
+            for bottom, height in _blocks(start, end, max(sizes)):
+                surface.blit(_block(width, height, *style), (left, FRAME[1] - _BOTTOM - bottom - height))
+        _write(surface, f"{view.heaps[heap]:,}", 22, COLORS["ink"], middle, _TOP - 20, column)
+        _write(surface, heap_name(heap), 20, COLORS["muted"], middle, FRAME[1] - _BOTTOM + 6, column)
+    _write(surface, view.goal, 20, COLORS["muted"], FRAME[0] / 2, FRAME[1] - 19, FRAME[0])
+    pixels: NDArray[np.uint8] = pygame.surfarray.array3d(surface).swapaxes(0, 1)
+    return pixels
+
+
+def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
+    """The parts of a heap: first and last block counted from below, and their style."""
+    yield 0, view.heaps[heap], _BLOCK
+    for move in view.moves:
+        yield move.after[heap], move.before[heap], _JUST_TAKEN[move.player]
+    before = view.moves[0].before if view.moves else view.heaps
+    yield before[heap], view.rules.heaps[heap], _TAKEN
+
+
+def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
+    """The height above the ground and the height of each block, in pixels; of one bar if a heap is large."""
+    room = FRAME[1] - _TOP - _BOTTOM
+    if most > MAX_BLOCKS:
+        bottom, top = (round(room * number / most) for number in (start, end))
+        yield bottom, top - bottom
+        return
+    for row in range(_MAX_HEIGHT, 0, -1):
+        gap = max(2, row // 4)  # between groups of five
+        if row * most + gap * ((most - 1) // 5) <= room:
+            break
+    for number in range(start, end):
+        yield row * number + gap * (number // 5), row - max(1, row // 8)
+
+
+@lru_cache(maxsize=1024)
+def _block(width: int, height: int, fill: str, outline: str, player: int | None) -> pygame.Surface:
+    import pygame
+
+    has_outline = height >= _MIN_OUTLINED_HEIGHT
+    surface = _transparent(width, height, outline if has_outline else fill)
+    radius = round(_OVERSAMPLING * min(0.22 * height, _MAX_RADIUS, width / 2))
+    area = surface.get_rect()
+    if has_outline:
+        pygame.draw.rect(surface, outline, area, border_radius=radius)
+        line = round(1.5 * _OVERSAMPLING)
+        area = area.inflate(-2 * line, -2 * line)
+        radius -= line
+    pygame.draw.rect(surface, fill, area, border_radius=max(0, radius))
+    block = _scaled_down(surface)
+    if player is not None and height >= _MIN_MARKED_HEIGHT and width >= height:
+        size = height // 2
+        block.blit(_mark(size, player), ((width - size) // 2, (height - size) // 2))
+    return block
+
+
+@lru_cache(maxsize=64)
+def _mark(size: int, player: int) -> pygame.Surface:
+    """A disk for the first player, a diamond for the second, so that color alone need not tell them apart."""
+    import pygame
+
+    color = _PLAYERS[player]
+    surface = _transparent(size, size, color)
+    middle = size * _OVERSAMPLING / 2
+    if player == 0:
+        pygame.draw.circle(surface, color, (middle, middle), middle)
+    else:
+        corners = [(middle, 0), (2 * middle, middle), (middle, 2 * middle), (0, middle)]
+        pygame.draw.polygon(surface, color, corners)
+    return _scaled_down(surface)
+
+
+def _transparent(width: int, height: int, color: str) -> pygame.Surface:
+    """A surface to draw on before :func:`_scaled_down`; edges blend with the color, not with black."""
+    import pygame
+
+    surface = pygame.Surface((width * _OVERSAMPLING, height * _OVERSAMPLING), pygame.SRCALPHA)
+    surface.fill(f"{color}00")
+    return surface
+
+
+def _scaled_down(surface: pygame.Surface) -> pygame.Surface:
+    import pygame
+
+    size = [math.ceil(length / _OVERSAMPLING) for length in surface.get_size()]
+    return pygame.transform.smoothscale(surface, size)
+
+
+def _write(
+    surface: pygame.Surface, text: str, size: int, color: str, middle: float, top: int, room: float
+) -> None:
+    """Writes centered text, unless it is wider than ``room``."""
+    words = _words(text, size, color)
+    if words.get_width() <= room:
+        surface.blit(words, (round(middle - words.get_width() / 2), top))
+
+
+@lru_cache(maxsize=1024)
+def _words(text: str, size: int, color: str) -> pygame.Surface:
+    import pygame
+
+    pygame.font.init()  # each time, since pygame.quit() undoes it
+    return _scaled_down(pygame.font.Font(None, size * _OVERSAMPLING).render(text, True, color))
+
+
+def check_installed(package: str, user: str) -> None:
+    """Raises a DependencyNotInstalled unless a package of the extra ``render`` is there."""
+    if importlib.util.find_spec(package) is None:
+        raise DependencyNotInstalled(f'{user} needs {package}; run pip install "nim-env[render]"')
