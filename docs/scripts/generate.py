@@ -162,6 +162,39 @@ def route(name):
     return "\n".join([*rows, f"| {len(files)} files | | {total} |"])
 
 
+GAME = ("rules", "theory", "board", "encodings")
+PARTS = ("game", "solver", "policies", "envs", "evaluation", "rendering", "check", "testing", "_internal")
+FOR_OTHER_LIBRARIES = ("sb3", "rllib", "pgx", "openspiel", "text")
+
+
+def parts(package):
+    """The parts of a package: what each holds, what it imports and what imports it."""
+    folder = FOLDER.parent / package
+    statement = re.compile(rf"^ *from {package}(?:\.(\w+)[\w.]*)? import (.+)$", re.MULTILINE)
+    imports = {}
+    for file in folder.rglob("*.py"):
+        part = _part(file.relative_to(folder).with_suffix("").parts[0])
+        found = statement.findall(file.read_text(encoding="utf-8"))
+        names = {_part(module or name) for module, names in found for name in names.split(", ")}
+        imports.setdefault(part, set()).update(names - {part})
+    rows = ["| part | holds | imports | imported by |", "|---|---|---|---|"]
+    for part in (*PARTS, *FOR_OTHER_LIBRARIES):
+        label = f"`{part}`"
+        holds = "the rules, the theory, positions by number, and observations"
+        if part == "game":
+            label = f"the game: {', '.join(f'`{name}`' for name in GAME)}"
+        else:
+            holds = importlib.import_module(f"{package}.{part}").__doc__.partition("\n")[0].rstrip(".")
+        users = {other for other, names in imports.items() if part in names and other != "__init__"}
+        named = [", ".join(sorted(name.strip("_") for name in names)) or "–" for names in (imports[part], users)]
+        rows.append(f"| {label} | {holds.replace('``', '`')} | {' | '.join(named)} |")
+    return "\n".join(rows)
+
+
+def _part(module):
+    return "game" if module in GAME else module
+
+
 IDS = {  # id in Gymnasium, game, id in PettingZoo
     "Nim-v0": ("1-3-5-7, misère", "nim-v0"),
     "NimOneHot-v0": ("1-3-5-7, misère, one-hot", None),
@@ -224,7 +257,7 @@ def comparison(board_and_form):
     return "\n".join([*rows, "", sentence])
 
 
-FUNCTIONS = (gymnasium_table, pettingzoo_table, docstring, route, ids, comparison)
+FUNCTIONS = (gymnasium_table, pettingzoo_table, docstring, route, parts, ids, comparison)
 KINDS = {function.__name__: function for function in FUNCTIONS}
 
 
