@@ -369,5 +369,5 @@ def test_a_certificate_belongs_to_one_network(tmp_path):
     ]
     for wrong in ({"misere": True}, {"max_take": 3}, *({"weights": other} for other in others)):
         torch.save(right | wrong, network)
-        with pytest.raises(ValueError, match=r"right\.npz (claims other rules|does not belong)"):
+        with pytest.raises(ValueError, match=r"right\.npz (is for other rules|does not belong)"):
             read(path, network)
