@@ -47,7 +47,7 @@ class DigitNetwork(nn.Module):
         self.value_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
 
     def forward(self, heaps: torch.Tensor) -> torch.Tensor:
-        """Returns values for the player to move, -1 to 1, float32 ``(n,)``; ``heaps`` is int64 ``(n, n_heaps)``."""
+        """Values heaps, int64 ``(n, n_heaps)``, for the player to move; returns -1 to 1, float32 ``(n,)``."""
         features, rows = self.read_digits(heaps)
         return torch.tanh(self.value_layers(features[rows].amax(dim=1))).squeeze(-1)
 
@@ -73,7 +73,7 @@ class DigitNetwork(nn.Module):
         return features, rows.unflatten(0, (len(heaps), n_digits))
 
     def scan(self, bits: torch.Tensor) -> torch.Tensor:
-        """Returns the states after all heaps, ``(n, hidden_size)``, for the heaps' bits, 0 or 1, ``(n, n_heaps)``."""
+        """Scans a digit's bits, 0 or 1, ``(n, n_heaps)``; returns the states at the end, ``(n, hidden_size)``."""
         state = self.initial_state.expand(len(bits), -1)
         for bit in bits.unsqueeze(-1).unbind(1):
             state = torch.tanh(torch.where(bit > 0, self.transitions[1](state), self.transitions[0](state)))

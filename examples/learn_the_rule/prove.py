@@ -86,7 +86,7 @@ def prove(network: DigitNetwork, misere: bool) -> Proof:
     """Searches for boxes, and lets check.py judge the certificate."""
     states, low, high = first_boxes(*sample_states(network))
     if len(states) > MAX_BOXES or not close(network, states, low, high):
-        return Proof(None, None, f"no {MAX_BOXES} boxes or fewer were found that contain their images")
+        return Proof(None, None, f"no set of {MAX_BOXES} boxes or fewer contains its images")
     certificate = {name: weight.numpy() for name, weight in network.state_dict().items()}
     certificate |= {"misere": np.array(misere), "boxes": np.stack([low, high], axis=1).astype(np.float32)}
     certificate |= {"states": states, "groups": group(network, states, low, high)}
