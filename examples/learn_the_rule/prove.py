@@ -141,9 +141,8 @@ def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
             image_low, image_high = affine(network.transitions[bit], low, high)
             image_low, image_high = image_low - SLACK, image_high + SLACK
             nearest, missed = nearest_boxes(states, low, high, bit, image_low, image_high)
-            np.minimum.at(
-                low, nearest[missed], image_low[missed] - SLACK
-            )  # a little more than needed, so that the search ends
+            # boxes grow a little more than needed, so the search ends
+            np.minimum.at(low, nearest[missed], image_low[missed] - SLACK)
             np.maximum.at(high, nearest[missed], image_high[missed] + SLACK)
             grows |= missed.any()
         if not grows:
