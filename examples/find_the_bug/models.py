@@ -1,9 +1,9 @@
 """Counts the false alarms of the diagnosis on models of Stable-Baselines3 and sb3-contrib.
 
-The models train against random play with the default settings of these libraries, and are judged as `python -m
-nim_env check FILE.zip` judges a saved model. The algorithms are correct, so every reported bug is a false alarm.
-The script prints and saves a table with the number of models that got each result, by algorithm and number of
-training steps.
+The models train against random play with the default settings of these libraries. They are saved and then judged
+as by `python -m nim_env check FILE.zip`. The algorithms are correct, so every reported bug is a false alarm. The
+script prints and saves a table with the number of models that got each result, by algorithm and number of training
+steps.
 
     cd examples
     OMP_NUM_THREADS=1 python -m find_the_bug.models
