@@ -1,21 +1,26 @@
-"""AlphaZero in JAX learns Nim by self-play, and is evaluated exactly while it trains.
+"""Trains AlphaZero in JAX by self-play on Nim, and evaluates it exactly while it trains.
 
-A network gives a policy and a value. Self-play chooses each move by a tree search that uses the rules as its
-model. The network learns the improved policy of the search and the outcomes of the games. There are two networks:
+A network outputs a policy and a value. In self-play, each move is chosen by a tree search that uses the rules as
+its model. The network learns to predict the improved policy of the search and the outcomes of the games. A
+comparison of two networks shows how much depends on the form of the network:
 
-    mlp    a perceptron on the one-hot heap sizes
-    digit  binary digits, the same weights for each digit, and a maximum over the digits: most of the rule's form
+    mlp    a multilayer perceptron on the one-hot heap sizes
+    digit  reads binary digits with the same weights for each digit and takes a maximum over the digits, so most of
+           the form of Nim's rule is built in
 
     python examples/alphazero.py
     python examples/alphazero.py --network digit --heaps 1 3 5 7 9 11 13 --no-misere --n-seeds 10
 
-Two players are evaluated: the policy, by its most probable legal move, and the value, by the next position of the
-smallest value for the opponent. A run ends when both make no mistake, or after --total-timesteps.
+Two players are evaluated. "policy" plays its most probable legal move, and "value" moves to the position with the
+smallest value for the opponent. A run ends when neither makes a mistake, or after --total-timesteps. The script
+prints the last evaluation of each run, saves all evaluations as a table, and draws how many games the runs took.
 
-Sources: AlphaZero, Silver et al. (2018, Science 362, p. 1140; the loss is equation 1, here without weight decay);
-the search and the improved policy, Danihelka et al. (2022, "Policy improvement by planning with Gumbel", sections
-3 to 5), by mctx; the games, pgx, Koyamada et al. (2023, arXiv:2303.17503); recurrent cells in which the input
-selects the transition, Giles et al. (1992, Neural Computation 4(3), p. 393).
+Sources:
+- AlphaZero: Silver et al. (2018, Science 362, p. 1140). The loss is equation 1, here without weight decay.
+- The search and the improved policy: Danihelka et al. (2022, "Policy improvement by planning with Gumbel",
+  sections 3 to 5), implemented by mctx.
+- The games: pgx, Koyamada et al. (2023, arXiv:2303.17503).
+- Recurrent cells in which the input selects the transition: Giles et al. (1992, Neural Computation 4(3), p. 393).
 
 Install: pip install -e ".[examples,jax]"
 """
@@ -50,38 +55,39 @@ from common import LINE_COLORS, percent, save_figure
 BOARDS = ((1, 2, 3), (1, 3, 5), (1, 3, 5, 7))
 PLAYERS = ("value", "policy")
 BATCH_SIZE = 128
-GRADIENT_STEPS = 64  # the number of minibatches of a training
-BUFFER_SIZE = 20_480  # the number of last moves from which minibatches are drawn
-LEARNING_RATE = 3e-3  # at the start; it falls to 0
+GRADIENT_STEPS = 64  # the number of minibatches after each round of self-play
+BUFFER_SIZE = 20_480  # minibatches are drawn from this many of the latest moves
+LEARNING_RATE = 3e-3  # at the start; it falls linearly to 0
 EVAL_INTERVAL = 8192  # the number of moves between two evaluations
-CHUNK_SIZE = 1024  # positions of a call of the network in an evaluation
+CHUNK_SIZE = 1024  # an evaluation passes this many positions to the network at a time
 Parameters = dict[str, Any]
 
 
-@dataclass(frozen=True)  # so that jit compiles once for all seeds
+@dataclass(frozen=True)  # hashable, so jit compiles only once for all seeds
 class Args:
     heaps: tuple[int, ...] | None = None
-    """Starting heap sizes; if not given, 1-2-3, 1-3-5 and 1-3-5-7 in turn. Games start from random positions."""
+    """Starting heap sizes. If not given, the boards 1-2-3, 1-3-5 and 1-3-5-7 are used one after another. Training
+    games start from random positions."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     network: Literal["mlp", "digit"] = "mlp"
     total_timesteps: int = 100_000
-    """The maximum number of moves in training, of both players."""
+    """The maximum number of training moves, counting both players."""
     num_envs: int = 64
-    """The number of games at the same time."""
+    """The number of games played in parallel."""
     n_steps: int = 16
-    """The number of moves in each game between two trainings."""
+    """The number of moves in each game before the network is trained on them."""
     num_simulations: int = 32
-    """The number of simulations of a search."""
+    """The number of simulations in each search."""
     n_seeds: int = 3
-    """The number of seeds, from --seed on."""
+    """The number of seeds, starting from --seed."""
     seed: int = 0
-    """Random seed, the first one."""
+    """The first random seed."""
     folder: Path = Path("results/alphazero")
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains on all boards with all seeds; returns a row for each evaluation."""
+    """Trains on all boards with all seeds, and returns a row for each evaluation."""
     tables = []
     for heaps in BOARDS if args.heaps is None else [args.heaps]:
         env = Nim(heaps, None, args.misere, random_start=True)
@@ -99,7 +105,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
-    """Trains a network; returns a row for each evaluation, and the parameters."""
+    """Trains a network. Returns a row for each evaluation, and the trained parameters."""
     network_key, game_key, key = jax.random.split(jax.random.key(seed), 3)
     parameters = NETWORKS[args.network][0](network_key, env.rules)
     moments = optimizer(args).init(parameters)
@@ -128,18 +134,18 @@ def train(args: Args, env: Nim, seed: int) -> tuple[pd.DataFrame, Parameters]:
     return pd.DataFrame(rows), parameters
 
 
-# --- The networks: parameters, rules and heap sizes to logits, (n, n_actions), and values, (n,) ---
+# --- The networks. They map heap sizes to logits, (n, n_actions), and values, (n,). ---------------
 
 
 def new_layers(key: jax.Array, *sizes: int) -> list[tuple[jax.Array, jax.Array]]:
-    """Random weights with a variance of 1 / inputs (LeCun et al. 1998, "Efficient BackProp"), and biases of 0."""
+    """Returns biases of 0 and random weights of variance 1 / inputs (LeCun et al. 1998, "Efficient BackProp")."""
     shapes = list(itertools.pairwise(sizes))
     keys = jax.random.split(key, len(shapes))
     return [(jax.random.normal(k, (n, m)) / n**0.5, jnp.zeros(m)) for k, (n, m) in zip(keys, shapes, strict=True)]
 
 
 def apply_layers(layers: Any, inputs: jax.Array) -> jax.Array:
-    """The outputs of layers with a tanh between them."""
+    """Applies linear layers with a tanh between them."""
     *hidden, (weights, biases) = layers
     for hidden_weights, hidden_biases in hidden:
         inputs = jnp.tanh(inputs @ hidden_weights + hidden_biases)
@@ -148,12 +154,12 @@ def apply_layers(layers: Any, inputs: jax.Array) -> jax.Array:
 
 @partial(jax.jit, static_argnums=1)
 def new_mlp(key: jax.Array, rules: NimRules, width: int = 256) -> Parameters:
-    """Two hidden layers; the last one has the logits and the value."""
+    """Returns the parameters of two hidden layers and of an output layer for the logits and the value."""
     return {"layers": new_layers(key, sum(rules.shape), width, width, rules.n_actions + 1)}
 
 
 def mlp(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """A perceptron on the one-hot heap sizes."""
+    """Applies a multilayer perceptron to the one-hot heap sizes; returns logits and values."""
     columns = [jax.nn.one_hot(heaps[:, heap], n_sizes) for heap, n_sizes in enumerate(rules.shape)]
     outputs = apply_layers(parameters["layers"], jnp.concatenate(columns, axis=1))
     return outputs[:, :-1], jnp.tanh(outputs[:, -1])
@@ -161,7 +167,7 @@ def mlp(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.
 
 @partial(jax.jit, static_argnums=1)
 def new_digit_network(key: jax.Array, rules: NimRules, hidden_size: int = 16, n_features: int = 32) -> Parameters:
-    """The parameters; the rules play no part, since the weights serve any number of heaps of any size."""
+    """Returns the parameters. They do not depend on the rules, since they fit any number of heaps of any size."""
     del rules
     keys = jax.random.split(key, 7)
     return {
@@ -175,14 +181,15 @@ def new_digit_network(key: jax.Array, rules: NimRules, hidden_size: int = 16, n_
 
 
 def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """The digit network: features of each binary digit of the heap sizes, and a maximum over the digits.
+    """Applies the digit network; returns logits and values.
 
-    A recurrent cell scans the bits that a digit has in the heaps. The value reads the features of the digits. The
-    logit of a move also reads the bits of its heap before and after the move. There are few different digits, so
-    the features of all are computed, and positions look theirs up.
+    A recurrent cell scans the bits of each binary digit in the heaps and gives features of the digit. The value is
+    computed from the maximum of the features over the digits. The logit of a move also depends on the bits of the
+    moved heap before and after the move. Only a few different digits exist, so the features of all of them are
+    computed once, and positions look up the features of their digits.
     """
     states = parameters["initial_state"]
-    for _ in rules.heaps:  # row k: after the scan of a digit whose bit in heap i is bit i of k
+    for _ in rules.heaps:  # row k is the state of a digit whose bit in heap i is bit i of k
         after_bits = [jnp.tanh(states @ weights + biases) for weights, biases in parameters["transitions"]]
         states = jnp.concatenate(after_bits)
     is_lowest = jnp.repeat(jnp.arange(2.0), len(states))  # the lowest digit has a flag, for misère play
@@ -190,7 +197,7 @@ def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> 
     features = jnp.tanh(apply_layers(parameters["digit_layers"], states))
     changes = jnp.array([[0, 0], [0, 1], [1, 0], [1, 1]])  # bits before and after a move
     moved = jnp.column_stack([jnp.repeat(features, 4, axis=0), jnp.tile(changes, (len(features), 1))])
-    # without a tanh after the second layer, which saturates, so that moves with equal logits remain
+    # a tanh after the second layer would saturate and leave moves with equal logits
     of_changes = apply_layers(parameters["move_layers"], moved).reshape(len(features), 4, -1)
 
     places = jnp.arange(max(rules.heaps).bit_length() + 1)[:, None]  # the highest digit is a leading zero
@@ -200,7 +207,7 @@ def digit_network(parameters: Parameters, rules: NimRules, heaps: jax.Array) -> 
     before = heaps[:, None, rules.move_heaps]  # (n, 1, n_actions)
     after = before - rules.move_counts
     change = jax.nn.one_hot(2 * (before >> places & 1) + (after >> places & 1), 4)
-    largest = (change @ of_changes[digits]).max(axis=1)  # a product is faster than an index
+    largest = (change @ of_changes[digits]).max(axis=1)  # a product is faster than indexing
     logits = apply_layers(parameters["score_layers"], largest)
     return logits[..., 0], jnp.tanh(values[:, 0])
 
@@ -210,7 +217,7 @@ NETWORKS: dict[str, tuple[Any, Any]] = {"mlp": (new_mlp, mlp), "digit": (new_dig
 
 @partial(jax.jit, static_argnums=(0, 1))
 def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Logits, ``(n, n_actions)``, by which illegal actions have a probability of 0, and values, ``(n,)``."""
+    """Returns logits, ``(n, n_actions)``, which give illegal actions a probability of 0, and values, ``(n,)``."""
     logits, values = NETWORKS[args.network][1](parameters, rules, heaps)
     is_legal = heaps[:, rules.move_heaps] >= rules.move_counts
     return jnp.where(is_legal, logits, jnp.finfo(logits.dtype).min), values
@@ -221,9 +228,10 @@ def predict(args: Args, rules: NimRules, parameters: Parameters, heaps: jax.Arra
 
 @partial(jax.jit, static_argnums=(0, 1))
 def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any]:
-    """Searches and plays a move in each game; returns the states, new games after the last moves, and the moves.
+    """Searches for a move in each game and plays it. Games that end are replaced by new ones.
 
-    The moves are heap sizes, improved policies, rewards, and whether the games have ended.
+    Returns:
+        The next states, and the moves: heap sizes, improved policies, rewards, and whether the games have ended.
     """
 
     def simulate(parameters: Parameters, _: jax.Array, actions: jax.Array, states: Any) -> tuple[Any, Any]:
@@ -231,7 +239,7 @@ def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: ja
         logits, values = predict(args, env.rules, parameters, after.heaps)
         output = mctx.RecurrentFnOutput(
             reward=rewards_of(states, after),
-            discount=jnp.where(after.terminated, 0.0, -1.0),  # the value is that of the other player
+            discount=jnp.where(after.terminated, 0.0, -1.0),  # negative, since the value is the other player's
             prior_logits=logits,
             value=jnp.where(after.terminated, 0.0, values),
         )
@@ -246,8 +254,8 @@ def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: ja
         simulate,
         args.num_simulations,
         invalid_actions=~states.legal_action_mask,
-        qtransform=partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),  # they are -1 to 1
-        max_num_considered_actions=args.num_simulations,  # so that a move of low probability is tried too
+        qtransform=partial(mctx.qtransform_completed_by_mix_value, rescale_values=False),  # values are -1 to 1
+        max_num_considered_actions=args.num_simulations,  # so moves of low probability are tried too
     )
     reset_keys = jax.random.split(reset_key, args.num_envs)
     after = jax.vmap(auto_reset(env.step, env.init))(states, output.action, reset_keys)
@@ -255,14 +263,16 @@ def play_move(args: Args, env: Nim, parameters: Parameters, states: Any, key: ja
 
 
 def rewards_of(states: Any, after: Any) -> jax.Array:
-    """The rewards of the players who have just moved, shape ``(n,)``."""
+    """Returns the rewards of the players who have just moved, shape ``(n,)``."""
     return after.rewards[jnp.arange(len(after.rewards)), states.current_player]
 
 
 def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Array) -> tuple[Any, Any, int]:
-    """Plays n_steps moves in each game; returns the states, the moves, and the number of games that ended.
+    """Plays ``args.n_steps`` moves in each game.
 
-    The moves have the outcomes of the games in place of the rewards. That of a game that goes on is not known.
+    Returns:
+        The next states, the moves, and the number of games that ended. The moves have the outcomes of their games
+        instead of the rewards, and a flag that is False if the game goes on and its outcome is not known yet.
     """
     moves = []
     for move_key in jax.random.split(key, args.n_steps):
@@ -278,13 +288,14 @@ def play(args: Args, env: Nim, parameters: Parameters, states: Any, key: jax.Arr
 
 
 def optimizer(args: Args) -> optax.GradientTransformation:
+    """Returns Adam with a learning rate that falls linearly to 0."""
     n_updates = args.total_timesteps // (args.num_envs * args.n_steps) * GRADIENT_STEPS
     return optax.adam(optax.linear_schedule(LEARNING_RATE, 0.0, n_updates))
 
 
 @partial(jax.jit, static_argnums=(0, 1))
 def update(args: Args, env: Nim, parameters: Parameters, moments: Any, batches: Any) -> tuple[Parameters, Any]:
-    """Trains on batches of moves, arrays of shape ``(GRADIENT_STEPS, BATCH_SIZE, ...)``."""
+    """Trains the network on batches of moves, arrays of shape ``(GRADIENT_STEPS, BATCH_SIZE, ...)``."""
 
     def loss(parameters: Parameters, heaps: Any, policies: Any, outcomes: Any, is_known: Any) -> Any:
         logits, values = predict(args, env.rules, parameters, heaps)
@@ -301,12 +312,12 @@ def update(args: Args, env: Nim, parameters: Parameters, moments: Any, batches: 
 
 
 def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
-    """Expert mastery of policy and value, exactly."""
+    """Returns the exact expert mastery of the policy and of the value."""
     rules = env.rules
     n_chunks = -(-rules.n_positions // CHUNK_SIZE)
     chunks = np.resize(rules.all_positions(), (n_chunks, CHUNK_SIZE, rules.n_heaps))
     results = [predict(args, rules, parameters, chunk) for chunk in chunks]
-    actions = np.concatenate([logits.argmax(axis=1) for logits, _ in results])  # by the index of the position
+    actions = np.concatenate([logits.argmax(axis=1) for logits, _ in results])  # indexed by position
     values = np.concatenate([values for _, values in results])
     values[0] = -rules.terminal_reward
 
@@ -322,7 +333,7 @@ def evaluate(args: Args, env: Nim, parameters: Parameters) -> dict[str, float]:
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """A dot for each run that ends without a mistake: the games that it took, by board and play."""
+    """Draws a dot for each run that ends without a mistake, at the number of games that it took."""
     last = table.groupby(["board", "misere", "seed"], as_index=False).last()
     is_right = last[list(PLAYERS)].eq(1).all(axis=1)
     last["game"] = last["board"] + last["misere"].map({True: ", misère", False: ", normal play"})

@@ -1,11 +1,15 @@
-r"""A task of Inspect: a language model moves in positions of Nim. And the exact figures of its logs, as a table.
+r"""Evaluates language models on Nim with Inspect: a task, and a script that prints the exact metrics of its logs.
+
+In each sample of the task, the model chooses a move in one position. An option -T sets an argument of
+nim_env.NimRules or nim_env.text.positions.
 
     pip install -e . inspect-ai openai
     export LOCAL_API_KEY=none LOCAL_BASE_URL=http://localhost:8000/v1
     inspect eval examples/nim_inspect.py --model openai-api/local/NAME -T heaps=1-3-5 -T style=rules --epochs 10
     python examples/nim_inspect.py logs/*.eval
 
--T sets an option of nim_env.NimRules or nim_env.text.positions.
+The last command prints a column for each log, with 95 % intervals and the difference from the first log. This
+shows, for example, whether a model plays worse if the prompt does not name the game.
 """
 
 import re
@@ -24,52 +28,58 @@ from inspect_ai.solver import TaskState
 
 from nim_env import NimRules, evaluation, text
 
-UNFINISHED = {"max_tokens": "cut", "model_length": "cut", "content_filter": "refused"}  # by the finish reason
+UNFINISHED = {"max_tokens": "cut", "model_length": "cut", "content_filter": "refused"}  # verdicts by stop reason
 FAULTS = ("no_move", "cut", "refused", "illegal")
 
 
 @task
 def nim(heaps="1-3-5", max_take=None, misere=True, style="nim", number=None, seed=0) -> Task:
+    """Returns the Inspect task, with one sample for each position."""
     try:
         rows = text.positions(rules_of(heaps, max_take, misere), style, number, seed)
     except (TypeError, ValueError) as error:
-        raise click.ClickException(str(error)) from error  # one line
+        raise click.ClickException(str(error)) from error  # Inspect shows it in one line
     samples = [Sample(input=r["prompt"], target=r["winning_moves"], metadata={"heaps": r["heaps"]}) for r in rows]
     return Task(dataset=samples, scorer=move(heaps, max_take, misere))
 
 
 def rules_of(heaps: str, max_take: int | None, misere: bool) -> NimRules:
+    """Returns the rules for heaps written as in ``1-3-5``."""
     return NimRules(map(int, re.findall(r"\d+", str(heaps))), max_take, misere)
 
 
 @scorer(metrics={name: [mean()] for name in (*FAULTS, "winning")})
 def move(heaps: str, max_take: int | None, misere: bool) -> Scorer:
+    """Returns a scorer with the rate of each fault and, over winning positions only, of winning moves."""
     rules = rules_of(heaps, max_take, misere)
 
     async def score(state: TaskState, target: Target) -> Score:
         verdict, answer = judge(rules, state.metadata["heaps"], state.output)
         value = {name: float(verdict == name) for name in FAULTS}
-        value["winning"] = float(verdict == "winning") if list(target) else nan  # lost positions do not score
+        value["winning"] = float(verdict == "winning") if list(target) else nan  # losing positions do not count
         return Score(value=value, answer=answer, explanation=verdict)
 
     return score
 
 
 def judge(rules: NimRules, heaps: list[int], output: ModelOutput) -> tuple[str, str]:
-    """The verdict on an answer, and what is read: nothing of an unfinished one, since half a number is none."""
+    """Returns the verdict on an answer, and the answer itself.
+
+    Unfinished answers are not read, since a number in them may be cut off. They count as empty.
+    """
     if output.stop_reason in UNFINISHED:
         return UNFINISHED[output.stop_reason], ""
     return text.judge(rules, heaps, output.completion), output.completion
 
 
 class Log:
-    """The answers and verdicts of a log, a row for each position and a column for each epoch."""
+    """The answers and verdicts of a log, with a row for each position and a column for each epoch."""
 
     def __init__(self, path: str) -> None:
         log = read_eval_log(path)
         args = dict(log.eval.task_args)
         if log.eval.task.split("/")[-1] != "nim" or "heaps" not in args:
-            raise ValueError(f"{path} is the log of another task, {log.eval.task}")
+            raise ValueError(f"{path} is a log of another task, {log.eval.task}; give logs of the task nim")
         self.name = f"{log.eval.model}, {args['style']}"
         self.rules = rules_of(args.pop("heaps"), args.pop("max_take"), args.pop("misere"))
         self.is_sample = args["number"] is not None
@@ -83,10 +93,11 @@ class Log:
                 self.verdicts[place], self.answers[place] = judge(self.rules, self.heaps[place[0]], sample.output)
         self.winning = (self.verdicts == "winning").mean(axis=1)[[row["won"] for row in rows]]
         within = self.winning * (1 - self.winning) / max(1, self.answers.shape[1] - 1)
-        self.variance = within.sum() / len(within) ** 2  # of their mean, by the answers within positions
+        # the variance of the mean, estimated from the different answers to the same position
+        self.variance = within.sum() / len(within) ** 2
 
     def figures(self, first: "Log") -> dict[str, str]:
-        """The figures, with 95 % intervals. The difference from the first log is paired by position."""
+        """Returns the metrics with 95 % intervals. Differences from the first log are paired by position."""
         if self.rules != first.rules or not np.array_equal(self.heaps, first.heaps):
             raise ValueError(f"{self.name} plays other positions ({self.rules}) than {first.name} ({first.rules})")
         difference = self.winning - first.winning
@@ -109,12 +120,14 @@ class Log:
 
 
 def plus_minus(variance: float) -> str:
+    """Returns the half width of the 95 % interval, or nothing if the variance is 0."""
     return f" ± {NormalDist().inv_cdf(0.975) * sqrt(variance):.3f}" if variance else ""
 
 
 def main(paths: list[str]) -> None:
+    """Prints the metrics of logs, a column for each log."""
     if not paths:
-        raise ValueError("name one log or more")
+        raise ValueError("no logs given; name one or more .eval files")
     logs = [Log(path) for path in paths]
     figures = [log.figures(logs[0]) for log in logs]
     print(logs[0].rules)

@@ -1,7 +1,7 @@
-r"""Games of Nim in words as an environment of verifiers, to evaluate and train language models.
+r"""Defines Nim in words as an environment of the library verifiers, to evaluate and train language models.
 
-The model plays whole games against an opponent. Its reward is 1 for a won game and -1 for a lost one. An answer
-without a legal move loses.
+The model plays whole games against an opponent. Its reward is 1 if it wins the game and -1 if it loses. An answer
+without a legal move loses the game. The command below plays 100 games and prints the mean reward.
 
     pip install -e . "verifiers>=0.4,<0.5"
     export PYTHONPATH=examples OPENAI_API_KEY=none
@@ -21,7 +21,7 @@ __all__ = ["NimEnv", "NimTaskset"]
 
 
 class NimConfig(vf.TasksetConfig):
-    """The options of a run, as in ``--env.taskset.heaps "[3, 4, 5]" --env.taskset.opponent expert``."""
+    """The options of a run, set as in ``--env.taskset.heaps "[3, 4, 5]" --env.taskset.opponent expert``."""
 
     heaps: list[int] = [1, 3, 5, 7]
     max_take: int | None = None
@@ -30,18 +30,18 @@ class NimConfig(vf.TasksetConfig):
 
 
 class NimData(vf.TaskData):
-    """The game of one task."""
+    """The options and the seed of the game of one task."""
 
     options: dict
     seed: int
 
 
 class NimTask(vf.Task[NimData, vf.State, vf.TaskConfig]):
-    """One game."""
+    """A task is one game."""
 
 
 class NimTaskset(vf.Taskset[NimTask, NimConfig]):
-    """A game for each seed. The model makes the first move of every other one."""
+    """A game for each seed. The model moves first in every other game."""
 
     INFINITE = True
 
@@ -54,13 +54,13 @@ class NimTaskset(vf.Taskset[NimTask, NimConfig]):
 
 
 class NimEnvConfig(vf.EnvConfig):
-    """The model is the player; the harness ``null`` has no tools."""
+    """Makes the model the player. The harness ``null`` gives it no tools."""
 
     player: vf.AgentConfig = vf.AgentConfig(harness={"id": "null"}, runtime=vf.SubprocessConfig())
 
 
 class NimEnv(vf.Env[NimEnvConfig]):
-    """Plays the game of a task."""
+    """The environment, which plays the game of a task."""
 
     async def run(self, task: NimTask, agents: vf.Agents) -> None:
         env, _ = start(task.data.options, task.data.seed)
@@ -81,7 +81,7 @@ class NimEnv(vf.Env[NimEnvConfig]):
 
 
 def start(options: dict, seed: int) -> tuple[gym.Env, str]:
-    """The environment after its reset, and the first prompt."""
+    """Makes and resets an environment; returns it with the first prompt."""
     env = gym.make("nim_env:Nim-v0", **options)
     observation, _ = env.reset(seed=seed)
     return env, text.describe(env.unwrapped.rules, observation)

@@ -1,6 +1,13 @@
-"""PPO with action masks learns Nim by self-play in JAX: an iteration is one compiled function.
+"""Trains PPO with action masks in JAX by self-play on Nim, with each iteration as a single compiled function.
 
-Sources: Schulman et al. (2017, arXiv:1707.06347, equation 7); Huang and Ontañón (2022, arXiv:2006.14171), masks.
+The script shows how to train with the pgx version of the environment. It prints the expert mastery of the most
+probable moves after every 10 iterations, and draws it.
+
+    python examples/ppo_jax.py
+
+Sources: PPO, Schulman et al. (2017, arXiv:1707.06347, equation 7); action masks, Huang and Ontañón (2022,
+arXiv:2006.14171).
+
 Install: pip install -e ".[examples,jax]"
 """
 
@@ -29,21 +36,21 @@ NUM_ENVS, N_STEPS, N_UPDATES, WIDTH = 256, 8, 16, 256
 @dataclass
 class Args:
     heaps: tuple[int, ...] = (1, 3, 5)
-    """Starting heap sizes; games start from random positions."""
+    """Starting heap sizes. Training games start from random positions."""
     iterations: int = 100
-    """The number of iterations, of 2,048 moves each."""
+    """The number of iterations, each with 2,048 moves."""
     seed: int = 0
     picture: Path = Path("results/ppo_jax.svg")
 
 
 def main(args: Args) -> dict[int, float]:
-    """Trains, and returns the expert mastery of the most probable moves by the number of moves in training."""
+    """Trains and returns the expert mastery of the most probable moves, by number of training moves."""
     env = Nim(args.heaps, random_start=True, observation="one_hot")
     step = jax.vmap(auto_reset(env.step, env.init))
     optimizer = optax.adam(optax.linear_schedule(3e-3, 0.0, args.iterations * N_UPDATES))
 
     @jax.jit
-    def predict(network, observations, masks):  # log-probabilities, and the value for the player to move
+    def predict(network, observations, masks):  # returns log-probabilities and values for the player to move
         outputs = jax.nn.relu(observations @ network[0]) @ network[1]
         return jax.nn.log_softmax(jnp.where(masks, outputs[:, 1:], -1e9)), jnp.tanh(outputs[:, 0])
 
@@ -73,7 +80,7 @@ def main(args: Args) -> dict[int, float]:
         keys = jax.random.split(key, N_STEPS)
         states, (seen, rewards, is_over) = jax.lax.scan(lambda *x: play(network, *x), states, keys)
         returns = [predict(network, states.observation, states.legal_action_mask)[1]]
-        for t in reversed(range(N_STEPS)):  # what follows is the other player's, hence the minus
+        for t in reversed(range(N_STEPS)):  # the next return is the other player's, so its sign changes
             returns.insert(0, jnp.where(is_over[t], rewards[t], -returns[0]))
         batch = *map(jnp.concatenate, seen), jnp.concatenate(returns[:-1])
         return *jax.lax.fori_loop(0, N_UPDATES, update, (network, moments)), states

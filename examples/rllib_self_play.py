@@ -1,7 +1,13 @@
-"""RLlib's PPO (Schulman et al. 2017, arXiv:1707.06347) learns Nim by self-play, with an action-masking module.
+"""Trains RLlib's PPO (Schulman et al. 2017, arXiv:1707.06347) by self-play on Nim, with an action-masking module.
 
-One module plays both sides. Its most probable actions, which other scripts load without Ray, are evaluated by
-expert and champion mastery (Zhou and Riis 2022, arXiv:2205.12787), its sampled ones by exploitability and wins.
+One module plays both sides of the PettingZoo environment. Expert and champion mastery (Zhou and Riis 2022,
+arXiv:2205.12787) evaluate its most probable actions; exploitability and the probability of beating random play
+evaluate its sampled actions.
+
+    python examples/rllib_self_play.py
+
+The script prints each evaluation and draws all of them. It saves the most probable actions as a player that other
+scripts load without Ray.
 
 Install: pip install -e ".[examples,rllib]"
 """
@@ -49,29 +55,31 @@ class Args:
     misere: bool = True
     """Whether the player who takes the last object loses."""
     total_timesteps: int = 600_000
-    """The number of training timesteps: the moves of both players."""
+    """The number of training timesteps, counting the moves of both players."""
     num_env_runners: int = 2
-    """The number of processes that play; with 0 the process that learns plays too."""
+    """The number of processes that play. With 0, the learning process plays as well."""
     num_envs: int = 128
-    """The number of environments of each env runner."""
+    """The number of environments in each env runner."""
     train_batch_size: int = 8192
-    """The number of moves in each iteration, of all env runners together."""
+    """The number of moves in each iteration, from all env runners together."""
     batch_size: int = 1024
     """The size of a minibatch."""
     eval_interval: int = 4
     """The number of iterations between two evaluations."""
     seed: int = 0
-    """Random seed; the result also depends on the number of env runners and PYTHONHASHSEED."""
+    """Random seed. The result also depends on the number of env runners and on PYTHONHASHSEED."""
     folder: Path = Path("results/rllib_self_play")
     """Where the player (.npz), the metrics (.csv), RLlib's checkpoint and, at the end, the figure are saved."""
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains and returns a row for each evaluation."""
+    """Trains, and returns a row for each evaluation."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
     ray.init(ignore_reinit_error=True)
     if args.num_env_runners > (n_cpus := ray.cluster_resources()["CPU"]):
-        raise ValueError(f"num_env_runners {args.num_env_runners}: Ray has {n_cpus:.0f} CPUs, one for each")
+        raise ValueError(
+            f"num_env_runners must be at most {n_cpus:.0f}, the number of Ray's CPUs; got {args.num_env_runners}"
+        )
     algorithm = make_config(args, rules).build_algo()
     rows = [evaluate(args, rules, algorithm.get_module("player"), timesteps=0)]
     while rows[-1]["timesteps"] < args.total_timesteps:
@@ -87,40 +95,40 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def make_config(args: Args, rules: NimRules) -> PPOConfig:
-    """The configuration of PPO."""
+    """Returns the configuration of PPO."""
     networks = DefaultModelConfig(fcnet_hiddens=[256, 256], fcnet_activation="relu", vf_share_layers=False)
     return (
         PPOConfig()
         .environment(SelfPlayEnv, env_config={"rules": rules})
         .env_runners(num_env_runners=args.num_env_runners, num_envs_per_env_runner=args.num_envs)
-        .env_runners(sample_timeout_s=300)  # after 60 seconds, the default, RLlib leaves a slow one's moves out
+        .env_runners(sample_timeout_s=300)  # RLlib drops the moves of slower runners; the default is 60 seconds
         .multi_agent(policies={"player"}, policy_mapping_fn=lambda *_, **__: "player")
         .rl_module(rl_module_spec=RLModuleSpec(ActionMaskingTorchRLModule, model_config=networks))
         .training(gamma=1.0, lambda_=0.5, num_epochs=4, use_kl_loss=False)
         .training(train_batch_size=args.train_batch_size, minibatch_size=args.batch_size)
-        .training(lr=[[0, 3e-3], [args.total_timesteps, 0.0]])  # falls linearly to 0, as the entropy coefficient
+        .training(lr=[[0, 3e-3], [args.total_timesteps, 0.0]])  # falls linearly to 0, like the entropy coefficient
         .training(entropy_coeff=[[0, 0.5], [args.total_timesteps, 0.0]])
         .debugging(seed=args.seed, log_level="ERROR")
     )
 
 
 class SelfPlayEnv(PettingZooEnv):
-    """The environment in RLlib's wrapper, with a different seed in each env runner."""
+    """The PettingZoo environment in RLlib's wrapper, with a different seed in each environment."""
 
     def __init__(self, context: EnvContext) -> None:
         env = aec_env.env(**asdict(context["rules"]), random_start=True, observation="one_hot")
         super().__init__(masked_dict(env))
-        self.agents = self.possible_agents = sorted(self.agents)  # the wrapper's order is that of a set
+        self.agents = self.possible_agents = sorted(self.agents)  # the wrapper takes their order from a set
         self.place = context.worker_index, context.vector_index
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
-        if seed is not None:  # RLlib gives the same seed to environments of different env runners
+        if seed is not None:  # RLlib gives several env runners the same seed
             seed = int(np.random.SeedSequence((seed, *self.place)).generate_state(1)[0])
         return super().reset(seed=seed, options=options)
 
 
 def evaluate(args: Args, rules: NimRules, module: RLModule, timesteps: int) -> dict[str, Any]:
-    """Evaluates a module exactly, and saves and prints the result."""
+    """Evaluates a module exactly, saves its player, and prints and returns the metrics."""
     policy = policy_of(module, rules)
     best = np.eye(rules.n_actions, dtype=np.float32)[policy.probabilities.argmax(axis=1)]
     args.folder.mkdir(parents=True, exist_ok=True)
@@ -134,7 +142,7 @@ def evaluate(args: Args, rules: NimRules, module: RLModule, timesteps: int) -> d
 
 
 def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
-    """The action distribution of a module in every position."""
+    """Returns a module's action distributions in all positions as a policy."""
     heaps = rules.all_positions()
     arrays = {"observations": checked_encoding("one_hot", rules)(heaps), "action_mask": rules.action_mask(heaps)}
     obs = {name: torch.as_tensor(array, dtype=torch.float32) for name, array in arrays.items()}
@@ -144,7 +152,7 @@ def policy_of(module: RLModule, rules: NimRules) -> TabularPolicy:
 
 
 def draw(args: Args, table: pd.DataFrame) -> Figure:
-    """The evaluations against timesteps."""
+    """Draws the evaluations over the timesteps."""
     last = table.iloc[-1]
     figure, axis = plt.subplots(layout="constrained")
     lines = table.set_index("timesteps")[list(LABELS)].rename(columns=LABELS)

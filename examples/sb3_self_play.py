@@ -1,6 +1,12 @@
-"""MaskablePPO learns Nim by self-play, against a pool of its own snapshots (Bansal et al. 2018, arXiv:1710.03748).
+"""Trains MaskablePPO on Nim against a pool of its own snapshots (Bansal et al. 2018, arXiv:1710.03748).
 
---algorithm PPO and DQN ignore the action masks: an illegal action loses. TensorBoard shows the exact evaluations.
+A comparison with --algorithm PPO or DQN shows what action masks are worth: these two ignore the masks, and an
+illegal action loses the game.
+
+    python examples/sb3_self_play.py
+    python examples/sb3_self_play.py --algorithm DQN --opponent random
+
+The script prints exact evaluations during training, logs them for TensorBoard, draws them, and saves the model.
 
 Install: pip install -e ".[examples,sb3]"
 """
@@ -37,33 +43,33 @@ LINES = {
     "value_accuracy_overall": "value accuracy",
     "exploitability_sampled": "exploitability\n(sampled moves; 0 is perfect)",
 }
-torch.distributions.Distribution.set_default_validate_args(False)  # validation takes a fifth of a rollout
+torch.distributions.Distribution.set_default_validate_args(False)  # validation takes a fifth of a rollout's time
 
 
 @dataclass
 class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
-    """Starting heap sizes; training episodes start from random positions."""
+    """Starting heap sizes. Training episodes start from random positions."""
     max_take: int | None = None
     misere: bool = True
     """Whether the player who takes the last object loses."""
     algorithm: Literal["MaskablePPO", "PPO", "DQN"] = "MaskablePPO"
-    """The algorithm; MaskablePPO alone knows the action masks."""
+    """The algorithm. Only MaskablePPO uses the action masks."""
     opponent: str = "self-play"
     """The opponent in training: self-play (a pool of snapshots), random, take-N or expert."""
     observation: Literal["heaps", "one_hot", "bits", "unary"] = "one_hot"
     """The encoding of the heap sizes in the observation."""
     total_timesteps: int = 4_000_000
-    """The number of training timesteps: the model's moves, not the opponent's."""
+    """The number of training timesteps, which are the model's moves and not the opponent's."""
     num_envs: int = 512
     n_steps: int = 32
-    """In PPO, the number of moves in each environment per rollout."""
+    """The number of moves in each environment per rollout (PPO and MaskablePPO only)."""
     batch_size: int = 2048
-    """In PPO, the size of a minibatch, a divisor of the rollout."""
+    """The size of a minibatch, which should divide the size of the rollout (PPO and MaskablePPO only)."""
     learning_rate: float = 1e-3
-    """The learning rate at the start; it falls to 0."""
+    """The learning rate at the start. It falls linearly to 0."""
     ent_coef: float = 0.5
-    """In PPO, the entropy coefficient at the start; it falls to 0."""
+    """The entropy coefficient at the start, which falls linearly to 0 (PPO and MaskablePPO only)."""
     eval_interval: int = 160_000
     """The number of timesteps between two evaluations."""
     seed: int = 0
@@ -72,7 +78,7 @@ class Args:
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains, saves the model and the figure, and returns the evaluations."""
+    """Trains a model, saves it and a figure, and returns the evaluations."""
     model = make_model(args)
     table = train(args, model)
     model.save(args.folder / "model.zip", exclude=["opponent_pool"])
@@ -81,17 +87,19 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def make_model(args: Args) -> BaseAlgorithm:
-    """An untrained model, in an environment whose episodes start from random positions."""
+    """Returns an untrained model, in an environment whose episodes start from random positions."""
     if (args.algorithm, args.opponent) == ("DQN", "self-play"):
-        raise ValueError("DQN needs --opponent random, take-N or expert, since its rollouts are single steps")
+        raise ValueError(
+            "DQN cannot train by self-play, as its rollouts have one step; use --opponent random, take-N or expert"
+        )
     rules = NimRules(args.heaps, args.max_take, args.misere)
-    opponent = "random" if args.opponent == "self-play" else args.opponent  # SelfPlayCallback replaces it
+    opponent = "random" if args.opponent == "self-play" else args.opponent  # SelfPlayCallback replaces "random"
     options = {"random_start": True, "observation": args.observation, "autoreset_mode": "SameStep"}
     env = gym.make_vec("nim_env:Nim-v0", num_envs=args.num_envs, opponent=opponent, **options, **asdict(rules))
     ppo_options = {"n_steps": args.n_steps, "batch_size": args.batch_size, "n_epochs": 4, "gae_lambda": 0.5}
     return ALGORITHMS[args.algorithm](
         "MlpPolicy",
-        VecMonitor(NimVecEnv(env)),  # it logs the returns of episodes
+        VecMonitor(NimVecEnv(env)),  # logs the returns of episodes
         learning_rate=LinearSchedule(args.learning_rate, 0.0, 1.0),
         gamma=1.0,
         policy_kwargs={"net_arch": [256, 256]},
@@ -103,7 +111,7 @@ def make_model(args: Args) -> BaseAlgorithm:
 
 
 def train(args: Args, model: BaseAlgorithm) -> pd.DataFrame:
-    """Trains the model; returns the evaluations of greedy moves, and the exploitability of sampled ones."""
+    """Trains the model; returns evaluations of its greedy moves, and the exploitability of its sampled moves."""
     greedy = EvaluationCallback(args.eval_interval, verbose=1)
     sampled = EvaluationCallback(args.eval_interval, deterministic=False, name="nim_sampled")
     schedule = [] if args.algorithm == "DQN" else [EntropySchedule(args.ent_coef, args.total_timesteps)]
@@ -129,7 +137,7 @@ class EntropySchedule(BaseCallback):
 
 
 def draw(args: Args, table: pd.DataFrame) -> Figure:
-    """Mastery, value accuracy and exploitability over the timesteps."""
+    """Draws mastery, value accuracy and exploitability over the timesteps."""
     best = table.loc[table["expert"].idxmax()]
     rules = NimRules(args.heaps, args.max_take, args.misere)
     figure, axis = plt.subplots(layout="constrained")

@@ -1,4 +1,4 @@
-"""What the tests of several agents share: agents for an environment, observation spaces of every kind, batches."""
+"""Helpers for the tests of agents: agents that fit an environment, and observation spaces of every kind."""
 
 from functools import partial
 from unittest import mock
@@ -9,7 +9,7 @@ import pettingzoo
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
-import nim_env  # noqa: F401  registers
+import nim_env  # noqa: F401  registers the environments
 from agents import Agent, QLearningAgent, tables
 
 BOX = spaces.Box(-1, 1, (2, 2), np.float32)
@@ -26,7 +26,7 @@ OBSERVATION_SPACES = [
 ]
 SMALL = spaces.MultiDiscrete([3, 4])
 MODES = list(AutoresetMode)
-SELF_PLAY = [  # one game in each API
+SELF_PLAY = [  # functions that make an environment with a single game, one for each API
     partial(pettingzoo.make, "aec", "nim-v0"),
     partial(gym.make, "Nim-v0", opponent=None),
     *(partial(gym.make_vec, "Nim-v0", 1, opponent=None, autoreset_mode=mode) for mode in MODES),
@@ -34,7 +34,7 @@ SELF_PLAY = [  # one game in each API
 
 
 class Constant(Agent):
-    """Always acts the same."""
+    """Always chooses the same action."""
 
     answer = 0
 
@@ -46,23 +46,25 @@ class Constant(Agent):
 
 
 def sample(space, seed):
+    """Returns a random sample of a space."""
     space.seed(seed)
     return space.sample()
 
 
 def agent_of(space=SMALL, n=3, kind=QLearningAgent, start=0, **arguments):
+    """Makes an agent for an observation space and ``n`` actions, the first of which is ``start``."""
     return made(kind, space, spaces.Discrete(n, start=start), **arguments)
 
 
 def made(kind, *its_spaces, table="auto", seed=0, **arguments):
-    """An agent, with ``table="hash"`` one whose table is not dense although the space is small."""
+    """Makes an agent. With ``table="hash"``, its table is a hash table even if the space is small."""
     limit = -1 if table == "hash" else tables.MAX_DENSE_VALUES
     with mock.patch("agents.tables.MAX_DENSE_VALUES", limit):
         return kind(*its_spaces, seed=seed, **arguments)
 
 
 def agent_for(env, kind=QLearningAgent, **arguments):
-    """An agent of a kind with the spaces of an environment, single, vector or AEC."""
+    """Makes an agent for the spaces of an environment, which can be single, vector or AEC."""
     if isinstance(env, pettingzoo.AECEnv):
         player = env.possible_agents[0]
         its_spaces = env.observation_space(player), env.action_space(player)
@@ -74,7 +76,7 @@ def agent_for(env, kind=QLearningAgent, **arguments):
 
 
 def recorder(env, actions, **attributes):
-    """An agent that plays ``actions[observation]`` and writes down its transitions, a list for each episode."""
+    """Makes an agent that plays ``actions[observation]`` and records its transitions in ``told``, by episode."""
 
     class Recorder(Agent):
         def act(self, observation, action_mask=None, explore=False):
@@ -91,7 +93,7 @@ def recorder(env, actions, **attributes):
     def end_episode(agent):
         agent.told.append([])
 
-    if not isinstance(env, gym.vector.VectorEnv):  # there all transitions are one list
+    if not isinstance(env, gym.vector.VectorEnv):  # in a vector environment, all transitions are in one list
         attributes["end_episode"] = end_episode
     agent = agent_for(env, type("Recorder", (Recorder,), attributes))
     agent.told = [[]]
@@ -99,7 +101,7 @@ def recorder(env, actions, **attributes):
 
 
 class ConstantGenerator:
-    """Returns one number for every draw."""
+    """A random generator that returns the same number for every draw."""
 
     def __init__(self, number):
         self.number = number

@@ -1,10 +1,10 @@
-"""Forms of a language model's answer, with HEAP for the letter of a heap and COUNT for a number."""
+"""Ways in which a language model may write its answer. HEAP stands for a heap's letter, and COUNT for a number."""
 
 from itertools import product
 
 
 def filled(form, heap, count):
-    """The answer that names a move."""
+    """Fills a move into an answer."""
     return form.replace("HEAP", heap).replace("COUNT", str(count))
 
 
@@ -22,7 +22,7 @@ MOVES = [
     r"Move: $HEAP\ COUNT$",
     r"\text{Move: } HEAP\,COUNT",
 ]
-ENDS = [  # of an answer, around its last line
+ENDS = [  # ways in which an answer may end; LINE stands for the line with the move
     "LINE",
     "**LINE**",
     "### LINE\n",

@@ -1,10 +1,10 @@
-"""Plain recursive solutions of Nim, written from the rules as a person states them."""
+"""Plain recursive solutions of Nim, written directly from the rules of the game and independent of nim_env."""
 
 from functools import cache
 
 
 def moves(heaps, max_take):
-    """Every ``(heap, count), heaps after`` of a tuple of heaps, heap by heap, count rising."""
+    """Yields each legal move ``(heap, count)`` and the heaps after it, ordered by heap and then by count."""
     for heap, size in enumerate(heaps):
         for count in range(1, size + 1):
             if max_take is None or count <= max_take:
@@ -13,28 +13,28 @@ def moves(heaps, max_take):
 
 @cache
 def mover_wins(heaps, max_take, misere):
-    """Whether the player to move can win, by trying every move; ``heaps`` is a sorted tuple."""
+    """Returns whether the player to move can win, found by trying every move. ``heaps`` is a sorted tuple."""
     if not any(heaps):
         return misere  # the other player has just taken the last object
     return any(not mover_wins(tuple(sorted(after)), max_take, misere) for _, after in moves(heaps, max_take))
 
 
 def winners(rules):
-    """Whether the player to move can win, a list over ``rules.all_positions()``."""
+    """Returns a list: for each of ``rules.all_positions()``, whether the player to move can win."""
     positions = rules.all_positions().tolist()
     return [mover_wins(tuple(sorted(heaps)), rules.max_take, rules.misere) for heaps in positions]
 
 
 @cache
 def grundy(heaps, max_take):
-    """The least number that is not the Grundy value of a successor; ``heaps`` is a sorted tuple."""
+    """Returns the Grundy value: the least number that no successor has. ``heaps`` is a sorted tuple."""
     reached = {grundy(tuple(sorted(after)), max_take) for _, after in moves(heaps, max_take)}
     return next(value for value in range(len(reached) + 1) if value not in reached)
 
 
 @cache
 def best_return(heaps, max_take, misere, gamma):
-    """The discounted return of the player to move under perfect play, with rewards 1 and -1."""
+    """Returns the discounted return of the player to move under perfect play, with rewards 1 and -1."""
     return max(
         (-1 if misere else 1)
         if not any(after)
@@ -44,10 +44,11 @@ def best_return(heaps, max_take, misere, gamma):
 
 
 def win_probability(rules, heaps, players, to_move):
-    """The probability that player 0 wins from ``heaps`` where player ``to_move`` moves.
+    """Returns the probability that player 0 wins from ``heaps`` if player ``to_move`` moves next.
 
-    Each player is a function ``heaps -> {action: probability}``, or ``max`` or ``min``: the player who always
-    chooses the best, or the worst, action for player 0. An illegal action loses, as does what is left of 1.
+    Each player is a function ``heaps -> {action: probability}``, or ``max`` or ``min``, which always choose the
+    best or the worst action for player 0. An illegal action loses, and any probability missing from 1 counts as an
+    illegal action.
     """
 
     @cache
@@ -66,10 +67,11 @@ def win_probability(rules, heaps, players, to_move):
 
 
 def best_response_to_draw(rules, heaps, players, likelihoods, to_move):
-    """The probability that a best response, player 0, wins against a player who was drawn unseen from ``players``.
+    """Returns the probability that a best response wins against a player drawn from ``players``.
 
-    It goes through all lines of play, without a thought of who can win. ``likelihoods`` are the probabilities of
-    each player and its moves so far; an illegal action loses, as does what is left of 1.
+    The best response is player 0, and it does not know which player was drawn. The function tries all lines of
+    play and uses no theory of who can win. ``likelihoods`` are the joint probabilities that a player was drawn and
+    made its moves so far. An illegal action loses, and any probability missing from 1 counts as an illegal action.
     """
     if not any(heaps):
         return sum(likelihoods) * ((to_move == 1) != rules.misere)

@@ -1,4 +1,4 @@
-"""A server of the OpenAI chat interface on the loopback, whose answers a function gives."""
+"""A local server with the OpenAI chat interface, whose answers come from a function."""
 
 import json
 from contextlib import contextmanager
@@ -10,9 +10,10 @@ JSON = {"Content-Type": "application/json"}
 
 @contextmanager
 def serve(answer):
-    """Serves ``answer(prompt)``; the result is the base URL.
+    """Serves ``answer(prompt)`` for each request, and yields the base URL.
 
-    The answer is a text, the fields of a choice as a dictionary, or an HTTP status, a body and its headers.
+    The answer can be a text, a dictionary with the fields of a choice, or a tuple of an HTTP status, a body and
+    headers.
     """
 
     class Handler(BaseHTTPRequestHandler):
@@ -25,7 +26,7 @@ def serve(answer):
                 choice = {"index": 0, "finish_reason": "stop", **given}
                 usage = {"prompt_tokens": 2, "completion_tokens": 3, "total_tokens": 5}
                 reply = {"id": "0", "object": "chat.completion", "created": 0, "model": request["model"]}
-                if request.get("stream"):  # as verifiers asks
+                if request.get("stream"):  # verifiers asks for a stream
                     choice["delta"] = choice.pop("message")
                     reply |= {"object": "chat.completion.chunk", "choices": [choice]}
                     events = f"data: {json.dumps(reply)}\n\ndata: [DONE]\n\n"

@@ -1,6 +1,8 @@
-"""Fails where benchmark.py finds a ratio below half of the one that docs/benchmarks.md publishes.
+"""Fails if a ratio measured by benchmark.py is below half of the ratio published in docs/benchmarks.md.
 
-python tests/check_speed.py
+Prints each ratio that is too low, with its comparison, the number of environments and the published ratio.
+
+    python tests/check_speed.py
 """
 
 import re
@@ -13,7 +15,7 @@ import benchmark  # noqa: E402
 
 
 def published():
-    """The ratios of each comparison on the page, by the number of environments."""
+    """Returns the ratios of each comparison on the page, by number of environments."""
     page = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
     table = page.partition("Times as fast as the baseline\n")[2].partition("```")[0]
     rows = re.findall(r"^(.+?) +((?: *\d+\.\d+)+)$", table, re.MULTILINE)
@@ -21,7 +23,7 @@ def published():
 
 
 def too_slow(ratios):
-    """The comparison, the number of environments, the ratio now and the published one, where it fell to half."""
+    """Yields the name, number of environments, ratio and published ratio of each comparison that is too slow."""
     for name, row in published().items():
         for num_envs, ratio in row.items():
             if not ratios.at[name, num_envs] >= ratio / 2:

@@ -1,4 +1,4 @@
-"""The environments that the checkers and many tests run over, and what their random moves are compared with."""
+"""The environments that many tests run on, and helpers that compare their random moves with probabilities."""
 
 from collections import Counter
 
@@ -9,7 +9,7 @@ from nim_env.policies import batched
 
 
 def first_legal(observation, action_mask):  # noqa: ARG001
-    """An opponent as a callable: the first legal action of one position."""
+    """Returns the first legal action of one position. It serves as an opponent that is a plain function."""
     return int(np.argmax(action_mask))
 
 
@@ -17,7 +17,7 @@ LAST_LEGAL = batched(lambda _, masks: masks.shape[1] - 1 - masks[:, ::-1].argmax
 
 
 class Wrapped:
-    """A policy in a class that the environments do not know, so that they have to query it."""
+    """Wraps a policy in a class that the environments do not know, so they have to query it."""
 
     def __init__(self, policy):
         self.policy = policy
@@ -55,7 +55,7 @@ GYM = {
 
 
 def plain(value):
-    """Nested results in a form that == compares, with the types and dtypes of their values."""
+    """Converts nested results to a form that == can compare, including the types and dtypes of their values."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, tuple | list):
@@ -66,14 +66,17 @@ def plain(value):
 
 
 def distribution_after(rules, heaps, policy):
-    """The probability of each position after the policy's move."""
+    """Returns the probability of each position after the policy's move."""
     mask = rules.action_mask(heaps)
     probabilities = policy.action_probabilities(heaps, mask)
     return {tuple(rules.apply(heaps, action).tolist()): probabilities[action] for action in np.flatnonzero(mask)}
 
 
 def check_frequencies(drawn, probabilities):
-    """Drawn positions lie within four standard deviations of their probabilities, which may sum to any number."""
+    """Asserts that the frequencies of drawn positions are within four standard deviations of their probabilities.
+
+    The probabilities can be weights, with any sum.
+    """
     counts = Counter(map(tuple, np.array(drawn).tolist()))
     total = sum(probabilities.values())
     assert set(counts) <= set(probabilities)

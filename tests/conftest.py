@@ -1,5 +1,5 @@
 from hypothesis import settings
 
-# nothing is timed in a test, and the same run finds the same examples everywhere
+# tests have no deadlines, and every run tries the same examples on every machine
 settings.register_profile("nim", deadline=None, derandomize=True, database=None)
 settings.load_profile("nim")

@@ -1,4 +1,4 @@
-"""Running the notebooks of the examples as a user does, in a kernel."""
+"""Runs the notebooks of the examples in a kernel, as a user does."""
 
 import os
 import re
@@ -11,16 +11,17 @@ NOTEBOOKS = Path(__file__).parent.parent / "examples" / "notebooks"
 
 
 def execute(notebook, folder):
-    """Runs all cells, with the folder of the notebooks on the path; an error in a cell is an error here."""
+    """Runs all cells with ``folder`` as the working directory. An error in a cell is raised here."""
     resources = {"metadata": {"path": str(folder)}}
     NotebookClient(notebook, timeout=300, resources=resources, record_timing=False).execute()
-    notebook.metadata["language_info"] = {"name": "python"}  # without the version
+    notebook.metadata["language_info"] = {"name": "python"}  # without the version of Python
 
 
 def check(name, folder):
-    """Runs a notebook; returns what it shows now and what its file shows, after recording if that is asked for.
+    """Runs a notebook; returns the outputs of this run and the outputs stored in the file.
 
-    A notebook shows no warnings, and has fewer than ten cells of code.
+    If the variable NIM_ENV_NEW_NOTEBOOKS is set, the outputs of this run are stored first. Asserts that no cell
+    writes to stderr, where warnings appear, and that the notebook has fewer than ten code cells.
     """
     path = NOTEBOOKS / name
     notebook = nbformat.read(path, as_version=4)
@@ -36,7 +37,7 @@ def check(name, folder):
 
 
 def shown(notebook):
-    """The text of all outputs: tables without their tags, objects without their addresses."""
+    """Returns the kinds and the text of all outputs, without HTML tags and the addresses of objects."""
     texts = []
     for cell in notebook.cells:
         for output in cell.get("outputs", ()):

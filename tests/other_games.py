@@ -1,7 +1,7 @@
-"""A small two-player game that is not Nim, in both APIs, and a proxy that holds callers to an API.
+"""A small two-player game that is not Nim, in both APIs, and a proxy that hides everything outside an API.
 
-Race to ten: players in turn add 1 or 2 to a counter; whoever brings it to ten or above wins. The winner is the
-player who can leave 7, 4 and 1: the mover wins wherever ``counter % 3 != 1``, by leaving ``counter % 3 == 1``.
+In the race to ten, players take turns adding 1 or 2 to a counter. The player who brings it to ten or more wins.
+The player to move can win if ``counter % 3 != 1``, by leaving a counter of 1, 4 or 7 (``counter % 3 == 1``).
 """
 
 import gymnasium as gym
@@ -13,14 +13,15 @@ GOAL = 10
 
 
 class RaceGym(gym.Env):
-    """Race to ten, both sides played by the learner, which ``to_play`` says, or one where it plays ``alone``.
+    """Race to ten. The learner plays both sides, and the info ``to_play`` says which side is to move.
 
     Args:
         start: The counter at the beginning.
         truncate_after: The number of plies after which the episode is truncated.
-        bonuses: What the mover is rewarded, besides winning, for each counter that it leaves behind.
-        alone: Whether the infos lack ``to_play``.
-        masks: Where the action mask is, ``"info"`` or ``"observation"``, or None; 2 is illegal at 3.
+        bonuses: The additional reward for a move, indexed by the counter before the move.
+        alone: Whether to leave out ``to_play``, as in an environment with a single player.
+        masks: The place of the action mask, ``"info"`` or ``"observation"``, or None for no mask. With a mask,
+            adding 2 is illegal if the counter is 3.
     """
 
     action_space = spaces.Discrete(2, start=1)
@@ -60,7 +61,7 @@ class RaceGym(gym.Env):
 
 
 class RaceAEC(AECEnv):
-    """Race to ten as an AEC environment; masks may be in its observations or infos."""
+    """Race to ten as an AEC environment. Masks can be in its observations or in its infos."""
 
     metadata = {"name": "race_v0"}
     possible_agents = ["left_0", "right_1"]
@@ -95,7 +96,7 @@ class RaceAEC(AECEnv):
             self._was_dead_step(action)
             return
         mover = self.agent_selection
-        other = self.possible_agents[self.possible_agents.index(mover) - 1]  # where there is one
+        other = self.possible_agents[self.possible_agents.index(mover) - 1]  # itself if there is no other player
         _, reward, terminated, truncated, info = self.game.step(action)
         self._cumulative_rewards[mover] = 0.0
         self.rewards = {other: -reward, mover: reward}
@@ -105,11 +106,11 @@ class RaceAEC(AECEnv):
         self.infos = dict.fromkeys(self.agents, info)
         self.agent_selection = other
         if truncated:
-            self._deads_step_first()  # PettingZoo's idiom: in the order of the agents, whoever moved last
+            self._deads_step_first()  # PettingZoo's idiom: by the order of the agents, whoever moved last
 
 
 class OnlyTheAPI:
-    """Passes on what the class of an API names, but for ``unwrapped``, and raises on anything else."""
+    """Passes on the attributes of an API's class except ``unwrapped``; all others raise AttributeError."""
 
     def __init__(self, env, api):
         self._env = env

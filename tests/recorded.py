@@ -1,4 +1,4 @@
-"""Replays the sessions at the terminal that a page shows: the command, what the human types, and the screen."""
+"""Replays the terminal sessions shown on a page: the command, what the human types, and the screen."""
 
 import builtins
 import re
@@ -11,9 +11,10 @@ PAGE = Path(__file__).parents[1] / "docs" / "experiments" / "five_systems.md"
 
 
 def session(script, question):
-    """The options of a script's recorded session on the page, what the human types, and the screen.
+    """Reads a script's session from the page; returns its options, the lines that the human types, and the screen.
 
-    The human types what follows a question, a text that matches ``question``, on its line.
+    A line that the human types is the text that follows a question on the screen. ``question`` is a regular
+    expression that matches the questions.
     """
     text = PAGE.read_text(encoding="utf-8")
     found = re.search(
@@ -25,7 +26,7 @@ def session(script, question):
 
 
 def replay(module, options, lines, person, monkeypatch):
-    """Runs a script with these options; the human types these lines, which the screen shows as a terminal does."""
+    """Runs a script while the human types the lines, which are shown on the screen as in a terminal."""
     person(*lines)
     answer = builtins.input
 

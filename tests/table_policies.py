@@ -1,4 +1,4 @@
-"""Policies as tables: random ones, and ones with mistakes at known positions."""
+"""Tabular policies for tests: random policies, and policies with mistakes in known positions."""
 
 from functools import cache
 
@@ -8,15 +8,16 @@ from nim_env import TabularPolicy
 
 
 def random_table(rules, seed, *, deterministic=False, illegal=False):
-    """A random distribution over a random part of the legal actions, or of all, for every position.
+    """Returns a policy with a random distribution in every position, over a random part of the legal actions.
 
-    With ``illegal`` the probabilities of some positions sum to less than 1.
+    With ``illegal=True``, illegal actions have probabilities too, and in some positions the probabilities sum to
+    less than 1. With ``deterministic=True``, each position has only one action.
     """
     generator = np.random.default_rng(seed)
     weights = generator.random((rules.n_positions, rules.n_actions))
     if not illegal:
         weights *= rules.action_mask(rules.all_positions())
-    keep = weights == weights.max(axis=1, keepdims=True)  # one action, and others at random
+    keep = weights == weights.max(axis=1, keepdims=True)  # keeps one action, and others at random
     if not deterministic:
         keep |= generator.random(weights.shape) < 0.5
     weights *= keep
@@ -27,7 +28,7 @@ def random_table(rules, seed, *, deterministic=False, illegal=False):
 
 
 def with_mistakes(rules, policy, mistakes):
-    """A table of ``policy`` that plays one action for certain at some positions, ``{heaps: action}``."""
+    """Returns ``policy`` as a table that always plays a given action in some positions, ``{heaps: action}``."""
     positions = rules.all_positions()
     table = np.zeros((rules.n_positions, rules.n_actions))
     table[1:] = policy.action_probabilities(positions[1:], rules.action_mask(positions[1:]))
@@ -37,7 +38,7 @@ def with_mistakes(rules, policy, mistakes):
 
 
 def as_player(rules, policy):
-    """A policy as a player of :func:`brute_force.win_probability`."""
+    """Converts a policy to a player for :func:`brute_force.win_probability`."""
 
     @cache
     def distribution(heaps):

@@ -1,4 +1,4 @@
-"""The code, the files and the pictures of the README and of the documentation."""
+"""Tests the code, the links and the pictures in the README and the documentation."""
 
 import collections
 import csv
@@ -12,7 +12,7 @@ import pytest
 from nim_env.check import command, report
 
 ROOT = Path(__file__).parent.parent
-OTHERS = ("deep_rl.md", "scaling_out.md", "test_suite.md")  # their own tests run them
+OTHERS = ("deep_rl.md", "scaling_out.md", "test_suite.md")  # other test files run the code of these pages
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -20,7 +20,7 @@ generate = runpy.run_path(str(ROOT / "docs" / "scripts" / "generate.py"))["gener
 
 
 def code_blocks(page):
-    """The Python blocks, each with the output below it. What comes from the code is tested with the code."""
+    """Returns the Python blocks of a page with the output below each. Generated parts are tested with the code."""
     text = re.sub(r"<!-- generated: .*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     block = r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?"
     return re.findall(block, text, re.DOTALL | re.MULTILINE)
@@ -127,13 +127,13 @@ def test_no_code_escapes_the_tests(page):
 
 @EVERY_PAGE
 def test_what_comes_from_the_code_is_what_the_code_says(page):
-    """If this fails, run python docs/scripts/generate.py."""
+    """If this test fails, run python docs/scripts/generate.py."""
     text = page.read_text(encoding="utf-8")
     assert generate(text) == text
 
 
 def test_pictures_are_what_their_script_draws(tmp_path):
-    """If this fails, run python docs/scripts/draw_pictures.py."""
+    """If this test fails, run python docs/scripts/draw_pictures.py."""
     runpy.run_path(str(ROOT / "docs" / "scripts" / "draw_pictures.py"))["draw"](tmp_path)
     for path in (ROOT / "docs" / "pictures").glob("*.svg"):
         assert path.read_text(encoding="utf-8") == (tmp_path / path.name).read_text(encoding="utf-8"), path
@@ -161,7 +161,7 @@ def test_every_script_has_its_picture_in_the_readme_of_the_examples():
     for script in scripts:
         assert re.search(rf"^\*\*`{script}`\*\*", text, re.M), script
         if script in ("nim_inspect.py", "nim_ai.py"):
-            continue  # they print text
+            continue  # these scripts print text instead
         assert re.search(rf"\(pictures/{script.removesuffix('.py')}\.(svg|png|gif)\)", text), script
 
 

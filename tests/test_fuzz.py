@@ -1,4 +1,4 @@
-"""Short runs of the scripts in tests/fuzz."""
+"""Runs the scripts in tests/fuzz for a short time."""
 
 import json
 

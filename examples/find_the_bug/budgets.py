@@ -1,7 +1,9 @@
-"""How much training a test of a learner needs, and how often it is wrong, on 1-2-3.
+"""Measures how much training a test of a learner needs, and how often such a test is wrong, on 1-2-3.
 
-nim_env.testing.assert_learns judges learners of this folder with many seeds, without a bug and with each bug of
-bugs.csv, by their moves alone and by their values as well. docs/test_suite.md has the results.
+Three learners of this folder train with many seeds, both without a bug and with each of their bugs in bugs.csv.
+nim_env.testing.assert_learns then judges them twice, by their moves alone and by their moves and values. The
+script prints and saves a table with a row for each learner and bug: how many seeds pass each test, and the median
+training time in seconds of processor time. docs/test_suite.md discusses the results.
 
     cd examples
     OMP_NUM_THREADS=1 python -m find_the_bug.budgets
@@ -28,8 +30,8 @@ from find_the_bug.matrix import BUGS, load
 
 RULES = NimRules((1, 2, 3))
 MOVES = {"q_learning": 5_000, "dqn": 30_000, "maskable_ppo": 30_000}
-SEEDS = {"q_learning": (1_000, 200), "dqn": (200, 30), "maskable_ppo": (100, 30)}  # without and with a bug
-TOLD: dict[str, Any] = {  # what the diagnosis is told of each learner
+SEEDS = {"q_learning": (1_000, 200), "dqn": (200, 30), "maskable_ppo": (100, 30)}  # without a bug, with each bug
+TOLD: dict[str, Any] = {  # what the diagnosis is told about each learner
     "q_learning": {"rewards": (1, -1), "initial": 0.0, "on_policy": False},
     "dqn": {"rewards": (1, -1), "on_policy": False, "opponent": "random"},
     "maskable_ppo": {"rewards": (1, -1)},
@@ -39,13 +41,13 @@ TOLD: dict[str, Any] = {  # what the diagnosis is told of each learner
 @dataclass
 class Args:
     share: float = 1.0
-    """The share of the seeds."""
+    """The fraction of the seeds to run, from 0 to 1."""
     folder: Path = Path("results/test_budgets")
-    """Where the table is saved, after each of its rows."""
+    """The folder where the table is saved, again after each row."""
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Judges all learners and returns a row for each, with its number of seeds that pass."""
+    """Judges all learners and returns a row for each learner and bug, with the number of seeds that pass."""
     args.folder.mkdir(parents=True, exist_ok=True)
     correct = [{"learner": learner, "bug": "", "text": "", "replacement": ""} for learner in MOVES]
     table = []
@@ -63,7 +65,12 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def judge(row: dict[str, str], moves: int, seed: int) -> tuple[float, bool, bool]:
-    """The seconds of a training, and whether its learner passes by its moves, and by its values too."""
+    """Trains one learner and tests it.
+
+    Returns:
+        The processor time of the training in seconds, whether the learner passes by its moves alone, and whether
+        it passes by its moves and values.
+    """
     start = time.process_time()
     trained = load(row["learner"], (row["text"], row["replacement"]))(RULES, moves, seed=seed)
     seconds = time.process_time() - start
@@ -77,7 +84,7 @@ def judge(row: dict[str, str], moves: int, seed: int) -> tuple[float, bool, bool
 
 
 def passes(learner: str, trained: Any) -> bool:
-    """Whether one trained learner passes."""
+    """Returns whether one trained learner passes the test."""
     try:
         assert_learns(lambda _: trained, rules=RULES, seeds=1, **TOLD[learner])
     except AssertionError:

@@ -1,4 +1,4 @@
-"""Q-learning against itself with a dictionary, without a library, as in the project Nim of the course CS50.
+"""Q-learning by self-play in plain Python, with a dictionary of values, as in the Nim project of the course CS50.
 
 Source: CS50's Introduction to AI with Python, project 4 (https://cs50.harvard.edu/ai/projects/4/nim).
 """
@@ -9,9 +9,9 @@ from nim_env import policies
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0):
-    """Returns the values of the player to move, float64 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
     generator = random.Random(seed)
-    q = {}  # by the heap sizes and the move
+    q = {}  # maps (heap sizes, move) to a value
 
     def value(state, move):
         return q.get((state, move), 0)
@@ -26,7 +26,7 @@ def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0
 
     while moves > 0:
         state = rules.heaps
-        mine = theirs = None  # the last turns of the player to move and of the other player
+        mine = theirs = None  # the last turn of the player to move, and of the other player
         while any(state):
             if generator.random() < exploration:
                 move = generator.choice(actions(state))

@@ -1,4 +1,4 @@
-"""Double Q-learning: one table chooses the best next action, the other one says what it is worth.
+"""Double Q-learning: one table selects the best next action, and the other table evaluates it.
 
 Source: van Hasselt (2010), Double Q-learning.
 """
@@ -11,9 +11,9 @@ from nim_env import NimEnv
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0, opponent=None):
-    """Returns the values of the player to move, float64 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
     env = NimEnv(**asdict(rules), opponent=opponent, random_start=True, observation="index")
-    sign = -1 if opponent is None else 1  # without an opponent the next move is the other player's
+    sign = -1 if opponent is None else 1  # in self-play the next value is the other player's
     generator = np.random.default_rng(seed)
     tables = np.zeros((2, rules.n_positions, rules.n_actions))
     position, info = env.reset(seed=seed)

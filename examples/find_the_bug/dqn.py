@@ -1,4 +1,4 @@
-"""A DQN in PyTorch against an opponent, with a target network and a replay buffer, in Gymnasium's vector loop.
+"""DQN in PyTorch against an opponent, with a replay buffer and a target network, in Gymnasium's vector loop.
 
 Source: Mnih et al. (2015), Human-level control through deep reinforcement learning.
 """
@@ -12,11 +12,11 @@ from torch import nn
 
 
 def train(rules, moves, learning_rate=2e-3, discount=1.0, exploration=0.3, seed=0, opponent="random"):
-    """Returns the values of the learner, float32 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves; returns the learner's Q-values, float32 of shape (n_positions, n_actions)."""
     options = {"random_start": True, "observation": "index", "autoreset_mode": "SameStep", **asdict(rules)}
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=32, opponent=opponent, **options)
     torch.manual_seed(seed)
-    torch.set_num_threads(1)  # the tensors are small
+    torch.set_num_threads(1)  # more threads would not speed up such small tensors
     every = torch.tensor(rules.all_positions())
     inputs = torch.cat(
         [nn.functional.one_hot(h, n + 1) for h, n in zip(every.T, rules.heaps, strict=True)], 1

@@ -1,4 +1,4 @@
-"""MaskablePPO of sb3-contrib against a pool of its own snapshots.
+"""MaskablePPO from sb3-contrib, trained by self-play against a pool of its own snapshots.
 
 Source: Huang and Ontañón (2022), A closer look at invalid action masking in policy gradient algorithms.
 """
@@ -16,7 +16,12 @@ from sb3_self_play import EntropySchedule
 
 
 def train(rules, moves, seed=0):
-    """Returns the action in each position, int64, and its value, float64, both of shape (n_positions,)."""
+    """Trains for a number of the learner's moves.
+
+    Returns:
+        The greedy action in each position, int64, and the value of each position, float64, both of shape
+        (n_positions,).
+    """
     env_options = {"random_start": True, "observation": "one_hot", "autoreset_mode": "SameStep"}
     env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=64, **env_options, **asdict(rules)))
     options = {"n_steps": 16, "batch_size": 256, "n_epochs": 4, "gamma": 1.0, "gae_lambda": 0.5}

@@ -1,8 +1,11 @@
-"""Find the bug: six clean learners, bugs that people met as one replaced line each, and what the diagnosis says.
+"""Measures how often the diagnosis names the bug of a learner, and how often it accuses a correct learner.
 
-The learners are the other files of this folder, and each row of bugs.csv replaces a text of one of them. They
-train on boards and with settings drawn at random. nim_env.evaluation.diagnose, which is told the opponent and the
-discount, judges them after 5 %, 30 % and all of their moves. docs/experiments/diagnosis.md has the results.
+Six files in this folder are clean learners. Each row of bugs.csv gives one of them a bug that people have met in
+practice, by replacing one text in its file. The learners train on boards and with settings drawn at random.
+nim_env.evaluation.diagnose, which is told the opponent and the discount, judges them after 5 %, 30 % and all of
+their moves. The script prints and saves a table with a row for each learner, bug and fraction of the moves. It also
+prints a summary of the tabular learners, and draws the fraction of runs in which each bug is named.
+docs/experiments/diagnosis.md discusses the results.
 
     cd examples
     python -m find_the_bug.matrix
@@ -42,26 +45,28 @@ BOARDS = (
     ((1, 1, 1, 3), None),
     ((1, 3, 4), None),
 )
-SHARES = (0.05, 0.3, 1.0)  # of the moves
-MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}  # of a table, 200 for each pair of a position and an action
-SAME = {"maximum over illegal actions": "maximum that starts from 0"}  # where the values of illegal actions stay 0
+SHARES = (0.05, 0.3, 1.0)  # the fractions of the moves after which a learner is judged
+MOVES = {"dqn": 20_000, "maskable_ppo": 60_000}  # a table gets 200 for each legal pair of a position and an action
+# in a table the values of illegal actions stay 0, so these two bugs cannot be told apart
+SAME = {"maximum over illegal actions": "maximum that starts from 0"}
 NO_NAME = {"train longer", "untrained", "perfect play", "Bellman's equation", "a bug in no list"}
-SYMPTOM = "values out of range"  # true of the values whatever the bug is, so not a name of one that is in no list
+# true of the values whatever the bug is, so it does not count as naming an unlisted bug
+SYMPTOM = "values out of range"
 
 
 @dataclass
 class Args:
     n_correct: int = 250
-    """The number of runs of each correct table; of each network a thirtieth."""
+    """The number of runs of each correct tabular learner; each correct network gets a thirtieth of it."""
     n_bug: int = 20
-    """The number of runs of each bug in a table; in a network a fifth."""
+    """The number of runs of each bug in a tabular learner; each bug in a network gets a fifth of it."""
     n_jobs: int = -1
-    """The number of runs at the same time; -1 for one per core."""
+    """The number of runs in parallel; -1 for one per core."""
     folder: Path = Path("results/find_the_bug")
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains all learners and returns a row for each diagnosis."""
+    """Trains and judges all learners, and returns a row for each diagnosis."""
     correct = {"bug": "", "text": "", "replacement": "", "findings": "Bellman's equation"}
     rows = BUGS.to_dict("records") + [{"learner": name} | correct for name in BUGS["learner"].unique()]
     runs = []
@@ -84,14 +89,14 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def load(learner: str, *replacements: tuple[str, str]) -> Any:
-    """Returns the function ``train`` of a learner after replacing texts of its file, one after another."""
+    """Returns the function ``train`` of a learner, with texts of its source code replaced one after another."""
     names: dict[str, Any] = {}
     exec(compile(source_of(learner, *replacements), learner, "exec"), names)
     return names["train"]
 
 
 def source_of(learner: str, *replacements: tuple[str, str]) -> str:
-    """Returns the source code of a learner after replacing texts of its file, one after another."""
+    """Returns the source code of a learner, with texts replaced one after another."""
     source = (HERE / f"{learner}.py").read_text(encoding="utf-8")
     for text, replacement in replacements:
         source = source.replace(text, replacement, 1)
@@ -101,9 +106,10 @@ def source_of(learner: str, *replacements: tuple[str, str]) -> str:
 def draw_settings(
     learner: str, draws: random.Random, discount: float | None = None
 ) -> tuple[NimRules, int, dict[str, Any], dict[str, Any]]:
-    """Draws a board and settings for a learner.
+    """Draws a board and training settings for a learner.
 
-    Returns the rules, the number of moves, the settings that the diagnosis is not told, and those that it is told.
+    Returns:
+        The rules, the number of moves, the settings that the diagnosis is not told, and those that it is told.
     """
     rules = NimRules(*draws.choice(BOARDS), misere=draws.random() < 0.5)
     moves = MOVES.get(learner, 200 * int(rules.action_mask(rules.all_positions()).sum()))
@@ -120,7 +126,7 @@ def draw_settings(
 
 
 def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
-    """The diagnoses of one learner, with or without a bug, with settings drawn by the seed."""
+    """Trains one learner, correct or with a bug, with settings drawn by the seed; returns its diagnoses."""
     learner, bug = row["learner"], row["bug"]
     train = load(learner, (row["text"], row["replacement"]))
     draws = random.Random(f"{learner}, {bug}, {seed}")
@@ -149,7 +155,12 @@ def train_and_diagnose(row: dict[str, str], seed: int) -> list[dict[str, Any]]:
 
 
 def verdict(row: dict[str, str], names: list[str]) -> str:
-    """Whether findings are the right ones, others, or none. Where no name is right, none is."""
+    """Compares the names that the diagnosis found with the expected ones in the row.
+
+    Returns:
+        "right" if an expected name is among them, "none" if they do not name a bug, and otherwise "wrong". For a
+        bug that is not in the list there is no right name, so naming any bug is wrong.
+    """
     if row["findings"] and any(name.startswith(tuple(row["findings"].split(" / "))) for name in names):
         return "right"
     known = NO_NAME if row["findings"] else {SYMPTOM, *NO_NAME}
@@ -157,7 +168,7 @@ def verdict(row: dict[str, str], names: list[str]) -> str:
 
 
 def count(table: pd.DataFrame) -> pd.DataFrame:
-    """The matrix: a row for each learner, bug and length, with the numbers of runs by what they were told."""
+    """Returns the number of runs with each outcome, by learner, bug and fraction of the moves."""
     is_right = table["verdict"] == "right"
     columns = {name: table["verdict"] == name for name in ("right", "none", "wrong")}
     columns |= {"told_bug": table["result"] == "bug", "told_no_bug": table["result"] == "no bug found"}
@@ -168,7 +179,7 @@ def count(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentences(matrix: pd.DataFrame) -> list[str]:
-    """What the matrix says of tables, with 95 % intervals (Wilson)."""
+    """Returns a summary of the tabular learners, one line for each share, with 95 % intervals (Wilson)."""
     tables = matrix[~matrix["learner"].isin(MOVES)]
     ended = tables[tables["share"] == 1]
     correct = tables[tables["bug"] == ""]
@@ -176,28 +187,28 @@ def sentences(matrix: pd.DataFrame) -> list[str]:
     outside = ended[~ended["is_listed"]]
     lines = []
     for name, rows, column in (
-        ("correct learners told a bug", correct, "told_bug"),
+        ("correct learners reported as buggy", correct, "told_bug"),
         ("correct learners with a witness", correct, "witness"),
-        ("bugs of the list named", listed, "right"),
-        ("bugs of the list given another name", listed, "wrong"),
-        ("other bugs told no bug", outside, "told_no_bug"),
-        ("other bugs given a name", outside, "wrong_for_sure"),
-        ("other bugs given a name, also as a second reading", outside, "wrong"),
-        ("other bugs with a witness", outside, "witness"),
+        ("listed bugs named", listed, "right"),
+        ("listed bugs given a wrong name", listed, "wrong"),
+        ("unlisted bugs reported as no bug", outside, "told_no_bug"),
+        ("unlisted bugs given a name", outside, "wrong_for_sure"),
+        ("unlisted bugs given a name, counting second readings", outside, "wrong"),
+        ("unlisted bugs with a witness", outside, "witness"),
     ):
         hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
         lines.append(sentence(name, hits, n))
-    return [*lines, f"names of a bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}"]
+    return [*lines, f"names per listed bug that is named: {listed['names'].sum() / listed['right'].sum():.2f}"]
 
 
 def sentence(name: str, hits: int, n: int) -> str:
-    """Returns a share as a sentence, with its 95 % interval (Wilson)."""
+    """Returns a share as a line of text, with its 95 % interval (Wilson)."""
     low, high = evaluation.MatchResult(hits, n).interval()
     return f"{name}: {hits:,} of {n:,} ({100 * low:.2f} to {100 * high:.2f} %)"
 
 
 def draw(matrix: pd.DataFrame) -> Figure:
-    """A map of the learners and bugs: the fraction of the runs with the right name, after all moves."""
+    """Draws a heat map of the fraction of runs in which each bug of each learner is named after all moves."""
     ended = matrix[(matrix["share"] == 1) & matrix["is_listed"] & (matrix["bug"] != "")]
     shares = ended["right"] / ended[["right", "none", "wrong"]].sum(axis=1)
     figure, axis = plt.subplots(figsize=(7.4, 4.6), layout="constrained")

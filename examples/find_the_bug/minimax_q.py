@@ -1,6 +1,9 @@
-"""Minimax-Q in Gymnasium's vector loop: the next value of a move is minus the best value of the other player.
+"""Minimax-Q by self-play in Gymnasium's vector loop.
 
-The games are cut after three moves, as by a time limit. Source: Littman (1994), Markov games as a framework.
+The target of a move is its reward minus the discounted best value of the other player in the next position. Games
+are truncated after three moves, so the learner must not confuse a time limit with the end of a game.
+
+Source: Littman (1994), Markov games as a framework for multi-agent reinforcement learning.
 """
 
 from dataclasses import asdict
@@ -10,7 +13,7 @@ import numpy as np
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0):
-    """Returns the values of the player to move, float64 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
     options = {"random_start": True, "observation": "index", "max_episode_steps": 3, **asdict(rules)}
     envs = gym.make_vec("nim_env:Nim-v0", num_envs=16, opponent=None, **options)
     generator = np.random.default_rng(seed)
@@ -27,7 +30,7 @@ def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0
         next_values = q_values[next_positions]
         futures = -np.where(next_masks, next_values, -np.inf).max(axis=1)
         targets = rewards + discount * np.where(terminated, 0, futures)
-        is_move = ~is_over  # the step after an end starts the next game and ignores the action
+        is_move = ~is_over  # the step after the end of a game resets it and ignores the action
         for i in np.flatnonzero(is_move):
             pair = positions[i], actions[i]
             q_values[pair] += learning_rate * (targets[i] - q_values[pair])

@@ -1,6 +1,9 @@
-"""What the diagnosis says of correct models of Stable-Baselines3 and sb3-contrib: each bug is a false alarm.
+"""Counts the false alarms of the diagnosis on models of Stable-Baselines3 and sb3-contrib.
 
-They learn against random play with default settings, and are judged as by `python -m nim_env check FILE.zip`.
+The models train against random play with the default settings of these libraries. They are saved and then judged
+as by `python -m nim_env check FILE.zip`. The algorithms are correct, so every reported bug is a false alarm. The
+script prints and saves a table with the number of models that got each result, by algorithm and number of training
+steps.
 
     cd examples
     OMP_NUM_THREADS=1 python -m find_the_bug.models
@@ -32,12 +35,14 @@ RULES = NimRules()
 class Args:
     algorithms: tuple[str, ...] = ("A2C", "PPO", "DQN", "MaskablePPO")
     steps: tuple[int, ...] = (0, 6_000)
+    """The numbers of training steps; 0 for an untrained model."""
     seeds: int = 4
+    """The number of models for each algorithm and number of steps."""
     folder: Path = Path("results/models")
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains and judges all models; returns the numbers of their results, by algorithm and steps."""
+    """Trains and judges all models; returns how many got each result, by algorithm and number of steps."""
     pairs = pd.MultiIndex.from_product([args.algorithms, args.steps], names=["algorithm", "steps"])
     table = pd.DataFrame(0, pairs, ["models", "bug", "undecided", "no bug found"])
     for name, steps in tqdm(pairs, disable=None):
@@ -50,7 +55,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def train_and_judge(name: str, steps: int, seed: int) -> str:
-    """Trains a model, saves it, and returns the result of the diagnosis of its file."""
+    """Trains and saves a model, and returns the result of the diagnosis of the saved file."""
     algorithm = getattr(stable_baselines3, name, None) or getattr(sb3_contrib, name)
     env = gym.make("nim_env:Nim-v0", opponent="random", observation="one_hot")
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,6 @@
-"""On-policy learning after each game, by n-step returns: SARSA with 1 step, Monte Carlo with more than a game has.
+"""On-policy learning from n-step returns, updated after each game.
+
+With one step this is SARSA. With more steps than a game has turns it is Monte Carlo learning.
 
 Source: Sutton and Barto (2018), Reinforcement Learning: An Introduction, chapters 5 to 7.
 """
@@ -11,13 +13,13 @@ from nim_env import NimEnv
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0, opponent=None, steps=1):
-    """Returns the values of the player to move, float64 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
     env = NimEnv(**asdict(rules), opponent=opponent, random_start=True, observation="index")
     generator = np.random.default_rng(seed)
     q_values = np.zeros((rules.n_positions, rules.n_actions))
 
     def learn(turns, reward):
-        """Learns from the turns of one player, the last turn first."""
+        """Updates the values of one player's turns, given from last to first, with the player's final reward."""
         for i, pair in enumerate(turns):
             target = discount**i * reward
             if i >= steps:
@@ -26,7 +28,7 @@ def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0
 
     position, info = env.reset(seed=seed)
     while moves > 0:
-        turns = []  # of both players if there is no opponent
+        turns = []  # in self-play the turns of both players, who alternate
         is_over = False
         while not is_over:
             legal = np.flatnonzero(info["action_mask"])

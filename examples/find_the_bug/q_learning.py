@@ -1,4 +1,7 @@
-"""Q-learning for both players in PettingZoo's loop: the next value is that of the player's own next turn.
+"""Q-learning by self-play in PettingZoo's AEC loop.
+
+Both players share one table. A move is updated at the next turn of the player who made it: the target is the
+discounted best value in the position that this player faces then, or the final reward if the game is over.
 
 Source: Watkins (1989), Learning from Delayed Rewards.
 """
@@ -10,13 +13,13 @@ import pettingzoo
 
 
 def train(rules, moves, learning_rate=0.5, discount=1.0, exploration=0.3, seed=0):
-    """Returns the values of the player to move, float64 of shape (n_positions, n_actions)."""
+    """Trains for a number of moves; returns the mover's Q-values, float64 of shape (n_positions, n_actions)."""
     env = pettingzoo.make("aec", "nim-v0", random_start=True, observation="index", **asdict(rules))
     generator = np.random.default_rng(seed)
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     env.reset(seed=seed)
     while moves > 0:
-        last_turns = {}  # the position and the action of each player
+        last_turns = {}  # for each player, the position and the action
         for player in env.agent_iter():
             observation, reward, terminated, _, _ = env.last()
             position = observation["observation"]

@@ -1,10 +1,14 @@
-"""Learners in many styles: how often the diagnosis accuses a correct one, and which bugs it names in each style.
+"""Measures the diagnosis on learners in many styles: how often it accuses a correct one, and which bugs it names.
 
-Each style of styles.csv replaces texts of a learner of this folder and leaves it correct: other rewards, initial
-values, exploration or step sizes, on-policy updates, one side of the game. Its bugs are the rows of bugs.csv whose
-text the style keeps. The learners train on the boards of the matrix with settings drawn at random.
-nim_env.evaluation.diagnose judges them after 5 %, 30 % and all of their moves, twice: told the opponent and the
-discount alone, and told the rewards, the initial value and whether the learner is on-policy as well.
+Each style in styles.csv replaces texts of a learner of this folder but leaves the learner correct. Styles have
+other rewards, initial values, exploration or step sizes, learn on-policy, or play only one side of the game. Each
+style is also combined with every bug in bugs.csv whose text it keeps. The learners train on the boards of
+matrix.py with settings drawn at random.
+
+nim_env.evaluation.diagnose judges them after 5 %, 30 % and all of their moves, in two modes. In the mode "not
+told" it knows only the opponent and the discount. In the mode "told" it also knows the rewards, the initial value
+and whether the learner is on-policy. The script saves the counts, and prints those of the correct learners and a
+summary of each mode.
 
     cd examples
     python -m find_the_bug.styles
@@ -61,12 +65,12 @@ class Args:
     n_bug: int = 2
     """The number of runs of each bug in each style."""
     n_jobs: int = -1
-    """The number of runs at the same time; -1 for one per core."""
+    """The number of runs in parallel; -1 for one per core."""
     folder: Path = Path("results/find_the_bug_styles")
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains all learners and returns a row for each diagnosis."""
+    """Trains and judges all learners, and returns a row for each diagnosis."""
     tasks = [(style, NO_BUG, seed) for style in all_styles() for seed in range(args.n_correct)]
     tasks += [(style, bug, seed) for style, bug in combinations() for seed in range(args.n_bug)]
     runs = [joblib.delayed(train_and_diagnose)(*task) for task in tasks]
@@ -85,7 +89,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def all_styles() -> list[dict[str, Any]]:
-    """Returns the first row of each style, with its texts and replacements in "replacements"."""
+    """Returns the first row of each style as a dictionary, with all its replacements under "replacements"."""
     styles = []
     for _, rows in STYLES.groupby(["learner", "style"], sort=False):
         replacements = list(zip(rows["text"], rows["replacement"], strict=True))
@@ -94,9 +98,9 @@ def all_styles() -> list[dict[str, Any]]:
 
 
 def combinations() -> list[tuple[dict[str, Any], dict[str, str]]]:
-    """Returns each style with each bug of its learner whose text the style keeps.
+    """Returns all pairs of a style and a bug of its learner whose text the style keeps.
 
-    The wrong discount is left out: what is wrong there is what the diagnosis is told.
+    The bug "discount" is left out, because it is in what the diagnosis is told and not in the learner.
     """
     bugs = BUGS[BUGS["bug"] != "discount"].to_dict("records")
     return [
@@ -109,11 +113,11 @@ def combinations() -> list[tuple[dict[str, Any], dict[str, str]]]:
 
 
 def train_and_diagnose(style: dict[str, Any], bug: dict[str, str], seed: int) -> list[dict[str, Any]]:
-    """Returns the diagnoses of one learner, none if its bug leaves the table of the correct learner unchanged."""
+    """Trains one learner and returns its diagnoses, or an empty list if its bug does not change what it learns."""
     learner, name = style["learner"], style["style"]
     draws = random.Random(f"styles: {learner}, {name}, {bug['bug']}, {seed}")
     rules, moves, settings, told = draw_settings(learner, draws, float(style["discount"] or 0) or None)
-    settings["seed"] = 1_000_000 + seed  # the matrix has the small seeds
+    settings["seed"] = 1_000_000 + seed  # matrix.py uses the small seeds
     if style["opponent"] == "self":
         del told["opponent"]
     elif style["opponent"]:
@@ -142,7 +146,7 @@ def train_and_diagnose(style: dict[str, Any], bug: dict[str, str], seed: int) ->
 
 
 def options_of(style: dict[str, Any]) -> dict[str, Any]:
-    """Returns what a user who knows the style tells the diagnosis; an empty field is not told."""
+    """Returns what a user who knows the style would tell the diagnosis. An empty initial value is left out."""
     options: dict[str, Any] = {"on_policy": style["on_policy"] == "yes"}
     options["rewards"] = tuple(float(reward) for reward in style["rewards"].split(" / "))
     if style["initial"]:
@@ -151,7 +155,11 @@ def options_of(style: dict[str, Any]) -> dict[str, Any]:
 
 
 def player_of(rules: NimRules, values: np.ndarray) -> TabularPolicy:
-    """Returns the greedy player of a table, or of values of positions, which leaves the worst one to the other."""
+    """Returns the greedy player of a learned table.
+
+    If the table holds values of positions instead of actions, the player chooses the move that leaves the other
+    player the position with the smallest value.
+    """
     if values.ndim == 2:
         return policies.greedy(rules, values)
     positions = rules.all_positions()
@@ -165,7 +173,7 @@ def player_of(rules: NimRules, values: np.ndarray) -> TabularPolicy:
 
 
 def sentences(counts: pd.DataFrame) -> list[str]:
-    """Returns what the counts say in each mode, with 95 % intervals (Wilson). Bugs are judged after all moves."""
+    """Returns a summary of each mode with 95 % intervals (Wilson), in which bugs are counted after all moves."""
     lines = []
     for mode, of_mode in counts.groupby("mode", sort=False):
         correct = of_mode[of_mode["bug"] == ""]
@@ -174,23 +182,23 @@ def sentences(counts: pd.DataFrame) -> list[str]:
         lines.append(f"{mode}:")
         families = correct.groupby("family", sort=False)
         for name, rows, column in (
-            ("correct learners told a bug", correct, "is_bug"),
+            ("correct learners reported as buggy", correct, "is_bug"),
             *((f"- {family}", rows, "is_bug") for family, rows in families),
             ("correct learners undecided", correct, "is_undecided"),
             ("correct learners undecided after all moves", correct[correct["share"] == 1], "is_undecided"),
-            ("bugs of the list named", listed, "right"),
-            ("bugs of the list given no name", listed, "none"),
-            ("bugs of the list given another name", listed, "wrong"),
-            ("bugs of the list told a bug", listed, "is_bug"),
-            ("other bugs given a name", unlisted, "wrong_for_sure"),
-            ("other bugs given a name, also as a second reading", unlisted, "wrong"),
-            ("other bugs told a bug", unlisted, "is_bug"),
-            ("other bugs undecided", unlisted, "is_undecided"),
+            ("listed bugs named", listed, "right"),
+            ("listed bugs given no name", listed, "none"),
+            ("listed bugs given a wrong name", listed, "wrong"),
+            ("listed bugs reported as a bug", listed, "is_bug"),
+            ("unlisted bugs given a name", unlisted, "wrong_for_sure"),
+            ("unlisted bugs given a name, counting second readings", unlisted, "wrong"),
+            ("unlisted bugs reported as a bug", unlisted, "is_bug"),
+            ("unlisted bugs undecided", unlisted, "is_undecided"),
         ):
             hits, n = int(rows[column].sum()), int(rows[["right", "none", "wrong"]].to_numpy().sum())
             lines.append(sentence(name, hits, n))
         hits, n = int(correct["is_perfect_train_longer"].sum()), int(correct["is_perfect"].sum())
-        lines.append(sentence("correct learners with all moves right told to train longer", hits, n))
+        lines.append(sentence("correct learners without a mistake that are told to train longer", hits, n))
     return lines
 
 

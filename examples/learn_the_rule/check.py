@@ -1,13 +1,16 @@
 """Checks a certificate that a digit network plays Nim perfectly, misère or normal, on every board.
 
-This is the part of the proof that must be trusted. It shares no code with the search (prove.py), and computes with
-Arb's balls (python-flint), which enclose the exact results. docs/experiments/proof.md says why the
-conditions suffice. It assumes that PyTorch computes linear layers in single precision, in any order, with or
-without fused operations and denormal numbers, and tanh within 2**-21, and that heap sizes have 64 bits.
+This is the part of the proof that must be trusted. It shares no code with the search (prove.py), and it computes
+in Arb's ball arithmetic (python-flint), in which every result encloses the exact one. docs/experiments/proof.md
+explains why the conditions that it checks are sufficient. The check assumes that PyTorch computes linear layers in
+single precision, in any order of summation, with or without fused operations and denormal numbers, that its tanh
+is accurate to within 2**-21, and that heap sizes have 64 bits.
 
-A certificate is an npz file: "misere", the weights by their names in the network's state_dict, "boxes" of
-recurrent states (lower and upper ends), and for each box a state of the automaton in "states" and a number in
-"groups". If there are the weights of a policy too (distill.py), its play without lookahead is checked as well.
+A certificate is an npz file with these arrays: "misere", the weights under their names in the network's
+state_dict, the "boxes" of recurrent states (lower and upper ends), and for each box a state of the automaton in
+"states" and a number in "groups". If the file also has the weights of a policy (distill.py), the policy's play
+without lookahead is checked too. The script prints a line for each certificate that it accepts, and stops at the
+first that it refuses.
 
     python -m learn_the_rule.check learn_the_rule/certificates/*.npz
     python -m learn_the_rule.check results/certificates/network.npz --network results/network.pt
@@ -26,11 +29,11 @@ import numpy as np
 import tyro
 from flint import arb
 
-NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}  # ones so far: after a 0, a 1
-LARGEST = 2.0**40  # of all numbers, so that no product or sum of products overflows in single precision
+NEXT = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}  # next after a 0, a 1
+LARGEST = 2.0**40  # with larger numbers, a sum of products could overflow in single precision
 UNIT_ROUNDOFF = 2.0**-24
-TANH_ERROR = 2.0**-20  # twice what is assumed; the rest covers underflow before it
-MARGIN = 2.0**-19  # neither the last tanh nor underflow turns a larger number into 0 or the other sign
+TANH_ERROR = 2.0**-20  # twice the assumed error; the rest covers underflow before the tanh
+MARGIN = 2.0**-19  # the last tanh and underflow cannot change the sign of larger numbers, or make them 0
 
 
 @dataclass
@@ -38,13 +41,13 @@ class Args:
     certificates: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Certificates written by prove.py."""
     network: Path | None = None
-    """A network saved by train.py or distill.py, to which the certificates must belong."""
+    """A network saved by train.py or distill.py. If it is given, the certificates must belong to this network."""
 
 
 def main(args: Args) -> None:
-    """Prints a line for each certificate; raises a ValueError at the first that is refused."""
+    """Prints a line for each certificate. Raises ValueError at the first one that is refused."""
     if not args.certificates:
-        raise ValueError("give one certificate or more, written by prove.py")
+        raise ValueError("no certificates given; name one or more files written by prove.py")
     for path in args.certificates:
         certificate = read(path, args.network)
         try:
@@ -53,37 +56,40 @@ def main(args: Args) -> None:
             raise ValueError(f"{path} is refused: {error}") from error
         play = "misère play" if certificate["misere"] else "normal play"
         play += ", with and without lookahead," if "score_layers.0.bias" in certificate else ""
-        rounded = np.floor(1000 * margin) / 1000  # down, since the margin is a lower bound
+        rounded = np.floor(1000 * margin) / 1000  # rounded down, since the margin is a lower bound
         print(f"{path}: accepted, {play} on every board, margin {rounded:.3f}")
 
 
 def read(path: Path, network: Path | None = None) -> dict[str, np.ndarray]:
-    """The arrays of a certificate; a ValueError if it is damaged or does not belong to the network."""
+    """Reads the arrays of a certificate. Raises ValueError if it is damaged or does not belong to the network."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             certificate = dict(arrays)
-    except Exception as error:  # NumPy, zipfile and zlib raise many kinds
+    except Exception as error:  # NumPy, zipfile and zlib raise many types of errors
         raise ValueError(f"{path} is damaged: {error}") from error
     if network is not None:
-        import torch  # here, since a certificate alone needs no PyTorch
+        import torch  # imported here because checking without a network does not need PyTorch
 
         saved = torch.load(network, weights_only=True)
         if saved["misere"] != certificate.get("misere") or saved["max_take"] is not None:
-            raise ValueError(f"{path} claims other rules than {network}")
+            raise ValueError(f"{path} is for other rules than {network}")
         weights = set(certificate) - {"misere", "boxes", "states", "groups"}
         if set(saved["weights"]) != weights:
-            raise ValueError(f"{path} does not belong to {network}, which has other weights")
+            raise ValueError(f"{path} does not belong to {network}, whose weights have other names")
         for name, weight in saved["weights"].items():
             if not np.array_equal(weight, certificate[name]):
-                raise ValueError(f"{path} does not belong to {network}, which has another {name}")
+                raise ValueError(f"{path} does not belong to {network}, whose {name} is different")
     return certificate
 
 
 def check(certificate: dict[str, np.ndarray]) -> float:
-    """The smallest distance of a value (before the last tanh) or score from the wrong sign.
+    """Checks all conditions of the proof.
+
+    Returns:
+        The margin: the smallest distance of a value (before the last tanh) or of a score from the wrong sign.
 
     Raises:
-        ValueError: There is no proof.
+        ValueError: A condition fails. The network may be wrong, or the boxes may be too large.
     """
     check_arrays(certificate)
     misere, states, boxes = (certificate[name].tolist() for name in ("misere", "states", "boxes"))
@@ -92,13 +98,13 @@ def check(certificate: dict[str, np.ndarray]) -> float:
     # 1. The recurrent state of a digit lies in a box of the automaton's state, for any number of heaps.
     own = {state: [box for box, label in zip(boxes, states, strict=True) if label == state] for state in NEXT}
     if not lies_in_one(own["none"], [arb(x) for x in certificate["initial_state"].tolist()]):
-        raise ValueError("the initial state lies in no box of none")
+        raise ValueError("the initial state lies in no box of the state none")
     for number, (state, ball) in enumerate(zip(states, balls, strict=True)):
         for bit, after in enumerate(NEXT[state]):
             if not lies_in_one(own[after], tanh(linear(certificate, f"transitions.{bit}", ball))):
                 raise ValueError(f"the image of box {number} ({state}) after a {bit} lies in no box of {after}")
 
-    # 2. The features of all digits of a state and group lie in a hull, for higher digits and for the lowest.
+    # 2. The features of all digits of a state and group lie in a hull: one for higher digits, one for the lowest.
     hulls: tuple[dict[tuple[str, int], list[arb]], ...] = ({}, {})
     for label, ball in zip(zip(states, certificate["groups"].tolist(), strict=True), balls, strict=True):
         for is_lowest, hull in enumerate(hulls):
@@ -106,7 +112,7 @@ def check(certificate: dict[str, np.ndarray]) -> float:
             features = tanh(linear(certificate, "digit_layers.2", first))
             hull[label] = [x.union(y) for x, y in zip(features, hull.get(label, features), strict=True)]
     if len(hulls[0]) > 10:
-        raise ValueError(f"damaged: {len(hulls[0])} groups, whose sets are too many")
+        raise ValueError(f"damaged: {len(hulls[0])} groups of boxes, but at most 10 can be checked")
 
     # 3. For each set of hulls of the higher digits, so for any number of digits, the value has the right sign.
     sets = [chosen for size in range(len(hulls[0])) for chosen in itertools.combinations(hulls[0], size + 1)]
@@ -114,7 +120,7 @@ def check(certificate: dict[str, np.ndarray]) -> float:
     for chosen, (lowest, group) in itertools.product(sets, hulls[1]):
         higher = {state for state, _ in chosen}
         if "none" not in higher or (lowest, higher) == ("none", {"none"}):
-            continue  # the highest digit is a leading zero; where all digits are, the game is over
+            continue  # the highest digit is a leading zero, and if all digits are zeros the game is over
         digits = [hulls[1][lowest, group], *(hulls[0][label] for label in chosen)]
         largest = [reduce(arb.max, column) for column in zip(*digits, strict=True)]
         (value,) = linear(certificate, "value_layers.2", tanh(linear(certificate, "value_layers.0", largest)))
@@ -123,7 +129,8 @@ def check(certificate: dict[str, np.ndarray]) -> float:
         margin = value if is_won else -value
         if not margin > MARGIN:
             words = f"the lowest digit {lowest}, the higher ones {', '.join(sorted(higher))}"
-            raise ValueError(f"{words}: {'won' if is_won else 'lost'}, but the value is {value.str(4)}")
+            outcome = "winning" if is_won else "losing"
+            raise ValueError(f"{words}: a {outcome} position, but the value is {value.str(4)}")
         margins.append(float(margin.lower()))
     if "score_layers.0.bias" in certificate:
         margins.append(check_policy(certificate, hulls))
@@ -131,14 +138,14 @@ def check(certificate: dict[str, np.ndarray]) -> float:
 
 
 def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str, int], list[arb]], ...]) -> float:
-    """The smallest distance of a score from the wrong sign: positive for winning moves, negative for others.
+    """Checks that the scores of winning moves are positive and all other scores negative; returns the margin.
 
-    A move of normal play wins exactly if it changes all odd digits and no others (Bouton 1901).
+    In normal play, a move wins if and only if it changes all odd digits and no others (Bouton 1901).
     """
     if certificate["misere"]:
-        raise ValueError("the policy plays misère; its proof is for normal play")
+        raise ValueError("the policy plays misère, but the proof of a policy is for normal play only")
 
-    # 4. The features of a digit and its bit in the heap of a move, before and after the move, lie in a box.
+    # 4. The features of a digit, with its bits in the moved heap before and after the move, lie in a box.
     boxes: tuple[dict[tuple[str, int, int], list[arb]], ...] = ({}, {})
     for box, hull in zip(boxes, hulls, strict=True):
         for state, before, after in itertools.product(NEXT, (0, 1), (0, 1)):
@@ -157,7 +164,7 @@ def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str
         higher = [leading_zero, *itertools.compress(others, present)]
         changes = [lowest, *higher]
         if all((before, after) != (1, 0) for _, before, after in changes):
-            continue  # the highest digit that a move changes is 1 before it
+            continue  # not a move: the highest digit that a move changes goes from 1 to 0
         digits = [boxes[1][lowest], *(boxes[0][change] for change in higher)]
         largest = [reduce(arb.max, column) for column in zip(*digits, strict=True)]
         (score,) = linear(certificate, "score_layers.2", tanh(linear(certificate, "score_layers.0", largest)))
@@ -171,7 +178,7 @@ def check_policy(certificate: dict[str, np.ndarray], hulls: tuple[dict[tuple[str
 
 
 def check_arrays(certificate: dict[str, np.ndarray]) -> None:
-    """Raises a ValueError unless all arrays are there, with their dtypes and shapes, and nothing can overflow."""
+    """Raises ValueError if an array is missing or has the wrong dtype or shape, or if a number could overflow."""
     names = ("boxes", "initial_state", "value_layers.0.bias", "score_layers.0.bias")
     n, h, f, m = (len(np.atleast_1d(certificate.get(name, ()))) for name in names)
     layers = {"transitions.0": (h, h), "transitions.1": (h, h), "digit_layers.0": (f, h + 1)}
@@ -184,25 +191,26 @@ def check_arrays(certificate: dict[str, np.ndarray]) -> None:
     forms = {name: ("float32", shape) for name, shape in shapes.items()}
     forms |= {"misere": ("bool", ()), "states": ("<U4", (n,)), "groups": ("int64", (n,))}
     for name in forms | certificate:
-        array = np.asarray(certificate.get(name))  # a member of the file that is no array is bytes
+        array = np.asarray(certificate.get(name))  # NumPy reads a member of the file that is not an array as bytes
         if (str(array.dtype), array.shape) != forms.get(name):
-            raise ValueError(f"damaged: {name} is {array.dtype} of shape {array.shape}")
+            raise ValueError(f"damaged: {name} has dtype {array.dtype} and shape {array.shape}")
         if array.dtype.kind == "f" and not (np.abs(array) <= LARGEST).all():
-            raise ValueError(f"overflow: {name} holds a number above 2**40, or one that is not finite")
+            raise ValueError(f"overflow: {name} holds a number larger than 2**40 or one that is not finite")
     if unknown := set(certificate["states"].tolist()) - set(NEXT):
         raise ValueError(f"damaged: unknown states {unknown}")
 
 
 def lies_in_one(boxes: list[list[list[float]]], point: list[arb]) -> bool:
-    """Whether a ball certainly lies in one of the boxes."""
+    """Returns whether a ball is certain to lie in one of the boxes."""
     return any(all(low <= x <= high for low, x, high in zip(box[0], point, box[1], strict=True)) for box in boxes)
 
 
 def linear(certificate: dict[str, np.ndarray], name: str, inputs: list[arb]) -> list[arb]:
-    """Encloses a linear layer in exact arithmetic and in single precision.
+    """Returns balls that enclose the outputs of a linear layer, both exact and in single precision.
 
-    A sum of n terms, products among them, differs from the exact one by at most n u / (1 - n u), here 2 n u, times
-    the sum of the absolute values, in any order (Higham 2002, "Accuracy and Stability of Numerical Algorithms").
+    In any order of summation, a computed sum of n terms that may be products differs from the exact sum by at most
+    n u / (1 - n u), here bounded by 2 n u, times the sum of the absolute values (Higham 2002, "Accuracy and
+    Stability of Numerical Algorithms").
     """
     weights, biases = (certificate[f"{name}.{part}"].tolist() for part in ("weight", "bias"))
     outputs = []
@@ -214,7 +222,7 @@ def linear(certificate: dict[str, np.ndarray], name: str, inputs: list[arb]) -> 
 
 
 def tanh(inputs: list[arb]) -> list[arb]:
-    """Encloses tanh, which is increasing, in exact arithmetic and in single precision."""
+    """Returns balls that enclose tanh, which is increasing, both exact and in single precision."""
     return [x.lower().tanh().union(x.upper().tanh()) + arb(0, TANH_ERROR) for x in inputs]
 
 

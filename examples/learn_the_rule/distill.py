@@ -1,10 +1,11 @@
-"""A policy network for Nim that names the move without looking one ply ahead, for boards of any size.
+"""Trains a policy network for Nim that chooses a move without looking one ply ahead, on boards of any size.
 
-The network of train.py gets a second head, which scores the moves (PolicyValueNetwork of network.py). The head
-trains on positions of small boards towards positive scores for the moves that win for the value network (policy
-distillation, Rusu et al. 2015, arXiv:1511.06295). The features of the digits, its inputs, differ a little on other
-boards. So it trains against all features within a radius (interval bound propagation, Gowal et al. 2018,
-arXiv:1810.12715). In normal play prove.py and check.py can then prove the policy for every board.
+The network of train.py gets a second head, which scores the moves (PolicyValueNetwork in network.py). On positions
+of small boards, this head learns to give positive scores to the moves that win according to the value network and
+negative scores to all others (policy distillation, Rusu et al. 2015, arXiv:1511.06295). Its inputs, the features
+of the digits, are slightly different on other boards. Therefore it is trained to be right for all features within
+a radius (interval bound propagation, Gowal et al. 2018, arXiv:1810.12715). In normal play, prove.py and check.py
+can then prove that the policy is perfect on every board.
 
     python -m learn_the_rule.train --seed 1
     python -m learn_the_rule.distill results/learn_the_rule/network.pt
@@ -37,9 +38,9 @@ from .network import (
 )
 from command_line import run
 
-N_HEAPS = 5  # of the largest training board
-MAX_HEAP = 7
-BATCH_SIZE = 32  # positions of each training board in an update
+N_HEAPS = 5  # the number of heaps of the largest training board
+MAX_HEAP = 7  # the number of objects in each heap
+BATCH_SIZE = 32  # the number of positions of each training board in an update
 LEARNING_RATE = 3e-3
 
 
@@ -49,7 +50,7 @@ class Args:
     """A network saved by train.py."""
     updates: int = 1000
     radius: float = 0.1
-    """The largest difference of a digit's features against which the scores are trained."""
+    """The scores are trained to stay right if each feature of a digit changes by up to this much."""
     seed: int = 0
     policy: Path = Path("results/learn_the_rule/policy.pt")
     """Where the network with both heads is saved."""
@@ -58,10 +59,10 @@ class Args:
 def main(args: Args) -> PolicyValueNetwork:
     """Trains a policy head, saves the network with both heads, and returns it."""
     value_network, misere = load_provable(args.network)
-    torch.set_num_threads(1)  # the tensors are small
+    torch.set_num_threads(1)  # more threads would not speed up such small tensors
     torch.manual_seed(args.seed)
     network = PolicyValueNetwork(hidden_size=value_network.hidden_size, n_features=value_network.n_features)
-    network.load_state_dict(value_network.state_dict(), strict=False)  # all but the policy head
+    network.load_state_dict(value_network.state_dict(), strict=False)  # everything except the policy head
     train(network, args, misere)
     save_network(network, args.policy, misere=misere)
     print(f"network: {args.policy}")
@@ -69,9 +70,10 @@ def main(args: Args) -> PolicyValueNetwork:
 
 
 def train(network: PolicyValueNetwork, args: Args, misere: bool) -> None:
-    """Trains the scores of random positions to be positive for the moves that win for the network's own values.
+    """Trains the policy head, in place, to score winning moves above 0 and all other moves below 0.
 
-    The loss is that of the worst scores within their bounds (Gowal et al. 2018, arXiv:1810.12715, section 3).
+    A move wins if the network's own values say so. The loss is computed from the worst scores within their bounds
+    (Gowal et al. 2018, arXiv:1810.12715, section 3).
     """
     generator = np.random.default_rng(args.seed)
     head = [*network.move_layers.parameters(), *network.score_layers.parameters()]
@@ -80,7 +82,7 @@ def train(network: PolicyValueNetwork, args: Args, misere: bool) -> None:
     network.eval()
     for update in trange(1, args.updates + 1, desc="updates", disable=None):
         radius = args.radius * min(1, 2 * update / args.updates)
-        right, wrong = [], []  # how far the worst score of a move is on the right side of 0
+        right, wrong = [], []  # the worst score of each move, positive if it has the right sign
         for rules in boards:
             heaps = rules.from_index(generator.integers(1, rules.n_positions, size=BATCH_SIZE))
             mask = rules.action_mask(heaps)
@@ -97,7 +99,7 @@ def train(network: PolicyValueNetwork, args: Args, misere: bool) -> None:
 def score_bounds(
     network: PolicyValueNetwork, rules: NimRules, heaps: torch.Tensor, radius: float
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Bounds of the scores of all actions, ``(n, n_actions)`` each, if the features differ by up to the radius."""
+    """Returns bounds of the scores, ``(n, n_actions)`` each, for features that change by up to the radius."""
     with torch.no_grad():
         features, rows = network.read_digits(heaps)
     inputs = add_changes(features)
@@ -108,7 +110,7 @@ def score_bounds(
 
 
 def propagate(layers: nn.Sequential, low: torch.Tensor, high: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Interval bound propagation through linear layers and tanh (Gowal et al. 2018, section 3)."""
+    """Propagates interval bounds through linear layers and tanh (Gowal et al. 2018, section 3)."""
     for layer in layers:
         if isinstance(layer, nn.Linear):
             center, radius = layer((low + high) / 2), (high - low) / 2 @ layer.weight.abs().T

@@ -1,13 +1,15 @@
-"""How well do players play the boards of the literature, 1-3-5-7-9 to 1-3-5-7-9-11-13? Exact figures, one figure.
+"""Evaluates players exactly on the boards of the literature, from 1-3-5-7-9 to 1-3-5-7-9-11-13.
 
     python -m learn_the_rule.evaluate results/learn_the_rule/network.pt
     python -m learn_the_rule.evaluate "random play=random" "mine=my_player.py:choose"
 
-A player is what play.py takes as an opponent, after a label and "=" if you like. An agent or a model plays the
-board that it was trained on, so give one file for each board. A function is called once for each position.
+A player is anything that play.py accepts as an opponent, optionally after a label and "=". An agent or a model can
+only play the board that it was trained on, so give one file for each board. A function is called once for each
+position.
 
-In normal play the table has the figures of AlphaZero published by Zhou and Riis (2026, Machine Learning 115:54,
-arXiv:2205.12787): the last rows of the authors' logs
+The script prints and saves a table of metrics, and draws the expert mastery of each player on each board. In
+normal play it adds the published metrics of AlphaZero (Zhou and Riis 2026, Machine Learning 115:54,
+arXiv:2205.12787). They are taken from the last rows of the authors' logs
 (github.com/sagebei/Impartial-Games-a-Challenge-for-Reinforcement-Learning, folder data).
 
 Install: pip install -e ".[examples,sb3]"
@@ -42,8 +44,9 @@ PUBLISHED = [
 @dataclass
 class Args:
     players: Annotated[tuple[str, ...], tyro.conf.Positional]
-    """Players: [LABEL=] random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or another saved
-    player. Files .py and .zip run code when loaded: give only those you trust."""
+    """Players: random, take-N, expert, FILE.py:NAME, or the file of a network (.pt) or of another saved player,
+    each with LABEL= in front of it if you like. Loading a .py or .zip file runs code, so give only files that you
+    trust."""
     max_take: int | None = None
     misere: bool = False
     """Whether the player who takes the last object loses."""
@@ -68,7 +71,7 @@ def main(args: Args) -> pd.DataFrame:
 
 
 def evaluate_player(name: str, args: Args) -> list[dict[str, Any]]:
-    """The rows of a player on the boards that it plays; a ValueError if it plays none."""
+    """Returns a row for each board that a player can play; raises ValueError if it cannot play any of them."""
     label, _, name = name.rpartition("=")
     rows = []
     for board, heaps in BOARDS.items():
@@ -86,7 +89,7 @@ def evaluate_player(name: str, args: Args) -> list[dict[str, Any]]:
 
 
 def draw(table: pd.DataFrame) -> plt.Figure:
-    """Expert mastery on each board: a bar for each player, a line for random play."""
+    """Draws expert mastery on each board, with a bar for each player and a line for random play."""
     means = table.groupby("player")["expert"].mean().sort_values()
     players = [player for player in means.index if not player.startswith("random")]
     boards = list(table.groupby("board", sort=False))

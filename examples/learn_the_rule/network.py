@@ -1,9 +1,10 @@
-"""The digit network, which values Nim positions of any size, its policy head, and players that use them.
+"""The digit network, which values Nim positions of any size, its policy head, and the players that use them.
 
-A recurrent cell scans the heaps, once for each binary digit of their sizes, with the same weights for each digit.
+A recurrent cell scans the heaps once for each binary digit of their sizes, with the same weights for each digit.
 The digit's bit in a heap selects one of two transitions. A small network maps the final state of each digit to
-features, and a second one maps the maximum of the features over the digits to the value. Digits, shared weights,
-the maximum over the digits, and a flag for the lowest digit are built in.
+features, and a second one maps the maximum of the features over the digits to the value. The binary digits, the
+shared weights, the maximum over the digits, and a flag for the lowest digit are built in; everything else is
+learned.
 
 Source: second-order recurrent networks, Giles et al. (1992, Neural Computation 4(3), p. 393).
 
@@ -21,13 +22,13 @@ from nim_env.policies import BatchedPolicy
 
 
 class DigitNetwork(nn.Module):
-    """The value of a position from the binary digits of its heaps, for any number of heaps of any size.
+    """Computes the value of a position from the binary digits of its heaps, for any number of heaps of any size.
 
     Args:
         hidden_size: The size of the recurrent state.
         n_features: The number of features of a digit.
-        noise: The standard deviation of the Gaussian noise on the recurrent state in training mode.
-        n_flags: The number of lowest digits that have their own flag.
+        noise: The standard deviation of the Gaussian noise that training mode adds to the recurrent state.
+        n_flags: The number of lowest digits that have a flag of their own.
     """
 
     def __init__(self, hidden_size: int = 8, n_features: int = 16, noise: float = 0.5, n_flags: int = 1) -> None:
@@ -46,24 +47,24 @@ class DigitNetwork(nn.Module):
         self.value_layers = nn.Sequential(nn.Linear(n_features, n_features), nn.Tanh(), nn.Linear(n_features, 1))
 
     def forward(self, heaps: torch.Tensor) -> torch.Tensor:
-        """The values for the player to move, -1 to 1, float32 ``(n,)``, of heap sizes, int64 ``(n, n_heaps)``."""
+        """Values heaps, int64 ``(n, n_heaps)``, for the player to move; returns -1 to 1, float32 ``(n,)``."""
         features, rows = self.read_digits(heaps)
         return torch.tanh(self.value_layers(features[rows].amax(dim=1))).squeeze(-1)
 
     def read_digits(self, heaps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The features of the digits of positions.
+        """Computes the features of the digits of positions, only once for digits that are equal.
 
         Returns:
             The features of all different digits, float32 of shape ``(n_different, n_features)``, and the row of
-            each digit there, int64 of shape ``(n, n_digits)``. The highest digit is a leading zero.
+            each position's digits in them, int64 of shape ``(n, n_digits)``. The highest digit is a leading zero.
         """
-        # one leading zero at least, without a flag; more of them change nothing
+        # at least one leading zero without a flag; more of them would change nothing
         n_digits = max(int(heaps.max()).bit_length(), self.n_flags) + 1
         bits = (heaps[:, None, :] >> torch.arange(n_digits)[:, None]) & 1  # (n, n_digits, n_heaps)
         flag = (self.n_flags - torch.arange(n_digits)).clamp(min=0).expand(len(heaps), -1)  # 0 for none
         bits, flag = bits.flatten(0, 1), flag.flatten()
         rows = torch.arange(len(bits))
-        if not self.training and heaps.shape[1] < 60:  # without noise, equal digits need one scan only
+        if not self.training and heaps.shape[1] < 60:  # without noise, one scan is enough for all equal digits
             powers = torch.arange(heaps.shape[1])
             keys, rows = (bits @ (1 << powers) + (flag << heaps.shape[1])).unique(return_inverse=True)
             bits, flag = (keys[:, None] >> powers) & 1, keys >> heaps.shape[1]
@@ -72,7 +73,7 @@ class DigitNetwork(nn.Module):
         return features, rows.unflatten(0, (len(heaps), n_digits))
 
     def scan(self, bits: torch.Tensor) -> torch.Tensor:
-        """The states, ``(n, hidden_size)``, after all heaps, given one digit of each, 0 or 1: ``(n, n_heaps)``."""
+        """Scans a digit's bits, 0 or 1, ``(n, n_heaps)``; returns the states at the end, ``(n, hidden_size)``."""
         state = self.initial_state.expand(len(bits), -1)
         for bit in bits.unsqueeze(-1).unbind(1):
             state = torch.tanh(torch.where(bit > 0, self.transitions[1](state), self.transitions[0](state)))
@@ -82,37 +83,39 @@ class DigitNetwork(nn.Module):
 
 
 class PolicyValueNetwork(DigitNetwork):
-    """The digit network with a second head, which scores the moves; distill.py trains it.
+    """The digit network with a second head, which scores the moves and is trained by distill.py.
 
-    For a move, a small network reads from each digit its features, which the value reads too, and the digit's bits
-    in the heap before and after the move. A second one maps the maximum over the digits to the score.
+    For each digit, a small network reads the digit's features, which it shares with the value, and the digit's
+    bits in the moved heap before and after the move. A second network maps the maximum over the digits to the
+    score.
     """
 
     def __init__(self, n_move_features: int = 32, **options: int) -> None:
         super().__init__(**options)
         m = n_move_features
-        # no tanh after the second layer: it saturates there, and moves with equal scores remain
+        # a tanh after the second layer would saturate and leave moves with equal scores
         self.move_layers = nn.Sequential(nn.Linear(self.n_features + 2, m), nn.Tanh(), nn.Linear(m, m))
         self.score_layers = nn.Sequential(nn.Linear(m, m), nn.Tanh(), nn.Linear(m, 1))
 
     def scores(self, rules: NimRules, heaps: torch.Tensor) -> torch.Tensor:
-        """The scores of all actions, float32 ``(n, n_actions)``; those of illegal actions mean nothing."""
+        """Returns the scores of all actions, float32 ``(n, n_actions)``; ignore the entries of illegal actions."""
         features, rows = self.read_digits(heaps)
         largest = pool_moves(self.move_layers(add_changes(features)), rows, rules, heaps)
         return self.score_layers(largest).squeeze(-1)
 
 
 def add_changes(features: torch.Tensor) -> torch.Tensor:
-    """The features of digits, ``(n, n_features)``, with each pair of bits: ``(n, 4, n_features + 2)``."""
+    """Returns the features of digits, ``(n, n_features)``, with each pair of bits, ``(n, 4, n_features + 2)``."""
     changes = torch.tensor([[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
     pairs = features[:, None].expand(-1, 4, -1), changes.expand(len(features), -1, -1)
     return torch.cat(pairs, dim=-1)
 
 
 def pool_moves(features: torch.Tensor, rows: torch.Tensor, rules: NimRules, heaps: torch.Tensor) -> torch.Tensor:
-    """The maximum over the digits for each move, float32 of shape ``(n, n_actions, n_move_features)``.
+    """Returns the maximum over the digits for each move, float32 of shape ``(n, n_actions, n_move_features)``.
 
-    ``features`` are those of each different digit and change, ``(n_different, 4, n_move_features)``.
+    ``features`` has a row for each different digit and each change of its bit, ``(n_different, 4,
+    n_move_features)``.
     """
     before = heaps[:, torch.tensor(rules.move_heaps)]
     after = (before - torch.tensor(rules.move_counts)).clamp(min=0)
@@ -129,16 +132,16 @@ def pool_moves(features: torch.Tensor, rows: torch.Tensor, rules: NimRules, heap
 
 @torch.no_grad()
 def predict(network: nn.Module, heaps: np.ndarray) -> np.ndarray:
-    """A network's values of positions, ``(n, n_heaps)``: float32 of shape ``(n,)``."""
+    """Returns a network's values, float32 of shape ``(n,)``, for positions of shape ``(n, n_heaps)``."""
     network.eval()
     return np.concatenate([network(part).numpy() for part in torch.from_numpy(heaps).split(2**15)])
 
 
 def action_values(network: nn.Module, rules: NimRules, heaps: np.ndarray, action_mask: np.ndarray) -> np.ndarray:
-    """The value of each action by one ply of lookahead, float32 of shape ``(n, n_actions)``.
+    """Computes the value of each action with one ply of lookahead, float32 of shape ``(n, n_actions)``.
 
-    It is the reward where the action ends the game, -inf where it is illegal, otherwise minus the network's value
-    of the next position.
+    The value is the reward if the action ends the game, and otherwise minus the network's value of the next
+    position. Illegal actions have -inf.
     """
     rows, actions = np.nonzero(action_mask)
     next_heaps = rules.apply(heaps[rows], actions)
@@ -149,7 +152,7 @@ def action_values(network: nn.Module, rules: NimRules, heaps: np.ndarray, action
 
 
 class NetworkPolicy(BatchedPolicy):
-    """One-ply greedy play: the action that leads to the position of the smallest value for the opponent."""
+    """Plays one-ply greedily: the action that leaves the opponent the position with the smallest value."""
 
     def __init__(self, network: nn.Module, rules: NimRules) -> None:
         super().__init__(self.best_actions)
@@ -160,12 +163,12 @@ class NetworkPolicy(BatchedPolicy):
         return action_values(self.network, self.rules, heaps.astype(np.int64), action_mask).argmax(axis=1)
 
     def values(self, positions: np.ndarray) -> np.ndarray:
-        """The network's values of positions, ``(n, n_heaps)``: float32 of shape ``(n,)``."""
+        """Returns the network's values, float32 of shape ``(n,)``, for positions of shape ``(n, n_heaps)``."""
         return predict(self.network, positions)
 
 
 class ScorePolicy(NetworkPolicy):
-    """Greedy play without lookahead: the action of the highest score of a network with both heads."""
+    """Plays the action with the highest score, without lookahead. The network must have both heads."""
 
     network: PolicyValueNetwork
 
@@ -181,13 +184,13 @@ class ScorePolicy(NetworkPolicy):
 
 
 def save_network(network: DigitNetwork, path: Path, *, misere: bool, max_take: int | None = None) -> None:
-    """Saves a network and the rules of the games of training."""
+    """Saves a network together with the rules of the games that it was trained on."""
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.save({"weights": network.state_dict(), "misere": misere, "max_take": max_take}, path)
 
 
 def load_network(path: Path) -> tuple[DigitNetwork, dict[str, int | None]]:
-    """A saved network, and the ``misere`` and ``max_take`` of the games that it was trained on."""
+    """Loads a network. Returns it with the ``misere`` and ``max_take`` of the games that it was trained on."""
     try:
         saved = torch.load(path, weights_only=True)
         weights = saved["weights"]
@@ -202,23 +205,26 @@ def load_network(path: Path) -> tuple[DigitNetwork, dict[str, int | None]]:
         rules = {"misere": saved["misere"], "max_take": saved["max_take"]}
         if not all(weight.isfinite().all() for weight in network.parameters()):
             raise ValueError("a weight is not finite")
-    except Exception as error:  # torch, pickle and zipfile raise many kinds
-        raise ValueError(f"{path} is not a network of train.py or distill.py: {error}") from error
+    except Exception as error:  # torch, pickle and zipfile raise many types of errors
+        raise ValueError(f"{path} is not a network saved by train.py or distill.py: {error}") from error
     return network.eval(), rules
 
 
 def load_provable(path: Path) -> tuple[DigitNetwork, bool]:
-    """A network, and whether it plays misère; a ValueError for networks that no proof is about."""
+    """Loads a network and whether it plays misère. Raises ValueError if the proof does not cover such networks."""
     network, rules = load_network(path)
     if network.n_flags != 1 or rules["max_take"] is not None:
-        raise ValueError(f"{path} must hold a network with one flag, trained with max_take=None")
+        raise ValueError(
+            f"{path} holds a network with n_flags={network.n_flags} and max_take={rules['max_take']}; "
+            "only a network with n_flags=1 and max_take=None can be proven"
+        )
     return network, bool(rules["misere"])
 
 
 def load_policy(path: Path, rules: NimRules) -> NetworkPolicy:
-    """A saved network as a player of the same rules, by the scores of its policy head if it has one."""
+    """Loads a network as a player of the rules it was trained on. It plays by its policy head if it has one."""
     network, trained_on = load_network(path)
     if NimRules(rules.heaps, **trained_on) != rules:
-        raise ValueError(f"{path} holds a network trained with {trained_on}, not a player of {rules}")
+        raise ValueError(f"{path} holds a network trained with {trained_on}, which cannot play {rules}")
     player = ScorePolicy if isinstance(network, PolicyValueNetwork) else NetworkPolicy
     return player(network, rules)

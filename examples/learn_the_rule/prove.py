@@ -1,11 +1,13 @@
 """Searches for a proof that a network plays Nim perfectly on every board, and lets check.py judge it.
 
-Who wins depends on the parity of the ones of each binary digit (Bouton 1901), which a finite automaton can track.
-The search looks for boxes in the space of the recurrent state, each of which belongs to a state of the automaton:
-the initial state lies in a box, and each transition maps each box into a box of the next state
-(docs/experiments/proof.md).
+Who wins depends on the parity of the number of ones in each binary digit (Bouton 1901), which a finite automaton
+can track. The search looks for boxes in the space of the recurrent state. Each box belongs to a state of the
+automaton, the initial state lies in a box, and each transition must map each box into a box of the automaton's
+next state. docs/experiments/proof.md explains why this is sufficient.
 
     python -m learn_the_rule.prove results/learn_the_rule/network.pt
+
+The script prints whether each network is proven, saves the certificates of proven networks, and draws the boxes.
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
@@ -32,11 +34,11 @@ from command_line import run
 from common import save_figure
 
 AUTOMATON = {"none": ("none", "odd"), "even": ("even", "odd"), "odd": ("odd", "even")}
-"""The next states after a 0 and after a 1; "none" is the initial state, without ones so far."""
-RADIUS = 0.1  # of the first boxes
+"""The next states after a 0 and after a 1. "none" is the initial state, in which no ones have been seen."""
+RADIUS = 0.1  # the search starts from boxes that reach this far from a point
 MAX_BOXES = 100
-SLACK = 1e-4  # more than the rounding, which check.py bounds
-MAX_GROUPS = 4  # of "even" and of "odd", since the check enumerates the sets of groups
+SLACK = 1e-4  # larger than the rounding errors that check.py allows for
+MAX_GROUPS = 4  # each for "even" and "odd"; few, because the check enumerates all sets of groups
 STATE_COLORS = {"none": COLORS["edge"], "even": COLORS["player_1"], "odd": COLORS["good"]}
 ARROW = {"arrowstyle": "-|>", "connectionstyle": "arc3,rad=0.2", "color": COLORS["ink"], "shrinkB": 6}
 ARROWS = ARROW | {"linestyle": ":"}, ARROW | {"linestyle": "-"}  # after a 0 and after a 1
@@ -48,11 +50,15 @@ class Args:
     networks: Annotated[tuple[Path, ...], tyro.conf.Positional]
     """Networks saved by train.py or distill.py."""
     folder: Path = Path("results/certificates")
-    """Where certificates and pictures of the boxes are saved, named as the network's file or else its folder."""
+    """Where certificates and pictures of the boxes are saved. They are named after the network's file, or after
+    its folder if the file is network.pt."""
 
 
 class Proof(NamedTuple):
-    """What the search has found: a certificate for check.py, its margin, and why there is none or no proof."""
+    """The result of a search: the certificate for check.py, its margin, and the reason if there is no proof.
+
+    The certificate is None if the search fails, and the margin is None if the network is not proven.
+    """
 
     certificate: dict[str, np.ndarray] | None
     margin: float | None
@@ -60,7 +66,7 @@ class Proof(NamedTuple):
 
 
 def main(args: Args) -> list[Proof]:
-    """Tries to prove each network, prints what was found, and draws it."""
+    """Tries to prove each network, and prints, draws and returns the results."""
     loaded = {path: load_provable(path) for path in args.networks}
     proofs = []
     for path, (network, misere) in loaded.items():
@@ -77,10 +83,10 @@ def main(args: Args) -> list[Proof]:
 
 
 def prove(network: DigitNetwork, misere: bool) -> Proof:
-    """Searches for boxes, and lets check.py judge them."""
+    """Searches for boxes, and lets check.py judge the certificate."""
     states, low, high = first_boxes(*sample_states(network))
     if len(states) > MAX_BOXES or not close(network, states, low, high):
-        return Proof(None, None, f"no {MAX_BOXES} boxes contain their images")
+        return Proof(None, None, f"no set of {MAX_BOXES} boxes or fewer contains its images")
     certificate = {name: weight.numpy() for name, weight in network.state_dict().items()}
     certificate |= {"misere": np.array(misere), "boxes": np.stack([low, high], axis=1).astype(np.float32)}
     certificate |= {"states": states, "groups": group(network, states, low, high)}
@@ -91,14 +97,14 @@ def prove(network: DigitNetwork, misere: bool) -> Proof:
 
 
 def affine(layer: nn.Linear, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Bounds of a linear layer and tanh, apart from rounding, for inputs between ``low`` and ``high``."""
+    """Bounds tanh after a linear layer, apart from rounding, for inputs between ``low`` and ``high``."""
     weight, bias = (weights.detach().double().numpy() for weights in (layer.weight, layer.bias))
     center, radius = (low + high) / 2 @ weight.T + bias, (high - low) / 2 @ np.abs(weight).T
     return np.tanh(center - radius), np.tanh(center + radius)
 
 
 def sample_states(network: DigitNetwork, n_sequences: int = 2000) -> tuple[np.ndarray, np.ndarray]:
-    """The recurrent states along random sequences of 120 bits, and the states of the automaton."""
+    """Returns the recurrent states along random sequences of 120 bits, and the automaton's state at each."""
     generator = np.random.default_rng(0)
     probability = generator.choice([0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98], size=n_sequences)
     bits = generator.random((120, n_sequences)) < probability
@@ -111,7 +117,7 @@ def sample_states(network: DigitNetwork, n_sequences: int = 2000) -> tuple[np.nd
 
 
 def first_boxes(points: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Boxes around groups of points of one state, each within RADIUS of the group's first point."""
+    """Returns boxes around groups of points of one state that lie within RADIUS of the group's first point."""
     names, lows, highs = [], [], []
     for name in AUTOMATON:
         left = points[states == name]
@@ -125,14 +131,18 @@ def first_boxes(points: np.ndarray, states: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> bool:
-    """Lets boxes grow, in place, until the image of each lies in a box of the next state; False without an end."""
+    """Lets the boxes grow in place until the image of each lies in a box of the next state.
+
+    Returns whether this succeeded within 100 rounds.
+    """
     for _ in range(100):
         grows = False
         for bit in (0, 1):
             image_low, image_high = affine(network.transitions[bit], low, high)
             image_low, image_high = image_low - SLACK, image_high + SLACK
             nearest, missed = nearest_boxes(states, low, high, bit, image_low, image_high)
-            np.minimum.at(low, nearest[missed], image_low[missed] - SLACK)  # more, so that the search ends
+            # boxes grow a little more than needed, so the search ends
+            np.minimum.at(low, nearest[missed], image_low[missed] - SLACK)
             np.maximum.at(high, nearest[missed], image_high[missed] + SLACK)
             grows |= missed.any()
         if not grows:
@@ -143,7 +153,7 @@ def close(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
 def nearest_boxes(
     states: np.ndarray, low: np.ndarray, high: np.ndarray, bit: int, image_low: np.ndarray, image_high: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """For the image of each box the box of the next state that it leaves least, and whether it leaves it."""
+    """Returns the nearest box of the next state for each box's image, and whether the image sticks out of it."""
     outside = np.maximum(low - image_low[:, None], 0) + np.maximum(image_high[:, None] - high, 0)
     next_states = np.array([AUTOMATON[state][bit] for state in states])
     distance = np.where(next_states[:, None] == states, outside.sum(axis=-1), np.inf)
@@ -151,7 +161,7 @@ def nearest_boxes(
 
 
 def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Numbers of the boxes of "even" and "odd", equal for close features: int64 of shape ``(n_boxes,)``."""
+    """Returns the group of each box, int64 of shape ``(n_boxes,)``; boxes of a group have similar features."""
     features = []
     for flag in (0, 1):
         inputs = (np.insert(end, end.shape[1], flag, axis=1) for end in (low, high))
@@ -166,7 +176,7 @@ def group(network: DigitNetwork, states: np.ndarray, low: np.ndarray, high: np.n
 
 
 def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
-    """The automaton, and the boxes and their images in the plane of two principal components."""
+    """Draws the automaton, and the boxes and their images in the plane of the first two principal components."""
     figure, (left, right) = plt.subplots(1, 2, layout="constrained", width_ratios=(2, 3))
     draw_automaton(left)
     points, states = sample_states(network, n_sequences=300)
@@ -193,7 +203,7 @@ def draw(network: DigitNetwork, misere: bool, proof: Proof) -> plt.Figure:
 
 
 def draw_automaton(axis: plt.Axes) -> None:
-    """The three states. A 0 keeps each of them, and a 1 leads to another."""
+    """Draws the three states. A 0 keeps the state, and a 1 leads to another state."""
     places = {"none": (0, 0), "even": (0, 1), "odd": (1, 1)}
     for state, place in places.items():
         color = STATE_COLORS[state]
@@ -208,11 +218,11 @@ def draw_automaton(axis: plt.Axes) -> None:
 
 
 def draw_boxes(axis: plt.Axes, network: DigitNetwork, certificate: dict, project: Callable) -> None:
-    """The boxes, and an arrow for each bit from a box to that of its image, unless it is the same."""
+    """Draws the boxes and, for each bit, an arrow from each box to the box of its image if that is another box."""
     names, (low, high) = certificate["states"], np.moveaxis(certificate["boxes"], 1, 0)
     corners = np.stack(np.meshgrid(*[[0, 1]] * low.shape[1]), axis=-1).reshape(-1, low.shape[1])
     for box, name in enumerate(names):
-        # wider by 0.04, so that a box of one point has an outline
+        # wider by 0.04, so that a box around a single point has an outline
         ends = project(np.where(corners, high[box] + 0.04, low[box] - 0.04))
         outline = ends[ConvexHull(ends).vertices]
         axis.fill(*outline.T, facecolor=STATE_COLORS[name] + "40", edgecolor=STATE_COLORS[name])

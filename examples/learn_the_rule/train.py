@@ -1,12 +1,14 @@
-"""A small network learns the rule of Nim by self-play on small boards, and plays boards of any size.
+"""Trains a small network that learns the rule of Nim on small boards, and then plays boards of any size.
 
 The network (network.py) estimates the value of a position for the player to move. It trains by self-play with one
-ply of lookahead: the target of a position is the reward of the best move where that move ends the game, otherwise
-minus the smallest value of the next positions. Moves are ε-greedy. Nothing computes a nim-sum.
+ply of lookahead: the target of a position is the value of its best move, which is the reward if the move ends the
+game, and otherwise minus the value of the next position. Moves are ε-greedy. Nothing computes a nim-sum.
 
     python -m learn_the_rule.train
     python -m learn_the_rule.train --misere --seed 1 --folder results/misere_1
     python play.py --heaps 9 20 31 50 --no-misere --opponent results/learn_the_rule/network.pt
+
+The script saves the network, and prints how well it plays larger boards and whether prove.py can prove it.
 
 Install: pip install -e ".[examples,proof,sb3]"
 """
@@ -32,7 +34,7 @@ from .prove import prove
 from command_line import run
 
 TEST_BOARDS = ((5, 7), (20, 7), (7, 15), (10, 15), (20, 15), (50, 15), (10, 63))  # heaps, objects in each
-OUTCOME_BOARD = (20, 15)  # where won and lost positions are told apart as well
+OUTCOME_BOARD = (20, 15)  # on this board, the signs of the values are tested as well
 N_POSITIONS = 500
 EPSILON = 0.3  # the probability of a random move in training
 
@@ -42,19 +44,19 @@ class Args:
     noise: float = 0.5
     """The standard deviation of the Gaussian noise on the recurrent state in training."""
     n_flags: int = 1
-    """The number of lowest digits that the network can tell from the others. Games with takes up to 1, 3 or 7
-    objects need 1, 2 or 3."""
+    """The number of lowest digits that the network can tell from the others. Games with a max_take of 1, 3 or 7
+    need 1, 2 or 3 of them."""
     n_heaps: int = 5
-    """The maximum number of heaps of a training board; there is a board for each number of heaps up to it."""
+    """The maximum number of heaps. Training uses one board for each number of heaps from 1 to this maximum."""
     max_heap: int = 7
-    """The maximum number of objects in a heap of a training board."""
+    """The number of objects in each heap of a training board."""
     max_take: int | None = None
     misere: bool = False
     """Whether the player who takes the last object loses."""
     random_start: bool = True
-    """Whether episodes start from random positions; otherwise they start from full heaps."""
+    """Whether episodes start from random positions instead of full heaps."""
     updates: int = 1500
-    """The number of updates; the environments make one step before each."""
+    """The number of updates. Before each update, every environment makes one step."""
     num_envs: int = 64
     """The number of environments for each training board."""
     learning_rate: float = 3e-3
@@ -63,14 +65,15 @@ class Args:
 
 
 def main(args: Args) -> dict[str, Any]:
-    """Trains a network, saves it, and prints its figures.
+    """Trains a network, saves it, and prints its metrics.
 
     Returns:
-        ``seconds`` of processor time; for each test board expert mastery, the fraction of sampled won positions in
-        which one-ply greedy play makes a winning move; on one board also ``outcome``, the fraction of positions
-        whose value has the right sign; and whether prove.py proves the network, where it can.
+        A dictionary with the ``seed`` and the ``seconds`` of processor time. For each test board it has expert
+        mastery, the fraction of sampled winning positions in which one-ply greedy play makes a winning move, and
+        for one board also ``outcome``, the fraction of positions whose value has the right sign. ``proven`` says
+        whether prove.py proves the network; it is missing if the options are outside the scope of the proof.
     """
-    torch.set_num_threads(1)  # the tensors are small
+    torch.set_num_threads(1)  # more threads would not speed up such small tensors
     torch.manual_seed(args.seed)
     network = DigitNetwork(noise=args.noise, n_flags=args.n_flags)
     start = time.process_time()
@@ -94,9 +97,9 @@ def main(args: Args) -> dict[str, Any]:
 
 
 def train(network: DigitNetwork, args: Args) -> list[float]:
-    """Trains a network by self-play, and returns the loss of each update."""
+    """Trains a network by self-play and returns the loss of each update."""
     optimizer = torch.optim.Adam(network.parameters(), lr=args.learning_rate)
-    generator = np.random.default_rng([args.seed, 0])  # another stream than that of the samples
+    generator = np.random.default_rng([args.seed, 0])  # independent of the generator of the test positions
     torch.manual_seed(int(generator.integers(2**31)))
     envs = make_envs(args)
     steps = [env.reset(seed=int(generator.integers(2**31))) for env in envs]
@@ -127,7 +130,7 @@ def train(network: DigitNetwork, args: Args) -> list[float]:
 
 
 def make_envs(args: Args) -> list[gym.vector.VectorEnv]:
-    """A vector environment for each number of heaps."""
+    """Returns a vector environment for each number of heaps."""
     return [
         gym.make_vec(
             "nim_env:Nim-v0",

@@ -1,6 +1,7 @@
-"""Writes the data of the page: two proven networks, for misère and normal play.
+"""Writes the data of the page: the weights of two proven networks, one for misère and one for normal play.
 
-Their weights are those of two certificates of learn_the_rule/.
+The weights are read from two certificates of learn_the_rule/, and saved as JSON files in page/data/. The script
+prints the size of each file.
 
     python examples/page/make_data.py
 
@@ -27,26 +28,28 @@ class Args:
 
 
 def main(args: Args) -> None:
+    """Writes a file for each network."""
     args.folder.mkdir(parents=True, exist_ok=True)
     for name, file in NETWORKS.items():
         save(network_weights(CERTIFICATES / file), args.folder / f"network_{name}.json")
 
 
 def network_weights(certificate: Path) -> dict[str, Any]:
-    """The weights by their names in the network's state_dict."""
+    """Returns the weights in a certificate, under their names in the network's state_dict."""
     with np.load(certificate) as arrays:
         names = [name for name in arrays.files if arrays[name].dtype == np.float32 and name != "boxes"]
         return {name: shortest(arrays[name]) for name in names}
 
 
 def shortest(array: np.ndarray) -> Any:
-    """A float32 array as nested lists of the shortest decimals that give the same float32."""
+    """Converts a float32 array to nested lists of the shortest decimal numbers that round to the same float32."""
     if array.ndim:
         return [shortest(part) for part in array]
     return float(str(array))
 
 
 def save(data: dict[str, Any], path: Path) -> None:
+    """Saves data as compact JSON and prints the size of the file."""
     path.write_text(json.dumps(data, separators=(",", ":")) + "\n", encoding="utf-8")
     print(f"{path}: {path.stat().st_size:,} bytes")
 

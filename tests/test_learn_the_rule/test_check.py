@@ -122,13 +122,16 @@ NETWORKS = {  # and why they are refused
     "normal, played as misère": (by_hand(misere=True) | {"misere": np.array(False)}, "none"),
     "misère without the flag": (by_hand(misere=True, flag=False), "none"),
     "misère, higher digits ignored": (by_hand(misere=True, higher=False), "higher ones none, odd"),
-    "always won": (by_hand() | {"value_layers.2.bias": np.array([2], dtype=np.float32)}, "lost, but the value is"),
+    "always won": (
+        by_hand() | {"value_layers.2.bias": np.array([2], dtype=np.float32)},
+        "losing position, but the value is",
+    ),
     "lowest digit ignored": (by_hand(lowest=False), "lowest digit odd"),
     "higher digits ignored": (by_hand(higher=False), "higher ones none, odd"),
     "a one does not toggle": (by_hand(toggles=False), "after a 1"),
-    "wrong with even and odd higher digits": (by_hand(mistake=[EVEN, ODD]), "none, odd: won"),
-    "wrong with odd higher digits alone": (by_hand(mistake=[ODD, LOWEST_NONE]), "digit none, .*: won"),
-    "wrong with an even higher digit": (by_hand(misere=True, mistake=[EVEN]), "even, none: won"),
+    "wrong with even and odd higher digits": (by_hand(mistake=[EVEN, ODD]), "none, odd: a winning"),
+    "wrong with odd higher digits alone": (by_hand(mistake=[ODD, LOWEST_NONE]), "digit none, .*: a winning"),
+    "wrong with an even higher digit": (by_hand(misere=True, mistake=[EVEN]), "even, none: a winning"),
 }
 
 
@@ -369,5 +372,5 @@ def test_a_certificate_belongs_to_one_network(tmp_path):
     ]
     for wrong in ({"misere": True}, {"max_take": 3}, *({"weights": other} for other in others)):
         torch.save(right | wrong, network)
-        with pytest.raises(ValueError, match=r"right\.npz (claims other rules|does not belong)"):
+        with pytest.raises(ValueError, match=r"right\.npz (is for other rules|does not belong)"):
             read(path, network)

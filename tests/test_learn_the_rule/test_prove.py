@@ -49,7 +49,7 @@ def test_the_script(tmp_path, capsys, of_the_study):
     proof, _ = prove.main(prove.Args((right, untrained), folder))
     output = capsys.readouterr().out
     assert output.count("misère play: proven for every board") == 1
-    assert output.count("normal play: not proven: no 100 boxes") == 1
+    assert output.count("normal play: not proven: no set of 100 boxes") == 1
     assert {file.name for file in folder.iterdir()} == {"misere0.npz", "misere0.svg", "untrained.svg"}
     certificate = check.read(folder / "misere0.npz", right)
     assert check.check(certificate) == proof.margin > 1
@@ -66,7 +66,7 @@ def test_networks_with_mistakes_are_not_proven(of_the_study):
     assert 0 < ((predict(network, positions) > 0) != is_won).sum() < len(positions) / 2
     policy = PolicyValueNetwork()  # whose head is untrained
     policy.load_state_dict(of_the_study("normal4").state_dict(), strict=False)
-    for wrong, words in ((network, "lost, but the value is"), (policy, "move with the digits")):
+    for wrong, words in ((network, "losing position, but the value is"), (policy, "move with the digits")):
         proof = prove.prove(wrong, misere=False)
         assert proof.margin is None
         assert words in proof.refusal
