@@ -128,7 +128,8 @@ def main(args: Args) -> dict[int, float]:
     figure, axis = plt.subplots(layout="constrained")
     axis.plot(curve.keys(), curve.values(), label="the model")
     axis.axhline(evaluation.mastery(rules, "random").expert, color="C1", linestyle="--", label="random play")
-    title = f"{rules}: {percent(curve[args.updates])} % of the won positions right after {args.updates} updates"
+    share = percent(curve[args.updates])
+    title = f"{rules}: {share} % of the winning positions right after {args.updates} updates"
     axis.set(title=title, xlabel="updates, each by 256 answers", ylabel="expert mastery", ylim=(0, 1.02))
     label_lines(figure)
     save_figure(figure, args.picture)

@@ -3,8 +3,8 @@
 Six files in this folder are clean learners. Each row of bugs.csv gives one of them a bug that people have met in
 practice, by replacing one text in its file. The learners train on boards and with settings drawn at random.
 nim_env.evaluation.diagnose, which is told the opponent and the discount, judges them after 5 %, 30 % and all of
-their moves. The script prints and saves a table with a row for each learner, bug and fraction of the moves. It also
-prints a summary of the tabular learners, and draws the fraction of runs in which each bug is named.
+their moves. The script prints and saves a table with a row for each learner, bug and fraction of the moves. It
+also prints a summary of the tabular learners, and draws the fraction of runs in which each bug is named.
 docs/experiments/diagnosis.md discusses the results.
 
     cd examples
