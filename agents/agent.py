@@ -101,8 +101,8 @@ class Agent(ABC):
             An action of ``action_space``, a Python or NumPy integer.
         """
 
-    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.int64]:
-        """:meth:`act` for ``n`` observations, here one after another: int64 of shape ``(n,)``."""
+    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.integer]:
+        """:meth:`act` for ``n`` observations, here one after another: integers of shape ``(n,)``."""
         masks = [None] * len(observations) if action_masks is None else action_masks
         actions = [self.act(*each, explore=explore) for each in zip(observations, masks, strict=True)]
         return np.array([checked_action(self, "act", action) for action in actions], np.int64)

@@ -77,7 +77,7 @@ class QLearningAgent(TabularAgent):
             return choices[0] + self.first_action
         return choices[int(self.generator.random() * len(choices))] + self.first_action
 
-    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.int64]:
+    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.integer]:
         n = len(observations)
         random = self.generator.random
         epsilon = self._current("epsilon") if explore else 0.0
@@ -176,7 +176,7 @@ def _checked_schedule(name: str, value: Any) -> Any:
 
 
 def td_update(
-    values: NDArray[np.float64], indices: NDArray[np.int64], targets: NDArray[np.float64], learning_rate: float
+    values: NDArray[np.float64], indices: NDArray[np.intp], targets: NDArray[np.float64], learning_rate: float
 ) -> None:
     """Applies v ← v + α (t − v) to a flat array in place, for each index and target, one after another.
 
@@ -212,18 +212,18 @@ def _powers(learning_rate: float, n: int) -> tuple[NDArray[np.float64], NDArray[
     return powers, learning_rate * powers
 
 
-def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
     """A uniformly random index of each row among those, one or more, where ``choices`` is True.
 
     ``choices`` has the shape ``(n, n_actions)``; ``uniforms`` holds a draw from [0, 1) for each row.
     """
     # on large batches faster than a sum
-    counts = (choices @ np.ones(choices.shape[1], np.float32)).astype(np.int64)
+    counts = (choices @ np.ones(choices.shape[1], np.float32)).astype(np.intp)
     if np.count_nonzero(counts) < len(counts):
         raise ValueError("action_mask leaves an observation without a legal action")
     nth = counts.cumsum()
     nth -= counts  # where each row begins among all choices
-    nth += (uniforms * counts).astype(np.int64)
+    nth += (uniforms * counts).astype(np.intp)
     indices = choices.reshape(-1).nonzero()[0].take(nth)
     indices -= np.arange(0, choices.size, choices.shape[1])
     return indices

@@ -71,8 +71,8 @@ class Table:
                 self._rows[key] = row
         return row
 
-    def rows(self, observations: Any, add: bool = False) -> NDArray[np.int64]:
-        """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``."""
+    def rows(self, observations: Any, add: bool = False) -> NDArray[np.intp]:
+        """:meth:`row` of observations of shape ``(..., *space.shape)``: np.intp of shape ``(...)``."""
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)
         leading = observations.shape[:n_leading]
@@ -86,13 +86,13 @@ class Table:
         except (TypeError, ValueError):
             raise self._not_in_space(observations) from None
 
-    def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.int64]:
+    def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.intp]:
         """The rows of observations of a hash table, which are the rows of ``batch``."""
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
         if self._is_float:
             batch = batch + 0.0
         keys = batch.view(f"V{batch.shape[1] * batch.itemsize}").ravel().tolist()
-        rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.int64, len(keys))
+        rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.intp, len(keys))
         missing = (rows < 0).nonzero()[0]
         if missing.size and self._n_values is not None:
             unknown = batch.take(missing, axis=0)

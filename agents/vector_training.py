@@ -79,7 +79,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
     """Acts in all environments, in any autoreset mode."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     everywhere = has_acted = np.ones(env.num_envs, np.bool_)
-    any_actions = np.full(env.num_envs, agent.first_action)
+    any_actions = np.full(env.num_envs, agent.first_action, np.int64)
     while True:
         actions = any_actions.copy()
         ids = has_acted.nonzero()[0]
