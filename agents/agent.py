@@ -198,7 +198,7 @@ def checked_action(agent: Agent, method: str, action: Any) -> int:
     raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
 
 
-def legal_indices(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
+def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
     """The indices of the legal actions of one observation, all of them without a mask.
 
     A ValueError if the shape is wrong, or if no action is legal, unless the indices ``may_be_empty``.
@@ -208,10 +208,10 @@ def legal_indices(action_mask: Any, n_actions: int, may_be_empty: bool = False) 
     mask = np.asarray(action_mask)
     if mask.shape != (n_actions,):
         raise ValueError(f"action_mask must have shape {(n_actions,)}; got {mask.shape}")
-    indices = _nonzero_bytes((mask if mask.itemsize == 1 else mask != 0).tobytes())
-    if not indices and not may_be_empty:
+    columns = _nonzero_bytes((mask if mask.itemsize == 1 else mask != 0).tobytes())
+    if not columns and not may_be_empty:
         raise ValueError("action_mask leaves no legal action")
-    return indices
+    return columns
 
 
 @lru_cache(maxsize=2**14)
@@ -237,10 +237,10 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
 
 def check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> None:
     """Raises a ValueError unless the agent was made for these spaces of an environment."""
-    made_for = agent.observation_space, agent.action_space
-    if made_for != (agent_observation_space(observation_space), action_space):
+    agent_spaces = agent.observation_space, agent.action_space
+    if agent_spaces != (agent_observation_space(observation_space), action_space):
         given = observation_space, action_space
-        raise ValueError(f"the agent was made for the spaces {made_for}, but the environment has {given}")
+        raise ValueError(f"the agent was made for the spaces {agent_spaces}, but the environment has {given}")
 
 
 def check_setting(agent: Agent, n_players: int) -> None:

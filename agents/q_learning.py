@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import checked_action, legal_indices
+from agents.agent import checked_action, legal_columns
 from agents.tables import TabularAgent
 
 ILLEGAL = -1e308  # added to the values of illegal actions; training is 1.1 times as fast as with -inf by np.where
@@ -65,14 +65,14 @@ class QLearningAgent(TabularAgent):
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:
         """The best legal action, the first of several; while exploring, as the arguments say."""
-        legal = legal_indices(action_mask, self.n_actions)
+        legal = legal_columns(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = self._current("epsilon") if explore else 0.0
         if uniform < epsilon:
             return legal[int(uniform / epsilon * len(legal))] + self.first_action
         values = self.table.get(observation)
-        best = max([values[index] for index in legal])
-        choices = [index for index in legal if values[index] == best]
+        best = max([values[column] for column in legal])
+        choices = [column for column in legal if values[column] == best]
         if len(choices) == 1 or not explore or self.ties == "first":
             return choices[0] + self.first_action
         return choices[int(self.generator.random() * len(choices))] + self.first_action
@@ -117,8 +117,8 @@ class QLearningAgent(TabularAgent):
             raise ValueError(f"reward must be finite; got {reward!r}")
         if not terminated:
             values = self.table.get(next_observation)
-            legal = legal_indices(next_action_mask, self.n_actions, may_be_empty=True)
-            next_value = self.next_value_sign * max([values[index] for index in legal], default=0.0)
+            legal = legal_columns(next_action_mask, self.n_actions, may_be_empty=True)
+            next_value = self.next_value_sign * max([values[column] for column in legal], default=0.0)
             target += self._current("gamma") * next_value
         learning_rate = self._current("learning_rate")
         row = self.table.row(observation)
@@ -199,8 +199,8 @@ def td_update(
     n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # updates after each one
     powers, weights = _powers(learning_rate, 1 << n.bit_length())
     new = weights.take(n_later) * targets.take(order)
-    where = indices.take(first)
-    values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)
+    updated = indices.take(first)
+    values[updated] = powers.take(counts) * values.take(updated) + np.add.reduceat(new, first)
 
 
 @lru_cache(maxsize=1)
@@ -224,6 +224,6 @@ def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) ->
     nth = counts.cumsum()
     nth -= counts  # where each row begins among all choices
     nth += (uniforms * counts).astype(np.intp)
-    indices = choices.reshape(-1).nonzero()[0].take(nth)
-    indices -= np.arange(0, choices.size, choices.shape[1])
-    return indices
+    columns = choices.reshape(-1).nonzero()[0].take(nth)
+    columns -= np.arange(0, choices.size, choices.shape[1])
+    return columns

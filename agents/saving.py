@@ -32,14 +32,14 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
     """See :meth:`Agent.save`."""
     arguments = {name: getattr(agent, name) for name in constructor_arguments(type(agent))}
     now = agent.progress_remaining
-    about = {
+    description = {
         "class": class_name(type(agent)),
         "observation_space": _space_to_json(agent.observation_space),
         "action_space": _space_to_json(agent.action_space),
         "arguments": {name: _plain(each(now) if callable(each) else each) for name, each in arguments.items()},
         "generator": agent.generator.bit_generator.state,
     }
-    text = json.dumps(about)
+    text = json.dumps(description)
     _new_agent(json.loads(text))  # raises here rather than when the file is loaded
     target = Path(os.path.realpath(path))  # a symbolic link stays
     is_new = not target.exists()
@@ -62,11 +62,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     """See :func:`agents.load`."""
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
-            about = json.loads(file.metadata()["agent"])
+            description = json.loads(file.metadata()["agent"])
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no dictionary
-        agent = _new_agent(about)
+        agent = _new_agent(description)
         agent.load_state_dict(arrays)
-        agent.generator.bit_generator.state = about["generator"]
+        agent.generator.bit_generator.state = description["generator"]
     except OSError:
         raise
     except Exception as error:  # safetensors, json, NumPy, Gymnasium and custom classes raise a dozen kinds
@@ -87,13 +87,13 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in NOT_SAVED]
 
 
-def _new_agent(about: dict[str, Any]) -> Any:
+def _new_agent(description: dict[str, Any]) -> Any:
     """The agent of a description, which has learned nothing; any error if there is none."""
-    if about["class"] not in CLASSES:
+    if description["class"] not in CLASSES:
         hint = "a custom class is known once the module that defines it is imported"
-        raise ValueError(f"its class {about['class']!r} is not one of {sorted(CLASSES)}; {hint}")
-    made_for = [_space_from_json(about[name]) for name in ("observation_space", "action_space")]
-    return CLASSES[about["class"]](*made_for, **about["arguments"])
+        raise ValueError(f"its class {description['class']!r} is not one of {sorted(CLASSES)}; {hint}")
+    its_spaces = [_space_from_json(description[name]) for name in ("observation_space", "action_space")]
+    return CLASSES[description["class"]](*its_spaces, **description["arguments"])
 
 
 def _space_to_json(space: Space[Any]) -> dict[str, Any]:
@@ -111,9 +111,9 @@ def _plain(value: Any) -> Any:
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _space_from_json(about: dict[str, Any]) -> Space[Any]:
+def _space_from_json(description: dict[str, Any]) -> Space[Any]:
     """The space that :func:`_space_to_json` wrote; any error if there is none."""
-    arguments = {name: about[name] for name in SPACE_ARGUMENTS[about["kind"]]}
+    arguments = {name: description[name] for name in SPACE_ARGUMENTS[description["kind"]]}
     for bound in arguments.keys() & {"low", "high"}:
-        arguments[bound] = np.array(about[bound], about["dtype"])
-    return getattr(spaces, about["kind"])(**arguments)
+        arguments[bound] = np.array(description[bound], description["dtype"])
+    return getattr(spaces, description["kind"])(**arguments)

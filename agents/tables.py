@@ -32,26 +32,26 @@ class Table:
     def __init__(self, space: Space[Any], n_actions: int) -> None:
         self._space = space
         self._start = np.ravel(getattr(space, "start", 0))
-        n_values: Any = getattr(space, "nvec", getattr(space, "n", None))  # of MultiBinary n is the shape
-        n_values = 2 if isinstance(space, spaces.MultiBinary) else n_values
+        sizes: Any = getattr(space, "nvec", getattr(space, "n", None))  # of MultiBinary n is the shape
+        sizes = 2 if isinstance(space, spaces.MultiBinary) else sizes
         is_discrete = isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
-        self._n_values = np.broadcast_to(n_values, space.shape or (1,)).ravel() if is_discrete else None
-        sizes = None if self._n_values is None or self._start.any() else tuple(self._n_values.tolist())
+        self._sizes = np.broadcast_to(sizes, space.shape or (1,)).ravel() if is_discrete else None
+        shape = None if self._sizes is None or self._start.any() else tuple(self._sizes.tolist())
         # NumPy computes indices of up to 32 dimensions
-        is_dense = sizes is not None and len(sizes) <= 32 and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES
-        self._sizes = sizes if is_dense else None  # None: a hash table
+        is_dense = shape is not None and len(shape) <= 32 and math.prod(shape) * n_actions <= MAX_DENSE_VALUES
+        self._dense_shape = shape if is_dense else None  # None: a hash table
         self._shape: tuple[int, ...] = space.shape or ()
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"
         # by the bytes of the observation, of a dense table those looked up one by one
         self._rows: dict[bytes, int] = {}
-        n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
+        n_rows = INITIAL_VALUES // n_actions + 2 if self._dense_shape is None else math.prod(self._dense_shape)
         self.values = np.zeros((n_rows, n_actions))
 
     @property
     def n_rows(self) -> int:
         """The number of rows in use, all of a dense table and those of known observations of a hash table."""
-        return len(self._rows) if self._sizes is None else len(self.values)
+        return len(self._rows) if self._dense_shape is None else len(self.values)
 
     def row(self, observation: Any, add: bool = True) -> int:
         """The row of one observation; without ``add``, that of an unknown one is -1, a row of zeros.
@@ -67,7 +67,7 @@ class Table:
         row = self._rows.get(key)
         if row is None:
             row = int(self.rows(array[None], add)[0])
-            if self._sizes is not None:
+            if self._dense_shape is not None:
                 self._rows[key] = row
         return row
 
@@ -79,10 +79,10 @@ class Table:
         if observations.shape[n_leading:] != self._shape:
             raise ValueError(f"observations must be a batch of {self._space}; got the shape {observations.shape}")
         batch = observations.reshape(-1, math.prod(self._shape))
-        if self._sizes is None:
+        if self._dense_shape is None:
             return self._hashed(batch, add).reshape(leading)
         try:
-            return np.asarray(np.ravel_multi_index(tuple(batch.T), self._sizes)).reshape(leading)
+            return np.asarray(np.ravel_multi_index(tuple(batch.T), self._dense_shape)).reshape(leading)
         except (TypeError, ValueError):
             raise self._not_in_space(observations) from None
 
@@ -94,9 +94,9 @@ class Table:
         keys = batch.view(f"V{batch.shape[1] * batch.itemsize}").ravel().tolist()
         rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.intp, len(keys))
         missing = (rows < 0).nonzero()[0]
-        if missing.size and self._n_values is not None:
+        if missing.size and self._sizes is not None:
             unknown = batch.take(missing, axis=0)
-            if not ((self._start <= unknown) & (unknown <= self._start + (self._n_values - 1))).all():
+            if not ((self._start <= unknown) & (unknown <= self._start + (self._sizes - 1))).all():
                 raise self._not_in_space(unknown)
         if add:
             for index in missing.tolist():
@@ -115,7 +115,7 @@ class Table:
     def state_dict(self) -> dict[str, NDArray[Any]]:
         """``values``, float64 ``(n_rows, n_actions)``; a hash table adds ``keys``, uint8 ``(n_rows, n_bytes)``."""
         values = self.values[: self.n_rows].copy()
-        if self._sizes is not None:
+        if self._dense_shape is not None:
             return {"values": values}
         keys = np.frombuffer(b"".join(self._rows), np.uint8)
         return {"values": values, "keys": keys.reshape(self.n_rows, -1 if self.n_rows else 0)}
@@ -123,12 +123,12 @@ class Table:
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
         """Restores what :meth:`state_dict` returned, in an empty table; a ValueError if it does not fit."""
         values = arrays["values"]
-        if self._sizes is None:
+        if self._dense_shape is None:
             self._rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
         shape = self.n_rows, self.values.shape[1]
         if values.shape != shape or values.dtype != np.float64 or not np.isfinite(values).all():
             raise ValueError(f"values must be finite numbers, float64 of shape {shape}")
-        self.values = np.concatenate([values, self.values]) if self._sizes is None else values.copy()
+        self.values = np.concatenate([values, self.values]) if self._dense_shape is None else values.copy()
 
 
 class TabularAgent(Agent):

@@ -104,7 +104,7 @@ def train(
 def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed: int | None) -> Ended:
     """The training loop for this kind of environment."""
     if hasattr(env, "agent_iter"):
-        return _single_episodes(_players(agent, env), env, _aec_episode, seed)
+        return _single_episodes(_agents_by_player(agent, env), env, _aec_episode, seed)
     if hasattr(env, "possible_agents"):
         raise TypeError(f"env must be an AEC environment of PettingZoo, not a parallel one; got {env}")
     if isinstance(agent, Mapping):
@@ -116,19 +116,19 @@ def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed:
     return _single_episodes(agent, env, _gymnasium_episode, seed)
 
 
-def _players(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str, Agent]:
+def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str, Agent]:
     """The agent of each player of an AEC environment, all of which can be trained there."""
     names = env.possible_agents
-    players = dict(agent) if isinstance(agent, Mapping) else dict.fromkeys(names, agent)
-    if players.keys() != set(names):
-        raise ValueError(f"the keys of agent must be the players {names}; got {list(players)}")
-    for name, learner in players.items():
+    agent_of = dict(agent) if isinstance(agent, Mapping) else dict.fromkeys(names, agent)
+    if agent_of.keys() != set(names):
+        raise ValueError(f"the keys of agent must be the players {names}; got {list(agent_of)}")
+    for name, learner in agent_of.items():
         check_spaces(learner, env.observation_space(name), env.action_space(name))
         if isinstance(agent, Mapping) and learner.bootstraps_from == "opponent turn":
             kind = type(learner).__name__
             raise ValueError(f"{kind} learns by self-play; an agent of a dictionary learns from its own turns")
-        check_setting(learner, sum(other is learner for other in players.values()))
-    return players
+        check_setting(learner, sum(other is learner for other in agent_of.values()))
+    return agent_of
 
 
 def _single_episodes(
@@ -158,7 +158,7 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     check_setting(agent, 2 if TO_PLAY in info else 1)
     observation, mask = split_observation(observation, info)
     player = info.get(TO_PLAY, 0)
-    own_turn = agent.bootstraps_from == "own turn"
+    is_own_turn = agent.bootstraps_from == "own turn"
     pending: dict[Any, tuple[Any, int]] = {}  # observations and actions, by player
     rewards = [0.0, 0.0]  # of each player since its last action
     episode_return = 0.0
@@ -176,7 +176,7 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
         rewards[player] = reward
         rewards[1 - player] += opponent_reward
         next_player = info.get(TO_PLAY, 0)
-        observer = next_player if own_turn else player
+        observer = next_player if is_own_turn else player
         player = next_player
         observation, mask = split_observation(observation, info)
         if observer in pending:
@@ -187,12 +187,12 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
     return episode_return, length
 
 
-def _aec_episode(players: dict[str, Agent], env: Any, seed: int | None) -> tuple[float, int]:
+def _aec_episode(agent_of: dict[str, Agent], env: Any, seed: int | None) -> tuple[float, int]:
     """Learns from an episode of a PettingZoo AEC environment, with the agent of each player."""
     env.reset(seed=seed)
     first_player = env.agent_selection
     is_alone = len(env.possible_agents) == 1
-    own_turn = players[first_player].bootstraps_from == "own turn"
+    is_own_turn = agent_of[first_player].bootstraps_from == "own turn"
     pending: dict[str, tuple[Any, int]] = {}  # as in a Gymnasium environment
     mover = ""
     mover_reward = 0.0
@@ -204,14 +204,14 @@ def _aec_episode(players: dict[str, Agent], env: Any, seed: int | None) -> tuple
         observation, mask = split_observation(observation, info)
         if player == first_player:
             episode_return += reward
-        observer, reward = (player, reward) if own_turn else (mover, mover_reward)
+        observer, reward = (player, reward) if is_own_turn else (mover, mover_reward)
         # after truncation there is no observation for the player who has just moved
         if observer in pending and (not truncated or player != mover or is_alone):
-            players[observer].update(*pending.pop(observer), reward, observation, terminated, mask)
+            agent_of[observer].update(*pending.pop(observer), reward, observation, terminated, mask)
         if terminated or truncated:
             env.step(None)
             continue
-        agent = players[player]
+        agent = agent_of[player]
         action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         env.step(action)

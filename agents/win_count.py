@@ -8,7 +8,7 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import checked_action, legal_indices
+from agents.agent import checked_action, legal_columns
 from agents.tables import TabularAgent
 
 
@@ -61,15 +61,15 @@ class WinCountAgent(TabularAgent):
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
         """A legal action, drawn in proportion to the counts, with or without exploration."""
-        legal = legal_indices(action_mask, self.n_actions)
+        legal = legal_columns(action_mask, self.n_actions)
         row = self.table.row(observation)
         self._legal[row] = legal
         counts = self.table.values[row].tolist()
-        remaining = self.generator.random() * (sum([counts[index] for index in legal]) + len(legal))
-        for index in legal:
-            remaining -= counts[index] + 1
+        remaining = self.generator.random() * (sum([counts[column] for column in legal]) + len(legal))
+        for column in legal:
+            remaining -= counts[column] + 1
             if remaining < 0:
-                return index + self.first_action
+                return column + self.first_action
         return legal[-1] + self.first_action  # after a rounding error
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
@@ -95,30 +95,30 @@ class WinCountAgent(TabularAgent):
         The legal alternatives to an action are those of the last mask that :meth:`act` got at the observation;
         without a mask, all actions.
         """
-        index = checked_action(self, "update", action) - self.first_action
+        column = checked_action(self, "update", action) - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
-        self._episode.append((self.table.row(observation), index))
+        self._episode.append((self.table.row(observation), column))
         if terminated and reward:
-            for past_row, past_index in self._episode:
-                self._count(past_row, past_index, won=reward > 0)
+            for past_row, past_column in self._episode:
+                self._count(past_row, past_column, won=reward > 0)
 
     def end_episode(self) -> None:
         """Forgets the actions of the episode."""
         self._episode.clear()
 
-    def _count(self, row: int, index: int, won: bool) -> None:
+    def _count(self, row: int, column: int, won: bool) -> None:
         legal = self._legal.get(row, range(self.n_actions))
         counts: list[float] = self.table.values[row].tolist()  # less 1 each
         if won:
-            counts[index] += 1
+            counts[column] += 1
         else:
             for alternative in legal:
                 counts[alternative] += 1
-            counts[index] -= 1
-        legal_counts = [counts[legal_index] for legal_index in legal]
+            counts[column] -= 1
+        legal_counts = [counts[legal_column] for legal_column in legal]
         if self.cutoff is not None and sum(legal_counts) + len(legal) > self.cutoff:
             least = min(legal_counts)
-            for legal_index in legal:
-                counts[legal_index] -= least
+            for legal_column in legal:
+                counts[legal_column] -= least
         self.table.values[row] = counts
