@@ -32,8 +32,8 @@ class Table:
 
     There are two kinds of tables. A dense table has a row for every observation in the space. It is used for
     ``Discrete``, ``MultiDiscrete`` and ``MultiBinary`` spaces that start at 0 and have up to 32 components, if it
-    has at most 2²⁵ values (256 MB). For any other space, a hash table adds a row when an observation is first
-    learned from.
+    has at most 2²⁵ values (256 MB). For any other space, the table is a hash table, which starts empty and
+    adds rows as they are needed.
 
     Args:
         space: The observation space. All its observations must be arrays of the same shape.
@@ -100,9 +100,7 @@ class Table:
         n_leading = observations.ndim - len(self._shape)
         leading = observations.shape[:n_leading]
         if observations.shape[n_leading:] != self._shape:
-            raise ValueError(
-                f"observations must be a batch of arrays of shape {self._shape}; got {observations.shape}"
-            )
+            raise ValueError(f"observations must be a batch of {self._shape} arrays; got {observations.shape}")
         batch = observations.reshape(-1, math.prod(self._shape))
         if self._dense_shape is None:
             return self._hashed(batch, add).reshape(leading)

@@ -124,7 +124,7 @@ def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed:
         hint = "convert it with pettingzoo.utils.parallel_to_aec"
         raise TypeError(f"env must be an AEC environment of PettingZoo, not a parallel one; got {env}; {hint}")
     if isinstance(agent, Mapping):
-        raise TypeError(f"a dictionary of agents needs a PettingZoo AEC environment; got env={env}")
+        raise TypeError(f"env must be a PettingZoo AEC environment if agent is a dictionary; got {env}")
     if hasattr(env, "single_observation_space"):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
