@@ -142,7 +142,7 @@ def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str,
         check_spaces(learner, env.observation_space(name), env.action_space(name))
         if isinstance(agent, Mapping) and learner.bootstraps_from == "opponent turn":
             kind = type(learner).__name__
-            raise ValueError(f"{kind} learns only by self-play; give it as agent, not in a dictionary of agents")
+            raise ValueError(f"{kind} cannot learn from its own turns only; give it as agent, not in a dictionary")
         check_setting(learner, sum(other is learner for other in agent_of.values()))
     return agent_of
 
