@@ -1,7 +1,7 @@
 """Plays a game against the human in the terminal, for all scripts that need one.
 
 A move is a heap and a number of blocks, such as C 3. In the programs of the five published systems, the heaps are
-called piles 0, 1 and 2, as their authors do, and the same move is 2 3. At every question, q, -1 and Ctrl-D leave.
+piles 0, 1 and 2, as their authors call them, and the same move is 2 3. At every question, q, -1 and Ctrl-D leave.
 """
 
 import re
