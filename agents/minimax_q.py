@@ -9,15 +9,16 @@ class MinimaxQAgent(QLearningAgent):
     """Tabular minimax-Q (Littman 1994) for two-player zero-sum games in which the players take turns.
 
     The agent learns by self-play only, and it values an action by the opponent's best reply. The next observation
-    s′ is what the opponent faces one ply later. The opponent's best value there is the mover's worst, so
-    V(s′) = −max Q(s′, ·) over the legal actions. Apart from this, the agent learns, explores and takes the same
-    arguments as :class:`QLearningAgent`.
+    s′ is what the opponent faces one ply later. The opponent's best value there is the mover's worst, so V(s′) =
+    −max Q(s′, ·) over the legal actions. Everything else is the same as in :class:`QLearningAgent`, including the
+    arguments and the errors.
 
     Both players share one table. This requires observations that show the game from the point of view of the
     player to move, as Nim's and PettingZoo's tic-tac-toe's do.
 
-    For example, it learns Nim with heaps of 1 and 2, where the player who takes the last object loses. The values
-    of the first moves become exact: taking both objects from the second heap wins, every other move loses.
+    For example, it learns Nim with heaps of 1 and 2, in which the player who takes the last object loses. The
+    values of the first moves become exact: taking both objects from the second heap wins, and the other moves
+    lose.
 
         >>> import agents
         >>> import gymnasium as gym
@@ -28,8 +29,6 @@ class MinimaxQAgent(QLearningAgent):
         ((0, 1), (1, 1), (1, 2))
         >>> agent.q_values([1, 2])
         array([-1., -1.,  1.])
-
-    See :class:`QLearningAgent` for the arguments and errors.
     """
 
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "opponent turn"

@@ -71,6 +71,7 @@ def train(
 
     Args:
         agent: The agent, or a dictionary from each name in ``env.possible_agents`` to the agent of that player.
+            During the run, the ``progress_remaining`` of each agent falls from 1 to 0.
         env: A Gymnasium environment, a Gymnasium vector environment (in any autoreset mode), or a PettingZoo AEC
             environment. An agent must have been made for the spaces of the environment, or of its player.
         episodes: The number of episodes.

@@ -18,9 +18,9 @@ class WinCountAgent(TabularAgent):
     It draws its actions at random, each legal action with a probability in proportion to its count. All counts
     start at 1. The agent learns when an episode has ended:
 
-    - After a win (a positive last reward), the count of each action that it took grows by 1. - After a loss (a
-    negative last reward), the counts of the legal alternatives to each of these actions grow by 1. - After a draw
-    or a truncated episode, nothing changes.
+    - After a win (a positive last reward), the count of each action that it took grows by 1.
+    - After a loss (a negative last reward), the counts of the legal alternatives to each of its actions grow by 1.
+    - After a draw or a truncated episode, nothing changes.
 
     The agent can be trained against an opponent in a single environment, but not by self-play and not in vector
     environments. It comes from a published program that learns simple Nim, system 5 in
