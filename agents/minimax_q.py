@@ -9,9 +9,9 @@ class MinimaxQAgent(QLearningAgent):
     """Tabular minimax-Q (Littman 1994) for two-player zero-sum games in which the players take turns.
 
     The agent learns by self-play only, and it values an action by the opponent's best reply. The next observation
-    s′ is what the opponent faces one ply later. The opponent's best value there is the mover's worst, so V(s′) =
-    −max Q(s′, ·) over the legal actions. Everything else is the same as in :class:`QLearningAgent`, including the
-    arguments and the errors.
+    s′ is what the opponent faces one ply later. The opponent's best value there is the mover's worst, so
+    V(s′) = −max Q(s′, ·) over the legal actions. Everything else is the same as in :class:`QLearningAgent`,
+    including the arguments and the errors.
 
     Both players share one table. This requires observations that show the game from the point of view of the
     player to move, as Nim's and PettingZoo's tic-tac-toe's do.
