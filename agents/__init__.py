@@ -28,7 +28,8 @@ ALGORITHMS: dict[str, type[TabularAgent]] = {
     "minimax-q": MinimaxQAgent,
     "win-counting": WinCountAgent,
 }
-"""The agent class of each algorithm, by name: ``"q-learning"``, ``"minimax-q"`` and ``"win-counting"``.
+"""The agent classes by name.
 
+The names are ``"q-learning"``, ``"minimax-q"`` and ``"win-counting"``.
 ``agents.ALGORITHMS[name](observation_space, action_space)`` makes an agent.
 """

@@ -57,7 +57,7 @@ class QLearningAgent(TabularAgent):
     """
 
     next_value_sign: ClassVar[float] = 1.0
-    """The sign of the next value: 1 if the same player sees the next observation, -1 if its opponent does."""
+    """The sign of the next value, 1 if the same player sees the next observation and -1 if its opponent does."""
 
     def __init__(
         self,

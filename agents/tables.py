@@ -21,7 +21,7 @@ class Table:
     """A table of action values, with a row for each observation and a column for each action.
 
     An agent looks up the row of an observation with :meth:`row`, or many rows with :meth:`rows`, and then reads
-    and changes :attr:`values`. A value that has never been changed is 0.
+    and changes ``values``. A value that has never been changed is 0.
 
         >>> from gymnasium import spaces
         >>> from agents.tables import Table
@@ -66,11 +66,11 @@ class Table:
 
     @property
     def n_rows(self) -> int:
-        """The number of rows in use: all rows of a dense table, or one per known observation of a hash table."""
+        """The number of rows in use. In a hash table, this is the number of known observations."""
         return len(self._rows) if self._dense_shape is None else len(self.values)
 
     def row(self, observation: Any, add: bool = True) -> int:
-        """Returns the row of one observation, as an index into :attr:`values`.
+        """Returns the row of one observation, as an index into ``values``.
 
         If the observation is new to a hash table, it gets a row. With ``add=False`` it does not, and the result is
         -1, which is the index of a row of zeros.
@@ -174,7 +174,8 @@ class TabularAgent(Agent):
 
     It adds the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column
     for each action, and defines :meth:`q_values`, :meth:`state_dict` and :meth:`load_state_dict` with it. A
-    subclass defines :meth:`act` and :meth:`update`. The arguments are the same as for :class:`Agent`.
+    subclass defines :meth:`agents.Agent.act` and :meth:`agents.Agent.update`. The arguments are the same as for
+    :class:`agents.Agent`.
     """
 
     def __init__(
