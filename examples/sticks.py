@@ -33,7 +33,7 @@ class Args:
     sticks: int = 10
     """The number of sticks."""
     max_take: int = 3
-    """The maximum number of sticks that one move may take."""
+    """The maximum number of sticks that one move can take."""
     episodes: int = 2_000
     """The number of games against each opponent. You can leave earlier."""
     opponent: str = "random"
