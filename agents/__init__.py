@@ -1,4 +1,8 @@
-"""Tabular agents for any environment of the Gymnasium or PettingZoo API, and the loop that trains them."""
+"""Tabular reinforcement learning agents, and :func:`train`, which trains them.
+
+The agents work with any Gymnasium environment, vector environment or PettingZoo AEC environment whose actions are
+discrete. They know nothing about Nim.
+"""
 
 from agents.agent import Agent, load
 from agents.minimax_q import MinimaxQAgent
@@ -24,4 +28,8 @@ ALGORITHMS: dict[str, type[TabularAgent]] = {
     "minimax-q": MinimaxQAgent,
     "win-counting": WinCountAgent,
 }
-"""The algorithms by name. ``agents.ALGORITHMS[name](observation_space, action_space)`` makes an agent."""
+"""The agent classes by name.
+
+The names are ``"q-learning"``, ``"minimax-q"`` and ``"win-counting"``.
+``agents.ALGORITHMS[name](observation_space, action_space)`` makes an agent.
+"""

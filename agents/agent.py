@@ -1,4 +1,4 @@
-"""The interface of an agent."""
+"""The interface that all agents implement, and the checks that they share."""
 
 import os
 from abc import ABC, abstractmethod
@@ -13,50 +13,81 @@ from numpy.typing import NDArray
 from agents import saving
 
 TO_PLAY = "to_play"
-"""The info key of a Gymnasium environment in which the agent plays both sides: the player to move, 0 or 1."""
+"""The key in the infos of a Gymnasium environment in which the agent plays both sides.
+
+Its value is the player to move, 0 or 1.
+"""
 
 
 class Agent(ABC):
-    """A learner that :func:`agents.train` can train and :func:`agents.load` can load.
+    """The base class of all agents.
 
-    A custom agent is a subclass with :meth:`act` and :meth:`update`; its page in the documentation has an example.
+    :func:`agents.train` trains an agent, :meth:`save` writes it to a file, and :func:`agents.load` reads the file
+    again. To write your own agent, define two methods in a subclass: :meth:`act` chooses an action, and
+    :meth:`update` learns from one transition. An agent that learns values in a table should be a subclass of
+    :class:`TabularAgent`, which provides the table.
 
-    **Shapes.** One observation has the shape of ``observation_space``. Its mask is an int8 or bool array of shape
-    ``(n_actions,)``, nonzero where an action is legal, or None where all are. A batch has leading dimensions
-    before these.
+    For example, this agent draws a random legal action and learns nothing:
 
-    **Transitions.** In self-play the agent plays every side, and the transitions of the players alternate. An
-    agent that plays one of several players gets the transitions of that player. In the last transition of a
-    truncated episode ``terminated`` is False: there is a future. With several players, the one who has just moved
-    when an episode is truncated does not observe what follows, so that it has no last transition.
+        >>> import agents
+        >>> import gymnasium as gym
+        >>> import numpy as np
+        >>> class RandomAgent(agents.Agent):
+        ...     def act(self, observation, action_mask=None, explore=False):
+        ...         legal = np.ones(self.n_actions) if action_mask is None else action_mask
+        ...         return self.generator.choice(np.flatnonzero(legal)) + self.first_action
+        ...
+        ...     def update(self, *transition):
+        ...         pass
+        >>> env = gym.make("nim_env:Nim-v0", opponent=None)
+        >>> agent = RandomAgent(env.observation_space, env.action_space, seed=0)
+        >>> history = agents.train(agent, env, episodes=100, seed=0)
+        >>> history.returns.shape
+        (100,)
 
-    **Saving.** :meth:`save` stores the constructor's arguments other than the spaces and ``seed``: each must be an
-    attribute of the same name and be expressible in JSON; a schedule is stored as its current value.
-    :func:`agents.load` finds the class by its module and name, so the module must have been imported.
+    **Shapes.** An observation has the shape of ``observation_space``, and its action mask has the shape
+    ``(n_actions,)``. The mask is an int8 or bool array that is nonzero for each legal action, or None if all
+    actions are legal. A batch adds leading dimensions to both.
+
+    **Transitions.** In self-play one agent plays all the players, so the transitions of different players
+    alternate. An agent that plays only one of several players gets only that player's transitions. When an episode
+    is truncated, ``terminated`` is False in its last transition, because the next observation still has a future.
+    In that case the player who has just moved does not see its next turn, so an agent that learns from its own
+    turns (:attr:`bootstraps_from`) gets no transition for that player's last action.
+
+    **Saving.** The file holds the arguments of the constructor, except the spaces and ``seed``, and the arrays
+    that :meth:`state_dict` returns. Each of these arguments must be stored as an attribute of the same name, and
+    it must be possible to write it as JSON. A schedule is saved as its current value. :func:`agents.load` looks up
+    the class by its module and name, so import the module before you load the file.
 
     Args:
-        observation_space: The space of the observations. From a PettingZoo dictionary of ``"observation"`` and
-            ``"action_mask"`` the agent keeps the ``"observation"``; of a tuple of ``Discrete`` spaces it makes a
-            ``MultiDiscrete`` space.
+        observation_space: The space of the observations. If it is a PettingZoo dictionary with the keys
+            ``"observation"`` and ``"action_mask"``, the agent uses the ``"observation"`` space. A tuple of
+            ``Discrete`` spaces is converted to a ``MultiDiscrete`` space.
         action_space: A ``Discrete`` space.
-        seed: Seeds the agent's own generator.
+        seed: The seed of the agent's own random generator.
 
     Attributes:
         n_actions: The number of actions.
         first_action: The lowest action, ``action_space.start``.
         generator: The agent's own ``numpy.random.Generator``.
-        progress_remaining: Falls from 1 to 0 over a training run; :func:`agents.train` sets it.
+        progress_remaining: The fraction of the training run that is still to come. :func:`agents.train` lowers it
+            from 1 to 0.
 
     Raises:
-        TypeError: A space is of the wrong kind.
+        TypeError: If the action space is not ``Discrete``, or if the observations are not arrays.
     """
 
     bootstraps_from: ClassVar[Literal["own turn", "opponent turn"]] = "own turn"
-    """Which next observation a transition has in self-play. It is what the same player observes when it is to move
-    again, with everything it was rewarded since its action; or what the other player observes one ply later, with
-    the mover's immediate reward (minimax). Minimax learns by self-play of two players only."""
+    """Which next observation and which reward a transition has in self-play.
+
+    With ``"own turn"``, the next observation is what the same player sees when it is to move again, and the reward
+    is the sum of that player's rewards since its action. With ``"opponent turn"`` (minimax), the next observation
+    is what the other player sees one ply later, and the reward is the mover's immediate reward. Agents of the
+    second kind can be trained only by self-play with two players.
+    """
     supports_self_play: ClassVar[bool] = True
-    """Whether the agent can be trained where it controls several players."""
+    """Whether one agent can be trained while it plays several players."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -65,7 +96,7 @@ class Agent(ABC):
         for method in ("act", "update"):
             batch_method = f"{method}_batch"
             owner = next(parent for parent in cls.__mro__ if vars(parent).keys() & {method, batch_method})
-            if batch_method not in vars(owner):  # an inherited one would not do what the new method does
+            if batch_method not in vars(owner):  # the inherited batch method would not call the new one
                 setattr(cls, batch_method, getattr(Agent, batch_method))
         saving.CLASSES[saving.class_name(cls)] = cls
 
@@ -78,7 +109,7 @@ class Agent(ABC):
         self.action_space = action_space
         self.n_actions = int(action_space.n)
         self.first_action = int(action_space.start)
-        # An environment of the same seed draws from default_rng(seed); this stream is independent of it.
+        # An environment with the same seed may draw from default_rng(seed); this stream is independent of it.
         self.generator = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(0,)))
         self.progress_remaining = 1.0
 
@@ -90,19 +121,31 @@ class Agent(ABC):
 
     @abstractmethod
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int | np.integer[Any]:
-        """Chooses an action.
+        """Chooses an action for one observation.
 
         Args:
             observation: One observation.
-            action_mask: Nonzero where an action is legal, shape ``(n_actions,)``; None: all are.
-            explore: Whether to explore, as :func:`agents.train` does.
+            action_mask: Nonzero for each legal action, shape ``(n_actions,)``. None means that all are legal.
+            explore: Whether to explore, as in training, rather than to play as well as possible.
 
         Returns:
-            An action of ``action_space``, a Python or NumPy integer.
+            An action in ``action_space``, as a Python or NumPy integer.
         """
 
-    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.int64]:
-        """:meth:`act` for ``n`` observations, here one after another: int64 of shape ``(n,)``."""
+    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.integer]:
+        """Chooses an action for each of ``n`` observations.
+
+        Training in a vector environment calls this method. By default it calls :meth:`act` for one observation
+        after another; an agent that is faster with batches overrides it.
+
+        Args:
+            observations: The observations, one in each row.
+            action_masks: Nonzero for each legal action, shape ``(n, n_actions)``. None means that all are legal.
+            explore: Whether to explore, as in training, rather than to play as well as possible.
+
+        Returns:
+            Actions in ``action_space``, an integer array of shape ``(n,)``.
+        """
         masks = [None] * len(observations) if action_masks is None else action_masks
         actions = [self.act(*each, explore=explore) for each in zip(observations, masks, strict=True)]
         return np.array([checked_action(self, "act", action) for action in actions], np.int64)
@@ -120,12 +163,15 @@ class Agent(ABC):
         """Learns from one transition.
 
         Args:
-            observation: What the player observed.
-            action: What it did, an action of ``action_space``.
-            reward: Its reward, see :attr:`bootstraps_from`.
-            next_observation: The next observation, see :attr:`bootstraps_from`; the last one if terminated.
-            terminated: Whether the episode has ended for good; False where it was truncated.
-            next_action_mask: The mask of the next observation, shape ``(n_actions,)``; None: all are legal.
+            observation: What the player observed before it acted.
+            action: The action that it took, in ``action_space``.
+            reward: The reward for the action. In self-play, :attr:`bootstraps_from` says which rewards it
+                includes.
+            next_observation: The next observation. In self-play, :attr:`bootstraps_from` says whose it is. If the
+                episode has terminated, this is its last observation.
+            terminated: Whether the episode has ended for good. It is False if the episode was truncated.
+            next_action_mask: The action mask of the next observation, shape ``(n_actions,)``. None means that all
+                actions are legal.
         """
 
     def update_batch(
@@ -137,25 +183,60 @@ class Agent(ABC):
         terminated: Any,
         next_action_masks: Any = None,
     ) -> None:
-        """:meth:`update` for ``n`` transitions, here one after another: arrays with a row for each."""
+        """Learns from ``n`` transitions.
+
+        Training in a vector environment calls this method. By default it calls :meth:`update` for one transition
+        after another; an agent that is faster with batches overrides it. Each argument has one row per transition
+        and otherwise means the same as in :meth:`update`.
+
+        Args:
+            observations: What the players observed before they acted.
+            actions: Integers of shape ``(n,)``.
+            rewards: Numbers of shape ``(n,)``.
+            next_observations: The next observations.
+            terminated: Booleans of shape ``(n,)``.
+            next_action_masks: Action masks of shape ``(n, n_actions)``. None means that all actions are legal.
+        """
         masks = [None] * len(observations) if next_action_masks is None else next_action_masks
         actions, rewards, terminated = (np.asarray(column).tolist() for column in (actions, rewards, terminated))
         for transition in zip(observations, actions, rewards, next_observations, terminated, masks, strict=True):
             self.update(*transition)
 
     def end_episode(self) -> None:  # noqa: B027  most agents do nothing
-        """Called by :func:`agents.train` after each episode, also after one that an error cuts short.
+        """Is called after each training episode, even if an error has interrupted the episode.
 
-        An agent that learns from whole episodes (Monte Carlo) collects the transitions in :meth:`update` and
-        learns from them here. An agent that overrides this method does not train in vector environments.
+        By default it does nothing. An agent that learns from whole episodes (Monte Carlo) collects the transitions
+        in :meth:`update` and learns from them here. An agent that overrides this method can be trained only in
+        single environments, not in vector environments.
         """
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """The Q-values of one observation or a batch: float64 of shape ``(..., n_actions)``."""
+        """Returns the Q-values of one observation or of a batch.
+
+        Args:
+            observation: An observation, or a batch with leading dimensions ``(...)``.
+
+        Returns:
+            A value for each action, float64 of shape ``(..., n_actions)``.
+
+        Raises:
+            NotImplementedError: If the agent has no Q-values.
+        """
         raise NotImplementedError(f"{type(self).__name__} has no Q-values")
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        """The policy without exploration, float64 ``(..., n_actions)``: 1 for what :meth:`act_batch` returns."""
+        """Returns the probability of each action when the agent does not explore.
+
+        By default, the action that :meth:`act_batch` returns has the probability 1. An agent with a stochastic
+        policy overrides this method.
+
+        Args:
+            observation: An observation, or a batch with leading dimensions ``(...)``.
+            action_mask: Nonzero for each legal action, shape ``(..., n_actions)``. None means that all are legal.
+
+        Returns:
+            Probabilities, float64 of shape ``(..., n_actions)``.
+        """
         observations = np.asarray(observation)
         n_leading = observations.ndim - len(self.observation_space.shape or ())
         shape = *observations.shape[:n_leading], self.n_actions
@@ -165,29 +246,54 @@ class Agent(ABC):
         return np.asarray(columns[:, None] == np.arange(self.n_actions), np.float64).reshape(shape)
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """What :meth:`save` stores in addition to the constructor's arguments: copies of arrays of numbers."""
+        """Returns what the agent has learned, as numeric arrays by name, for :meth:`save`.
+
+        An agent that is to be saved defines this method and :meth:`load_state_dict`. The constructor's arguments
+        and the state of the generator are saved separately.
+
+        Returns:
+            Copies, so later training does not change them.
+
+        Raises:
+            NotImplementedError: If the class does not define the method.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define state_dict and load_state_dict to be saved")
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restores what :meth:`state_dict` returned; raises any error if it cannot."""
+        """Restores what :meth:`state_dict` returned, in an agent that has just been made.
+
+        Args:
+            arrays: The arrays by name. If they do not fit the agent, this method can raise any exception;
+                :func:`agents.load` turns it into a ValueError.
+
+        Raises:
+            NotImplementedError: If the class does not define the method.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define load_state_dict to be loaded")
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the agent to one file, whole or not at all, in the format of safetensors.
+        """Saves the agent in a file, in the safetensors format.
+
+        The file holds no code. If saving fails, an existing file stays unchanged and no incomplete file is left.
 
         Args:
-            path: The file, which is replaced if it exists; a symbolic link to it stays.
+            path: The file. An existing file is replaced; if ``path`` is a symbolic link, the file that it points
+                to is replaced and the link stays.
 
         Raises:
-            OSError: The file cannot be written, or ``path`` is a folder, a pipe or a device.
-            TypeError: A space or an argument of the constructor cannot be written as JSON.
-            ValueError: The constructor refuses an argument, such as the current value of a schedule.
+            OSError: If the file cannot be written, or if ``path`` is a folder, a pipe or a device.
+            TypeError: If a space or an argument of the constructor cannot be written as JSON.
+            ValueError: If the constructor does not accept an argument as it would be saved, for example the
+                current value of a schedule.
         """
         saving.save(self, path)
 
 
 def checked_action(agent: Agent, method: str, action: Any) -> int:
-    """The action that ``act`` returned or ``update`` got, as an int; a TypeError or ValueError if it is none."""
+    """Returns an action as an int, after checking that it is an integer (TypeError) and in range (ValueError).
+
+    ``method`` names the method that returned or got the action, for the error message.
+    """
     if type(action) is int and 0 <= action - agent.first_action < agent.n_actions:
         return action
     is_integer = np.asarray(action).dtype.kind in "iu"
@@ -198,32 +304,33 @@ def checked_action(agent: Agent, method: str, action: Any) -> int:
     raise error(f"{name} must be an integer in {agent.action_space}; got {action!r}")
 
 
-def legal_indices(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
-    """The indices of the legal actions of one observation, all of them without a mask.
+def legal_columns(action_mask: Any, n_actions: int, may_be_empty: bool = False) -> Sequence[int]:
+    """Returns the columns of the legal actions in a row of values, in increasing order.
 
-    A ValueError if the shape is wrong, or if no action is legal, unless the indices ``may_be_empty``.
+    Raises ValueError if the mask has the wrong shape, or if no action is legal and ``may_be_empty`` is False.
     """
     if action_mask is None:
         return range(n_actions)
     mask = np.asarray(action_mask)
     if mask.shape != (n_actions,):
         raise ValueError(f"action_mask must have shape {(n_actions,)}; got {mask.shape}")
-    indices = _nonzero_bytes((mask if mask.itemsize == 1 else mask != 0).tobytes())
-    if not indices and not may_be_empty:
-        raise ValueError("action_mask leaves no legal action")
-    return indices
+    columns = _nonzero_bytes((mask if mask.itemsize == 1 else mask != 0).tobytes())
+    if not columns and not may_be_empty:
+        raise ValueError("action_mask must allow at least one action; got only zeros")
+    return columns
 
 
 @lru_cache(maxsize=2**14)
 def _nonzero_bytes(mask: bytes) -> Sequence[int]:
-    """The indices of the nonzero bytes; cached, since the same masks recur."""
+    """Returns the positions of the nonzero bytes. The results are cached because the same masks occur often."""
     return tuple(np.frombuffer(mask, np.uint8).nonzero()[0].tolist())
 
 
 def agent_observation_space(space: Space[Any]) -> Space[Any]:
-    """What an agent learns on: arrays, without the mask of a dictionary of PettingZoo.
+    """Returns the space of the arrays that an agent gets as observations in an environment with this space.
 
-    A TypeError for other dictionaries, and for tuples of other spaces than ``Discrete``.
+    Raises TypeError for a dictionary that does not have PettingZoo's keys, and for a tuple that contains a space
+    other than ``Discrete``.
     """
     if isinstance(space, spaces.Dict) and {"observation", "action_mask"} <= set(space.spaces):
         space = space["observation"]
@@ -231,36 +338,43 @@ def agent_observation_space(space: Space[Any]) -> Space[Any]:
         parts: Any = space.spaces
         space = spaces.MultiDiscrete([part.n for part in parts], start=[part.start for part in parts])
     if space.shape is None:
-        raise TypeError(f"observation_space must hold arrays; got {space}; FlattenObservation may help")
+        hint = "wrap the environment in gymnasium.wrappers.FlattenObservation"
+        raise TypeError(f"observation_space must contain arrays; got {space}; {hint}")
     return space
 
 
 def check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> None:
-    """Raises a ValueError unless the agent was made for these spaces of an environment."""
-    made_for = agent.observation_space, agent.action_space
-    if made_for != (agent_observation_space(observation_space), action_space):
+    """Raises ValueError if the agent was made for spaces other than these spaces of an environment."""
+    agent_spaces = agent.observation_space, agent.action_space
+    if agent_spaces != (agent_observation_space(observation_space), action_space):
         given = observation_space, action_space
-        raise ValueError(f"the agent was made for the spaces {made_for}, but the environment has {given}")
+        hint = "make the agent with the spaces of the environment"
+        raise ValueError(f"the agent was made for {agent_spaces}, but the environment has {given}; {hint}")
 
 
 def check_setting(agent: Agent, n_players: int) -> None:
-    """Raises a ValueError unless the agent can be trained while controlling this many players."""
+    """Raises ValueError if the agent cannot be trained while it plays this many players."""
     name = type(agent).__name__
     if n_players > 1 and not agent.supports_self_play:
         raise ValueError(f"{name} does not learn by self-play; train it against an opponent")
     if n_players != 2 and agent.bootstraps_from == "opponent turn":
-        raise ValueError(f"{name} learns by self-play of two players; the environment has {n_players} to control")
+        hint = "use an environment in which it plays both sides"
+        raise ValueError(f"{name} learns only by self-play with two players, not with {n_players}; {hint}")
 
 
 def split_observation(observation: Any, info: dict[str, Any]) -> tuple[Any, Any]:
-    """The agent's observation and its action mask, None where an environment gives none."""
+    """Returns the observation for the agent, and the action mask or None if the environment provides none."""
     if isinstance(observation, dict):
         return observation["observation"], observation["action_mask"]
     return observation, info.get("action_mask")
 
 
 def load(path: str | os.PathLike[str]) -> Agent:
-    """Loads the agent that :meth:`Agent.save` wrote, its generator included.
+    """Loads an agent from a file that :meth:`Agent.save` has written.
+
+    The class is named in the file, so ``load`` finds it without being told. If you wrote the class yourself,
+    import its module first. The agent's random generator is restored too, so training can continue where it
+    stopped.
 
     Args:
         path: The file.
@@ -269,7 +383,7 @@ def load(path: str | os.PathLike[str]) -> Agent:
         The agent.
 
     Raises:
-        OSError: The file cannot be read.
-        ValueError: The file is damaged, is not a saved agent, or holds an agent of an unknown class.
+        OSError: If the file cannot be read.
+        ValueError: If the file is damaged, is not a saved agent, or names a class that has not been imported.
     """
     return saving.load(path)

@@ -10,39 +10,54 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import checked_action, legal_indices
+from agents.agent import checked_action, legal_columns
 from agents.tables import TabularAgent
 
-ILLEGAL = -1e308  # added to the values of illegal actions; training is 1.1 times as fast as with -inf by np.where
-LOWEST = ILLEGAL / 2  # below the value of any legal action, above that of any illegal one
+ILLEGAL = -1e308  # added to the values of illegal actions; np.where and -inf would make training 1.1 times slower
+LOWEST = ILLEGAL / 2  # lies between the values of illegal actions and the values of legal ones
 Schedule: TypeAlias = float | Callable[[float], float]
-"""A number, or a function of the progress remaining, which falls from 1 to 0 over a training run."""
+"""A number, or a function of the remaining fraction of the training run, which falls from 1 to 0."""
 
 
 class QLearningAgent(TabularAgent):
-    """Q-learning (Watkins 1989; Sutton and Barto 2018, section 6.5) with ε-greedy exploration.
+    """Tabular Q-learning (Watkins 1989; Sutton and Barto 2018, section 6.5) with ε-greedy exploration.
 
-    In a game the other player is part of the environment: the next observation is what the agent observes when
-    it is to move again.
+    The agent can be trained in any environment with discrete actions. In a game it treats the other player as part
+    of the environment: the next observation is what the agent sees when it is to move again. It can learn against
+    an opponent or by self-play.
+
+    For example, it learns simple Nim, in which the player who takes the last object wins. From 5, 6 and 7 objects
+    it has learned to leave 4; the actions 0, 1 and 2 take one, two and three objects:
+
+        >>> import agents
+        >>> import gymnasium as gym
+        >>> env = gym.make("nim_env:SimpleNim-v0", opponent="random")
+        >>> agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+        >>> history = agents.train(agent, env, episodes=1_000, seed=0)
+        >>> [agent.act([heap]) for heap in (5, 6, 7)]
+        [0, 1, 2]
+
+    The hyperparameters ``learning_rate``, ``gamma`` and ``epsilon`` are numbers from 0 to 1, or functions that
+    return such a number. A function gets the fraction of the training run that is still to come, which falls from
+    1 to 0, as in Stable-Baselines3.
 
     Args:
-        observation_space: The space of the observations, see :class:`Agent`.
+        observation_space: The space of the observations; :class:`Agent` describes which spaces are possible.
         action_space: A ``Discrete`` space.
-        learning_rate: α, the step size, 0 to 1. This and the next two may be functions of the progress remaining,
-            which falls from 1 to 0 over a training run.
-        gamma: γ, the discount factor, 0 to 1.
-        epsilon: ε, the probability of a uniformly random legal action while exploring, 0 to 1.
-        ties: Which of several best actions is taken while exploring, ``"random"`` or ``"first"``; without
-            exploration it is always the first.
-        seed: Seeds the agent's own generator.
+        learning_rate: α, the step size.
+        gamma: γ, the discount factor.
+        epsilon: ε, the probability of a uniformly random legal action while the agent explores.
+        ties: How the agent chooses between several best actions while it explores: ``"random"`` or ``"first"``.
+            When it does not explore, it always takes the first.
+        seed: The seed of the agent's own random generator.
 
     Raises:
-        TypeError: A space is of the wrong kind.
-        ValueError: A hyperparameter is out of range.
+        TypeError: If a space is of the wrong kind, or if a hyperparameter is neither a number nor a function.
+        ValueError: If a hyperparameter is out of range, or if ``ties`` is neither ``"random"`` nor ``"first"``.
     """
 
     next_value_sign: ClassVar[float] = 1.0
-    """1 if the next observation is the same player's, -1 if it is the opponent's in a zero-sum game."""
+    """The sign of the next value, 1 if the same player sees the next observation and -1 if its opponent does."""
 
     def __init__(
         self,
@@ -64,20 +79,20 @@ class QLearningAgent(TabularAgent):
         self.ties = ties
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:
-        """The best legal action, the first of several; while exploring, as the arguments say."""
-        legal = legal_indices(action_mask, self.n_actions)
+        """Chooses the best legal action, or while exploring an ε-greedy one. ``ties`` decides between equals."""
+        legal = legal_columns(action_mask, self.n_actions)
         uniform = self.generator.random() if explore else 1.0
         epsilon = self._current("epsilon") if explore else 0.0
         if uniform < epsilon:
             return legal[int(uniform / epsilon * len(legal))] + self.first_action
         values = self.table.get(observation)
-        best = max([values[index] for index in legal])
-        choices = [index for index in legal if values[index] == best]
+        best = max([values[column] for column in legal])
+        choices = [column for column in legal if values[column] == best]
         if len(choices) == 1 or not explore or self.ties == "first":
             return choices[0] + self.first_action
         return choices[int(self.generator.random() * len(choices))] + self.first_action
 
-    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.int64]:
+    def act_batch(self, observations: Any, action_masks: Any = None, explore: bool = False) -> NDArray[np.integer]:
         n = len(observations)
         random = self.generator.random
         epsilon = self._current("epsilon") if explore else 0.0
@@ -86,7 +101,7 @@ class QLearningAgent(TabularAgent):
             return uniform_choice(masks != 0, random(n)) + self.first_action
         values = self._legal_values(observations, action_masks)
         thresholds = np.maximum.reduce(values, initial=LOWEST)
-        uniforms = np.zeros(n)  # 0 chooses the first
+        uniforms = np.zeros(n)  # 0 selects the first of the best
         if explore:
             is_random = random(n) < epsilon
             thresholds[is_random] = LOWEST
@@ -106,10 +121,11 @@ class QLearningAgent(TabularAgent):
         terminated: Any,
         next_action_mask: Any = None,
     ) -> None:
-        """Learns from one transition.
+        """Learns from one transition (Sutton and Barto 2018, equation 6.8).
 
-        Q(s, a) ← Q(s, a) + α ((r + γ V(s′)) − Q(s, a)) with V(s′) = max Q(s′, ·) over the legal actions of the
-        next observation, 0 if it is terminal (Sutton and Barto 2018, equation 6.8). After truncation V(s′) counts.
+        The update is Q(s, a) ← Q(s, a) + α ((r + γ V(s′)) − Q(s, a)), where V(s′) is the maximum of Q(s′, ·) over
+        the legal actions of the next observation. If the episode has terminated, or if no action is legal, V(s′)
+        is 0. If it was only truncated, V(s′) counts as usual.
         """
         column = checked_action(self, "update", action) - self.first_action
         target = float(reward)
@@ -117,8 +133,8 @@ class QLearningAgent(TabularAgent):
             raise ValueError(f"reward must be finite; got {reward!r}")
         if not terminated:
             values = self.table.get(next_observation)
-            legal = legal_indices(next_action_mask, self.n_actions, may_be_empty=True)
-            next_value = self.next_value_sign * max([values[index] for index in legal], default=0.0)
+            legal = legal_columns(next_action_mask, self.n_actions, may_be_empty=True)
+            next_value = self.next_value_sign * max([values[column] for column in legal], default=0.0)
             target += self._current("gamma") * next_value
         learning_rate = self._current("learning_rate")
         row = self.table.row(observation)
@@ -134,11 +150,14 @@ class QLearningAgent(TabularAgent):
         terminated: Any,
         next_action_masks: Any = None,
     ) -> None:
-        """:meth:`update` for many transitions: every V(s′), then one update after another, a pair's too."""
+        """Learns from many transitions. Every V(s′) is computed first; then the updates are made one by one.
+
+        A pair of an observation and an action that occurs several times is updated each time.
+        """
         learning_rate = self._current("learning_rate")
         targets = np.maximum.reduce(self._legal_values(next_observations, next_action_masks), initial=LOWEST)
-        is_terminal = np.asarray(terminated, np.bool_)  # 0 and 1 are not indices
-        targets[(targets == LOWEST) | is_terminal] = 0.0  # there is no future, or no legal action
+        is_terminal = np.asarray(terminated, np.bool_)  # as integers, 0 and 1 would be taken for indices
+        targets[(targets == LOWEST) | is_terminal] = 0.0  # no future, or no legal action
         targets *= self._current("gamma") * self.next_value_sign
         targets += rewards
         if np.count_nonzero(np.isfinite(targets)) < len(targets):
@@ -152,12 +171,12 @@ class QLearningAgent(TabularAgent):
         td_update(self.table.values.reshape(-1), pairs, targets, learning_rate)
 
     def _current(self, name: str) -> float:
-        """The value of a schedule at this point of the training run."""
+        """Returns the value of a hyperparameter at this point of the training run."""
         value = getattr(self, name)
         return _checked_schedule(name, value(self.progress_remaining)) if callable(value) else value
 
     def _legal_values(self, observations: Any, action_masks: Any) -> NDArray[np.float64]:
-        """The values of ``n`` observations, below :data:`LOWEST` for illegal actions: ``(n_actions, n)``."""
+        """Returns the values of ``n`` observations, shape ``(n_actions, n)``; illegal ones are below LOWEST."""
         values = self.table.values.take(self.table.rows(observations), axis=0)
         if action_masks is not None:
             values += np.multiply(np.asarray(action_masks) == 0, ILLEGAL)
@@ -165,29 +184,29 @@ class QLearningAgent(TabularAgent):
 
 
 def _checked_schedule(name: str, value: Any) -> Any:
-    """``value`` if it is a function, else as a float; an error if it is not a number between 0 and 1."""
+    """Returns a function unchanged and a number as a float, after checking that it is between 0 and 1."""
     if callable(value):
         return value
     if not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number or a function; got {value!r}")
+        raise TypeError(f"{name} must be a number, or a function that returns one; got {value!r}")
     if not 0 <= float(value) <= 1:
-        raise ValueError(f"{name} must lie between 0 and 1; got {value!r}")
+        raise ValueError(f"{name} must be between 0 and 1; got {value!r}")
     return float(value)
 
 
 def td_update(
-    values: NDArray[np.float64], indices: NDArray[np.int64], targets: NDArray[np.float64], learning_rate: float
+    values: NDArray[np.float64], indices: NDArray[np.intp], targets: NDArray[np.float64], learning_rate: float
 ) -> None:
-    """Applies v ← v + α (t − v) to a flat array in place, for each index and target, one after another.
+    """Updates a flat array in place by v ← v + α (t − v), for one index and target after another.
 
-    Where an index occurs k times, with targets t₁ … t_k, the k updates give
-    (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ, which is computed in one step.
+    If an index occurs k times, with the targets t₁ … t_k, its k updates add up to
+    (1 − α)ᵏ v + Σ α (1 − α)ᵏ⁻ⁱ tᵢ. This is computed in one step.
     """
     if learning_rate == 1.0 or not indices.size:
-        values[indices] = targets  # of several assignments to one index the last one stays
+        values[indices] = targets  # if an index occurs several times, its last target stays
         return
     n = len(indices)
-    # NumPy sorts integers of up to 16 bits by radix, several times as fast as wider ones
+    # NumPy sorts integers of up to 16 bits by radix, which is several times faster than sorting wider ones
     order = indices.astype(np.min_scalar_type(values.size)).argsort(kind="stable")
     indices = indices.take(order)
     is_first = np.empty(n + 1, np.bool_)
@@ -196,34 +215,35 @@ def td_update(
     edges = is_first.nonzero()[0]
     first = edges[:-1]
     counts = edges[1:] - first
-    n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # updates after each one
+    n_later = edges[1:].repeat(counts) - np.arange(1, n + 1)  # how many updates of the same index follow each one
     powers, weights = _powers(learning_rate, 1 << n.bit_length())
     new = weights.take(n_later) * targets.take(order)
-    where = indices.take(first)
-    values[where] = powers.take(counts) * values.take(where) + np.add.reduceat(new, first)
+    updated = indices.take(first)
+    values[updated] = powers.take(counts) * values.take(updated) + np.add.reduceat(new, first)
 
 
 @lru_cache(maxsize=1)
 def _powers(learning_rate: float, n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(1 - α)ᵏ and α (1 - α)ᵏ for k below n, by products, which unlike ** are the same on every processor."""
+    """Returns (1 - α)ᵏ and α (1 - α)ᵏ for k below n. Unlike ``**``, products are equal on every processor."""
     factors = np.full(n, 1.0 - learning_rate)
     factors[0] = 1.0
     powers = factors.cumprod()
     return powers, learning_rate * powers
 
 
-def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-    """A uniformly random index of each row among those, one or more, where ``choices`` is True.
+def uniform_choice(choices: NDArray[np.bool_], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Draws one column uniformly in each row of ``choices``, among the columns that are True.
 
-    ``choices`` has the shape ``(n, n_actions)``; ``uniforms`` holds a draw from [0, 1) for each row.
+    ``choices`` has the shape ``(n, n_actions)``, and ``uniforms`` holds one random number in [0, 1) for each row.
+    Raises ValueError if a row has no True.
     """
-    # on large batches faster than a sum
-    counts = (choices @ np.ones(choices.shape[1], np.float32)).astype(np.int64)
+    # a product is faster than a sum on large batches
+    counts = (choices @ np.ones(choices.shape[1], np.float32)).astype(np.intp)
     if np.count_nonzero(counts) < len(counts):
-        raise ValueError("action_mask leaves an observation without a legal action")
+        raise ValueError("action_mask must allow at least one action in each row; one row is all zeros")
     nth = counts.cumsum()
-    nth -= counts  # where each row begins among all choices
-    nth += (uniforms * counts).astype(np.int64)
-    indices = choices.reshape(-1).nonzero()[0].take(nth)
-    indices -= np.arange(0, choices.size, choices.shape[1])
-    return indices
+    nth -= counts  # the number of choices in the rows above
+    nth += (uniforms * counts).astype(np.intp)
+    columns = choices.reshape(-1).nonzero()[0].take(nth)
+    columns -= np.arange(0, choices.size, choices.shape[1])
+    return columns

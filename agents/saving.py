@@ -1,4 +1,8 @@
-"""Files of agents: arrays, and one JSON text as metadata, in the format of safetensors, which holds no code."""
+"""Saves agents in files and loads them.
+
+A file has the safetensors format, which cannot contain code. It holds the arrays that the agent has learned and,
+as metadata, one JSON text with everything else.
+"""
 
 import inspect
 import json
@@ -13,7 +17,7 @@ import safetensors.numpy
 from gymnasium import Space, spaces
 
 CLASSES: dict[str, type[Any]] = {}
-"""Every class of agents, by :func:`class_name`."""
+"""Every agent class that has been defined, by its :func:`class_name`."""
 SPACE_ARGUMENTS = {
     "Discrete": ("n", "start"),
     "MultiDiscrete": ("nvec", "start", "dtype"),
@@ -24,32 +28,33 @@ NOT_SAVED = {"self", "observation_space", "action_space", "seed"}
 
 
 def class_name(agent_class: type[Any]) -> str:
-    """The module and name of a class, as files have it."""
+    """Returns the name that files use for a class: its module and its qualified name."""
     return f"{agent_class.__module__}.{agent_class.__qualname__}"
 
 
 def save(agent: Any, path: str | os.PathLike[str]) -> None:
-    """See :meth:`Agent.save`."""
+    """Saves an agent; :meth:`Agent.save` describes how."""
     arguments = {name: getattr(agent, name) for name in constructor_arguments(type(agent))}
     now = agent.progress_remaining
-    about = {
+    description = {
         "class": class_name(type(agent)),
         "observation_space": _space_to_json(agent.observation_space),
         "action_space": _space_to_json(agent.action_space),
         "arguments": {name: _plain(each(now) if callable(each) else each) for name, each in arguments.items()},
         "generator": agent.generator.bit_generator.state,
     }
-    text = json.dumps(about)
-    _new_agent(json.loads(text))  # raises here rather than when the file is loaded
-    target = Path(os.path.realpath(path))  # a symbolic link stays
+    text = json.dumps(description)
+    _new_agent(json.loads(text))  # so an invalid argument raises now rather than when the file is loaded
+    target = Path(os.path.realpath(path))  # replaces the target of a symbolic link, not the link
     is_new = not target.exists()
     if not is_new and not target.is_file():
-        raise OSError(f"path must be a regular file or new; got {path}")  # os.replace would replace a device
+        # os.replace would replace a device by a file
+        raise OSError(f"path must be a new file or a regular file; got {path}")
     temporary = target.with_name(f".{uuid.uuid4().hex}.tmp")
-    # safetensors 0.8 saves arrays that are not C-contiguous in the wrong order
+    # safetensors 0.8 writes the numbers of an array that is not C-contiguous in the wrong order
     arrays = {name: np.asarray(array, order="C") for name, array in agent.state_dict().items()}
     try:
-        temporary.touch(0o666 if is_new else 0o600)  # no more open to others than the file that it replaces
+        temporary.touch(0o666 if is_new else 0o600)  # never more readable than the file that it replaces
         temporary.write_bytes(safetensors.numpy.save(arrays, {"agent": text}))
         if not is_new:
             shutil.copymode(target, temporary)
@@ -59,23 +64,26 @@ def save(agent: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """See :func:`agents.load`."""
+    """Loads an agent; :func:`agents.load` describes how."""
     try:
         with safetensors.safe_open(path, framework="numpy") as file:
-            about = json.loads(file.metadata()["agent"])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  it is no dictionary
-        agent = _new_agent(about)
+            description = json.loads(file.metadata()["agent"])
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  not a dictionary
+        agent = _new_agent(description)
         agent.load_state_dict(arrays)
-        agent.generator.bit_generator.state = about["generator"]
+        agent.generator.bit_generator.state = description["generator"]
     except OSError:
         raise
-    except Exception as error:  # safetensors, json, NumPy, Gymnasium and custom classes raise a dozen kinds
+    except Exception as error:  # safetensors, json, NumPy, Gymnasium and custom classes raise a dozen types
         raise ValueError(f"{os.fspath(path)} is damaged or is not a saved agent: {error!r}") from error
     return agent
 
 
 def constructor_arguments(agent_class: type[Any]) -> list[str]:
-    """The arguments of ``__init__`` that are saved, and through ``**kwargs`` those of the parent's."""
+    """Returns the names of the constructor's arguments that are saved.
+
+    If the constructor takes ``**kwargs``, the arguments of the parent class's constructor are included.
+    """
     names: list[str] = []
     for parent in agent_class.__mro__:
         if "__init__" in vars(parent):
@@ -87,33 +95,33 @@ def constructor_arguments(agent_class: type[Any]) -> list[str]:
     return [name for name in dict.fromkeys(names) if name not in NOT_SAVED]
 
 
-def _new_agent(about: dict[str, Any]) -> Any:
-    """The agent of a description, which has learned nothing; any error if there is none."""
-    if about["class"] not in CLASSES:
-        hint = "a custom class is known once the module that defines it is imported"
-        raise ValueError(f"its class {about['class']!r} is not one of {sorted(CLASSES)}; {hint}")
-    made_for = [_space_from_json(about[name]) for name in ("observation_space", "action_space")]
-    return CLASSES[about["class"]](*made_for, **about["arguments"])
+def _new_agent(description: dict[str, Any]) -> Any:
+    """Makes an untrained agent from the JSON text of a file. If the text is wrong, this can raise any error."""
+    if description["class"] not in CLASSES:
+        hint = "import the module that defines it first"
+        raise ValueError(f"the class {description['class']!r} is not one of {sorted(CLASSES)}; {hint}")
+    its_spaces = [_space_from_json(description[name]) for name in ("observation_space", "action_space")]
+    return CLASSES[description["class"]](*its_spaces, **description["arguments"])
 
 
 def _space_to_json(space: Space[Any]) -> dict[str, Any]:
-    """A space as numbers, text and lists; a TypeError for a space of another kind."""
+    """Converts a space to values that JSON has. Raises TypeError for a kind of space that cannot be saved."""
     kind = type(space).__name__
     if kind not in SPACE_ARGUMENTS:
-        raise TypeError(f"a {kind} space cannot be saved; got {space}")
+        raise TypeError(f"a {kind} space cannot be saved, only {', '.join(SPACE_ARGUMENTS)}; got {space}")
     return {"kind": kind, **{name: _plain(getattr(space, name)) for name in SPACE_ARGUMENTS[kind]}}
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Converts a NumPy value to a value that JSON has, and returns any other value unchanged."""
     if isinstance(value, np.dtype):
         return value.name
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
-def _space_from_json(about: dict[str, Any]) -> Space[Any]:
-    """The space that :func:`_space_to_json` wrote; any error if there is none."""
-    arguments = {name: about[name] for name in SPACE_ARGUMENTS[about["kind"]]}
+def _space_from_json(description: dict[str, Any]) -> Space[Any]:
+    """Restores the space that :func:`_space_to_json` converted. If that is impossible, it can raise any error."""
+    arguments = {name: description[name] for name in SPACE_ARGUMENTS[description["kind"]]}
     for bound in arguments.keys() & {"low", "high"}:
-        arguments[bound] = np.array(about[bound], about["dtype"])
-    return getattr(spaces, about["kind"])(**arguments)
+        arguments[bound] = np.array(description[bound], description["dtype"])
+    return getattr(spaces, description["kind"])(**arguments)

@@ -1,4 +1,7 @@
-"""Tables of action values, dense for small discrete spaces and else hash tables, and agents that learn in them."""
+"""Tables of action values, and the base class of the agents that learn in them.
+
+A table is dense if the observation space is discrete and small, and a hash table otherwise.
+"""
 
 import math
 from itertools import repeat
@@ -11,97 +14,117 @@ from numpy.typing import NDArray
 from agents.agent import Agent
 
 MAX_DENSE_VALUES = 2**25  # 256 MB
-INITIAL_VALUES = 2**12  # of a hash table, which doubles when full
+INITIAL_VALUES = 2**12  # the initial size of a hash table, which doubles when it is full
 
 
 class Table:
-    """Action values, one row for each observation, 0 for every pair never updated.
+    """A table of action values, with a row for each observation and a column for each action.
 
-    A dense table has a row for every observation of a discrete space, if that makes at most 2²⁵ values (256 MB). A
-    hash table for other spaces adds rows as observations occur.
+    An agent looks up the row of an observation with :meth:`row`, or many rows with :meth:`rows`, and then reads
+    and changes ``values``. A value that has never been changed is 0.
+
+        >>> from gymnasium import spaces
+        >>> from agents.tables import Table
+        >>> table = Table(spaces.MultiDiscrete([2, 3]), n_actions=2)
+        >>> table.values[table.row([1, 2]), 0] = 0.5
+        >>> table.get([1, 2])
+        [0.5, 0.0]
+
+    There are two kinds of tables. A dense table has a row for every observation in the space. It is used for
+    ``Discrete``, ``MultiDiscrete`` and ``MultiBinary`` spaces that start at 0 and have up to 32 components, if it
+    has at most 2²⁵ values (256 MB). For any other space, the table is a hash table, which starts empty and
+    adds rows as they are needed.
 
     Args:
-        space: The observation space, whose observations are arrays of one shape.
-        n_actions: The number of actions, the length of a row.
+        space: The observation space. All its observations must be arrays of the same shape.
+        n_actions: The number of actions, which is the number of columns.
 
     Attributes:
-        values: The values, float64 of shape ``(at least n_rows, n_actions)``, to be changed in place. A hash table
-            replaces the array when it grows; its last row stays 0.
+        values: The values, float64. Change them in place. A dense table has the shape ``(n_rows, n_actions)``. A
+            hash table has spare rows at the end, the last of which stays 0 for unknown observations, and its array
+            is replaced by a larger one when it is full.
     """
 
     def __init__(self, space: Space[Any], n_actions: int) -> None:
         self._space = space
         self._start = np.ravel(getattr(space, "start", 0))
-        n_values: Any = getattr(space, "nvec", getattr(space, "n", None))  # of MultiBinary n is the shape
-        n_values = 2 if isinstance(space, spaces.MultiBinary) else n_values
+        sizes: Any = getattr(space, "nvec", getattr(space, "n", None))  # n of a MultiBinary space is its shape
+        sizes = 2 if isinstance(space, spaces.MultiBinary) else sizes
         is_discrete = isinstance(space, spaces.Discrete | spaces.MultiDiscrete | spaces.MultiBinary)
-        self._n_values = np.broadcast_to(n_values, space.shape or (1,)).ravel() if is_discrete else None
-        sizes = None if self._n_values is None or self._start.any() else tuple(self._n_values.tolist())
-        # NumPy computes indices of up to 32 dimensions
-        is_dense = sizes is not None and len(sizes) <= 32 and math.prod(sizes) * n_actions <= MAX_DENSE_VALUES
-        self._sizes = sizes if is_dense else None  # None: a hash table
+        self._sizes = np.broadcast_to(sizes, space.shape or (1,)).ravel() if is_discrete else None
+        shape = None if self._sizes is None or self._start.any() else tuple(self._sizes.tolist())
+        # np.ravel_multi_index takes up to 32 dimensions
+        is_dense = shape is not None and len(shape) <= 32 and math.prod(shape) * n_actions <= MAX_DENSE_VALUES
+        self._dense_shape = shape if is_dense else None  # None for a hash table
         self._shape: tuple[int, ...] = space.shape or ()
         self._dtype = np.dtype(space.dtype)
         self._is_float = self._dtype.kind == "f"
-        # by the bytes of the observation, of a dense table those looked up one by one
+        # by the bytes of the observation; in a dense table, a cache for single observations
         self._rows: dict[bytes, int] = {}
-        n_rows = INITIAL_VALUES // n_actions + 2 if self._sizes is None else math.prod(self._sizes)
+        n_rows = INITIAL_VALUES // n_actions + 2 if self._dense_shape is None else math.prod(self._dense_shape)
         self.values = np.zeros((n_rows, n_actions))
 
     @property
     def n_rows(self) -> int:
-        """The number of rows in use, all of a dense table and those of known observations of a hash table."""
-        return len(self._rows) if self._sizes is None else len(self.values)
+        """The number of rows in use. In a hash table, this is the number of known observations."""
+        return len(self._rows) if self._dense_shape is None else len(self.values)
 
     def row(self, observation: Any, add: bool = True) -> int:
-        """The row of one observation; without ``add``, that of an unknown one is -1, a row of zeros.
+        """Returns the row of one observation, as an index into ``values``.
 
-        A ValueError if the observation is not in the space; of a space that is not discrete the shape is checked.
+        If the observation is new to a hash table, it gets a row. With ``add=False`` it does not, and the result is
+        -1, which is the index of a row of zeros.
+
+        Raises TypeError or ValueError if the observation is not in the space. For a space that is not discrete,
+        only the kind of its numbers and its shape are checked.
         """
         array = observation
         if type(array) is not np.ndarray or array.dtype is not self._dtype or array.shape != self._shape:
             array = np.asarray(observation).astype(self._dtype, casting="same_kind")
             if array.shape != self._shape:
                 raise self._not_in_space(observation)
-        key = (array + 0.0 if self._is_float else array).tobytes()  # turns -0.0 into 0.0
+        key = (array + 0.0 if self._is_float else array).tobytes()  # + 0.0 turns -0.0 into 0.0
         row = self._rows.get(key)
         if row is None:
             row = int(self.rows(array[None], add)[0])
-            if self._sizes is not None:
+            if self._dense_shape is not None:
                 self._rows[key] = row
         return row
 
-    def rows(self, observations: Any, add: bool = False) -> NDArray[np.int64]:
-        """:meth:`row` of observations of shape ``(..., *space.shape)``: int64 of shape ``(...)``."""
+    def rows(self, observations: Any, add: bool = False) -> NDArray[np.intp]:
+        """Returns the rows of observations of shape ``(..., *space.shape)``, np.intp of shape ``(...)``.
+
+        This is :meth:`row` for many observations, except that by default new observations do not get a row.
+        """
         observations = np.asarray(observations)
         n_leading = observations.ndim - len(self._shape)
         leading = observations.shape[:n_leading]
         if observations.shape[n_leading:] != self._shape:
-            raise ValueError(f"observations must be a batch of {self._space}; got the shape {observations.shape}")
+            raise ValueError(f"observations must be a batch of {self._shape} arrays; got {observations.shape}")
         batch = observations.reshape(-1, math.prod(self._shape))
-        if self._sizes is None:
+        if self._dense_shape is None:
             return self._hashed(batch, add).reshape(leading)
         try:
-            return np.asarray(np.ravel_multi_index(tuple(batch.T), self._sizes)).reshape(leading)
+            return np.asarray(np.ravel_multi_index(tuple(batch.T), self._dense_shape)).reshape(leading)
         except (TypeError, ValueError):
             raise self._not_in_space(observations) from None
 
-    def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.int64]:
-        """The rows of observations of a hash table, which are the rows of ``batch``."""
+    def _hashed(self, batch: NDArray[Any], add: bool) -> NDArray[np.intp]:
+        """Returns the rows of a hash table for the observations in the rows of ``batch``."""
         batch = batch.astype(self._dtype, order="C", casting="same_kind", copy=False)
         if self._is_float:
             batch = batch + 0.0
         keys = batch.view(f"V{batch.shape[1] * batch.itemsize}").ravel().tolist()
-        rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.int64, len(keys))
+        rows = np.fromiter(map(self._rows.get, keys, repeat(-1)), np.intp, len(keys))
         missing = (rows < 0).nonzero()[0]
-        if missing.size and self._n_values is not None:
+        if missing.size and self._sizes is not None:
             unknown = batch.take(missing, axis=0)
-            if not ((self._start <= unknown) & (unknown <= self._start + (self._n_values - 1))).all():
+            if not ((self._start <= unknown) & (unknown <= self._start + (self._sizes - 1))).all():
                 raise self._not_in_space(unknown)
         if add:
             for index in missing.tolist():
                 rows[index] = self._rows.setdefault(keys[index], len(self._rows))
-            while len(self._rows) >= len(self.values):  # the last row is that of all missing observations
+            while len(self._rows) >= len(self.values):  # the last row is for unknown observations
                 self.values = np.concatenate([self.values, np.zeros_like(self.values)])
         return rows
 
@@ -109,30 +132,51 @@ class Table:
         return ValueError(f"observation {observation!r} is not in {self._space}")
 
     def get(self, observation: Any) -> list[float]:
-        """The ``n_actions`` values of one observation; a ValueError if it is not in the space."""
+        """Returns the ``n_actions`` values of one observation as a list. They are all 0.0 if it is new.
+
+        Raises TypeError or ValueError if the observation is not in the space.
+        """
         return self.values[self.row(observation, False)].tolist()
 
     def state_dict(self) -> dict[str, NDArray[Any]]:
-        """``values``, float64 ``(n_rows, n_actions)``; a hash table adds ``keys``, uint8 ``(n_rows, n_bytes)``."""
+        """Returns copies of the table's arrays, for saving.
+
+        Returns:
+            ``values``, float64 of shape ``(n_rows, n_actions)``. For a hash table there is also ``keys``, the
+            bytes of the observation of each row, uint8 of shape ``(n_rows, n_bytes)``.
+        """
         values = self.values[: self.n_rows].copy()
-        if self._sizes is not None:
+        if self._dense_shape is not None:
             return {"values": values}
         keys = np.frombuffer(b"".join(self._rows), np.uint8)
         return {"values": values, "keys": keys.reshape(self.n_rows, -1 if self.n_rows else 0)}
 
     def load_state_dict(self, arrays: dict[str, NDArray[Any]]) -> None:
-        """Restores what :meth:`state_dict` returned, in an empty table; a ValueError if it does not fit."""
+        """Restores what :meth:`state_dict` returned, in a new table.
+
+        Args:
+            arrays: The arrays by name.
+
+        Raises:
+            ValueError: If the values do not fit the table or are not finite.
+        """
         values = arrays["values"]
-        if self._sizes is None:
+        if self._dense_shape is None:
             self._rows = {key.tobytes(): row for row, key in enumerate(arrays["keys"])}
         shape = self.n_rows, self.values.shape[1]
         if values.shape != shape or values.dtype != np.float64 or not np.isfinite(values).all():
-            raise ValueError(f"values must be finite numbers, float64 of shape {shape}")
-        self.values = np.concatenate([values, self.values]) if self._sizes is None else values.copy()
+            raise ValueError(f"values must be finite float64 numbers of shape {shape}; got {values.shape}")
+        self.values = np.concatenate([values, self.values]) if self._dense_shape is None else values.copy()
 
 
 class TabularAgent(Agent):
-    """An :class:`Agent`, with its arguments, that learns in ``table``, a :class:`agents.tables.Table`."""
+    """The base class of agents that learn in a table.
+
+    It adds the attribute ``table``, a :class:`agents.tables.Table` with a row for each observation and a column
+    for each action, and defines :meth:`q_values`, :meth:`state_dict` and :meth:`load_state_dict` with it. A
+    subclass defines :meth:`agents.Agent.act` and :meth:`agents.Agent.update`. The arguments are the same as for
+    :class:`agents.Agent`.
+    """
 
     def __init__(
         self, observation_space: Space[Any], action_space: Space[Any], *, seed: int | None = None

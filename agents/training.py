@@ -1,6 +1,7 @@
-"""Training: :func:`train` and the loop over single environments.
+"""The function :func:`train`, and the training loops for single environments.
 
-There are two loops, since a vector environment of one environment trains about ten times slower than a single one.
+Vector environments have a loop of their own, in ``vector_training``. It could also run a single environment, but
+about ten times slower.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,11 +17,12 @@ from agents.vector_training import Ended, vector_episodes
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """The episodes of a training run.
+    """The returns and lengths of the episodes of a training run, in the order in which the episodes ended.
 
     Attributes:
-        returns: The total reward of each episode, in a game of the player who moves first: float64 ``(n,)``.
-        lengths: The number of actions in each episode, by all players together: int64 ``(n,)``.
+        returns: The total reward of each episode, float64 of shape ``(n,)``. If the agent plays several players,
+            it is the total reward of the player who moves first.
+        lengths: The number of actions in each episode, by all players together, int64 of shape ``(n,)``.
     """
 
     returns: NDArray[np.float64]
@@ -36,45 +38,59 @@ def train(
     progress: bool = False,
     callback: Callable[[Any, History], Any] | None = None,
 ) -> History:
-    """Trains ``agent`` on ``env``, exploring.
+    """Trains an agent in an environment.
 
-    In a PettingZoo environment the agent plays every side (self-play). A dictionary names an agent for each player
-    instead (independent learners): each acts for its player and learns from that player's turns alone, and the
-    other players are part of its environment. An agent under several names learns from the turns of all of them.
+    The agent plays the given number of episodes, explores, and learns from every transition. Call ``train`` again
+    to continue training; the agent keeps what it has learned. Training is reproducible: the same agent seed,
+    ``train`` seed and environment give the same result.
 
-    In a Gymnasium environment the agent is one player, unless the infos hold ``"to_play"``, 0 or 1: then it plays
-    both sides of a zero-sum game. The reward of a step is then the mover's, and the other player is credited its
-    negative, but nothing where the episode has ended by an action that the mover's mask excludes (PettingZoo's
-    convention).
+        >>> import agents
+        >>> import gymnasium as gym
+        >>> env = gym.make("nim_env:SimpleNim-v0", opponent="random")
+        >>> agent = agents.QLearningAgent(env.observation_space, env.action_space, seed=0)
+        >>> history = agents.train(agent, env, episodes=1_000, seed=0)
+        >>> print(f"{(history.returns[-100:] > 0).mean():.0%} of the last 100 games won")
+        95% of the last 100 games won
 
-    Masks are taken from ``info["action_mask"]``, or from a dictionary observation with the keys ``"observation"``
-    and ``"action_mask"``.
+    **Self-play.** In a PettingZoo AEC environment the agent plays all the players. In a Gymnasium environment it
+    is one player, unless the infos contain ``"to_play"``, the player to move (0 or 1). In that case the agent
+    plays both sides of a zero-sum game. The reward of a step is then the mover's reward, and the other player is
+    credited its negative. There is one exception, which is PettingZoo's convention: if an episode ends with an
+    action that the mover's mask does not allow, the other player is credited nothing.
 
-    In a vector environment the episodes that count are the first to begin (counting the first to end would prefer
-    short ones). Other episodes are stepped, but the agent does not learn from them.
+    **Independent learners.** In a PettingZoo environment, ``agent`` can be a dictionary with an agent for each
+    player. Each agent acts for its player and learns only from that player's turns; the other players are part of
+    its environment. If the same agent stands for several players, it learns from the turns of all of them.
+
+    **Action masks.** They are read from ``info["action_mask"]``, or from a dictionary observation with the keys
+    ``"observation"`` and ``"action_mask"``. Without a mask, all actions are legal.
+
+    **Vector environments.** The agent learns from the first ``episodes`` episodes to begin. (Taking the first to
+    end would favor short episodes.) Later episodes are played while the earlier ones finish, but the agent does
+    not learn from them.
 
     Args:
-        agent: The learner, or a dictionary from each of ``env.possible_agents`` to the agent that plays it.
-            The ``progress_remaining`` of each falls from 1 to 0 over the run.
-        env: A Gymnasium environment or vector environment (in any autoreset mode), or a PettingZoo AEC environment
-            in which the spaces of each player are its agent's.
+        agent: The agent, or a dictionary from each name in ``env.possible_agents`` to the agent of that player.
+            During the run, the ``progress_remaining`` of each agent falls from 1 to 0.
+        env: A Gymnasium environment, a Gymnasium vector environment (in any autoreset mode), or a PettingZoo AEC
+            environment. An agent must have been made for the spaces of the environment, or of its player.
         episodes: The number of episodes.
-        seed: Seeds the environment at its first reset. Each agent has its own seed.
-        progress: Whether to show a progress bar (needs tqdm).
-        callback: Called as ``callback(agent, history)`` after each episode, in a vector environment after each
-            step that ends any, with the history so far and what ``train`` got as ``agent``. Training ends if it
-            returns False.
+        seed: The seed for the first reset of the environment. The agents have their own seeds.
+        progress: Whether to show a progress bar, which requires tqdm.
+        callback: A function that is called as ``callback(agent, history)`` after each episode, or in a vector
+            environment after each step that ends at least one. It gets the argument ``agent`` and the history so
+            far. If it returns False, training stops.
 
     Returns:
-        The history of ``episodes`` episodes, or of those until the callback ended the run.
+        The history of all episodes, or of those before the callback stopped the training.
 
     Raises:
-        TypeError: ``env`` is a parallel environment, or ``agent`` is a dictionary and ``env`` is not an AEC
-            environment, or an agent's actions are not integers.
-        ValueError: ``episodes`` is negative; the keys of a dictionary are not the players; an agent was made for
-            other spaces than the environment's, cannot be trained in this setting (self-play, as a single agent,
-            or in a dictionary), or returns actions outside their space; the players of a vector environment do not
-            alternate.
+        TypeError: If ``env`` is a parallel PettingZoo environment, if ``agent`` is a dictionary but ``env`` is not
+            an AEC environment, or if an agent's actions are not integers.
+        ValueError: If ``episodes`` is negative; if the keys of a dictionary are not the players; if an agent was
+            made for other spaces, cannot be trained in this way (by self-play, against an opponent, or as one of
+            several agents), or returns an action outside the action space; or if the players of a vector
+            environment do not alternate.
     """
     if episodes < 0:
         raise ValueError(f"episodes must be 0 or more; got {episodes}")
@@ -102,13 +118,14 @@ def train(
 
 
 def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed: int | None) -> Ended:
-    """The training loop for this kind of environment."""
+    """Returns the training loop for this kind of environment, after checking that the agent fits."""
     if hasattr(env, "agent_iter"):
-        return _single_episodes(_players(agent, env), env, _aec_episode, seed)
+        return _single_episodes(_agents_by_player(agent, env), env, _aec_episode, seed)
     if hasattr(env, "possible_agents"):
-        raise TypeError(f"env must be an AEC environment of PettingZoo, not a parallel one; got {env}")
+        hint = "convert it with pettingzoo.utils.parallel_to_aec"
+        raise TypeError(f"env must be an AEC environment of PettingZoo, not a parallel one; got {env}; {hint}")
     if isinstance(agent, Mapping):
-        raise TypeError(f"env must be an AEC environment of PettingZoo for a dictionary of agents; got {env}")
+        raise TypeError(f"env must be a PettingZoo AEC environment if agent is a dictionary; got {env}")
     if hasattr(env, "single_observation_space"):
         check_spaces(agent, env.single_observation_space, env.single_action_space)
         return vector_episodes(agent, env, episodes, seed)
@@ -116,25 +133,25 @@ def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed:
     return _single_episodes(agent, env, _gymnasium_episode, seed)
 
 
-def _players(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str, Agent]:
-    """The agent of each player of an AEC environment, all of which can be trained there."""
+def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str, Agent]:
+    """Returns the agent of each player of an AEC environment, after checking that it can be trained there."""
     names = env.possible_agents
-    players = dict(agent) if isinstance(agent, Mapping) else dict.fromkeys(names, agent)
-    if players.keys() != set(names):
-        raise ValueError(f"the keys of agent must be the players {names}; got {list(players)}")
-    for name, learner in players.items():
+    agent_of = dict(agent) if isinstance(agent, Mapping) else dict.fromkeys(names, agent)
+    if agent_of.keys() != set(names):
+        raise ValueError(f"the keys of agent must be the players {names}; got {list(agent_of)}")
+    for name, learner in agent_of.items():
         check_spaces(learner, env.observation_space(name), env.action_space(name))
         if isinstance(agent, Mapping) and learner.bootstraps_from == "opponent turn":
             kind = type(learner).__name__
-            raise ValueError(f"{kind} learns by self-play; an agent of a dictionary learns from its own turns")
-        check_setting(learner, sum(other is learner for other in players.values()))
-    return players
+            raise ValueError(f"{kind} cannot learn from its own turns only; give it as agent, not in a dictionary")
+        check_setting(learner, sum(other is learner for other in agent_of.values()))
+    return agent_of
 
 
 def _single_episodes(
     agent: Agent | Mapping[str, Agent], env: Any, play: Callable[..., tuple[float, int]], seed: int | None
 ) -> Ended:
-    """Plays and learns in one episode after another by the function ``play``."""
+    """Yields the return and length of one episode after another; ``play`` plays one and learns from it."""
     learners = _learners(agent)
     while True:
         try:
@@ -147,20 +164,23 @@ def _single_episodes(
 
 
 def _learners(agent: Agent | Mapping[str, Agent]) -> list[Agent]:
-    """The agents that learn, each once."""
+    """Returns the agents that learn, without duplicates."""
     learners = agent.values() if isinstance(agent, Mapping) else [agent]
     return list({id(learner): learner for learner in learners}.values())
 
 
 def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float, int]:
-    """Learns from an episode of one player, or of two where the infos hold ``"to_play"``."""
+    """Plays one episode and learns from it, for one player, or for both if the infos contain ``"to_play"``.
+
+    Returns the total reward of the player who moves first, and the number of actions.
+    """
     observation, info = env.reset(seed=seed)
     check_setting(agent, 2 if TO_PLAY in info else 1)
     observation, mask = split_observation(observation, info)
     player = info.get(TO_PLAY, 0)
-    own_turn = agent.bootstraps_from == "own turn"
-    pending: dict[Any, tuple[Any, int]] = {}  # observations and actions, by player
-    rewards = [0.0, 0.0]  # of each player since its last action
+    is_own_turn = agent.bootstraps_from == "own turn"
+    pending: dict[Any, tuple[Any, int]] = {}  # each player's last observation and action
+    rewards = [0.0, 0.0]  # each player's, since its last action
     episode_return = 0.0
     length = 0
     is_over = False
@@ -176,24 +196,27 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
         rewards[player] = reward
         rewards[1 - player] += opponent_reward
         next_player = info.get(TO_PLAY, 0)
-        observer = next_player if own_turn else player
+        observer = next_player if is_own_turn else player
         player = next_player
         observation, mask = split_observation(observation, info)
         if observer in pending:
             agent.update(*pending.pop(observer), rewards[observer], observation, terminated, mask)
-    # after truncation there is no observation for the player who is not to move
+    # after truncation, the player who is not to move has no next observation
     if terminated and 1 - observer in pending:
         agent.update(*pending.pop(1 - observer), rewards[1 - observer], observation, terminated, mask)
     return episode_return, length
 
 
-def _aec_episode(players: dict[str, Agent], env: Any, seed: int | None) -> tuple[float, int]:
-    """Learns from an episode of a PettingZoo AEC environment, with the agent of each player."""
+def _aec_episode(agent_of: dict[str, Agent], env: Any, seed: int | None) -> tuple[float, int]:
+    """Plays one episode of a PettingZoo AEC environment, and each player's agent learns from it.
+
+    Returns the total reward of the player who moves first, and the number of actions.
+    """
     env.reset(seed=seed)
     first_player = env.agent_selection
     is_alone = len(env.possible_agents) == 1
-    own_turn = players[first_player].bootstraps_from == "own turn"
-    pending: dict[str, tuple[Any, int]] = {}  # as in a Gymnasium environment
+    is_own_turn = agent_of[first_player].bootstraps_from == "own turn"
+    pending: dict[str, tuple[Any, int]] = {}  # each player's last observation and action
     mover = ""
     mover_reward = 0.0
     episode_return = 0.0
@@ -204,14 +227,14 @@ def _aec_episode(players: dict[str, Agent], env: Any, seed: int | None) -> tuple
         observation, mask = split_observation(observation, info)
         if player == first_player:
             episode_return += reward
-        observer, reward = (player, reward) if own_turn else (mover, mover_reward)
-        # after truncation there is no observation for the player who has just moved
+        observer, reward = (player, reward) if is_own_turn else (mover, mover_reward)
+        # after truncation, the player who has just moved has no next observation
         if observer in pending and (not truncated or player != mover or is_alone):
-            players[observer].update(*pending.pop(observer), reward, observation, terminated, mask)
+            agent_of[observer].update(*pending.pop(observer), reward, observation, terminated, mask)
         if terminated or truncated:
             env.step(None)
             continue
-        agent = players[player]
+        agent = agent_of[player]
         action = checked_action(agent, "act", agent.act(observation, mask, explore=True))
         pending[player] = observation, action
         env.step(action)

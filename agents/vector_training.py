@@ -1,4 +1,4 @@
-"""The training loop over vector environments, which steps all environments at once."""
+"""The training loop for vector environments, in which all environments are stepped at once."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple, TypeAlias
@@ -11,13 +11,16 @@ from agents.agent import TO_PLAY, Agent, check_setting, split_observation
 
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = list[NDArray[Any]]
-"""Arrays with a row for each environment or transition."""
+"""Arrays with one row for each environment or each transition."""
 Ended: TypeAlias = Iterator[tuple[int, Any, Any]]
-"""After each step that ends episodes: their number, returns (in self-play of the first player) and lengths."""
+"""After each step that ends episodes: how many have ended, their returns and their lengths.
+
+In self-play, a return is the total reward of the player who moves first.
+"""
 
 
 class Observed(NamedTuple):
-    """Copies of what is observed in all environments, and the players to move."""
+    """Copies of the observations and masks of all environments, and the players to move."""
 
     observations: NDArray[Any]
     masks: NDArray[Any]
@@ -27,34 +30,34 @@ class Observed(NamedTuple):
 class Step(NamedTuple):
     """One step of all environments."""
 
-    has_acted: NDArray[np.bool_]  # False where an environment was only reset
-    acted: Indices  # where it is True
+    has_acted: NDArray[np.bool_]  # False for an environment that was only reset
+    acted: Indices  # of the environments in which it is True
     before: Observed
     actions: NDArray[np.int64]
-    rewards: NDArray[np.float64]  # of the players who acted
+    rewards: NDArray[np.float64]  # of the player who acted
     opponent_rewards: NDArray[np.float64]
-    after: Observed  # before any reset
+    after: Observed  # if an episode has ended, its last observation, not that of the next episode
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
-    ended: Indices  # where it is True
+    ended: Indices  # of the environments in which it is True
 
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
-    """Learns from the first ``episodes`` episodes to begin."""
+    """Learns from the first ``episodes`` episodes to begin, and yields the returns and lengths as they end."""
     if type(agent).end_episode is not Agent.end_episode:
         raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     observations, infos = env.reset(seed=seed)
     n_players = 2 if TO_PLAY in infos else 1
     check_setting(agent, n_players)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
-    numbers = np.arange(env.num_envs)  # of the running episodes, in the order in which they began
+    numbers = np.arange(env.num_envs)  # the running episodes, numbered in the order in which they began
     n_begun = env.num_envs
     returns = np.zeros(env.num_envs)
     lengths = np.zeros(env.num_envs, np.int64)
     last = None
     for step in vector_steps(agent, env, n_players, observed_in(agent, observations, infos)):
         rewards = step.rewards
-        if n_players == 2:  # of player 0
+        if n_players == 2:  # the rewards of player 0
             rewards = np.where(step.before.to_play, step.opponent_rewards, rewards)
         returns += rewards
         lengths += step.has_acted
@@ -76,17 +79,17 @@ def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> 
 
 
 def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> Iterator[Step]:
-    """Acts in all environments, in any autoreset mode."""
+    """Acts in all environments at once and yields each step. It handles all autoreset modes."""
     mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
     everywhere = has_acted = np.ones(env.num_envs, np.bool_)
-    any_actions = np.full(env.num_envs, agent.first_action)
+    any_actions = np.full(env.num_envs, agent.first_action, np.int64)
     while True:
         actions = any_actions.copy()
         ids = has_acted.nonzero()[0]
         if ids.size:
             observations, masks = selected(observed[:2], ids)
             chosen = agent.act_batch(observations, masks, explore=True)
-            actions[ids] = np.asarray(chosen).astype(np.int64, casting="same_kind")  # a TypeError for floats
+            actions[ids] = np.asarray(chosen).astype(np.int64, casting="same_kind")  # raises TypeError for floats
         observations, rewards, terminated, truncated, infos = env.step(actions)
         is_over = terminated | truncated
         ended = is_over.nonzero()[0]
@@ -109,7 +112,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
 
 
 def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Observed:
-    """What environments returned; all actions are legal and player 0 is to move where they do not say."""
+    """Copies what the environments returned. By default all actions are legal and player 0 is to move."""
     observations, masks = split_observation(observations, infos)
     observations = np.stack(observations, axis=-1) if isinstance(observations, tuple) else np.array(observations)
     n = len(observations)
@@ -119,7 +122,7 @@ def observed_in(agent: Agent, observations: Any, infos: dict[str, Any]) -> Obser
 
 
 def final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Observed:
-    """In same-step mode, what the ended environments returned before they were reset."""
+    """Returns what was observed at the end of the episodes, which same-step mode puts into the infos."""
     final = infos["final_obs"][ended].tolist()
     final_infos = infos.get("final_info", {})
     known = {key: final_infos[key][ended] for key in ("action_mask", TO_PLAY) if key in final_infos}
@@ -129,12 +132,12 @@ def final_observed(agent: Agent, infos: dict[str, Any], ended: Indices) -> Obser
 
 
 def selected(columns: Iterable[NDArray[Any]], ids: Indices) -> Columns:
-    """Copies of the rows ``ids`` of each column."""
+    """Returns copies of the rows ``ids`` of each array."""
     return [column.take(ids, axis=0) for column in columns]
 
 
 def replaced(observed: Observed, ids: Indices, rows: Iterable[NDArray[Any]]) -> Observed:
-    """A copy with other rows at the indices ``ids``."""
+    """Returns a copy in which the rows ``ids`` are replaced."""
     copies = Observed(*(column.copy() for column in observed))
     for column, new in zip(copies, rows, strict=True):
         column[ids] = new
@@ -142,30 +145,32 @@ def replaced(observed: Observed, ids: Indices, rows: Iterable[NDArray[Any]]) -> 
 
 
 def next_turns(step: Step, ids: Indices) -> Columns:
-    """The transitions of the environments ``ids`` from an action to what is observed next."""
+    """Returns the transitions of the environments ``ids`` from an action to the very next observation."""
     before, after = step.before, step.after
     columns = before.observations, step.actions, step.rewards, after.observations, step.terminated, after.masks
     return selected(columns, ids)
 
 
 def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
-    """In self-play, transitions from a player's turn to its own next turn, or to the end of the episode.
+    """Returns the transitions of self-play from a player's turn to its next turn, or to the end of the episode.
 
-    ::
+    For example, with observations o and actions a::
 
         step        0        1        2        3, the last one
-        player 0    o, a ------------> o, a -----> o of the end
-        player 1             o, a ---------------> o of the end
+        player 0    o, a ------------> o, a -----> last o
+        player 1             o, a ---------------> last o
 
-    The players alternate. A step completes the transitions of the players who did not act in it, then those of the
-    players whose action ended an episode. After truncation the player who has just moved observes no end.
+    The players alternate, so each step completes a transition of the player who did not act in it. If the step has
+    terminated the episode, it also completes the transition of the player who acted. If the episode was truncated,
+    it does not, because that player does not see the next observation.
     """
     if (step.after.to_play == step.before.to_play)[step.has_acted & ~step.is_over].any():
-        raise ValueError("in a vector environment the players must alternate; train on a single environment")
+        raise ValueError("the players of a vector environment must alternate; train in a single environment")
     waiting = ids[:0] if last is None else ids[(last.has_acted & ~last.is_over).take(ids)]
     last = step if last is None else last
     n = len(step.actions)
-    which = np.concatenate([waiting, n + ids[step.terminated.take(ids)]])  # of the last step, then of this one
+    # the rows of the last step, then those of this one
+    which = np.concatenate([waiting, n + ids[step.terminated.take(ids)]])
     earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
     now = step.before.observations, step.actions, step.rewards
     before = [np.concatenate(pair).take(which, axis=0) for pair in zip(earlier, now, strict=True)]

@@ -1,4 +1,4 @@
-"""Win counting: an agent that draws its actions in proportion to how often they won."""
+"""Win counting: an agent that chooses its actions in proportion to how often they have won."""
 
 import math
 from collections.abc import Sequence
@@ -8,30 +8,45 @@ import numpy as np
 from gymnasium import Space
 from numpy.typing import NDArray
 
-from agents.agent import checked_action, legal_indices
+from agents.agent import checked_action, legal_columns
 from agents.tables import TabularAgent
 
 
 class WinCountAgent(TabularAgent):
-    """Counts, for every observation, how often each action was part of a won episode.
+    """An agent that counts, for every observation, how often each action was part of a won episode.
 
-    All counts start at 1, and an action is drawn with a probability in proportion to its count among the legal
-    ones. After a win (a positive reward at the end) the count of each action taken grows by 1. After a loss the
-    count of each legal alternative to an action taken grows by 1. A draw or a truncated episode changes nothing.
-    The source is a published learner of simple Nim, system 5 of docs/experiments/five_systems.md.
+    It draws its actions at random, each legal action with a probability in proportion to its count. All counts
+    start at 1. The agent learns when an episode has ended:
 
-    It learns when an episode has ended, so it trains on single environments, not in vector environments.
+    - After a win (a positive last reward), the count of each action that it took grows by 1.
+    - After a loss (a negative last reward), the counts of the legal alternatives to each of its actions grow by 1.
+    - After a draw or a truncated episode, nothing changes.
+
+    The agent can be trained against an opponent in a single environment, but not by self-play and not in vector
+    environments. It comes from a published program that learns simple Nim, system 5 in
+    docs/experiments/five_systems.md.
+
+    For example, from 5 objects the winning move is to take 1, and the agent has learned to prefer it:
+
+        >>> import agents
+        >>> import gymnasium as gym
+        >>> env = gym.make("nim_env:SimpleNim-v0", opponent="random")
+        >>> agent = agents.WinCountAgent(env.observation_space, env.action_space, seed=0)
+        >>> history = agents.train(agent, env, episodes=5_000, seed=0)
+        >>> agent.action_probabilities([5]).round(2)
+        array([0.8 , 0.17, 0.03])
 
     Args:
-        observation_space: The space of the observations, see :class:`Agent`.
+        observation_space: The space of the observations; :class:`Agent` describes which spaces are possible.
         action_space: A ``Discrete`` space.
-        cutoff: Once the legal counts at an observation sum to more than this, their minimum less 1 is subtracted
-            from all of them ("normalization", which speeds learning up); None: never.
-        seed: Seeds the agent's own generator.
+        cutoff: When the counts of the legal actions at an observation sum to more than this, their minimum less 1
+            is subtracted from each of them, so the smallest is 1 again. Differences between the actions then weigh
+            more, so the agent learns faster. The source calls this normalization. None turns it off.
+        seed: The seed of the agent's own random generator.
 
     Raises:
-        TypeError: A space is of the wrong kind.
-        ValueError: ``cutoff`` is below 1.
+        TypeError: If a space is of the wrong kind.
+        ValueError: If ``cutoff`` is below 1.
     """
 
     supports_self_play: ClassVar[bool] = False
@@ -48,37 +63,44 @@ class WinCountAgent(TabularAgent):
         if cutoff is not None and cutoff < 1:
             raise ValueError(f"cutoff must be 1 or more, or None; got {cutoff!r}")
         self.cutoff = cutoff
-        self._legal: dict[int, Sequence[int]] = {}  # by row, the indices of the actions that were legal in act
-        self._episode: list[tuple[int, int]] = []  # row and action index of each transition so far
+        self._legal: dict[int, Sequence[int]] = {}  # by row: the columns that were legal in act
+        self._episode: list[tuple[int, int]] = []  # the row and column of each action so far
 
     def counts(self, observation: Any) -> NDArray[np.float64]:
-        """The counts of one observation or a batch: float64 ``(..., n_actions)``."""
+        """Returns the counts of one observation or of a batch.
+
+        Args:
+            observation: An observation, or a batch with leading dimensions ``(...)``.
+
+        Returns:
+            The count of each action, float64 of shape ``(..., n_actions)``.
+        """
         return super().q_values(observation) + 1
 
     def q_values(self, observation: Any) -> NDArray[np.float64]:
-        """A NotImplementedError: the agent has :meth:`counts`."""
-        raise NotImplementedError(f"{type(self).__name__} has no Q-values; counts() returns its counts")
+        """Raises NotImplementedError, because the agent has :meth:`counts` instead."""
+        raise NotImplementedError(f"{type(self).__name__} has no Q-values; use counts() instead")
 
     def act(self, observation: Any, action_mask: Any = None, explore: bool = False) -> int:  # noqa: ARG002
-        """A legal action, drawn in proportion to the counts, with or without exploration."""
-        legal = legal_indices(action_mask, self.n_actions)
+        """Draws a legal action in proportion to the counts, whether it explores or not."""
+        legal = legal_columns(action_mask, self.n_actions)
         row = self.table.row(observation)
         self._legal[row] = legal
         counts = self.table.values[row].tolist()
-        remaining = self.generator.random() * (sum([counts[index] for index in legal]) + len(legal))
-        for index in legal:
-            remaining -= counts[index] + 1
+        remaining = self.generator.random() * (sum([counts[column] for column in legal]) + len(legal))
+        for column in legal:
+            remaining -= counts[column] + 1
             if remaining < 0:
-                return index + self.first_action
-        return legal[-1] + self.first_action  # after a rounding error
+                return column + self.first_action
+        return legal[-1] + self.first_action  # in case of a rounding error
 
     def action_probabilities(self, observation: Any, action_mask: Any = None) -> NDArray[np.float64]:
-        """The counts of the legal actions divided by their sum."""
+        """Returns the counts of the legal actions, divided by their sum."""
         counts = self.counts(observation)
         if action_mask is not None:
             counts *= np.asarray(action_mask) != 0
         if not counts.any(axis=-1).all():
-            raise ValueError("action_mask leaves an observation without a legal action")
+            raise ValueError("action_mask must allow at least one action in each row; one row is all zeros")
         return counts / counts.sum(axis=-1, keepdims=True)
 
     def update(
@@ -90,35 +112,35 @@ class WinCountAgent(TabularAgent):
         terminated: Any,
         next_action_mask: Any = None,  # noqa: ARG002
     ) -> None:
-        """Stores one action of the running episode, and counts them all where it has terminated.
+        """Remembers one action of the current episode, and updates the counts when the episode has terminated.
 
-        The legal alternatives to an action are those of the last mask that :meth:`act` got at the observation;
-        without a mask, all actions.
+        Which alternatives to an action were legal is known from the last mask that :meth:`act` got with the same
+        observation. If it got none, all actions count as legal.
         """
-        index = checked_action(self, "update", action) - self.first_action
+        column = checked_action(self, "update", action) - self.first_action
         if not math.isfinite(reward):
             raise ValueError(f"reward must be finite; got {reward!r}")
-        self._episode.append((self.table.row(observation), index))
+        self._episode.append((self.table.row(observation), column))
         if terminated and reward:
-            for past_row, past_index in self._episode:
-                self._count(past_row, past_index, won=reward > 0)
+            for past_row, past_column in self._episode:
+                self._count(past_row, past_column, won=reward > 0)
 
     def end_episode(self) -> None:
-        """Forgets the actions of the episode."""
+        """Forgets the actions of the episode that has ended."""
         self._episode.clear()
 
-    def _count(self, row: int, index: int, won: bool) -> None:
+    def _count(self, row: int, column: int, won: bool) -> None:
         legal = self._legal.get(row, range(self.n_actions))
-        counts: list[float] = self.table.values[row].tolist()  # less 1 each
+        counts: list[float] = self.table.values[row].tolist()  # each less 1, as the table stores them
         if won:
-            counts[index] += 1
+            counts[column] += 1
         else:
             for alternative in legal:
                 counts[alternative] += 1
-            counts[index] -= 1
-        legal_counts = [counts[legal_index] for legal_index in legal]
+            counts[column] -= 1
+        legal_counts = [counts[legal_column] for legal_column in legal]
         if self.cutoff is not None and sum(legal_counts) + len(legal) > self.cutoff:
             least = min(legal_counts)
-            for legal_index in legal:
-                counts[legal_index] -= least
+            for legal_column in legal:
+                counts[legal_column] -= least
         self.table.values[row] = counts

@@ -1,8 +1,8 @@
-"""Measures the speed of the environments compared with those of other libraries.
+"""Compares the speed of the environments with environments of other libraries.
 
-All benchmarks take turns in one process, so the ratios mean more than the rates. Play is random and legal; only
-the calls of the environments are timed. A step of Gymnasium's Nim is two plies, one of PettingZoo's and of pgx's
-is one.
+All benchmarks take turns in one process, so the ratios are more reliable than the rates. The moves are random and
+legal, and only the calls of the environments are timed. A step of Nim has two plies in Gymnasium, but one ply in
+PettingZoo and pgx.
 
 Install: pip install -e ".[examples,jax]"; pip install open_spiel shimmy adds OpenSpiel to the comparison
 """
@@ -32,10 +32,10 @@ from common import COLORS, label_lines, save_figure
 
 Steps = Iterator[tuple[int, float]]  # the number of steps since the last item, and the seconds that they took
 
-ROUNDS = 5  # how often each benchmark runs; the median counts
-SECONDS = 0.3  # how long it runs in a round
+ROUNDS = 5  # how often each benchmark runs; the result is the median
+SECONDS = 0.3  # how long each benchmark runs in a round
 NUM_ENVS = (1, 16, 256, 1024, 4096)
-COMPARISONS = (  # a row of this project, and the row that it is compared with
+COMPARISONS = (  # a row of this project, and its baseline
     ("Gymnasium, Nim-v0", "Gymnasium, FrozenLake-v1"),
     ("PettingZoo, nim-v0", "PettingZoo, tictactoe-v3"),
     ("PettingZoo, nim-v0", "PettingZoo, OpenSpiel's nim"),
@@ -56,12 +56,12 @@ COMPARISONS = (  # a row of this project, and the row that it is compared with
 @dataclass
 class Args:
     only: str = ""
-    """Only the rows whose names contain this, without the figure."""
+    """Measure only the rows whose names contain this text, and draw no figure."""
     picture: Path = Path("results/benchmark.svg")
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Returns steps per second by row and ``num_envs``, and the ratios of the comparisons."""
+    """Returns steps per second by row and ``num_envs``, and the ratios to the baselines."""
     rates = measure(args.only)
     ratios = compare(rates)
     style = {"float_format": "{:,.2f}".format, "na_rep": ""}
@@ -73,19 +73,19 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def measure(only: str = "") -> pd.DataFrame:
-    """The median rate of every benchmark whose name contains ``only``, over rounds in which all take turns."""
+    """Returns the median rate of each benchmark whose name contains ``only``. All take turns in each round."""
     running: dict[tuple[str, int], Steps] = {}
     for name, num_envs, steps in benchmarks():
         if only not in name:
             continue
         try:
-            next(steps)  # it imports, makes and warms up
+            next(steps)  # imports, makes and warms up the environment
         except (ImportError, gym.error.DependencyNotInstalled) as error:
             print(f"skipped {name}: {error}")
         else:
             running[name, num_envs] = steps
     gc.collect()
-    gc.freeze()  # the collector then passes over the objects of all benchmarks
+    gc.freeze()  # the collector then skips the objects of all benchmarks
     measured = []
     for _ in tqdm(range(ROUNDS), unit=" rounds", leave=False, disable=None):
         for cell, steps in running.items():
@@ -101,14 +101,14 @@ def measure(only: str = "") -> pd.DataFrame:
 
 
 def compare(rates: pd.DataFrame) -> pd.DataFrame:
-    """The ratio of every rate to that of its baseline in the same column."""
+    """Divides each rate by the rate of its baseline in the same column."""
     pairs = [(own, other) for own, other in COMPARISONS if {own, other} <= {*rates.index}]
     return pd.DataFrame({f"{own} / {other}": rates.loc[own] / rates.loc[other] for own, other in pairs}).T
 
 
 def plot(rates: pd.DataFrame) -> plt.Figure:
-    """Rates against num_envs from 1 on, both axes logarithmic; other libraries are gray and dashed."""
-    own = list(dict.fromkeys(name for name, _ in COMPARISONS))  # in their order
+    """Draws the rates by ``num_envs``, with logarithmic axes. Other libraries are gray and dashed."""
+    own = list(dict.fromkeys(name for name, _ in COMPARISONS))  # in the order of the comparisons
     figure, axes = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
     for marker, (name, row) in zip("os^vDPosX^Pds", rates.dropna(subset=1).iterrows(), strict=False):
         color, linestyle = (f"C{own.index(name) % 4}", "-") if name in own else (COLORS["muted"], "--")
@@ -126,7 +126,7 @@ def plot(rates: pd.DataFrame) -> plt.Figure:
 
 
 def benchmarks() -> Iterator[tuple[str, int, Steps]]:
-    """The name, the number of environments and the endless steps of each benchmark."""
+    """Yields the name, the number of environments and the endless steps of each benchmark."""
     yield "Gymnasium, Nim-v0", 1, gym_steps("nim_env:Nim-v0")
     yield "PettingZoo, nim-v0", 1, aec_steps("nim-v0")
     rules = NimRules()
@@ -161,7 +161,7 @@ def random_action(mask: Any, generator: np.random.Generator) -> int:
 
 
 def gym_steps(env_id: str) -> Steps:
-    """Episodes of a single environment."""
+    """Plays episodes in a single environment."""
     env = gym.make(env_id)
     generator = np.random.default_rng(0)
     all_actions = np.ones(env.action_space.n, np.int8)
@@ -181,7 +181,7 @@ def gym_steps(env_id: str) -> Steps:
 
 
 def aec_steps(env_id: str) -> Steps:
-    """Games of a PettingZoo environment, or of OpenSpiel's Nim on 1-3-5-7."""
+    """Plays games in a PettingZoo environment, or in OpenSpiel's Nim on 1-3-5-7."""
     if env_id == "OpenSpiel":
         from shimmy import OpenSpielCompatibilityV0
 
@@ -208,7 +208,7 @@ def aec_steps(env_id: str) -> Steps:
 
 
 def vector_steps(env_id: str, num_envs: int, **kwargs: Any) -> Steps:
-    """Steps of a vector environment."""
+    """Plays steps in a vector environment."""
     env = gym.make_vec(env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **kwargs)
     generator = np.random.default_rng(0)
     _, info = env.reset(seed=0)
@@ -223,7 +223,7 @@ def vector_steps(env_id: str, num_envs: int, **kwargs: Any) -> Steps:
 
 
 def pgx_steps(name: str, num_envs: int) -> Steps:
-    """Plies of Nim on 1-3-5-7, or of a game of pgx; a game that ends starts again."""
+    """Plays plies of Nim on 1-3-5-7, or of another pgx game. A game that ends starts again."""
     import jax
     import pgx
     from pgx.experimental import auto_reset
@@ -247,7 +247,7 @@ def pgx_steps(name: str, num_envs: int) -> Steps:
 
 
 def pgx_games(name: str, num_envs: int) -> Steps:
-    """The same in one compiled function for 100 plies of all games, the choice of the actions included."""
+    """Plays 100 plies of all games in one compiled function, which also chooses the actions."""
     import jax
     import pgx
     from pgx.experimental import auto_reset
@@ -265,7 +265,7 @@ def pgx_games(name: str, num_envs: int) -> Steps:
 
     play = jax.jit(lambda states, key: jax.lax.scan(ply, states, jax.random.split(key, 100))[0])
     states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), num_envs))
-    states = jax.block_until_ready(play(states, jax.random.key(0)))  # compiles
+    states = jax.block_until_ready(play(states, jax.random.key(0)))  # compiles the function
     while True:
         start = clock()
         states = jax.block_until_ready(play(states, jax.random.key(1)))

@@ -1,4 +1,4 @@
-"""The command line of the scripts: options, errors, and players by name."""
+"""The command line of the scripts: it reads the options, reports errors, and loads players by name."""
 
 import re
 import sys
@@ -14,15 +14,16 @@ from nim_env.check import players
 
 
 def run(main: Callable[[Any], Any], args_type: type) -> None:
-    """Parses the command line into a dataclass, whose docstrings are the help, and calls ``main`` with it.
+    """Parses the command line into a dataclass and calls ``main`` with it.
 
-    A wrong value, type or file is one line and exits with status 2, Ctrl-C is one word and exits with 130.
+    The docstrings of the dataclass are the help texts. A wrong value, type or file prints one line and exits with
+    status 2. Ctrl-C prints one word and exits with status 130.
     """
     words = [word for argument in sys.argv[1:] for word in _without_commas(argument)]
     try:
         main(tyro.cli(args_type, args=words, description=sys.modules[main.__module__].__doc__))
     except (ValueError, TypeError, OSError) as error:
-        message = str(error).split(" was raised from the environment creator")[0]  # a suffix of gym.make
+        message = str(error).split(" was raised from the environment creator")[0]  # gym.make appends this
         print(f"{Path(sys.argv[0]).name}: {' '.join(message.split())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
@@ -31,16 +32,17 @@ def run(main: Callable[[Any], Any], args_type: type) -> None:
 
 
 def _without_commas(argument: str) -> list[str]:
-    """``4,4`` and ``--heaps=4,4`` as the words ``4 4`` and ``--heaps 4 4``; any other argument as it is."""
+    """Splits ``4,4`` into ``4 4`` and ``--heaps=4,4`` into ``--heaps 4 4``. Other arguments stay unchanged."""
     is_numbers = re.fullmatch(r"(--[\w-]+=)?\d[\d,]*", argument)
     return [*filter(None, re.split("[=,]", argument))] if is_numbers else [argument]
 
 
 def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
-    """Loads a player by name, as :mod:`nim_env.check.players` does, or from the file of a network or an agent.
+    """Loads the player that a command line names.
 
-    A network (``.pt``) is one of ``learn_the_rule``, any other suffix is an agent's. A model of Stable-Baselines3
-    (``.zip``) plays its best legal actions.
+    ``name`` is anything that :mod:`nim_env.check.players` accepts, or the file of a network or an agent. A file with the
+    suffix ``.pt`` is a network of ``learn_the_rule``, and a file with an unknown suffix is an agent. A
+    Stable-Baselines3 model (``.zip``) plays its best legal actions.
     """
     path = Path(name)
     if not path.is_file() or path.suffix in {*players.SUFFIXES} - {".zip"}:
@@ -48,7 +50,7 @@ def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
     try:
         player: Any
         if path.suffix == ".zip":
-            from nim_env.sb3 import load_policy as load_model  # here, since most scripts run without PyTorch
+            from nim_env.sb3 import load_policy as load_model  # not at the top: most scripts run without PyTorch
 
             player = load_model(path, rules, use_masking=True)
         elif path.suffix == ".pt":
@@ -57,6 +59,6 @@ def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
             player = load_policy(path, rules)
         else:
             player = agents.load(path)
-    except Exception as error:  # PyTorch and safetensors raise many kinds
+    except Exception as error:  # PyTorch and safetensors raise many types
         raise ValueError(f"{path} cannot be loaded: {error}") from error
     return players.player_of(player, rules, name)

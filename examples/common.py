@@ -1,4 +1,7 @@
-"""The style of the figures of the scripts. Color-blind people can tell the first four colors of lines apart."""
+"""The style of the figures that the scripts draw.
+
+The first four line colors can be told apart by color-blind people.
+"""
 
 import re
 from pathlib import Path
@@ -12,8 +15,8 @@ from nim_env.rendering.appearance import COLORS, FONT
 LINE_COLORS = [COLORS[name] for name in ("player_1", "edge", "ink", "good", "flag", "player_2")]
 DARK_MODE = "<style>@media (prefers-color-scheme: dark) { svg { filter: invert(1) hue-rotate(180deg) } }</style>"
 
-matplotlib.use("agg")  # figures go to files
-matplotlib.rc("figure", figsize=(7.4, 3.6))  # inches, the width of a page of the documentation
+matplotlib.use("agg")  # figures are only saved to files
+matplotlib.rc("figure", figsize=(7.4, 3.6))  # in inches; the width of a documentation page
 matplotlib.rc("savefig", dpi=200, bbox="tight", pad_inches=0.03)
 matplotlib.rc("font", size=9)
 matplotlib.rc("axes", grid=True, axisbelow=True, titlesize="medium", titlelocation="left")
@@ -21,13 +24,13 @@ matplotlib.rc("axes", edgecolor=COLORS["muted"], labelcolor=COLORS["muted"], pro
 matplotlib.rc("axes.spines", top=False, right=False)
 matplotlib.rc("grid", color=COLORS["line"])
 matplotlib.rc("legend", frameon=False)
-matplotlib.rc("svg", fonttype="none", hashsalt="nim-env")  # text stays text; the same file at each run
+matplotlib.rc("svg", fonttype="none", hashsalt="nim-env")  # text stays text, and every run writes the same file
 matplotlib.rc("text", color=COLORS["ink"])
 matplotlib.rc(("xtick", "ytick"), color=COLORS["muted"])
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Saves a figure and prints where. An SVG follows the color scheme of the reader."""
+    """Saves a figure and prints its path. An SVG file follows the reader's color scheme, light or dark."""
     path.parent.mkdir(parents=True, exist_ok=True)
     is_svg = path.suffix == ".svg"
     figure.savefig(path, transparent=is_svg, metadata={"Date": None} if is_svg else None)
@@ -38,9 +41,9 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def label_lines(figure: Figure) -> None:
-    """Writes the name of each line at its right end, that of a single point on the left; moves names apart."""
+    """Writes each line's name at its right end, or to the left of a single point, without overlaps."""
     figure.set_layout_engine("constrained")
-    figure.draw_without_rendering()  # fixes the heights
+    figure.draw_without_rendering()  # computes the positions
     for axis in figure.axes:
         boxes = []
         lines, names = axis.get_legend_handles_labels()
@@ -54,7 +57,7 @@ def label_lines(figure: Figure) -> None:
 
 
 def percent(fraction: float, digits: int = 1) -> str:
-    """A fraction in percent; only exactly 0 and 1 are written as 0 and 100."""
+    """Writes a fraction in percent. Only exactly 0 and 1 are rounded to 0 and 100."""
     smallest = 10**-digits
     value = 100 * fraction if fraction in (0, 1) else min(max(100 * fraction, smallest), 100 - smallest)
     return f"{value:.{digits}f}"

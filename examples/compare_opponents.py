@@ -1,8 +1,8 @@
 """Trains three algorithms against three opponents and by self-play, and compares what they learn.
 
-Q-learning (Watkins 1989) learns in all four settings, minimax-Q (Littman 1994) by self-play, and win counting
-against an opponent. Then every player plays every other player, in both orders. No games are sampled for this: win
-probabilities and mastery are computed exactly. Custom players take part with --enter my.agent
+Q-learning (Watkins 1989) is trained in all four ways, minimax-Q (Littman 1994) only by self-play, and win counting
+only against the opponents. Then every player meets every other player, in both orders. No games are sampled for
+this, because win probabilities and mastery are computed exactly. To enter your own players, give --enter my.agent
 my_file.py:my_function.
 
 Install: pip install -e ".[examples]"
@@ -40,22 +40,26 @@ champion: wins every game that can be won. All in %, exact; only certain results
 class Args:
     heaps: tuple[int, ...] = (21,)
     max_take: int | None = 3
-    """The maximum number of objects that one move may take; None for no limit."""
+    """The maximum number of objects that one move can take. None means no limit."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     episodes: int = 10_000
     """The number of training games of each agent."""
     enter: tuple[str, ...] = ()
-    """Further players: take-N, FILE.py:NAME (a function or policy), or the files of saved agents, tables (.npz),
-    networks (.pt) or Stable-Baselines3 models (.zip). Files .py and .zip run code when loaded: give only those you
-    trust."""
+    """More players: take-N, FILE.py:NAME (a function or policy), or the files of saved agents, tables (.npz),
+    networks (.pt) or Stable-Baselines3 models (.zip). Loading a .py or .zip file runs code, so use only files that
+    you trust."""
     seed: int = 0
     folder: Path = Path("results")
-    """Where the figures are saved: compare_opponents.svg and tournament.svg."""
+    """The folder for the two figures, compare_opponents.svg and tournament.svg."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Returns the learning curves, and the win probability of each player (row), moving first, against each."""
+    """Trains and compares all players.
+
+    Returns the learning curves, and the win probability of each player (row) against each player (column) when it
+    moves first.
+    """
     rules = NimRules(args.heaps, args.max_take, args.misere)
     entered = {name: load_player(name, rules).policy for name in (*BASELINES, *args.enter)}
     trained = {}
@@ -81,9 +85,9 @@ def main(args: Args) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[agents.Agent, pd.DataFrame]:
-    """A trained agent, and its exact figures at growing intervals of the training."""
+    """Returns a trained agent, and its exact evaluations at growing intervals during the training."""
     game = {**asdict(rules), "opponent": None if opponent == "self-play" else opponent}
-    if learner == "win-counting":  # its counts are its exploration, and a batch would update them late
+    if learner == "win-counting":  # it explores by its counts, which a batch would update too late
         env = gym.make("nim_env:Nim-v0", **game)
         agent = agents.WinCountAgent(env.observation_space, env.action_space, seed=args.seed)
     else:
@@ -96,7 +100,7 @@ def train(args: Args, rules: NimRules, learner: str, opponent: str) -> tuple[age
 
 
 def finding(masteries: dict[str, Mastery]) -> str:
-    """One sentence: the share of the winning positions that Q-learning plays right, by what it trained against."""
+    """Writes one sentence on how well Q-learning plays, depending on what it was trained against."""
     taught: dict[float, list[str]] = {}
     for opponent in OPPONENTS["q-learning"]:
         expert = masteries[f"q-learning, {opponent}"].expert
@@ -112,13 +116,13 @@ def finding(masteries: dict[str, Mastery]) -> str:
 
 
 def joined(words: list[str], conjunction: str) -> str:
-    """The words as a list in a sentence, such as "a, b or c"."""
+    """Joins words into a list for a sentence, such as "a, b or c"."""
     *first, last = words
     return conjunction.join([", ".join(first), last]) if first else last
 
 
 def comparison(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> pd.DataFrame:
-    """The printed table: every player against the baselines, and how well it plays, in percent."""
+    """Returns the printed table: how each player does against the baselines, and how well it plays, in percent."""
     table = pd.DataFrame(index=wins.index).rename_axis("player, trained against", axis="columns")
     for baseline in BASELINES:
         both_orders = (wins[baseline] + 1 - wins.loc[baseline]) / 2
@@ -129,7 +133,7 @@ def comparison(wins: pd.DataFrame, masteries: dict[str, Mastery]) -> pd.DataFram
 
 
 def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
-    """Expert mastery by training games: a panel for each learner, a line for each opponent."""
+    """Draws expert mastery by training games, with a panel for each learner and a line for each opponent."""
     curves = curves.rename(columns={"episodes": "training games", "expert": "expert mastery"})
     grid = sns.FacetGrid(curves, col="learner", hue="trained against", height=3.2, aspect=0.77)
     grid.map(plt.plot, "training games", "expert mastery")
@@ -143,7 +147,7 @@ def plot_learning_curves(curves: pd.DataFrame) -> plt.Figure:
 
 
 def plot_tournament(wins: pd.DataFrame) -> plt.Figure:
-    """A heat map of all win probabilities, the best player first."""
+    """Draws a heat map of all win probabilities, with the best player first."""
     best_first = (wins.mean(axis=1) - wins.mean(axis=0)).sort_values(ascending=False, kind="stable").index
     wins = wins.loc[best_first, best_first]
     figure, axis = plt.subplots(figsize=(7.4, 5), layout="constrained")
@@ -151,7 +155,7 @@ def plot_tournament(wins: pd.DataFrame) -> plt.Figure:
         wins,
         vmin=0,
         vmax=1,
-        cmap=sns.light_palette(COLORS["block"], as_cmap=True),  # light enough for black figures
+        cmap=sns.light_palette(COLORS["block"], as_cmap=True),  # light enough for black numbers
         annot=wins.map(lambda probability: percent(probability, 0)),
         annot_kws={"color": "black"},
         fmt="",

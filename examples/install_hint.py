@@ -1,6 +1,7 @@
-"""One line instead of a traceback if a package is missing: what to install, from the script's own docstring.
+"""If a package is missing, prints what to install instead of a traceback.
 
-A script imports this module before the packages that may be missing.
+The command is the line "Install: ..." in the docstring of the script. A script imports this module before the
+packages that could be missing.
 """
 
 import re
@@ -10,7 +11,7 @@ from types import TracebackType
 
 
 def show_error(kind: type[BaseException], error: BaseException, traceback: TracebackType | None) -> None:
-    """Shows an error that nothing has handled."""
+    """Prints an uncaught error. It replaces ``sys.excepthook``."""
     install = re.search(r"^Install: .*$", sys.modules["__main__"].__doc__ or "", re.MULTILINE)
     if isinstance(error, ModuleNotFoundError) and install:
         print(f"{Path(sys.argv[0]).name}: {error}. {install[0]}", file=sys.stderr)

@@ -1,9 +1,9 @@
-"""System 4: minimax-Q on three heaps, then any number of games against you.
+"""System 4: minimax-Q on three heaps, then as many games against you as you like.
 
-The player who takes the last object loses. Player A moves first and maximizes, player B minimizes; the value is
-1000 when A wins and -1000 when B wins, discounted by 0.9 for each move until then. The agent learns by minimax-Q
-(Littman 1994) from random self-play and updates its values after every move. It wins every game that can be won.
-Piles are numbered from 0. Source: system 4 of docs/experiments/five_systems.md.
+The player who takes the last object loses. Player A moves first and maximizes; player B minimizes. A game is worth
+1000 if A wins and -1000 if B wins, discounted by 0.9 for each move before the end. The agent learns by minimax-Q
+(Littman 1994) from random self-play and updates its values after every move. It then wins every game that can be
+won. Piles are numbered from 0. Source: system 4 in docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
 """
@@ -25,28 +25,28 @@ from command_line import run
 from common import save_figure
 from terminal_game import Leave, ask_choice, ask_number, play_game
 
-REWARD = 1000  # of the published system; the environment's rewards are 1 and -1
+REWARD = 1000  # in the published system; the environment's rewards are 1 and -1
 
 
 @dataclass
 class Args:
     heaps: tuple[int, int, int] | None = None
-    """Three starting heap sizes from 0 to 9; the script asks if not given."""
+    """Three starting heap sizes from 0 to 9. If not given, the script asks for them."""
     episodes: int | None = None
-    """The number of training games; the script asks if not given."""
+    """The number of training games. If not given, the script asks for it."""
     table: bool = False
-    """Whether to print the values of all positions that can occur, for both players."""
+    """Whether to print the values of all positions that can occur in a game, for both players."""
     seed: int = 0
     picture: Path | None = None
     """Where to save a figure of the values of all first moves."""
 
 
 def main(args: Args) -> agents.MinimaxQAgent | None:
-    """Returns the trained agent, or None if the human leaves before."""
+    """Returns the trained agent, or None if the human leaves before the training."""
     if args.heaps is not None and (min(args.heaps) < 0 or max(args.heaps) > 9 or not any(args.heaps)):
-        raise ValueError(f"heaps must be integers from 0 to 9, not all 0; got {args.heaps}")
+        raise ValueError(f"--heaps must be integers from 0 to 9, at least one of them positive; got {args.heaps}")
     if args.episodes is not None and args.episodes < 0:
-        raise ValueError(f"episodes must be 0 or more; got {args.episodes}")
+        raise ValueError(f"--episodes must be 0 or more; got {args.episodes}")
     agent = None
     try:
         rules = NimRules(args.heaps or ask_heaps())
@@ -68,7 +68,7 @@ def main(args: Args) -> agents.MinimaxQAgent | None:
 
 
 def ask_heaps() -> tuple[int, ...]:
-    """The human's three heap sizes; asks until one of them is positive."""
+    """Asks the human for three heap sizes until at least one of them is positive."""
     while True:
         heaps = tuple(ask_number(f"Size of pile {pile}? ", 0, 9) for pile in range(3))
         if any(heaps):
@@ -77,7 +77,7 @@ def ask_heaps() -> tuple[int, ...]:
 
 
 def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
-    """Trains by random self-play; the number of environments grows with the number of episodes."""
+    """Trains an agent by random self-play. More episodes are played in more environments at once."""
     num_envs = max(1, min(1 + episodes // 100, 256))
     env = gym.make_vec("nim_env:Nim-v0", num_envs=num_envs, heaps=rules.heaps, opponent=None)
     agent = agents.MinimaxQAgent(
@@ -94,16 +94,16 @@ def train(rules: NimRules, episodes: int, seed: int) -> agents.MinimaxQAgent:
 
 def print_values(agent: agents.MinimaxQAgent, rules: NimRules, player: str, heaps: tuple[int, ...]) -> None:
     """Prints the values of a player's moves in one position, from player A's point of view."""
-    sign = {"A": 1, "B": -1}[player]  # the agent's values are from the point of view of the player who moves
+    sign = {"A": 1, "B": -1}[player]  # the agent's values are from the mover's point of view
     for heap, count in rules.legal_moves(heaps):
-        value = REWARD * sign * agent.q_values(heaps)[rules.action(heap, count)] + 0.0  # not -0.0
+        value = REWARD * sign * agent.q_values(heaps)[rules.action(heap, count)] + 0.0  # turns -0.0 into 0.0
         print(f"Q[{player}{''.join(map(str, heaps))}, {heap}{count}] = {value:.1f}")
 
 
 def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
-    """Prints the values of all positions that each player can face."""
+    """Prints the values of all moves in all positions that each player can face."""
     faced = {"A": {rules.heaps}, "B": set()}
-    for heaps in map(tuple, rules.all_positions()[::-1].tolist()):  # every move leads to a later one
+    for heaps in map(tuple, rules.all_positions()[::-1].tolist()):  # every move leads to a later one in this order
         after = {tuple(rules.apply(heaps, rules.action(*move)).tolist()) for move in rules.legal_moves(heaps)}
         for player, other in ("AB", "BA"):
             if heaps in faced[player]:
@@ -114,7 +114,7 @@ def print_table(agent: agents.MinimaxQAgent, rules: NimRules) -> None:
 
 
 def plot(values: np.ndarray, rules: NimRules) -> plt.Figure:
-    """The values of all moves from the start."""
+    """Draws the values of all first moves."""
     names = [f"{count} from pile {heap}" for heap, count in rules.moves]
     winning = ", ".join(name for name, value in zip(names, values, strict=True) if value > 0) or "none"
     figure, axes = plt.subplots(figsize=(7.4, 1.2 + 0.2 * len(names)), layout="constrained")

@@ -1,11 +1,11 @@
 """System 2, written out: Q-learning by self-play in four short functions, then a game against you.
 
 Four piles hold 1, 3, 5 and 7 objects, and the player who takes the last object loses. The program keeps a table
-with a number for every action that it has tried in a position: close to 1 if the player who took the action
-usually wins, close to -1 if that player usually loses. Both players share the table, and all they learn from is
-how games end.
+with a value for every action that it has tried in a position. The value is close to 1 if the player who took the
+action usually wins, and close to -1 if that player usually loses. Both players share the table, and they learn
+only from how the games end.
 
-Install: pip install -e .   (in the folder of the project)
+Install: pip install -e .   (in the project folder)
 """
 
 import gymnasium as gym
@@ -20,23 +20,23 @@ GAMES, LEARNING_RATE, EPSILON, SEED = 10_000, 0.5, 0.1, 0
 
 
 def value(table, position, action):
-    """What an action in a position is worth so far: 0 if it has never been updated."""
+    """Returns the current value of an action in a position, or 0 if it has never been updated."""
     return table.get((position, action), 0.0)
 
 
 def learn(table, position, action, reward, next_value):
-    """Moves the value of an action a part of the way toward its reward plus the value of what comes next."""
+    """Moves the value of an action part of the way toward its reward plus the value of what comes next."""
     error = reward + next_value - value(table, position, action)
     table[position, action] = value(table, position, action) + LEARNING_RATE * error
 
 
 def best_next_value(table, position, action_mask):
-    """The largest value of the legal actions, or 0 if there are none; the mask is 1 for each legal action."""
+    """Returns the largest value of the legal actions (those with mask 1), or 0 if there are none."""
     return max((value(table, position, action) for action in np.flatnonzero(action_mask)), default=0.0)
 
 
 def choose(table, position, action_mask, generator, epsilon=0.0):
-    """A legal action of the largest value, but with probability epsilon any legal action."""
+    """Returns a legal action with the largest value, or with probability epsilon a random legal action."""
     legal = np.flatnonzero(action_mask)
     if generator.random() < epsilon:
         return int(generator.choice(legal))
@@ -44,16 +44,16 @@ def choose(table, position, action_mask, generator, epsilon=0.0):
 
 
 def train(games, generator):
-    """Lets the two players learn from games against each other, and returns their table."""
-    env = gym.make("Nim-v0", opponent=None)  # no opponent: the program moves for both players
+    """Plays training games in which both players learn, and returns the table that they share."""
+    env = gym.make("Nim-v0", opponent=None)  # None: the program moves for both players
     table = {}
     for _ in range(games):
         observation, info = env.reset()
-        latest = [None, None]  # the latest position and action of each player
+        latest = [None, None]  # each player's latest position and action
         terminated = False
         while not terminated:
             player, position = info["to_play"], tuple(observation.tolist())
-            if latest[player] is not None:  # its last action has led to this position
+            if latest[player] is not None:  # this player's last action has led to this position
                 learn(table, *latest[player], 0.0, best_next_value(table, position, info["action_mask"]))
             action = choose(table, position, info["action_mask"], generator, EPSILON)
             latest[player] = position, action
@@ -64,7 +64,7 @@ def train(games, generator):
 
 
 def main(games=GAMES):
-    """Trains, prints how well the program plays, and plays a game."""
+    """Trains the program, prints how well it plays, and plays one game against you."""
     generator = np.random.default_rng(SEED)
     print(f"The program plays {games:,} games against itself.")
     table = train(games, generator)
@@ -75,7 +75,7 @@ def main(games=GAMES):
     env = pettingzoo.make("aec", "nim-v0")
     mastery = evaluation.mastery(env.unwrapped.rules, play)  # exact: Nim is solved
     print(f"It plays {mastery.expert:.1%} of the {mastery.won_positions} winning positions right.")
-    human = int(np.random.default_rng().integers(2))  # who moves first, anew in each run
+    human = int(np.random.default_rng().integers(2))  # decides who moves first, differently in each run
     play_game(env, play, human, generator, numbered=True)
 
 

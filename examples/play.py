@@ -1,7 +1,7 @@
 """Play Nim in the terminal against an agent trained on the spot, a built-in policy, or a saved player.
 
-The game is 1-3-5-7, and the player who takes the last block loses, unless options say otherwise. A move is a heap
-and a count, such as C 3. At every question q, -1 and Ctrl-D leave.
+By default the game is 1-3-5-7, and the player who takes the last block loses. A move is a heap and a count, such
+as C 3. At every question, q, -1 and Ctrl-D leave.
 
 Install: pip install -e ".[examples]"; for --picture pip install -e ".[examples,render]"
 """
@@ -31,27 +31,27 @@ class Args:
     opponent: str = "q-learning"
     """q-learning, minimax-q or win-counting, trained on the spot; random, take-N or expert; FILE.py:NAME; or the
     file of a saved agent, table (.npz), network (.pt) or Stable-Baselines3 model (.zip) for the same heaps.
-    Files .py and .zip run code when loaded: give only those you trust."""
+    Loading a .py or .zip file runs code, so use only files that you trust."""
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
+    """The maximum number of objects that one move can take. None means no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     first: Literal["human", "opponent"] | None = None
-    """Who moves first; random in every game if not given."""
+    """Who moves first. If not given, this is random in every game."""
     episodes: int = 10_000
-    """The number of training games of an agent trained on the spot."""
+    """The number of training games, if the agent is trained on the spot."""
     save: Path | None = None
-    """Where to save an agent trained on the spot."""
+    """Where to save the agent, if it is trained on the spot."""
     hints: bool = False
-    """Whether to show at your turn what the opponent thinks of each move, and whether the move wins."""
+    """Whether to show, at each of your turns, how the opponent rates each move and which moves win."""
     picture: Path | None = None
-    """Where to save the last game as an animated .gif."""
+    """Where to save the last game as an animated GIF."""
     seed: int | None = None
 
 
 def main(args: Args) -> Any:
-    """Returns the opponent."""
+    """Plays games until the human leaves, and returns the opponent."""
     rules = NimRules(args.heaps, args.max_take, args.misere)
     env = pettingzoo.make("aec", "nim-v0", **asdict(rules), render_mode="rgb_array" if args.picture else None)
     opponent = (
@@ -59,7 +59,7 @@ def main(args: Args) -> Any:
     )
     if args.save is not None:
         if not isinstance(opponent, agents.Agent):
-            raise ValueError(f"--save needs an agent as --opponent; got {args.opponent}")
+            raise ValueError(f"--save works only if --opponent is an agent; got {args.opponent}")
         opponent.save(args.save)
         print(f"saved: {args.save}")
     generator = np.random.default_rng(args.seed)
@@ -88,17 +88,17 @@ def main(args: Args) -> Any:
 
 
 def train(rules: NimRules, args: Args) -> agents.Agent:
-    """A new agent, trained by self-play if it can be, else against random."""
+    """Trains a new agent by self-play, or if it does not learn that way, against random play."""
     kind = agents.ALGORITHMS[args.opponent]
     env = gym.make("nim_env:Nim-v0", **asdict(rules), opponent=None if kind.supports_self_play else "random")
     agent = kind(env.observation_space, env.action_space, seed=args.seed)
-    print(f"Your opponent learns: {args.opponent} plays {args.episodes:,} games.")
+    print(f"Training your opponent: {args.opponent} plays {args.episodes:,} games.")
     agents.train(agent, env, args.episodes, seed=args.seed, progress=True)
     return agent
 
 
 def print_hints(rules: NimRules, opponent: Any, heaps: list[int]) -> None:
-    """Prints the opponent's Q-value, else its probability, of each legal move, and which moves win."""
+    """Prints the opponent's Q-values of the legal moves, or its probabilities if it has none, and what wins."""
     position = np.array(heaps)
     mask = rules.action_mask(heaps)
     if isinstance(opponent, agents.QLearningAgent):

@@ -1,8 +1,8 @@
-"""Play Nim in your browser: against agents, perfect play, another person, or your own player.
+"""Play Nim in your browser against agents, perfect play, another person, or your own player.
 
-The page is the folder page/, which any web server can serve: rules, opponents and lessons run in the browser.
-This script serves it on this machine alone. Your own player is tabulated first: the page gets its
-probabilities, and its values if it has any, for every position.
+The page is in the folder page/. The rules, the opponents and the lessons run in the browser, so any web server can
+serve it. This script makes it available only on your own machine. It can also add your own player to the page. For
+this, it computes the player's probabilities, and its values if it has any, for every position in advance.
 
 Install: pip install -e ".[examples]"
 """
@@ -28,8 +28,8 @@ from nim_env.policies import checked_player
 from command_line import load_player, run
 
 PAGE = Path(__file__).with_name("page")
-MAX_HEAPS, MAX_BLOCKS = 15, 50  # what a screen can show
-MAX_POSITIONS = 20_000  # of a game whose players are tabulated
+MAX_HEAPS, MAX_BLOCKS = 15, 50  # what fits on a screen
+MAX_POSITIONS = 20_000  # the largest game for which a player is tabulated
 
 
 @dataclass
@@ -37,15 +37,15 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7)
     """Starting heap sizes."""
     max_take: int | None = None
-    """The maximum number of objects that one move may take; None for no limit."""
+    """The maximum number of objects that one move can take. None means no limit."""
     misere: bool = True
     """Whether the player who takes the last object loses."""
     agents: tuple[str, ...] = ()
     """Opponents to add, made for this game: FILE.py:NAME, or the files of saved agents, tables (.npz), networks
-    (.pt) or Stable-Baselines3 models (.zip). The first of them is the first opponent.
-    Files .py and .zip run code when loaded: give only those you trust."""
+    (.pt) or Stable-Baselines3 models (.zip). You play against the first of them first.
+    Loading a .py or .zip file runs code, so use only files that you trust."""
     port: int = 8080
-    """The page is at http://127.0.0.1:PORT. 0 takes a free port."""
+    """The page is at http://127.0.0.1:PORT. 0 means any free port."""
     browser: bool = True
     """Whether to open the page in your browser."""
 
@@ -53,13 +53,13 @@ class Args:
 def main(args: Args) -> None:
     rules = NimRules(args.heaps, args.max_take, args.misere)
     if 0 in rules.heaps or rules.n_heaps > MAX_HEAPS or max(rules.heaps) > MAX_BLOCKS:
-        raise ValueError(f"--heaps must be up to {MAX_HEAPS} heaps of 1 to {MAX_BLOCKS} blocks; got {rules}")
+        raise ValueError(f"--heaps must be at most {MAX_HEAPS} heaps of 1 to {MAX_BLOCKS} blocks; got {rules}")
     names = [Path(name).name for name in args.agents]
     if len({*names}) < len(names):
-        raise ValueError(f"--agents has two players with the name {max(names, key=names.count)}")
+        raise ValueError(f"--agents has two players named {max(names, key=names.count)}; rename one of them")
     server = make_server([tabulate(name, rules) for name in args.agents], args.port)
     address = f"http://127.0.0.1:{server.server_port}/{link(rules, args.agents)}"
-    print(f"Nim is at {address} (Ctrl-C stops)", flush=True)
+    print(f"Nim is running at {address} (press Ctrl-C to stop)", flush=True)
     if args.browser:
         webbrowser.open(address)
     with server:
@@ -67,14 +67,14 @@ def main(args: Args) -> None:
 
 
 def link(rules: NimRules, players: Sequence[str]) -> str:
-    """The part of the address that names the game and the first opponent."""
+    """Returns the part of the address that selects the game and the first opponent."""
     limit = "" if rules.max_take is None else f"&take={rules.max_take}"
     opponent = f"&vs={quote(Path(players[0]).name)}" if players else ""
     return f"#heaps={'-'.join(map(str, rules.heaps))}&last={'loses' if rules.misere else 'wins'}{limit}{opponent}"
 
 
 def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
-    """The player that a command line names, as the page reads it: numbers for all positions and actions."""
+    """Loads a player and computes what the page needs: its numbers for all positions and actions."""
     if rules.n_positions > MAX_POSITIONS:
         size = f"{rules.n_positions:,} positions, more than {MAX_POSITIONS:,}"
         raise ValueError(f"{name} cannot be tabulated: {rules} has {size}; choose smaller heaps")
@@ -94,7 +94,7 @@ def tabulate(name: str, rules: NimRules) -> dict[str, Any]:
 
 
 def move_values(player: LoadedPlayer, rules: NimRules, positions: np.ndarray) -> np.ndarray | None:
-    """A player's Q-values, or those that follow from its values of positions; None if there are none."""
+    """Returns a player's Q-values, computed from its position values if necessary, or None if it has no values."""
     if player.values is None:
         return None
     values = np.asarray(player.values(positions))
@@ -110,14 +110,15 @@ def move_values(player: LoadedPlayer, rules: NimRules, positions: np.ndarray) ->
 
 
 def numbers(table: np.ndarray) -> list[float]:
-    """A row for the empty position, and those of all others."""
+    """Flattens a table for the page, with a row of zeros for the empty position first."""
     return [0.0] * table.shape[1] + [round(number, 4) for number in table.ravel().tolist()]
 
 
 class Handler(SimpleHTTPRequestHandler):
-    """Serves the files of the page, and the players; only to a browser that asked for this machine by name."""
+    """Serves the files of the page and the players, but only if the browser asked for this machine by its name."""
 
-    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript"}  # whatever Windows says
+    # some Windows settings have another type for scripts
+    extensions_map = {**SimpleHTTPRequestHandler.extensions_map, ".js": "text/javascript"}
 
     def __init__(self, *args: Any, players: bytes, **options: Any) -> None:
         self.players = players
@@ -125,7 +126,7 @@ class Handler(SimpleHTTPRequestHandler):
 
     def do_GET(self) -> None:
         if self.headers.get("Host", "").partition(":")[0] not in ("127.0.0.1", "localhost"):
-            self.send_error(400, "Wrong host")  # another site's name that points here
+            self.send_error(400, "Wrong host")  # another site's name could point here
         elif self.path == "/data/players.json":
             self.send_response(200)
             self.send_header("Content-Type", "application/json")
@@ -136,11 +137,11 @@ class Handler(SimpleHTTPRequestHandler):
 
     def end_headers(self) -> None:
         self.send_header("X-Content-Type-Options", "nosniff")
-        self.send_header("Cache-Control", "no-cache")  # the page of another version is not mixed with this one
+        self.send_header("Cache-Control", "no-cache")  # never mixes files of two versions
         super().end_headers()
 
     def log_message(self, *args: Any) -> None:
-        """Prints nothing."""
+        """Prints nothing, unlike the base class."""
 
 
 def make_server(players: list[dict[str, Any]], port: int) -> ThreadingHTTPServer:
@@ -148,7 +149,9 @@ def make_server(players: list[dict[str, Any]], port: int) -> ThreadingHTTPServer
     try:
         return ThreadingHTTPServer(("127.0.0.1", port), handler)
     except (OSError, OverflowError) as error:
-        raise ValueError(f"--port {port} cannot be used: {error}; give another, or 0 for a free one") from error
+        raise ValueError(
+            f"--port {port} cannot be used: {error}; choose another, or 0 for any free one"
+        ) from error
 
 
 if __name__ == "__main__":

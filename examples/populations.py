@@ -1,8 +1,9 @@
-"""Compares five ways to train several players on boards whose solution is known: how much can a best response win?
+"""Compares five methods of multi-agent training by how much a best response wins against what they learn.
 
-Independent Q-learners (Tan 1993), minimax-Q by self-play (Littman 1994), Q-learning against a pool of its own
-snapshots (Bansal et al. 2018), fictitious self-play (Heinrich et al. 2015) and PSRO (Lanctot et al. 2017). Each
-round is the same number of training games. After it, NashConv and exploitability are computed exactly.
+The methods are independent Q-learners (Tan 1993), minimax-Q by self-play (Littman 1994), Q-learning against a pool
+of its own snapshots (Bansal et al. 2018), fictitious self-play (Heinrich et al. 2015) and PSRO (Lanctot et al.
+2017). Each method trains in rounds of the same number of games. The boards have a known solution, so NashConv and
+exploitability are computed exactly after each round.
 
 Install: pip install -e ".[examples]"
 """
@@ -33,27 +34,31 @@ from nim_env.policies import Policy, tabulate
 from command_line import run
 from common import save_figure
 
-Pair = tuple[Policy, Policy]  # of the player who moves first and the one who moves second
+Pair = tuple[Policy, Policy]  # the player who moves first, and the player who moves second
 Round = tuple[Pair | OpponentPool, Pair]  # what was learned so far, and the newest players
 
 
 @dataclass
 class Args:
     boards: tuple[str, ...] = ("3-4-5", "1-3-5-7")
-    """The starting heaps of each board; misère play."""
+    """The starting heaps of each board. The games are misère."""
     rounds: int = 30
     games: int = 5_000
-    """The number of training games in a round."""
+    """The number of training games in each round."""
     seeds: int = 5
     """The number of runs of each method on each board."""
     n_jobs: int = -1
-    """The number of runs at the same time; -1 for one per core."""
+    """The number of runs at the same time. -1 means one per core."""
     folder: Path = Path("results/populations")
-    """Where the table and the three figures are saved."""
+    """The folder for the table and the three figures."""
 
 
 def main(args: Args) -> tuple[pd.DataFrame, NDArray[np.float64]]:
-    """Returns a row for each round of each run, and the payoffs of the population of the last run of PSRO."""
+    """Runs all methods.
+
+    Returns a table with a row for each round of each run, and the payoffs between the players of the last PSRO
+    run.
+    """
     tasks = [(board, name, seed) for board in args.boards for name in METHODS for seed in range(args.seeds)]
     runs = [joblib.delayed(train_and_evaluate)(args, *task) for task in tasks]
     results = joblib.Parallel(args.n_jobs, return_as="generator")(runs)
@@ -70,7 +75,7 @@ def main(args: Args) -> tuple[pd.DataFrame, NDArray[np.float64]]:
 
 
 def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> tuple[pd.DataFrame, Any]:
-    """The exact figures of a run after each round, and the payoffs of its population if it has one."""
+    """Returns the exact metrics of a run after each round, and the payoffs of its population if it has one."""
     rules = NimRules(tuple(map(int, board.split("-"))))
     rows = []
     for i, (learned, newest) in enumerate(METHODS[method](rules, args, seed)):
@@ -78,7 +83,7 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> tuple[
         if isinstance(learned, OpponentPool):
             nash_conv = 2 * evaluation.mixed_exploitability(rules, learned)
         else:
-            nash_conv = gains[-1]  # the last index is that of the full heaps
+            nash_conv = gains[-1]  # the last position is the starting position
         figures = {"nash_conv": nash_conv, "mean_exploitability": gains[1:].mean() / 2}
         rows.append({"board": board, "method": method, "seed": seed, "games": (i + 1) * args.games} | figures)
     is_population = isinstance(learned, OpponentPool)
@@ -87,16 +92,18 @@ def train_and_evaluate(args: Args, board: str, method: str, seed: int) -> tuple[
 
 
 def gains_of_responses(rules: NimRules, players: Pair) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What a best response wins from each position, moving second against one player and first against the other.
+    """Returns what a best response wins from each position against each of the two players.
 
-    In a zero-sum game the values of perfect play cancel in the sum, which is NashConv.
+    The response moves second against the player who moves first, and first against the other. NashConv is the sum
+    of what the players could gain by a best response. In a zero-sum game the values of perfect play cancel in this
+    sum, so NashConv is the sum of the two results.
     """
     first, second = players
     return solver.response_values(rules, first)[0], solver.response_values(rules, second)[1]
 
 
 def independent_learners(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
-    """Each player is a learner, to whom the other one is part of the environment."""
+    """Trains one learner for each player. To each of them, the other is part of the environment."""
     env = pettingzoo.make("aec", "nim-v0", heaps=rules.heaps, random_start=True)
     learners = {
         player: agents.QLearningAgent(env.observation_space(player), env.action_space(player), seed=2 * seed + i)
@@ -109,7 +116,7 @@ def independent_learners(rules: NimRules, args: Args, seed: int) -> Iterator[Rou
 
 
 def minimax_q(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
-    """One learner plays both sides, and values a move by the best reply."""
+    """Trains one learner that plays both sides and values a move by the best reply."""
     envs = make_envs(rules, opponent=None)
     learner = agents.MinimaxQAgent(envs.single_observation_space, envs.single_action_space, seed=seed)
     for i in range(args.rounds):
@@ -118,7 +125,7 @@ def minimax_q(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
 
 
 def snapshots(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
-    """One learner plays against random play and what it was after each round, one of them in each game."""
+    """Trains one learner against a pool of random play and its own earlier snapshots, one of them in each game."""
     pool = OpponentPool(rules, ["random"])
     envs = make_envs(rules, opponent=pool)
     learner = agents.QLearningAgent(envs.single_observation_space, envs.single_action_space, seed=seed)
@@ -131,7 +138,7 @@ def snapshots(rules: NimRules, args: Args, seed: int) -> Iterator[Round]:
 def growing_population(
     rules: NimRules, args: Args, seed: int, meta_solver: Callable[[NDArray[Any]], NDArray[Any]]
 ) -> Iterator[Round]:
-    """In each round a new learner trains against the mixed strategy of the population, and joins it."""
+    """Trains a new learner in each round against the population's mixed strategy, and adds it to the pool."""
     pool = OpponentPool(rules, ["random"])
     envs = make_envs(rules, opponent=pool)
     spaces = envs.single_observation_space, envs.single_action_space
@@ -144,15 +151,15 @@ def growing_population(
 
 
 def equal_weights(payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The average of all players so far, as in fictitious play."""
+    """Weights all players so far equally, as in fictitious play."""
     return np.ones(len(payoffs))
 
 
 def nash_weights(payoffs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The equilibrium of the empirical game, in which either player moves first with probability ½."""
+    """Returns the equilibrium of the empirical game, in which either player moves first with probability ½."""
     symmetric = (payoffs - payoffs.T) / 2
     n = len(symmetric)
-    program = linprog(  # the variables: the weights, and the guaranteed return, which is maximized
+    program = linprog(  # the variables are the weights and the guaranteed return, which is maximized
         c=[0] * n + [-1],
         A_ub=np.column_stack([-symmetric.T, np.ones(n)]),
         b_ub=np.zeros(n),
@@ -173,18 +180,21 @@ METHODS: dict[str, Callable[[NimRules, Args, int], Iterator[Round]]] = {
 
 
 def make_envs(rules: NimRules, opponent: OpponentPool | None) -> Any:
-    """Training games from random positions, so that every position is learned."""
+    """Makes training environments that start from random positions, so every position is learned."""
     game = {**asdict(rules), "opponent": opponent, "random_start": True}
     return gym.make_vec("nim_env:Nim-v0", num_envs=64, **game)
 
 
 def seed_of_round(seed: int, i: int) -> int:
-    """A seed for each round of each run."""
+    """Returns a different seed for each round of each run."""
     return 1_000 * seed + i
 
 
 def games_to_perfection(table: pd.DataFrame) -> pd.DataFrame:
-    """The median over the seeds of the games after which NashConv stays 0; none where half of them do not."""
+    """Returns how many games it takes until NashConv stays 0, as the median over the seeds.
+
+    The result is NaN if NashConv never stays 0 for half of the seeds.
+    """
 
     def last_imperfect(run: pd.DataFrame) -> float:
         exploited = run["games"][run["nash_conv"] > 0]
@@ -197,7 +207,7 @@ def games_to_perfection(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def plot_curves(table: pd.DataFrame, column: str, finding: str) -> plt.Figure:
-    """A panel for each board: the mean over the seeds as a line, the smallest and the largest value as a band."""
+    """Draws a panel for each board. A line is the mean over the seeds, and a band is their range."""
     boards = table["board"].unique()
     figure, axes = plt.subplots(1, len(boards), sharey=True, squeeze=False, layout="constrained")
     for axis, board in zip(axes[0], boards, strict=True):
@@ -213,7 +223,7 @@ def plot_curves(table: pd.DataFrame, column: str, finding: str) -> plt.Figure:
 
 
 def plot_nash_conv(table: pd.DataFrame) -> plt.Figure:
-    """NashConv of what was learned, by training games."""
+    """Draws the NashConv of what was learned, by training games."""
     games = games_to_perfection(table).iloc[:, -1]
     finding = "no method is perfect in the end"
     if games.notna().any():
@@ -224,7 +234,7 @@ def plot_nash_conv(table: pd.DataFrame) -> plt.Figure:
 
 
 def plot_exploitability(table: pd.DataFrame) -> plt.Figure:
-    """The exploitability of the newest players, as the mean over all starting positions."""
+    """Draws the exploitability of the newest players, as the mean over all starting positions."""
     last = table[(table["board"] == table["board"].iloc[-1]) & (table["games"] == table["games"].max())]
     means = last.groupby("method", sort=False)["mean_exploitability"].mean()
     board, worst = last["board"].iloc[0], means.idxmax()
@@ -235,7 +245,7 @@ def plot_exploitability(table: pd.DataFrame) -> plt.Figure:
 
 
 def plot_payoffs(payoffs: NDArray[np.float64], board: str) -> plt.Figure:
-    """The returns of the players of PSRO's population against each other, as the mean of both orders."""
+    """Draws the returns of the PSRO players against each other, as the mean of both orders."""
     symmetric = (payoffs - payoffs.T) / 2
     figure, axis = plt.subplots(figsize=(7.4, 4.4), layout="constrained")
     sns.heatmap(symmetric + 0.0, cmap="RdBu", vmin=-1.5, vmax=1.5, cbar=False, ax=axis, rasterized=True)

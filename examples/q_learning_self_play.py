@@ -1,10 +1,11 @@
 """Systems 1 and 2: Q-learning by self-play on heaps of 1, 3, 5 and 7, then a game against you.
 
-The player who takes the last object loses. Both players share one table of Q-learning (Watkins 1989). A player's
-action is updated at that player's next turn, with the best value in the position it then faces. At the end of the
-game the winner's last action is updated with +1 and the loser's with -1. An untrained agent (--episodes 0) is
-easily beaten; after 10,000 games it is hard to beat. Piles are numbered from 0: the move 2 5 takes five objects
-from pile 2. Source: systems 1 and 2 of docs/experiments/five_systems.md.
+The player who takes the last object loses. Both players learn by Q-learning (Watkins 1989) in one shared table.
+The value of a player's action is updated at that player's next turn, with the best value in the position that the
+player then faces. At the end of the game, the value of the winner's last action is updated with +1 and the value
+of the loser's last action with -1. An untrained agent (--episodes 0) is easy to beat; after 10,000 games it is
+hard to beat. Piles are numbered from 0: the move 2 5 takes five objects from pile 2. Source: systems 1 and 2 in
+docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
 """
@@ -35,18 +36,18 @@ class Args:
     episodes: int = 10_000
     """The number of training games; 0 for an untrained agent."""
     first: Literal["human", "opponent"] | None = None
-    """Who moves first in the game against you; random if not given."""
+    """Who moves first in the game against you. If not given, this is random."""
     learning_rate: float = 0.5
     """How far an update moves a value toward its target, from 0 to 1."""
     epsilon: float = 0.1
     """The probability of a random move during training, from 0 to 1."""
     seed: int | None = None
     picture: Path | None = None
-    """Where to save a figure of the evaluations during training."""
+    """Where to save a figure of the learning curve."""
 
 
 def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
-    """Returns the agent and its exact evaluations during training."""
+    """Returns the agent, and its exact evaluations during the training."""
     env = pettingzoo.make("aec", "nim-v0", heaps=RULES.heaps)
     agent = agents.QLearningAgent(
         env.observation_space("player_0"),
@@ -67,9 +68,11 @@ def main(args: Args) -> tuple[agents.QLearningAgent, pd.DataFrame]:
 
 
 def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None = None) -> pd.DataFrame:
-    """Trains for ``n`` games; prints the number of every game up to 50 games, else of the first and last ten.
+    """Trains the agent for ``n`` games, and evaluates it exactly at growing intervals.
 
-    Returns the exact figures of the agent at growing intervals, one row for each evaluation.
+    It prints the number of each game, or if there are more than 50 games, of the first ten and the last ten.
+
+    Returns one row for each evaluation.
     """
     curve = evaluation.LearningCurve(RULES, max(1, n), n_evals=60)
 
@@ -87,7 +90,7 @@ def train(agent: agents.Agent, env: pettingzoo.AECEnv, n: int, seed: int | None 
 
 
 def plot(curve: pd.DataFrame) -> plt.Figure:
-    """The fraction of winning positions that the agent plays correctly, against the number of training games."""
+    """Draws the fraction of winning positions that the agent plays correctly, by training games."""
     n, expert = curve.iloc[-1]
     figure, axes = plt.subplots(layout="constrained")
     axes.plot(curve["episodes"], 100 * curve["expert"], marker=".")
@@ -103,7 +106,10 @@ def plot(curve: pd.DataFrame) -> plt.Figure:
 
 
 def play(agent: agents.Agent, human_player: int | None = None, seed: int | None = None) -> None:
-    """Plays a game in the terminal; ``human_player`` is 0 to move first, 1 to move second, None for random."""
+    """Plays a game against the human in the terminal.
+
+    The human moves first if ``human_player`` is 0 and second if it is 1. If it is None, this is random.
+    """
     generator = np.random.default_rng(seed)
     if human_player is None:
         human_player = int(generator.integers(2))

@@ -1,10 +1,10 @@
 """Q-learning by self-play on Nim: train, evaluate exactly, play a game.
 
 Four heaps hold 1, 3, 5 and 7 objects. Two players take turns; each takes one or
-more from a heap. Whoever takes the last loses. Q-learning (Watkins 1989) whose
-next value is the other player's, so its sign changes (minimax-Q, Littman 1994).
+more from one heap. Whoever takes the last loses. The update is Q-learning's
+(Watkins 1989), with minus the opponent's next value (minimax-Q, Littman 1994).
 
-Install: pip install -e .   (in the folder of the project)
+Install: pip install -e .   (in the project folder)
 """
 
 import gymnasium as gym
@@ -14,13 +14,13 @@ from nim_env import evaluation  # importing nim_env registers Nim-v0
 
 EPISODES, LEARNING_RATE, EPSILON, SEED = 5_000, 0.5, 0.1, 0
 
-env = gym.make("Nim-v0", opponent=None)  # no opponent: it plays both sides
+env = gym.make("Nim-v0", opponent=None)  # None: it plays both sides
 rules, generator = env.unwrapped.rules, np.random.default_rng(SEED)
 q_table = np.zeros((*env.observation_space.nvec, env.action_space.n))  # values
 
 
 def greedy(observation, action_mask):
-    """The legal action of the highest value; the mask is 1 where legal."""
+    """Returns the best legal action; the mask is 1 for each legal one."""
     return np.where(action_mask, q_table[tuple(observation)], -np.inf).argmax()
 
 
@@ -39,7 +39,7 @@ try:
             else:
                 action = greedy(observation, info["action_mask"])
             next_observation, reward, terminated, _, info = env.step(action)
-            # the other player's value, hence the minus; it is 0 after the end
+            # minus: it is the other player's value; 0 after the end of a game
             next_action = greedy(next_observation, info["action_mask"])
             next_value = -q_table[(*next_observation, next_action)]
             pair = (*observation, action)
@@ -57,4 +57,4 @@ while not terminated:
     print(observation, f"player {player} takes {count} from heap", "ABCD"[heap])
     observation, reward, terminated, _, info = env.step(action)
 print(f"{observation} player {player} took the last object and loses")
-print("after all training it is still wrong in", *mastery.mistakes)
+print("after training, it still makes a mistake in", *mastery.mistakes)

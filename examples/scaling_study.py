@@ -1,13 +1,13 @@
-"""How well tables play as heaps are added.
+"""Measures how well tabular agents play as heaps are added.
 
-Each run trains one learner on one board with one seed, by self-play from random starts, and evaluates it exactly:
-expert mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
-arXiv:2205.12787), exploitability what a best response gains over perfect play.
+Each run trains one learner on one board with one seed, by self-play from random starts, and evaluates it exactly.
+Expert mastery is the fraction of winning positions in which it plays a winning move (Zhou and Riis 2022,
+arXiv:2205.12787). Exploitability is how much a best response to the learner gains over perfect play.
 
     python examples/scaling_study.py
     python examples/scaling_study.py --learners minimax-q --n-heaps 5 6 7 --n-seeds 1 --mastery 1
 
-The second command trains minimax-Q until it makes no mistake. joblib spreads the runs over all cores.
+The second command trains minimax-Q until it makes no mistakes. joblib distributes the runs over all cores.
 
 Install: pip install -e ".[examples]"
 """
@@ -38,7 +38,7 @@ LEARNERS: dict[str, dict[str, Any]] = {
     "q-learning": {"learning_rate": 0.5, "epsilon": 0.1},
     "minimax-q": {"learning_rate": 1.0, "epsilon": 0.1},  # a value stays 0 until it is proven to be 1 or -1
 }
-EPISODES_PER_RUN = 500_000  # with --mastery; limits the memory that the history takes
+EPISODES_PER_RUN = 500_000  # with --mastery; limits the memory for the history
 
 
 @dataclass
@@ -46,23 +46,23 @@ class Args:
     heaps: tuple[int, ...] = (1, 3, 5, 7, 9, 11, 13)
     """Starting heap sizes of the largest board."""
     n_heaps: tuple[int, ...] = (2, 3, 4, 5, 6, 7)
-    """The boards: each consists of this many of the first heaps."""
+    """The boards. Each board has this many of the heaps, from the first on."""
     misere: bool = False
     """Whether the player who takes the last object loses."""
     learners: tuple[Literal["q-learning", "minimax-q"], ...] = ("q-learning", "minimax-q")
     total_timesteps: int = 3_000_000
     """The number of training timesteps of each run."""
     mastery: float | None = None
-    """The expert mastery at which the training ends, instead of --total-timesteps."""
+    """Train until the agent reaches this expert mastery, instead of for --total-timesteps."""
     n_seeds: int = 5
-    """The number of seeds, from 0 on."""
+    """The number of seeds, starting from 0."""
     n_jobs: int = -1
-    """The number of runs at the same time; -1 for one per core."""
+    """The number of runs at the same time. -1 means one per core."""
     folder: Path = Path("results/scaling_study")
 
 
 def main(args: Args) -> pd.DataFrame:
-    """Trains and evaluates all learners and returns a row for each evaluation."""
+    """Trains and evaluates all learners, and returns a table with a row for each evaluation."""
     if not all(1 <= n <= len(args.heaps) for n in args.n_heaps):
         raise ValueError(f"--n-heaps must be 1 to {len(args.heaps)}, the number of heaps; got {args.n_heaps}")
     boards = [NimRules(args.heaps[:n], misere=args.misere) for n in sorted(args.n_heaps, reverse=True)]
@@ -81,18 +81,20 @@ def main(args: Args) -> pd.DataFrame:
     table.to_csv(args.folder / "scaling_study.csv", index=False)
     metrics = last.astype({"champion": float}).groupby(["heaps", "learner"], sort=False)
     print(metrics[["expert", "champion", "exploitability", "timesteps"]].mean().round(4).to_string())
-    print(f"(means over the seeds, at the end) table: {args.folder / 'scaling_study.csv'}")
+    print("These are means over the seeds at the end of the training.")
+    print(f"table: {args.folder / 'scaling_study.csv'}")
     return table
 
 
 def train(args: Args, rules: NimRules, learner: str, seed: int) -> pd.DataFrame:
-    """Trains a learner; returns a row for each evaluation."""
+    """Trains one learner, and returns a table with a row for each evaluation."""
     num_envs = 4096 if args.mastery else 256
     env = gym.make_vec("nim_env:Nim-v0", num_envs, opponent=None, random_start=True, **asdict(rules))
     spaces = env.single_observation_space, env.single_action_space
     agent = agents.ALGORITHMS[learner](*spaces, seed=seed, **LEARNERS[learner])
     callback = EvaluationCallback(args, rules)
-    episodes = EPISODES_PER_RUN if args.mastery else args.total_timesteps  # the callback ends the training
+    # the callback stops the training before these episodes have ended
+    episodes = EPISODES_PER_RUN if args.mastery else args.total_timesteps
     run_seed = seed
     while not callback.is_done:
         callback.n_seen = 0
@@ -106,12 +108,12 @@ def train(args: Args, rules: NimRules, learner: str, seed: int) -> pd.DataFrame:
 
 @dataclass
 class EvaluationCallback:
-    """Evaluates an agent at intervals that double at first, and ends its training."""
+    """Evaluates an agent at intervals that double at first, and stops its training."""
 
     args: Args
     rules: NimRules
     rows: list[dict[str, Any]] = field(default_factory=list)
-    n_seen: int = 0  # episodes of the present call of agents.train
+    n_seen: int = 0  # episodes in the current call of agents.train
     episodes: int = 0
     timesteps: int = 0
     next_evaluation: int = 0
@@ -131,12 +133,12 @@ class EvaluationCallback:
             self.is_done |= mastery is not None and expert >= min(mastery, 1)
             self.rows.append({"timesteps": self.timesteps, "seconds": seconds, "expert": expert})
             self.next_evaluation = self.episodes + min(self.episodes, 3 * self.rules.n_positions)
-            self.start = time.perf_counter() - seconds  # leaves the evaluation out
+            self.start = time.perf_counter() - seconds  # does not count the time of the evaluation
         return not self.is_done
 
 
 def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
-    """Expert mastery at the end, against the number of heaps, as mean and range over the seeds."""
+    """Draws the final expert mastery by the number of heaps, as the mean and range over the seeds."""
     n_heaps = random_play.index.max()
     best = last[last["n_heaps"] == n_heaps].groupby("learner")["expert"].mean().sort_values()
     figure, axis = plt.subplots(layout="constrained")
@@ -154,7 +156,7 @@ def draw_boards(last: pd.DataFrame, random_play: pd.Series) -> Figure:
 
 
 def draw_curves(table: pd.DataFrame, last: pd.DataFrame) -> Figure:
-    """Expert mastery during training: a panel for each learner, a line for each run."""
+    """Draws expert mastery during training, with a panel for each learner and a line for each run."""
     table = table.rename(columns={"expert": "expert mastery"})
     grid = sns.FacetGrid(table, col="learner", hue="heaps", height=3.4, aspect=2.1 / table["learner"].nunique())
     style = {"units": "seed", "estimator": None, "legend": False}

@@ -1,10 +1,10 @@
 """System 3: Q-learning on one heap of sticks, against a random opponent or against you.
 
-Two players take 1 to 3 of 10 sticks; the player who takes the last stick loses. The learner moves first. It uses
-tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no exploration; of several best actions it
-takes the first. It loses some of its first games and soon wins every game. With --then human the same learner goes
-on to play against you, and learns from these games too; -1 leaves. Source: system 3 of
-docs/experiments/five_systems.md.
+Two players take turns removing 1 to 3 sticks from a heap of 10; the player who takes the last stick loses. The
+learner moves first. It uses tabular Q-learning (Watkins 1989) with learning rate 1, no discount and no
+exploration. If several actions are best, it takes the first of them. It loses some of its first games, but soon it
+wins every game. With --then human, the same learner then plays against you and learns from these games too; enter
+-1 to leave. Source: system 3 in docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
 """
@@ -33,24 +33,24 @@ class Args:
     sticks: int = 10
     """The number of sticks."""
     max_take: int = 3
-    """The maximum number of sticks that one move may take."""
+    """The maximum number of sticks that one move can take."""
     episodes: int = 2_000
-    """The number of games against each opponent; you can leave earlier."""
+    """The number of games against each opponent. You can leave earlier."""
     opponent: str = "random"
     """random, take-N, expert, human, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
-    Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
+    Stable-Baselines3 model (.zip). Loading a .py or .zip file runs code, so use only files that you trust."""
     then: str | None = None
-    """A second opponent, named in the same way, for the same learner."""
+    """A second opponent for the same learner, with the same choices as --opponent."""
     learning_rate: float = 1.0
     """How far an update moves a value toward its target, from 0 to 1."""
     gamma: float = 1.0
     """The discount factor, from 0 to 1."""
     epsilon: float = 0.0
-    """The probability of a random move in the first game; it falls to 0 over the games against --opponent."""
+    """The probability of a random move in the first game. It falls to 0 over the games against --opponent."""
     save: Path | None = None
-    """Where to save the learner, a player for the other scripts."""
+    """Where to save the learner. Other scripts can load the file as a player."""
     verbose: bool = False
-    """Whether to print every game move by move."""
+    """Whether to print the moves of every game."""
     window: int = 5
     """The number of games in the rolling window of the graph."""
     seed: int = 0
@@ -58,11 +58,11 @@ class Args:
 
 
 def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
-    """Returns the agent and whether it won each game."""
+    """Returns the agent, and for each game whether the agent won."""
     if args.window < 1:
-        raise ValueError(f"window must be 1 or more; got {args.window}")
+        raise ValueError(f"--window must be 1 or more; got {args.window}")
     if args.save is not None and not args.save.parent.is_dir():
-        raise ValueError(f"save must name a file in a folder that exists; got {args.save}")
+        raise ValueError(f"--save must name a file in an existing folder; got {args.save}")
     rules = NimRules((args.sticks,), args.max_take)
     envs = [make_env(opponent, rules, args.verbose) for opponent in (args.opponent, args.then) if opponent]
     agent = agents.QLearningAgent(
@@ -85,7 +85,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
             agents.train(agent, env, args.episodes, seed=args.seed, callback=after_game)
     except Leave:
         print("\nGoodbye.")
-    print("Q-table (- where a move is impossible):")
+    print("Q-table (- for an impossible move):")
     print(q_table(agent, rules).to_string(float_format="{:+.2f}".format, na_rep="-"))
     print(f"AI won {sum(won)} of {len(won)} games.")
     if args.save is not None:
@@ -96,7 +96,7 @@ def main(args: Args) -> tuple[agents.QLearningAgent, list[bool]]:
 
 
 def make_env(opponent: str, rules: NimRules, verbose: bool) -> gym.Env:
-    """The environment of games against an opponent; the learner moves first."""
+    """Makes an environment in which the learner plays against an opponent and moves first."""
 
     def human(observation: np.ndarray, _action_mask: np.ndarray) -> int:
         left = int(observation[0])
@@ -110,7 +110,7 @@ def make_env(opponent: str, rules: NimRules, verbose: bool) -> gym.Env:
 
 
 class PrintMoves(gym.Wrapper):
-    """Prints every game move by move."""
+    """Prints the moves of every game."""
 
     def reset(self, **kwargs: Any) -> Any:
         observation, info = self.env.reset(**kwargs)
@@ -131,14 +131,14 @@ class PrintMoves(gym.Wrapper):
 
 
 def q_table(agent: agents.QLearningAgent, rules: NimRules) -> pd.DataFrame:
-    """The Q-values, one row for each number of sticks left; NaN for impossible moves."""
+    """Returns the Q-values, with one row for each number of sticks left and NaN for impossible moves."""
     sticks = np.arange(rules.heaps[0], 0, -1)
     values = np.where(rules.action_mask(sticks[:, None]), agent.q_values(sticks[:, None]), np.nan)
     return pd.DataFrame(values, index=sticks, columns=[f"take {count}" for _, count in rules.moves])
 
 
 def plot(won: list[bool], args: Args) -> plt.Figure:
-    """The proportion of wins over a rolling window."""
+    """Draws the proportion of wins over a rolling window of games."""
     proportion = pd.Series(won, range(1, len(won) + 1), dtype=float).rolling(args.window, min_periods=1).mean()
     figure, axes = plt.subplots(layout="constrained")
     proportion.plot(ax=axes)

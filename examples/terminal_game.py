@@ -1,7 +1,7 @@
-"""A game against the human at the terminal, for all scripts that play one.
+"""Plays a game against the human in the terminal, for all scripts that need one.
 
-A move is a heap and a number of blocks, such as C 3. In the programs of the five systems the heaps are piles 0, 1
-and 2, as their authors number them, and the same move is 2 3. At every question q, -1 and Ctrl-D leave.
+A move is a heap and a number of blocks, such as C 3. In the programs of the five published systems, the heaps are
+piles 0, 1 and 2, as their authors call them, and the same move is 2 3. At every question, q, -1 and Ctrl-D leave.
 """
 
 import re
@@ -31,14 +31,14 @@ def play_game(
     Args:
         env: A PettingZoo environment of Nim.
         opponent: An agent or a policy.
-        human: 0 if the human moves first, else 1.
-        generator: Draws the opponent's actions.
-        name: What the opponent is called.
-        show: Called with the heaps and whether it is the human's turn, at every position.
+        human: 0 if the human moves first, and 1 if the human moves second.
+        generator: The random generator that draws the opponent's actions.
+        name: The opponent's name.
+        show: A function that is called at every position with the heaps and with whether it is the human's turn.
         numbered: Whether the heaps are called pile 0, pile 1 and so on, instead of heap A, heap B and so on.
 
     Raises:
-        Leave: The human leaves.
+        Leave: If the human leaves.
     """
     env.reset()
     rules = env.unwrapped.rules
@@ -68,21 +68,22 @@ def play_game(
     print(f"\nGame over: {winner} won, because {loser if rules.misere else winner} took the last block.")
 
 
-class Leave(Exception):  # noqa: N818  it is not an error
-    """The human has entered q, -1 or Ctrl-D."""
+class Leave(Exception):  # noqa: N818  not an error
+    """Raised when the human enters q, -1 or Ctrl-D."""
 
 
 def heap_names(rules: NimRules, numbered: bool) -> tuple[str, list[str]]:
-    """What the heaps are called: "heap" and A, B, C, or "pile" and 0, 1, 2."""
+    """Returns what the heaps are called: "heap" with A, B, C, or "pile" with 0, 1, 2."""
     if numbered:
         return "pile", [str(heap) for heap in range(rules.n_heaps)]
     return "heap", [heap_name(heap) for heap in range(rules.n_heaps)]
 
 
 def ask_move(rules: NimRules, heaps: Sequence[int], numbered: bool = False) -> int:
-    """The human's move as an action; asks until it is legal.
+    """Asks the human for a move until it is legal, and returns it as an action.
 
-    A single heap need not be named. If the heaps are ``numbered``, their letters are understood too.
+    If there is only one heap, the human can leave out its name. If the heaps are ``numbered``, the human can also
+    use their letters.
     """
     kind, names = heap_names(rules, numbered)
     heap_of = {heap_name(heap): heap for heap in range(rules.n_heaps)}
@@ -104,7 +105,7 @@ def ask_move(rules: NimRules, heaps: Sequence[int], numbered: bool = False) -> i
 
 
 def ask_number(question: str, minimum: int, maximum: int) -> int:
-    """A whole number from ``minimum`` to ``maximum``; asks until it gets one."""
+    """Asks the human for a whole number until it is between ``minimum`` and ``maximum``."""
     while True:
         answer = ask(question)
         if answer.isdecimal() and minimum <= int(answer) <= maximum:
@@ -113,7 +114,7 @@ def ask_number(question: str, minimum: int, maximum: int) -> int:
 
 
 def ask_choice(question: str, choices: Sequence[str]) -> str:
-    """One of the choices, by its name or its beginning; asks until it gets one."""
+    """Asks the human until the answer is one of the choices, or the beginning of exactly one."""
     while True:
         answer = ask(question).lower()
         found = [choice for choice in choices if answer and choice.startswith(answer)]
@@ -123,7 +124,7 @@ def ask_choice(question: str, choices: Sequence[str]) -> str:
 
 
 def ask(question: str) -> str:
-    """The human's answer; raises Leave for q, -1 and Ctrl-D."""
+    """Returns the human's answer to a question. Raises Leave if it is q, -1 or Ctrl-D."""
     try:
         answer = input(question).strip()
     except EOFError:

@@ -1,10 +1,10 @@
-"""System 5: win counting on one heap of 21, against the expert, random, take-N, or your own opponent.
+"""System 5: win counting on one heap of 21, against the expert, random play, take-N, or your own opponent.
 
-Two players take 1 to 3 of 21 objects; the player who takes the last object wins. The learner moves first in the
-first game, after that the loser of the last game does. For each heap size the learner counts how often each move
-was part of a won game, and draws its moves in proportion to the counts. Your own opponent is a function from the
-heap to the number of objects it takes, in a Python file: --opponent my_file.py:my_function. Source: system 5 of
-docs/experiments/five_systems.md.
+Two players take turns removing 1 to 3 objects from a heap of 21; the player who takes the last object wins. The
+learner moves first in the first game. After that, the loser of the last game moves first. For each heap size, the
+learner counts how often each move was part of a won game, and it draws its moves in proportion to these counts. To
+use your own opponent, write a Python function that takes the heap size and returns the number of objects to take,
+and give --opponent my_file.py:my_function. Source: system 5 in docs/experiments/five_systems.md.
 
 Install: pip install -e ".[examples]"
 """
@@ -33,9 +33,9 @@ LOG_INTERVAL = 10_000
 class Args:
     opponent: str = "expert"
     """expert, random, take-N, FILE.py:NAME, or the file of a saved agent, table (.npz), network (.pt) or
-    Stable-Baselines3 model (.zip). Files .py and .zip run code when loaded: give only those you trust."""
+    Stable-Baselines3 model (.zip). Loading a .py or .zip file runs code, so use only files that you trust."""
     heap: int = 21
-    """The number of objects on the heap, 4 or more."""
+    """The number of objects in the heap, 4 or more."""
     episodes: int = 100_000
     """The number of training games."""
     seed: int = 0
@@ -44,7 +44,7 @@ class Args:
 
 
 class LoserStarts(gym.Wrapper):
-    """The loser of the last game starts the next one; after a seed the agent starts."""
+    """Lets the loser of the last game start the next one. After a reset with a seed, the agent starts."""
 
     first_player = "agent"
 
@@ -61,9 +61,12 @@ class LoserStarts(gym.Wrapper):
 
 
 def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
-    """Returns the agent, and the proportion won in each interval by the number of games played until then."""
+    """Trains the agent and draws its strategy.
+
+    Returns the agent, and the proportion won in each interval, by the number of games played so far.
+    """
     if args.heap < 4:
-        raise ValueError(f"heap must be 4 or more, so that no opening move ends the game; got {args.heap}")
+        raise ValueError(f"--heap must be 4 or more, or an opening move could end the game; got {args.heap}")
     rules = NimRules((args.heap,), max_take=3, misere=False)
     opponent = load_player(args.opponent, rules).policy
     env = LoserStarts(gym.make("nim_env:SimpleNim-v0", heaps=rules.heaps, opponent=opponent))
@@ -83,7 +86,7 @@ def main(args: Args) -> tuple[agents.WinCountAgent, dict[int, float]]:
 
 
 def plot(agent: agents.WinCountAgent, rules: NimRules, args: Args) -> plt.Figure:
-    """The probability of each move, one stacked bar for each heap size."""
+    """Draws the probability of each move, as one stacked bar for each heap size."""
     heaps = np.arange(1, args.heap + 1)
     probabilities = pd.DataFrame(
         agent.action_probabilities(heaps[:, None], rules.action_mask(heaps[:, None])),

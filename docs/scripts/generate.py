@@ -102,7 +102,7 @@ ROUTES = {
         "agents.q_learning.QLearningAgent.update",
         "agents.q_learning.QLearningAgent._current",
         "agents.agent.checked_action",
-        "agents.agent.legal_indices",
+        "agents.agent.legal_columns",
         "agents.tables.Table.row",
         "agents.tables.Table.get",
     ),

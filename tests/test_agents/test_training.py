@@ -291,7 +291,7 @@ def test_what_is_an_action():
 
 
 @pytest.mark.parametrize("in_vector", [False, True])
-@pytest.mark.parametrize(("legal", "bonus", "message"), [(1, np.nan, "reward"), (0, 0.0, "legal action")])
+@pytest.mark.parametrize(("legal", "bonus", "message"), [(1, np.nan, "reward"), (0, 0.0, "action_mask")])
 def test_wrong_rewards_and_masks_of_an_environment(legal, bonus, message, in_vector):
     class Careless(RaceGym):
         def described(self):
