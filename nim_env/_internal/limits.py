@@ -76,7 +76,7 @@ POLICY = 50_000_000
 
 REPLIES = 2**14
 """Positions times actions of a board for which a single game prepares the replies to all states at its first step,
-which takes about a millisecond. On larger boards it prepares them for each state when the state is first visited."""
+which takes about a millisecond. On larger boards it prepares them for each state at the first visit."""
 
 SNAPSHOT = 2_000_000
 """Positions times actions of a snapshot of a network that is stored as a table of float32, 8 MB. In larger games a
