@@ -135,7 +135,7 @@ def test_bad_arguments_are_named():
         text.describe(RULES, (1, 2, 3), "poem")
     with pytest.raises(ValueError, match="26 heaps"):
         text.describe(NimRules((1,) * 27), (1,) * 27)
-    with pytest.raises(ValueError, match="Nim 1, misère play has no won position"):
+    with pytest.raises(ValueError, match="Nim 1, misère play has no winning position"):
         text.positions(NimRules((1,)))
     for answer in (None, 3, b"Move: A 1"):
         with pytest.raises(TypeError, match="answer"):
