@@ -115,8 +115,7 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
                 raise ValueError(
                     f"player must choose by the position alone, but the answers of {player!r} at heaps "
                     f"{heaps.tolist()} depend on the history of the game; evaluate it in OpenSpiel, by "
-                    "exploitability.nash_conv(load_game(rules), policy), with OpenSpielPolicy(rules, player) for our "
-                    "players"
+                    "exploitability.nash_conv(load_game(rules), policy), where OpenSpielPolicy wraps our players"
                 )
             row[:] = answers[0]
     return TabularPolicy(rules, table)
