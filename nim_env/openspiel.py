@@ -106,16 +106,14 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
     table = masks / masks.sum(axis=1, keepdims=True).clip(1)
     for heaps, row in zip(positions[1:], table[1:], strict=True):
         taken = rules.heaps - heaps
-        if (
-            taken.max() > 1 or taken.sum() % 2 in sides
-        ):  # otherwise no history of the position ends with this side to move
+        if taken.max() > 1 or taken.sum() % 2 in sides:  # otherwise this side is to move after no history
             found = [player.action_probabilities(random_history(heaps, sides)) for _ in range(3)]
             answers = [[probabilities.get(action, 0.0) for action in actions] for probabilities in found]
             if np.ptp(answers, axis=0).max() > 1e-5:
                 raise ValueError(
                     f"player must choose by the position alone, but the answers of {player!r} at heaps "
                     f"{heaps.tolist()} depend on the history of the game; evaluate it in OpenSpiel, by "
-                    "exploitability.nash_conv(load_game(rules), policy), where OpenSpielPolicy wraps our players"
+                    "exploitability.nash_conv(load_game(rules), policy)"
                 )
             row[:] = answers[0]
     return TabularPolicy(rules, table)

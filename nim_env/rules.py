@@ -199,7 +199,7 @@ class NimRules:
     def action(self, heap: int, count: int) -> int:
         """Returns the action that takes ``count`` objects from ``heap``, an index into :attr:`moves`.
 
-        Raises ValueError if there is no such move.
+        Raises ValueError if this game does not have the move.
         """
         move = checked_integer("heap", heap), checked_integer("count", count)
         if move not in self._actions:

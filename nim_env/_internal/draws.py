@@ -78,7 +78,7 @@ class AliasLists:
         return len(self.items)
 
     def draw(self, lists: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Draws an item of each of ``lists``, which are numbers of lists; they may repeat.
+        """Draws an item of each of ``lists``, the numbers of lists. A list can occur several times.
 
         ``lists``, ``uniforms`` and the result have shape ``(n,)``.
         """

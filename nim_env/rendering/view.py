@@ -1,4 +1,4 @@
-"""What a picture of a game shows: the heaps, the last moves and the player to move; and the same as text."""
+"""The data of a picture of a game: the heaps, the last moves and the player to move; and a game as text."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from nim_env.evaluation import ValueFunction
 from nim_env.policies import Policy, tabulate
 from nim_env.rules import NimRules
 
-# The scores of actions (logits, Q-values, or those of ARS) by the attribute that shows the kind of a network.
+# The kinds of networks by the attribute that only they have, and how to get their scores of all actions.
 _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
     "get_distribution": lambda network, observations: network.get_distribution(observations).distribution.logits,
     "q_net": lambda network, observations: network.q_net(observations),
