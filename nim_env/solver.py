@@ -161,8 +161,8 @@ class ExpectedReturns:
     def enter(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
         """Computes the results of a batch from the moves that both sides make in its positions.
 
-        ``moves`` are the moves of the side itself, or ``None`` if it plays its best moves. ``replies`` are the moves
-        of the other side.
+        ``moves`` are the moves of the side itself, or ``None`` if it plays its best moves. ``replies`` are the
+        moves of the other side.
         """
         for layer in batch.layers:
             indices = batch.indices[layer]

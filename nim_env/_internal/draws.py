@@ -50,12 +50,16 @@ class AliasLists:
 
     The slots of all lists are stored one after another, so one call draws from many lists.
 
+    Args:
+        counts: The number of slots of each list, shape ``(n_lists,)``.
+        items: The item of each slot, int64 of shape ``(n_slots,)``.
+        aliases: The alias of each slot, int64 of shape ``(n_slots,)``; by default its item.
+        keep: The probability of each slot's item, float64 of shape ``(n_slots,)``, or ``None`` if all are 1.
+
     Attributes:
         counts: The number of slots of each list, ``np.intp`` of shape ``(n_lists,)``.
         first: The first slot of each list, ``np.intp`` of shape ``(n_lists,)``.
-        items: The item of each slot, int64 of shape ``(n_slots,)``.
-        aliases: The alias of each slot, int64 of shape ``(n_slots,)``.
-        keep: The probability of each slot's item, float64 of shape ``(n_slots,)``, or ``None`` if all are 1.
+        items: The argument; so are ``aliases`` and ``keep``.
     """
 
     def __init__(
