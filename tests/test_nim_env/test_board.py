@@ -1,4 +1,4 @@
-"""The board: the numbers of states against a game that is played by its rules, and draws against their weights."""
+"""Compares the states of boards with games played by the rules, and random draws with their weights."""
 
 import brute_force
 import numpy as np
@@ -18,7 +18,7 @@ KINDS = Board, LargeBoard, TabulatedBoard
 
 
 def described(rules):
-    """By brute force, of each state: the heap sizes, the reward, whether it is over and how."""
+    """Yields each state's heaps and reward, and whether it is over, and by an illegal action, by brute force."""
     positions = rules.all_positions().tolist()
     last = -1.0 if rules.misere else 1.0
     yield positions[0], last, True, False
@@ -71,7 +71,7 @@ def test_moves_of_both_players(rules, kind):
 def test_a_large_board_notices_other_states_in_the_same_array():
     board = LargeBoard(NimRules())
     states = np.array([1, 2, 3])
-    board.masks(states)[:] = 7  # the caller's own array
+    board.masks(states)[:] = 7  # changes only the caller's array
     states[0] = 300
     np.testing.assert_array_equal(board.masks(states), Board(NimRules()).masks(states))
 

@@ -1,4 +1,4 @@
-"""Nim in words: prompts that say the game, answers, rewards, and the player that gave them."""
+"""Tests Nim in words: prompts that explain the game, answers, rewards, and the player made of answers."""
 
 import json
 import re
@@ -22,7 +22,7 @@ STYLES = ["nim", "rules", "numbers"]
 
 
 def reader(prompt):
-    """The answer of a person who knows Nim and only what the prompt says, found by trying all lines of play."""
+    """Answers as a human would who knows only Nim and the prompt, by trying all lines of play."""
     sizes = dict(re.findall(r"\b([A-Z]): (\d+)\b", prompt))
     limit = re.search(r"at most (\d+) in a turn", prompt)
     max_take = None if limit is None else int(limit[1])
