@@ -122,7 +122,7 @@ class Board:
 
         It is 0 in games in progress, and -1 after an illegal action.
         """
-        return self._rewards.take(0 + (states > 0) + (states > self.begins) + (states > self.lost))
+        return self._rewards[0 + (states > 0) + (states > self.begins) + (states > self.lost)]
 
     def legal(self, states: Any, heaps: NDArray[np.int64]) -> NDArray[np.int8]:
         """Returns the legal actions, int8 of shape ``(..., n_actions)``, for states whose heap sizes are given.
@@ -147,8 +147,7 @@ class Board:
         Without ``actions`` it returns the positions after every action: for positions of shape ``(n, 1)``, indices
         of shape ``(n, n_actions)``. For an illegal action the number has no meaning.
         """
-        after: States = positions - self._offsets[actions]
-        return after
+        return positions - self._offsets[actions]
 
     def after(self, states: States, actions: NDArray[np.int64]) -> States:
         """Returns the states after actions of the mover, shape ``(n,)``.
@@ -211,7 +210,9 @@ def _from_table(method: Any) -> Any:
         table = board.tables.get(method)
         if table is None:
             table = board.tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
-        return table.take(np.asarray(states, dtype=np.intp), axis=0)
+        if table.ndim == 1:
+            return table[states]
+        return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster for rows
 
     return look_up
 
@@ -244,7 +245,7 @@ class TabulatedBoard(Board):
         """Does the same, with a table of all states and actions if the board is small enough."""
         if not self._has_moves:
             return super().after(states, actions)
-        return self._moves.take(np.asarray(states * self._n_actions + actions, dtype=np.intp))
+        return self._moves[states * self._n_actions + actions]
 
     @cached_property
     def _moves(self) -> States:

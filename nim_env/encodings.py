@@ -196,8 +196,7 @@ def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tupl
     ``numbers_of`` returns the numbers of a heap's entries, given the starting size of the heap.
     """
     numbers = [numbers_of(start) for start in rules.heaps]
-    heaps = np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers])
-    return heaps, np.concatenate(numbers)
+    return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)
 
 
 _ENCODINGS: dict[str, Callable[[NimRules], _SpaceAndFunction]] = {

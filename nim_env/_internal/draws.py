@@ -86,26 +86,25 @@ class AliasLists:
 
         ``lists``, ``uniforms`` and the result have shape ``(n,)``.
         """
-        lists = lists.astype(np.intp, copy=False)
-        scaled = uniforms * self.counts.take(lists)
+        scaled = uniforms * self.counts[lists]
         nth_slot = scaled.astype(np.intp)
-        chosen: NDArray[np.intp] = self.first.take(lists)
+        chosen = self.first[lists]
         chosen += nth_slot
         if self.keep is not None:
             scaled -= nth_slot  # what remains is again uniform on [0, 1)
-            is_alias = scaled >= self.keep.take(chosen)
+            is_alias = scaled >= self.keep[chosen]
             chosen += chosen
             chosen += is_alias
-        return self._results.take(chosen)
+        return self._results[chosen]
 
     def draw_from_one(self, uniforms: Any) -> Any:
         """Does the same, but faster, if there is only one list; ``uniforms`` has any shape or is a float."""
         scaled = np.asarray(uniforms * len(self.items))
         slots = scaled.astype(np.intp)
-        drawn = self.items.take(slots)
+        drawn = self.items[slots]
         if self.keep is None:
             return drawn
-        return np.where(scaled - slots < self.keep.take(slots), drawn, self.aliases.take(slots))[()]
+        return np.where(scaled - slots < self.keep[slots], drawn, self.aliases[slots])[()]
 
     def mapped(self, function: Callable[[NDArray[np.intp], NDArray[np.int64]], NDArray[np.int64]]) -> AliasLists:
         """Returns lists in which every item and alias is replaced by ``function(lists, items)``.

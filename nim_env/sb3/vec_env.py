@@ -105,7 +105,7 @@ class NimVecEnv(VecEnv):
         """
         if self._shared_rows is None:
             return _read_only_rows(self.unwrapped_env.action_masks())
-        return self._shared_rows.take(self.unwrapped_env.states.astype(np.intp, copy=False)).tolist()
+        return self._shared_rows[self.unwrapped_env.states].tolist()
 
     def get_images(self) -> list[Any]:
         """Returns the pictures of all games if the render mode is ``"rgb_array"``; ``render`` tiles them."""
