@@ -7,7 +7,7 @@ that begin or are over. With n positions, the states are:
 ==============  ===========================================================================================
 1 to n - 1      The game is in progress, and the position has this index. In state n - 1 all heaps are full.
 0               The mover has taken the last object.
-n               The game begins: all heaps are full, and the opponent is about to make the opening move.
+n               A game begins. All heaps are full, and the opponent may be about to make an opening move.
 n + 1           The opponent has taken the last object.
 n + 1 + i       The mover has chosen an illegal action in the position of index i.
 ==============  ===========================================================================================
@@ -39,6 +39,7 @@ from nim_env._internal.limits import chunks
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
+"""An array of states, or of positions by their indices."""
 _T = TypeVar("_T")
 
 

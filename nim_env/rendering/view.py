@@ -1,4 +1,4 @@
-"""The data of a picture of a game: the heaps, the last moves and the player to move; and a game as text."""
+"""A game as people see it: who is to move, what happened last, and the heaps as text."""
 
 from __future__ import annotations
 
