@@ -26,8 +26,8 @@ For a custom observation, pass an :class:`Encoding`::
 
     gym.make("Nim-v0", observation=fractions)
 
-``env.unwrapped.encoding`` encodes any positions. Opponents and players in :mod:`nim_env.evaluation` always get heap
-sizes. An agent that was trained on another encoding can play there as an :class:`nim_env.policies.EncodedPolicy`.
+``env.unwrapped.encoding`` encodes any positions. Opponents, and players in :mod:`nim_env.evaluation`, always get
+heap sizes. Wrap an agent that was trained on another encoding in :class:`nim_env.policies.EncodedPolicy`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Nim in words, for language models: positions as prompts, moves read from answers, and rewards.
 
-An answer can have no legal move. With ``illegal_action="lose"`` in :mod:`nim_env.evaluation`, a player loses the
-game if it gives such an answer.
+An answer may contain no legal move. With ``illegal_action="lose"`` in :mod:`nim_env.evaluation`, such an answer
+loses the game at once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ Style: TypeAlias = Literal["nim", "rules", "numbers"]
 """The wording of a prompt: ``"nim"`` names the game, ``"rules"`` states its rules without its name, and
 ``"numbers"`` tells the same game as a story about numbers."""
 Verdict: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
-"""The verdict on an answer: it has no move, an illegal move, or, in a winning position, a mistake or a winning
-move. In a losing position every legal move is ``"lost"``."""
+"""The verdict on an answer: it has no move or an illegal move, or else, in a winning position, a winning move or a
+mistake. In a losing position, where every move loses, a legal move is ``"lost"``."""
 
 _MOST_HEAPS = 26
 _PROMPTS = {
