@@ -29,19 +29,20 @@ except ImportError as error:
 
 @dataclasses.dataclass(frozen=True)
 class State(core.State):  # type: ignore[misc]  # pgx has no types
-    """The state of one game of :class:`Nim` or of a batch of games, with the attributes of ``pgx.State``.
+    """The state of one game of :class:`Nim` or of a batch of games, with the attributes of ``pgx.State``."""
 
-    Attributes:
-        heaps: The heap sizes, int32 of shape ``(..., n_heaps)``.
-    """
-
-    heaps: jax.Array
+    _heaps: jax.Array  # private, since the API test of pgx allows no other public fields
     _rules: NimRules = dataclasses.field(metadata={"static": True})
 
     @property
     def env_id(self) -> str:
         """The name of the game."""
         return "nim"
+
+    @property
+    def heaps(self) -> jax.Array:
+        """The heap sizes, int32 of shape ``(..., n_heaps)``."""
+        return self._heaps
 
     def to_svg(self, *, color_theme: str | None = None, scale: float | None = None) -> str:  # noqa: ARG002
         """Returns a picture of the heaps as SVG text, with the games of a batch side by side.
@@ -154,26 +155,26 @@ class Nim(core.Env):  # type: ignore[misc]
             truncated=jnp.bool_(False),
             legal_action_mask=self._legal(heaps),
             _step_count=jnp.int32(0),
-            heaps=heaps,
+            _heaps=heaps,
             _rules=self.rules,
         )
 
     def _step(self, state: State, action: jax.Array, key: jax.Array | None) -> State:  # noqa: ARG002
-        heaps = state.heaps - jnp.where(state.legal_action_mask[action], self._takes[action], 0)
+        heaps = state._heaps - jnp.where(state.legal_action_mask[action], self._takes[action], 0)
         is_over = ~heaps.any()
         return state.replace(
             current_player=1 - state.current_player,
             rewards=is_over * self._last_rewards[state.current_player],
             terminated=is_over,
             legal_action_mask=is_over | self._legal(heaps),
-            heaps=heaps,
+            _heaps=heaps,
         )
 
     def _legal(self, heaps: jax.Array) -> jax.Array:
         return (heaps[:, None] >= self._takes.T).all(axis=0)
 
     def _observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:  # noqa: ARG002
-        return self._encode(state.heaps)
+        return self._encode(state._heaps)
 
     def _encode(self, heaps: jax.Array) -> jax.Array:
         if self._table is not None:
