@@ -165,7 +165,7 @@ class Board:
     def after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
         """Returns the states after legal actions of the opponent in games in progress."""
         after = self.moved(self.positions(states), actions)
-        return after + (after == 0) * self.lost
+        return np.where(after == 0, self.lost, after)
 
     def random(self, generator: np.random.Generator, size: int | None = None) -> Any:
         """Draws positions uniformly from all except the empty one.
