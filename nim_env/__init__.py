@@ -1,13 +1,19 @@
 """Nim for reinforcement learning: Gymnasium and PettingZoo environments, and the exact solution of the game.
 
-Importing this package registers ``Nim-v0``, ``NimOneHot-v0`` (the same with ``observation="one_hot"``) and
-``SimpleNim-v0`` with Gymnasium, also under the namespace of the package as in ``nim_env/Nim-v0``, and ``nim-v0``
-and ``simple_nim-v0`` with PettingZoo.
+Importing this package registers the environments:
 
-These modules are imported separately: :mod:`nim_env.testing`, :mod:`nim_env.rendering.map`,
-:mod:`nim_env.rendering.animation`, the command :mod:`nim_env.check`, and what other libraries need, namely
-:mod:`nim_env.sb3` (Stable-Baselines3), :mod:`nim_env.rllib`, :mod:`nim_env.pgx` (with JAX),
-:mod:`nim_env.openspiel` and :mod:`nim_env.text` (language models).
+- ``Nim-v0``, ``NimOneHot-v0`` (the same with ``observation="one_hot"``) and ``SimpleNim-v0`` with Gymnasium, each
+  also with the prefix of the package, such as ``nim_env/Nim-v0``
+- ``nim-v0`` and ``simple_nim-v0`` with PettingZoo
+
+Some modules are not imported with the package:
+
+- :mod:`nim_env.testing`: a test of a learner for your test suite
+- :mod:`nim_env.check`: the command that checks a learner
+- :mod:`nim_env.text`: positions and moves in words, for language models
+- :mod:`nim_env.rendering.map` and :mod:`nim_env.rendering.animation`: pictures of players and of games
+- :mod:`nim_env.sb3` (Stable-Baselines3), :mod:`nim_env.rllib`, :mod:`nim_env.pgx` (with JAX) and
+  :mod:`nim_env.openspiel`: the interfaces to other libraries
 """
 
 from typing import Any

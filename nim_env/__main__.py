@@ -1,4 +1,4 @@
-"""``python -m nim_env``: the command of :mod:`nim_env.check`."""
+"""Runs the command of :mod:`nim_env.check` for ``python -m nim_env``."""
 
 import sys
 

@@ -1,18 +1,26 @@
-"""The board of a game: the state of a game is one number, and what is asked of it is a row of a table.
+"""The board of a game, on which the environments play. The state of a game is a single integer.
 
-A position has an index (:meth:`NimRules.index`); a move subtracts its offset from it (:attr:`NimRules.offsets`).
-The *state* of a game is the position and how the game began or ended, in one number. With n positions:
+A *state* is one number that tells the position of a game and how the game began or ended. A position has an index
+(:meth:`NimRules.index`), and in a game in progress the state is this index. A few more numbers stand for games
+that begin or are over. With n positions, the states are:
 
 ==============  ===========================================================================================
-1 to n - 1      the game is in progress at the position of this index; n - 1 are the full heaps
-0               the mover has taken the last object: the agent, in self-play the player who has just moved
-n               the game begins: the full heaps, before an opening move of the opponent
-n + 1           the opponent has taken the last object
-n + 1 + i       the mover has made an illegal action at the position of index i
+1 to n - 1      The game is in progress, and the position has this index. In state n - 1 all heaps are full.
+0               The mover has taken the last object.
+n               A game begins. All heaps are full, and the opponent may be about to make an opening move.
+n + 1           The opponent has taken the last object.
+n + 1 + i       The mover has chosen an illegal action in the position of index i.
 ==============  ===========================================================================================
 
-Reward, end and legal actions are functions of the state. A :class:`Board` computes them; for many games, a
-:class:`TabulatedBoard` computes each for all states at its first call, and then looks states up.
+The *mover* is the agent or, in self-play, the player who has just moved.
+
+A move subtracts a constant from the index of the position (:attr:`NimRules.offsets`), so a step is a subtraction.
+Everything else that an environment returns is a function of the state: the reward, whether the game is over, the
+legal actions and the observation.
+
+:class:`Board` computes these functions. For many games at once, :class:`TabulatedBoard` computes each function
+only once, for all states, and then reads the results from its tables. :class:`LargeBoard` is for games with too
+many positions for tables.
 """
 
 from __future__ import annotations
@@ -20,7 +28,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property, wraps
 from itertools import pairwise
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -31,96 +39,122 @@ from nim_env._internal.limits import chunks
 from nim_env.rules import NimRules
 
 States = NDArray[np.int64]
+"""An array of states, or of positions by their indices."""
 _T = TypeVar("_T")
 
 
-class Kept(dict[int, _T], Generic[_T]):
-    """What was made for single states, by state. All of it is forgotten where it would take too much memory.
+class Kept(dict[int, _T]):
+    """A cache with one object per state, for single games.
+
+    ``cache[state]`` returns the object of a state. Subclasses define :meth:`make`, which makes the object when the
+    state is first looked up. The cache is cleared when it would grow too large.
 
     Args:
         rules: The game.
-        observation_bytes: The size of an observation.
+        observation_bytes: The size of an observation, for estimating the size of an object.
     """
 
     def __init__(self, rules: NimRules, observation_bytes: int = 0) -> None:
         super().__init__()
         n_bytes = 1_000 + 20 * (rules.n_heaps + rules.n_actions) + observation_bytes
-        self._max_rows = max(1, limits.KEPT_BYTES // n_bytes)
+        self._max_objects = max(1, limits.KEPT_BYTES // n_bytes)
 
     def make(self, state: int) -> _T:
-        """The row of a state."""
+        """Makes the object of a state."""
         raise NotImplementedError
 
     def __missing__(self, state: int) -> _T:
-        if len(self) >= self._max_rows:
+        if len(self) >= self._max_objects:
             self.clear()
-        row = self[state] = self.make(state)
-        return row
+        made = self[state] = self.make(state)
+        return made
 
 
 class Board:
-    """The states of the games of one board.
+    """The positions and states of one game, and the functions of states that the environments need.
 
-    ``states`` are int64 of any shape ``(...)``, or a Python int, and are not checked.
+    The argument ``states`` of its methods is a Python int or an int64 array of any shape ``(...)``. It is not
+    checked.
 
     Args:
-        rules: The game. A ValueError if it has more than 2⁶² positions.
+        rules: The game.
 
     Attributes:
         rules: The game.
-        n: The number of positions; that of states is ``2 * n + 1``.
-        full: The state in which the heaps are full, ``n - 1``.
-        begins: The state before an opening move, ``n``.
+        n: The number of positions.
+        n_states: The number of states, ``2 * n + 1``.
+        full: The state in which all heaps are full and the game is in progress, ``n - 1``.
+        begins: The state before an opening move of the opponent, ``n``.
         lost: The state in which the opponent has taken the last object, ``n + 1``.
+
+    Raises:
+        ValueError: If the game has more than 2⁶¹ positions.
     """
 
     def __init__(self, rules: NimRules) -> None:
         limits.check_size(rules.n_positions, limits.STATES, f"positions of {rules}", "use smaller heaps")
         self.rules = rules
         self.n = rules.n_positions
+        self.n_states = 2 * self.n + 1
         self.full = self.n - 1
         self.begins = self.n
         self.lost = self.n + 1
-        self._offsets = np.array(rules.offsets)
+        self._offsets = np.array(rules.offsets, dtype=np.int64)
+        # after the mover's last object, in progress, after the opponent's last object, after an illegal action
         self._rewards = np.array([rules.terminal_reward, 0.0, -rules.terminal_reward, -1.0])
 
     def __reduce__(self) -> Any:
-        return shared, (type(self), self.rules)  # a copied or unpickled environment shares it
+        return shared, (type(self), self.rules)  # copies and unpickled environments share the board
 
     def positions(self, states: Any) -> Any:
-        """The index of the position of each state."""
+        """Returns the index of each state's position."""
         return np.minimum(states % self.lost, self.full)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
-        """The heap sizes, int64 of shape ``(..., n_heaps)``."""
+        """Returns the heap sizes of each state, int64 of shape ``(..., n_heaps)``."""
         return self.rules.from_index(self.positions(states))
 
     def is_over(self, states: Any) -> Any:
-        """Whether each game is over, bool."""
+        """Returns whether each game is over, bool of shape ``(...)``."""
         return (states == 0) | (states > self.begins)
 
     def rewards(self, states: Any) -> NDArray[np.float64]:
-        """The mover's reward, float64: 0 in games in progress, -1 for an illegal action."""
-        return self._rewards.take(0 + (states > 0) + (states > self.begins) + (states > self.lost))
+        """Returns the mover's reward, float64 of shape ``(...)``.
+
+        It is 0 in games in progress, and -1 after an illegal action.
+        """
+        return self._rewards[0 + (states > 0) + (states > self.begins) + (states > self.lost)]
 
     def legal(self, states: Any, heaps: NDArray[np.int64]) -> NDArray[np.int8]:
-        """The legal actions at the heap sizes, int8 ``(..., n_actions)``; all ones where a game is over."""
+        """Returns the legal actions, int8 of shape ``(..., n_actions)``, for states whose heap sizes are given.
+
+        All actions count as legal if the game is over.
+        """
         return self.rules.action_mask(heaps) | np.asarray(self.is_over(states), dtype=np.int8)[..., None]
 
     def masks(self, states: States) -> NDArray[np.int8]:
-        """The legal actions, int8 of shape ``(n, n_actions)``; all ones where the game is over."""
+        """Returns the legal actions of states of shape ``(n,)``, int8 of shape ``(n, n_actions)``.
+
+        All actions count as legal if the game is over.
+        """
         masks = np.empty((len(states), self.rules.n_actions), dtype=np.int8)
         for part in chunks(len(states), self.rules.n_actions):
             masks[part] = self.legal(states[part], self.heaps(states[part]))
         return masks
 
     def moved(self, positions: States, actions: NDArray[np.int64] | slice = slice(None)) -> States:
-        """The indices of the positions after legal actions; without ``actions`` one for each action."""
-        after: States = positions - self._offsets[actions]
-        return after
+        """Returns the indices of the positions after legal actions.
+
+        Without ``actions`` it returns the positions after every action: for positions of shape ``(n, 1)``, indices
+        of shape ``(n, n_actions)``. For an illegal action the number has no meaning.
+        """
+        return positions - self._offsets[actions]
 
     def after(self, states: States, actions: NDArray[np.int64]) -> States:
-        """The states after actions of the agent, shape ``(n,)``; ``begins`` in games that are over."""
+        """Returns the states after actions of the mover, shape ``(n,)``.
+
+        A game that is over goes to ``begins``, the state in which the next game begins.
+        """
         positions = self.positions(states)
         is_illegal = self.masks(states)[np.arange(len(states)), actions] == 0
         after = self.moved(positions, actions)
@@ -129,16 +163,23 @@ class Board:
         return after
 
     def after_reply(self, states: Any, actions: NDArray[np.int64]) -> States:
-        """The states after legal actions of the opponent in games in progress."""
+        """Returns the states after legal actions of the opponent in games in progress."""
         after = self.moved(self.positions(states), actions)
-        return after + (after == 0) * self.lost
+        return np.where(after == 0, self.lost, after)
 
     def random(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """Uniformly drawn positions other than the empty one, an int or int64 of shape ``(size,)``."""
+        """Draws positions uniformly from all except the empty one.
+
+        Returns an int, or int64 of shape ``(size,)`` if ``size`` is given.
+        """
         return generator.integers(1, self.n, size)
 
     def heap_sums(self, function: Callable[[NDArray[Any]], NDArray[Any]]) -> NDArray[Any]:
-        """The sum over the heaps of a function of their sizes, one for each position by its index."""
+        """Returns the sum of ``function(size)`` over the heaps of every position, by the position's index.
+
+        For example, ``heap_sums(lambda sizes: sizes)`` is the number of objects in each position. ``function``
+        gets an array of sizes and returns an array of the same shape.
+        """
         small = np.min_scalar_type(sum(self.rules.heaps))
         sums = np.zeros(1, dtype=small)
         for size in self.rules.heaps:
@@ -146,10 +187,10 @@ class Board:
         return sums
 
     def layers(self) -> Iterator[tuple[States, list[slice]]]:
-        """All positions except the empty one in batches, those with fewer objects first.
+        """Yields all positions except the empty one in batches, positions with fewer objects first.
 
-        Each batch comes with slices of positions with the same number of objects. Their moves lead to earlier
-        positions only.
+        A batch is an array of indices, and a list of slices of it. Each slice, a *layer*, holds positions with the
+        same number of objects. Moves from these positions lead only to earlier positions.
         """
         totals = self.heap_sums(lambda sizes: sizes)
         order = totals.argsort(kind="stable")
@@ -159,27 +200,35 @@ class Board:
             yield positions, [slice(*pair) for pair in pairwise([0, *bounds.tolist(), len(positions)])]
 
 
-def _looked_up(function: Any) -> Any:
-    """The method that looks up what ``function`` computes for all states."""
+def _from_table(method: Any) -> Any:
+    """Turns a method of :class:`Board` into one of :class:`TabulatedBoard` that reads its results from a table.
 
-    @wraps(function)
+    The first call makes the table, which has a row for each state.
+    """
+
+    @wraps(method)
     def look_up(board: TabulatedBoard, states: States) -> NDArray[Any]:
-        table = board.tables.get(function)
+        table = board.tables.get(method)
         if table is None:
-            table = board.tables[function] = function(board, np.arange(2 * board.n + 1))
-        return table.take(states, axis=0)
+            table = board.tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
+        if table.ndim == 1:
+            return table[states]
+        return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster for rows
 
     return look_up
 
 
 class TabulatedBoard(Board):
-    """A board with a table of each function of states, made at its first call: for many games.
+    """A board for many games at once, which reads functions of states from tables.
+
+    A table is made when its function is first called.
 
     Args:
         rules: The game.
 
     Attributes:
-        tables: The tables, each with a row for every state, by the function of :class:`Board`.
+        tables: The tables made so far, by the method of :class:`Board` that they replace. Each has a row for every
+            state.
     """
 
     def __init__(self, rules: NimRules) -> None:
@@ -188,57 +237,60 @@ class TabulatedBoard(Board):
         self._n_actions = rules.n_actions
         self._has_moves = 2 * self.n * rules.n_actions <= limits.TABULATED_MOVES
 
-    positions = _looked_up(Board.positions)
-    is_over = _looked_up(Board.is_over)
-    rewards = _looked_up(Board.rewards)
-    masks = _looked_up(Board.masks)
+    positions = _from_table(Board.positions)
+    is_over = _from_table(Board.is_over)
+    rewards = _from_table(Board.rewards)
+    masks = _from_table(Board.masks)
 
     def after(self, states: States, actions: NDArray[np.int64]) -> States:
-        """The same, where it is small enough from a table of all states and actions."""
+        """Does the same, with a table of all states and actions if the board is small enough."""
         if not self._has_moves:
             return super().after(states, actions)
-        return self._moves.take(states * self._n_actions + actions)
+        return self._moves[states * self._n_actions + actions]
 
     @cached_property
     def _moves(self) -> States:
-        states = np.arange(2 * self.n + 1).repeat(self._n_actions)
-        return super().after(states, np.tile(np.arange(self._n_actions), 2 * self.n + 1))
+        states = np.arange(self.n_states, dtype=np.int64).repeat(self._n_actions)
+        return super().after(states, np.tile(np.arange(self._n_actions), self.n_states))
 
 
-def _remembered(function: Any) -> Any:
-    """The method that remembers the last answer of ``function``."""
+def _with_last_result(method: Any) -> Any:
+    """Turns a method of :class:`Board` into one of :class:`LargeBoard` that remembers its last result."""
 
-    @wraps(function)
+    @wraps(method)
     def remember(board: LargeBoard, states: States) -> NDArray[Any]:
-        asked, answer = board.last.get(function, (None, None))
-        if not np.array_equal(asked, states):
-            answer = function(board, states)
-            board.last[function] = np.array(states), answer
-        return answer.copy()
+        last_states, result = board.last.get(method, (None, None))
+        if not np.array_equal(last_states, states):
+            result = method(board, states)
+            board.last[method] = np.array(states), result
+        return result.copy()
 
     return remember
 
 
 class LargeBoard(Board):
-    """A board without tables for many games, whose steps ask for the same states several times.
+    """A board for many games at once that has too many positions for tables.
+
+    A step of a vector environment needs the heaps and the masks of the same states several times, so the board
+    remembers the last result of each.
 
     Args:
         rules: The game.
 
     Attributes:
-        last: The last states and their answer, by the function of :class:`Board`.
+        last: The last states and their result, by the method of :class:`Board`.
     """
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
         self.last: dict[Any, Any] = {}
 
-    heaps = _remembered(Board.heaps)
-    masks = _remembered(Board.masks)
+    heaps = _with_last_result(Board.heaps)
+    masks = _with_last_result(Board.masks)
 
 
 def kind_for_many(rules: NimRules) -> type[Board]:
-    """The fastest board for many games."""
+    """Returns the class of boards that is fastest for many games at once."""
     return TabulatedBoard if rules.n_positions * rules.n_actions <= limits.TABULATED else LargeBoard
 
 
@@ -246,8 +298,13 @@ _shared: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 
 
 def shared(kind: Callable[..., _T], *arguments: Any) -> _T:
-    """What ``kind(*arguments)`` makes: the same object for all environments, freed with the last of them."""
-    made = _shared.get((kind, *arguments))
-    if made is None:
-        made = _shared[(kind, *arguments)] = kind(*arguments)
-    return made
+    """Returns ``kind(*arguments)``, the same object for every call with these arguments.
+
+    Environments of the same game share their boards and caches in this way. An object is freed when the last
+    environment that uses it is gone.
+    """
+    key = (kind, *arguments)
+    instance = _shared.get(key)
+    if instance is None:
+        instance = _shared[key] = kind(*arguments)
+    return instance

@@ -1,26 +1,33 @@
 """Encodings of positions as observations: the argument ``observation`` of every environment.
 
-===============  ===========================================  =================================  ========
-``observation``  what it shows of a heap                      shape                              1-3-5-7
-===============  ===========================================  =================================  ========
-``"heaps"``      its size (the default)                       ``(n_heaps,)``, int64              4
-``"one_hot"``    1 at its size and 0 elsewhere                ``(sum(heaps) + n_heaps,)``        20
-``"bits"``       its binary digits, the lowest first          the digits of the starting sizes   9
-``"unary"``      0 for each object taken and 1 for each left  ``(sum(heaps) + n_heaps - 1,)``    19
-``"index"``      the position in one number, int64            ``()``                             1
-===============  ===========================================  =================================  ========
+An encoding decides how a position becomes an observation. These encodings have names:
 
-``"one_hot"``, ``"bits"`` and ``"unary"`` are float32. ``"index"`` is ``rules.index(heaps)``, for tabular code that
-needs a ``Discrete`` space. The nim-sum, which decides the game, is the parity of each binary digit over the heaps
-(Bouton 1901). ``"unary"`` has −1 between heaps, as in Zhou and Riis (2022, arXiv:2205.12787, section 5). An
-:class:`Encoding` makes a custom observation::
+===============  ===========================================  ==================================  =======
+``observation``  what it shows of each heap                   shape                               1-3-5-7
+===============  ===========================================  ==================================  =======
+``"heaps"``      its size (the default)                       ``(n_heaps,)``                      4
+``"one_hot"``    1 at its size and 0 elsewhere                ``(sum(heaps) + n_heaps,)``         20
+``"bits"``       its binary digits, lowest first              the digits of all starting sizes    9
+``"unary"``      0 for each object taken and 1 for each left  ``(sum(heaps) + n_heaps - 1,)``     19
+``"index"``      (the whole position as one number)           ``()``                              1
+===============  ===========================================  ==================================  =======
+
+The last column is the number of entries on the board 1-3-5-7. ``"heaps"`` and ``"index"`` are int64, the others
+float32.
+
+- ``"bits"`` makes the nim-sum easy to compute, which decides the game: it is the parity of each binary digit over
+  the heaps (Bouton 1901).
+- ``"unary"`` has −1 between heaps, as in Zhou and Riis (2022, arXiv:2205.12787, section 5).
+- ``"index"`` is ``rules.index(heaps)``, for tabular code that needs a ``Discrete`` space.
+
+For a custom observation, pass an :class:`Encoding`::
 
     fractions = Encoding(Box(0, 1, (4,)), lambda heaps: heaps / np.array([1, 3, 5, 7]))
 
     gym.make("Nim-v0", observation=fractions)
 
-``env.unwrapped.encoding`` encodes any positions. Opponents and :mod:`nim_env.evaluation` always get heap sizes;
-:class:`nim_env.policies.EncodedPolicy` wraps an agent that was trained on an encoding as a player.
+``env.unwrapped.encoding`` encodes any positions. Opponents, and players in :mod:`nim_env.evaluation`, always get
+heap sizes. Wrap an agent that was trained on another encoding in :class:`nim_env.policies.EncodedPolicy`.
 """
 
 from __future__ import annotations
@@ -38,13 +45,15 @@ from nim_env.rules import NimRules
 
 
 class Encoding:
-    """A function from positions to observations, with the space of an observation.
+    """A function from positions to observations, together with the space of the observations.
 
-    A custom encoding is equal to itself alone, and a copy of an environment has the same one. A pickle stores the
-    function by its name, so only cloudpickle can store an environment whose function is a lambda.
+    Call it to encode positions: ``encoding(heaps)``.
+
+    A custom encoding is equal only to itself. Copies of an environment share its encoding. A pickle stores the
+    function by its name, so an environment whose function is a lambda can only be pickled by cloudpickle.
 
     Args:
-        space: The space of one observation, a space of arrays such as ``Box`` or ``MultiDiscrete``.
+        space: The space of one observation. It must be a space of arrays, such as ``Box`` or ``MultiDiscrete``.
         function: Maps heap sizes, int64 of shape ``(..., n_heaps)``, to observations of shape
             ``(..., *space.shape)``.
     """
@@ -57,29 +66,31 @@ class Encoding:
         return f"Encoding({self.space}, {getattr(self.function, '__name__', self.function)})"
 
     def __call__(self, heaps: ArrayLike) -> NDArray[Any]:
-        """New observations of positions, heap sizes of shape ``(..., n_heaps)``.
+        """Returns new observations of positions, heap sizes of shape ``(..., n_heaps)``.
 
-        Their dtype is that of the space, their shape ``(..., *space.shape)``; where that is ``()`` the result is a
-        NumPy number, as Gymnasium asks of observations from ``Discrete``.
+        They have the dtype of the space and the shape ``(..., *space.shape)``. An observation of shape ``()`` is a
+        NumPy number, as Gymnasium expects of observations from ``Discrete``.
         """
         return self.encode(np.array(heaps))
 
     def encode(self, positions: NDArray[np.int64]) -> NDArray[Any]:
-        """The same without a check of ``positions``, which the function may change."""
+        """Does the same without checking ``positions``, an array that the function is allowed to change."""
         return np.array(self.function(positions), dtype=self.space.dtype)[()]
 
     def __deepcopy__(self, memo: Any) -> Encoding:
-        return self  # copies of an environment share the tables of its encoding
+        return self  # copies of an environment share tables of observations, which are kept by encoding
 
 
 ObservationLike: TypeAlias = str | Encoding
-"""A name, or an :class:`Encoding`."""
+"""The name of an encoding, or a custom :class:`Encoding`."""
 
 
 def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
-    """The encoding of ``observation`` for a game; a custom one is tried on the full and the empty heaps.
+    """Returns the encoding that the argument ``observation`` of an environment stands for.
 
-    A ValueError if there is none of that name, the heaps are too large for it, or a custom one fails.
+    A custom encoding is tried on two positions: the full heaps and the empty heaps. Raises ValueError if there is
+    no encoding of this name, the heaps are too large for it, or a custom encoding does not return elements of its
+    space.
     """
     if isinstance(observation, Encoding):
         _check_custom(observation, rules)
@@ -95,36 +106,41 @@ def checked_encoding(observation: ObservationLike, rules: NimRules) -> Encoding:
 
 
 def encoding_of(rules: NimRules, observation_space: Space[Any]) -> Encoding:
-    """The named encoding with this space, on which an agent or a model has learned a game.
+    """Returns the named encoding of a game that has the given observation space.
 
-    A ValueError if there is none: it learned another game, on a custom encoding, or behind a wrapper.
+    It finds the encoding that a saved agent or model was trained on. Raises ValueError if no named encoding has
+    this space. Then the agent or model was trained on another game, on a custom encoding, or behind a wrapper.
     """
     for name in _ENCODINGS:
-        with contextlib.suppress(ValueError):  # the heaps are too large for this one
+        with contextlib.suppress(ValueError):  # if the heaps are too large for this encoding
             encoding = checked_encoding(name, rules)
             if encoding.space == observation_space:
                 return encoding
-    raise ValueError(f"{observation_space} belongs to another game than {rules}, a custom encoding or a wrapper")
+    raise ValueError(
+        f"no named encoding of {rules} has the space {observation_space}; it belongs to another game, a custom "
+        "encoding or a wrapper"
+    )
 
 
 def _check_custom(encoding: Encoding, rules: NimRules) -> None:
-    """A ValueError unless two positions give the same observations of the space, each alone and as a batch."""
+    """Raises ValueError if an encoding returns no elements of its space, or others for a batch than one by one."""
     positions = np.array([rules.heaps, [0] * rules.n_heaps])
     batch = np.asarray(encoding.function(positions.copy()))
     alone = np.array([encoding(heaps) for heaps in positions])
     if (
         not batch.shape == alone.shape == (2, *(encoding.space.shape or ()))
-        or not np.allclose(batch, alone, equal_nan=True)  # not converted to the dtype of the space
+        or not np.allclose(batch, alone, equal_nan=True)  # compared before conversion to the dtype of the space
         or not all(observation in encoding.space for observation in alone)
     ):
         raise ValueError(
-            f"observation must return an element of {encoding.space} for a position, and as many for a batch; got "
-            f"{[*alone]} for each of heaps {positions.tolist()}, and {batch!r} for all"
+            f"observation must map a position to an element of {encoding.space}, and a batch of positions to the "
+            f"same elements; got {[*alone]} for the positions {positions.tolist()} one by one, and {batch!r} for "
+            "both at once"
         )
 
 
 class _NamedEncoding(Encoding):
-    """An encoding of one game that is pickled by its name."""
+    """An encoding by name for one game. It is pickled by its name, and checks the positions that it gets."""
 
     def __init__(self, name: str, rules: NimRules) -> None:
         super().__init__(*_ENCODINGS[name](rules))
@@ -163,7 +179,7 @@ def _bits(rules: NimRules) -> _SpaceAndFunction:
 
 def _unary(rules: NimRules) -> _SpaceAndFunction:
     heap, object_ = (column[:-1] for column in _columns(rules, lambda start: np.arange(start, -1, -1)))
-    separator = 2 * (object_ == 0)  # 0 stands for the separator after a heap
+    separator = 2 * (object_ == 0)  # the separator after a heap is numbered 0
     space = Box(-1.0, 1.0, heap.shape, np.float32)
     return space, lambda heaps: (heaps.take(heap, axis=-1) >= object_) - separator
 
@@ -174,7 +190,10 @@ def _index(rules: NimRules) -> _SpaceAndFunction:
 
 
 def _columns(rules: NimRules, numbers_of: Callable[[int], NDArray[Any]]) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The numbers that encode the heaps, one column for each entry of an observation, and the heap of each."""
+    """Returns, for each entry of an observation, the heap that it shows and a number that tells what it shows.
+
+    ``numbers_of`` returns the numbers of a heap's entries, given the starting size of the heap.
+    """
     numbers = [numbers_of(start) for start in rules.heaps]
     return np.repeat(np.arange(rules.n_heaps), [len(part) for part in numbers]), np.concatenate(numbers)
 

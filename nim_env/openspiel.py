@@ -1,6 +1,6 @@
-"""Nim in OpenSpiel: its game, our players as its policies, and its policies and bots as our players.
+"""Nim in OpenSpiel: its game, our players as OpenSpiel policies, and OpenSpiel policies and bots as our players.
 
-It needs OpenSpiel (``pip install "nim-env[openspiel]"``), so ``import nim_env`` does not import it.
+This module needs OpenSpiel (``pip install "nim-env[openspiel]"``), so ``import nim_env`` does not import it.
 """
 
 from collections.abc import Sequence
@@ -19,18 +19,28 @@ try:
     import pyspiel
     from open_spiel.python import policy
 except ImportError as error:
-    raise DependencyNotInstalled('OpenSpiel is missing; run pip install "nim-env[openspiel]"') from error
+    raise DependencyNotInstalled(
+        'nim_env.openspiel needs OpenSpiel; run pip install "nim-env[openspiel]"'
+    ) from error
 
 
 def load_game(rules: NimRules) -> Any:
-    """OpenSpiel's game of the rules, a ``pyspiel.Game``. It has no ``max_take``: a ValueError."""
+    """Returns the game in OpenSpiel, a ``pyspiel.Game``.
+
+    Raises ValueError if the rules have a ``max_take``, which OpenSpiel's Nim does not support.
+    """
     if rules.max_take is not None:
-        raise ValueError(f"OpenSpiel's Nim has no max_take; got {rules}")
+        raise ValueError(f"rules must have no max_take, which OpenSpiel's Nim does not support; got {rules}")
     return pyspiel.load_game("nim", {"pile_sizes": ";".join(map(str, rules.heaps)), "is_misere": rules.misere})
 
 
 class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no types
-    """A player of :mod:`nim_env.policies` as an OpenSpiel policy for both sides."""
+    """A player of :mod:`nim_env.policies` as an OpenSpiel policy, for both sides.
+
+    Args:
+        rules: The game, without ``max_take``.
+        player: Any player that :mod:`nim_env.evaluation` takes.
+    """
 
     def __init__(self, rules: NimRules, player: PolicyLike) -> None:
         super().__init__(load_game(rules), [0, 1])
@@ -38,23 +48,41 @@ class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no 
         self._player = checked_player(player, rules)
 
     def action_probabilities(self, state: Any, player_id: int | None = None) -> dict[int, float]:  # noqa: ARG002
-        """The probability of each legal action, by its number there: ``(count - 1) * n_heaps + heap``."""
-        heaps = np.array(str(state).split()[1:], dtype=np.int64)  # of "(0): 1 3 5 7"
+        """Returns the probability of each legal action, by OpenSpiel's number of the action.
+
+        This number is ``(count - 1) * n_heaps + heap``.
+        """
+        heaps = np.array(str(state).split()[1:], dtype=np.int64)  # the state is written "(0): 1 3 5 7"
         found = self._player.query(heaps, self._rules.action_mask(heaps), twice=True).probabilities
         moves = {number: divmod(number, len(heaps)) for number in state.legal_actions()}
         return {number: found[self._rules.action(heap, rest + 1)] for number, (rest, heap) in moves.items()}
 
 
 def from_openspiel(rules: NimRules, player: Any) -> Policy:
-    """A policy of OpenSpiel, which is tabulated, or a bot as a player of :mod:`nim_env.policies`.
+    """Returns an OpenSpiel policy or bot as a player of :mod:`nim_env.policies`.
 
-    A policy is queried at three random histories of each position, one of a single side at those where its side is
-    to move; where no history is one, its table is uniform. A bot is queried at a random history each time, and
-    exact figures of bots that draw need ``SampledPolicy``.
+    OpenSpiel's players choose by the history of a game, that is, by all of its moves. Our players choose by the
+    position alone. So this function queries the player at random histories that lead to a position:
 
-    A policy whose answers depend on the history, as those of CFR do, is no player of positions: a ValueError. In
-    OpenSpiel ``exploitability.nash_conv(load_game(rules), policy)`` is exact for it, and :class:`OpenSpielPolicy`
-    takes our players there.
+    - A policy is queried at three histories of each position, and its answers become a table. A policy for one
+      side is queried only at histories after which its side is to move. A position without such a history gets
+      uniform probabilities.
+    - A bot is queried at a new random history each time. For exact metrics of a bot that draws its moves, wrap it
+      in ``SampledPolicy``.
+
+    A policy whose answers differ between histories of the same position, such as a policy of CFR, cannot be a
+    player here. Its exact value in OpenSpiel is ``exploitability.nash_conv(load_game(rules), policy)``, and there
+    :class:`OpenSpielPolicy` provides our players as opponents.
+
+    Args:
+        rules: The game that the player plays, without ``max_take``.
+        player: A policy of OpenSpiel (Python or C++) or a ``pyspiel.Bot``.
+
+    Returns:
+        The player.
+
+    Raises:
+        ValueError: If a policy's answers depend on the history.
     """
     game = load_game(rules)
     actions = ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
@@ -78,21 +106,24 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
     table = masks / masks.sum(axis=1, keepdims=True).clip(1)
     for heaps, row in zip(positions[1:], table[1:], strict=True):
         taken = rules.heaps - heaps
-        if taken.max() > 1 or taken.sum() % 2 in sides:  # else each move took one object, and the other side moves
+        if taken.max() > 1 or taken.sum() % 2 in sides:  # otherwise this side is to move after no history
             found = [player.action_probabilities(random_history(heaps, sides)) for _ in range(3)]
-            answers = [[answer.get(action, 0.0) for action in actions] for answer in found]
+            answers = [[probabilities.get(action, 0.0) for action in actions] for probabilities in found]
             if np.ptp(answers, axis=0).max() > 1e-5:
                 raise ValueError(
-                    f"{player!r} answers by the history at {heaps.tolist()}, so it is no player of positions; "
-                    "exploitability.nash_conv(load_game(rules), policy) of OpenSpiel is exact for it, and "
-                    "OpenSpielPolicy(rules, player) takes players there"
+                    f"player must choose by the position alone, but the answers of {player!r} at heaps "
+                    f"{heaps.tolist()} depend on the history of the game; evaluate it in OpenSpiel, by "
+                    "exploitability.nash_conv(load_game(rules), policy)"
                 )
             row[:] = answers[0]
     return TabularPolicy(rules, table)
 
 
 def _sides_of(player: Any, game: Any) -> Sequence[int]:
-    """The ``player_ids`` of a policy; best responses have none, and answer where their side is to move."""
+    """Returns the sides, 0 and 1, that a policy plays.
+
+    Best responses have no ``player_ids``, but they answer only if their side is to move.
+    """
     if hasattr(player, "player_ids"):
         return player.player_ids
     start = game.new_initial_state()

@@ -1,6 +1,6 @@
-"""Nim as an environment of pgx, for training that runs on the device from start to end.
+"""Nim as an environment of pgx, for training that runs entirely on an accelerator.
 
-It needs pgx and JAX (``pip install "nim-env[jax]"``), so ``import nim_env`` does not import it.
+This module needs pgx and JAX (``pip install "nim-env[jax]"``), so ``import nim_env`` does not import it.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ except ImportError as error:
 
 @dataclasses.dataclass(frozen=True)
 class State(core.State):  # type: ignore[misc]  # pgx has no types
-    """A state of :class:`Nim`, one or a batch, with the attributes of ``pgx.State``."""
+    """The state of one game of :class:`Nim` or of a batch of games, with the attributes of ``pgx.State``."""
 
-    _heaps: jax.Array
+    _heaps: jax.Array  # private, since the API test of pgx allows no other public fields
     _rules: NimRules = dataclasses.field(metadata={"static": True})
 
     @property
@@ -45,9 +45,9 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         return self._heaps
 
     def to_svg(self, *, color_theme: str | None = None, scale: float | None = None) -> str:  # noqa: ARG002
-        """A picture of the heaps as SVG, the games of a batch side by side.
+        """Returns a picture of the heaps as SVG text, with the games of a batch side by side.
 
-        A block is ``20 * scale`` pixels high. ``color_theme`` is ignored: the background is transparent.
+        A block is ``20 * scale`` pixels high. ``color_theme`` is ignored, since the background is transparent.
         """
         columns = [size for heaps in np.atleast_2d(self.heaps).tolist() for size in (*heaps, 0)]
         width, height = len(columns), max(self._rules.heaps)
@@ -60,7 +60,7 @@ class State(core.State):  # type: ignore[misc]  # pgx has no types
         )
 
     def save_svg(self, filename: str | PathLike[str], **options: Any) -> None:
-        """Saves :meth:`to_svg`, which takes the options."""
+        """Saves the picture of :meth:`to_svg`, which gets the options, as a file."""
         Path(filename).write_text(self.to_svg(**options), encoding="utf-8")
 
 
@@ -68,29 +68,31 @@ jax.tree_util.register_dataclass(State)
 
 
 class Nim(core.Env):  # type: ignore[misc]
-    """The game of Nim for two players, as the games of pgx.
+    """The game of Nim for two players, in the form of pgx's games.
 
-    For example::
+    For example, this starts 1,024 games and makes the first legal move in each::
 
         env = Nim(heaps=(1, 3, 5))
         states = jax.jit(jax.vmap(env.init))(jax.random.split(jax.random.key(0), 1024))
         states = jax.jit(jax.vmap(env.step))(states, states.legal_action_mask.argmax(axis=1))
 
-    Actions are indices into ``env.rules.moves``. ``current_player`` is drawn at the start. When the last object is
-    taken, ``rewards`` holds +1 for the winner and −1 for the loser. An illegal action ends the game: its player
-    gets −1 and the other +1, and the heaps stay as they were. The mask of a finished game is all True. Both
-    players see the same observation: int32 heap sizes, or float32 in the other named encodings.
+    Actions are indices into ``env.rules.moves``. The player who moves first, ``current_player``, is drawn at
+    random. When the last object is taken, ``rewards`` is +1 for the winner and −1 for the loser. An illegal action
+    ends the game: the player who chose it gets −1 and the other player +1, and the heaps do not change. In a
+    finished game all actions are marked as legal. Both players see the same observation: heap sizes or an
+    index as int32, or the other named encodings as float32.
 
     Args:
-        heaps: Starting heap sizes.
-        max_take: The maximum number of objects that one move may take, or ``None`` for no limit.
+        heaps: The starting heap sizes.
+        max_take: The maximum number of objects that one move can take, or ``None`` for no limit.
         misere: Whether the player who takes the last object loses.
-        random_start: Whether every game starts from a uniformly drawn position other than the empty one.
-        observation: ``"heaps"``, ``"one_hot"``, ``"bits"``, ``"unary"`` or an :class:`nim_env.encodings.Encoding`;
-            ``env.encoding`` encodes any positions.
+        random_start: Whether every game starts from a position drawn uniformly from all except the empty one.
+        observation: The observation: ``"heaps"``, ``"one_hot"``, ``"bits"``, ``"unary"``, ``"index"``, or an
+            :class:`nim_env.encodings.Encoding`. ``env.encoding`` encodes any positions.
 
     Raises:
-        ValueError: A wrong argument, or positions or heaps too large to list for an Encoding or to count in int32.
+        ValueError: If an argument is invalid. Also if heaps, or with ``random_start`` positions, are too many to
+            count in int32, or if there are too many positions for a table of a custom encoding.
     """
 
     def __init__(
@@ -107,7 +109,7 @@ class Nim(core.Env):  # type: ignore[misc]
         self.encoding = checked_encoding(observation, self.rules)
         self.random_start = checked_bool("random_start", random_start)
         if (self.rules.n_positions if random_start else max(self.rules.shape)) > 2**31 - 1:
-            raise ValueError(f"heaps={self.rules.heaps} are too large to count in int32; use smaller heaps")
+            raise ValueError(f"heaps={self.rules.heaps} are too large to be counted in int32; use smaller heaps")
         is_heap = self.rules.move_heaps[:, None] == np.arange(self.rules.n_heaps)
         self._takes = jnp.asarray(is_heap * self.rules.move_counts[:, None], dtype=jnp.int32)
         self._last_rewards = jnp.float32(self.rules.terminal_reward) * (2 * jnp.eye(2, dtype=jnp.float32) - 1)
@@ -130,7 +132,10 @@ class Nim(core.Env):  # type: ignore[misc]
         return 2
 
     def init_at(self, key: jax.Array, heaps: jax.typing.ArrayLike) -> State:
-        """Starts a game at heap sizes, not all 0, which are not checked. It works under ``jit`` and ``vmap``."""
+        """Starts a game from the given heap sizes, for use under ``jit`` and ``vmap``.
+
+        The heap sizes are not checked. At least one must be positive.
+        """
         return self._state(key, jnp.asarray(heaps, dtype=jnp.int32))
 
     def _init(self, key: jax.Array) -> State:
@@ -148,7 +153,7 @@ class Nim(core.Env):  # type: ignore[misc]
             rewards=jnp.zeros(2, dtype=jnp.float32),
             terminated=jnp.bool_(False),
             truncated=jnp.bool_(False),
-            legal_action_mask=(heaps[:, None] >= self._takes.T).all(axis=0),
+            legal_action_mask=self._legal(heaps),
             _step_count=jnp.int32(0),
             _heaps=heaps,
             _rules=self.rules,
@@ -161,9 +166,12 @@ class Nim(core.Env):  # type: ignore[misc]
             current_player=1 - state.current_player,
             rewards=is_over * self._last_rewards[state.current_player],
             terminated=is_over,
-            legal_action_mask=is_over | (heaps[:, None] >= self._takes.T).all(axis=0),
+            legal_action_mask=is_over | self._legal(heaps),
             _heaps=heaps,
         )
+
+    def _legal(self, heaps: jax.Array) -> jax.Array:
+        return (heaps[:, None] >= self._takes.T).all(axis=0)
 
     def _observe(self, state: State, player_id: jax.Array | None = None) -> jax.Array:  # noqa: ARG002
         return self._encode(state._heaps)
@@ -171,5 +179,5 @@ class Nim(core.Env):  # type: ignore[misc]
     def _encode(self, heaps: jax.Array) -> jax.Array:
         if self._table is not None:
             return self._table[heaps @ jnp.asarray(self.rules.strides, dtype=jnp.int32)]
-        function: Any = self.encoding.function  # the named ones take arrays of JAX too
+        function: Any = self.encoding.function  # the functions of named encodings take JAX arrays too
         return function(heaps).astype(jnp.int32 if self.encoding.space.dtype == np.int64 else jnp.float32)

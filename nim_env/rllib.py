@@ -1,4 +1,4 @@
-"""Observations as RLlib's action masking expects them. This module needs neither Ray nor RLlib."""
+"""Observations with action masks in the form that RLlib expects. This module needs neither Ray nor RLlib."""
 
 from __future__ import annotations
 
@@ -16,16 +16,22 @@ from nim_env.rules import NimRules
 
 
 def masked_dict(env: Any) -> Any:
-    """Makes observations ``{"observations": ..., "action_mask": ...}``, float32, for RLlib's action masking.
+    """Wraps an environment so that its observations are ``{"observations": ..., "action_mask": ...}``, float32.
 
-    ``env`` is a Gymnasium or PettingZoo environment of Nim with any encoding. ``observations`` is its observation,
-    and ``action_mask`` has shape ``(n_actions,)``; for a finished game it is as in ``env``.
+    RLlib's action masking needs this form. ``observations`` is the observation of the wrapped environment.
+    ``action_mask`` has shape ``(n_actions,)``. For a finished game it is the same as in the wrapped environment.
+
+    Args:
+        env: A Gymnasium or PettingZoo environment of Nim, with any encoding.
+
+    Returns:
+        The wrapped environment.
     """
     return MaskedDictAECEnv(env) if isinstance(env, AECEnv) else MaskedDictEnv(env)
 
 
 class MaskedDictEnv(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstructorArgs):
-    """The Gymnasium environment of :func:`masked_dict`."""
+    """A Gymnasium environment with the observations of :func:`masked_dict`."""
 
     def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
         RecordConstructorArgs.__init__(self)
@@ -33,12 +39,12 @@ class MaskedDictEnv(gymnasium.ObservationWrapper[Any, Any, Any], RecordConstruct
         self.observation_space = _masked_space(env.observation_space, env.unwrapped.rules)  # type: ignore[attr-defined]
 
     def observation(self, observation: NDArray[Any]) -> dict[str, NDArray[np.float32]]:
-        """The observation and the mask of the current position."""
+        """Returns the observation together with the mask of the current position."""
         return _masked(observation, self.unwrapped.action_masks())  # type: ignore[attr-defined]
 
 
 class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no types
-    """The PettingZoo environment of :func:`masked_dict`."""
+    """A PettingZoo environment with the observations of :func:`masked_dict`."""
 
     def __init__(self, env: AECEnv[Any, Any, Any]) -> None:
         super().__init__(env)
@@ -48,16 +54,17 @@ class MaskedDictAECEnv(BaseWrapper):  # type: ignore[misc]  # PettingZoo has no 
         }
 
     def observation_space(self, agent: str) -> Dict:
-        """The observation space of a player, always the same object."""
+        """Returns the observation space of a player, always the same object."""
         return self.observation_spaces[agent]
 
     def observe(self, agent: str) -> dict[str, NDArray[np.float32]]:
-        """The observation of a player."""
+        """Returns the observation of a player together with the mask."""
         observation = self.env.observe(agent)
         return _masked(observation["observation"], observation["action_mask"])
 
 
 def _masked_space(space: Space[Any], rules: NimRules) -> Dict:
+    """Returns the space of the wrapped observations: float32 boxes with the bounds of ``space``."""
     low, high = np.array(-np.inf), np.array(np.inf)
     if isinstance(space, Box):
         low, high = space.low, space.high

@@ -1,8 +1,10 @@
 """Exact values of every move, and exact best responses, by backward induction.
 
-A move makes a position smaller, so positions with fewer objects are solved first (Zermelo 1913; for games of
-perfect information Kuhn 1953, "Extensive games and the problem of information"). The solver does not use
-:mod:`nim_env.theory`; the tests compare the two.
+A move leaves fewer objects, so the solver goes through the positions with fewer objects first. When it reaches a
+position, the values of all positions that its moves lead to are known (Zermelo 1913; for games of perfect
+information Kuhn 1953, "Extensive games and the problem of information").
+
+The solver does not use the formulas of :mod:`nim_env.theory`, so the tests can compare the two.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ from nim_env.rules import NimRules
 
 @dataclass(frozen=True, eq=False)
 class Solution(UniformPolicy):
-    """The value of every move of a game to the player who makes it. As a policy it plays the best moves.
+    """The value of every move of a game, to the player who makes it. As a policy it plays the best moves.
+
+    If several moves are best, the policy plays each of them with the same probability.
 
     Attributes:
         rules: The game.
@@ -36,42 +40,57 @@ class Solution(UniformPolicy):
     table: NDArray[np.float64] = field(repr=False)
 
     def afterstate_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of positions, shape ``(..., n_heaps)``, to the player who has just moved there."""
+        """Returns the values of positions to the player who has just moved there, float64 of shape ``(...)``.
+
+        ``heaps`` are positions, shape ``(..., n_heaps)``.
+        """
         return self.table[self.rules.index(heaps)]
 
     def q_values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of each move to the player who makes it, shape ``(..., n_actions)``; -inf if it is illegal."""
+        """Returns the value of each move to the player who makes it, float64 of shape ``(..., n_actions)``.
+
+        ``heaps`` are positions, shape ``(..., n_heaps)``. The value of an illegal move is -inf.
+        """
         legal = self.rules.action_mask(heaps)
         next_indices = Board(self.rules).moved(np.asarray(self.rules.index(heaps))[..., None]) * legal
         return np.where(legal, self.table[next_indices], -np.inf)
 
     def values(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        """The value of positions, shape ``(..., n_heaps)``, to the player to move under best play.
+        """Returns the values of positions to the player to move under best play, float64 of shape ``(...)``.
 
-        In the empty position it is the reward of the player to move, whose opponent took the last object.
+        ``heaps`` are positions, shape ``(..., n_heaps)``. In the empty position the value is the reward of the
+        player to move, whose opponent has taken the last object.
         """
         best = self.q_values(heaps).max(axis=-1)
         return np.where(self.rules.is_over(heaps), -self.table[0], best)[()]
 
     def support(self, heaps: ArrayLike, action_mask: Any = None) -> NDArray[np.int8]:  # noqa: ARG002
-        """The best moves; ``action_mask`` is ignored."""
+        """Returns the best moves, int8 of shape ``(..., n_actions)``; ``action_mask`` is ignored."""
         values = self.q_values(heaps)
         return (values == values.max(axis=-1, keepdims=True)).view(np.int8)
 
 
 def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
-    """The value of every move in every position under perfect play.
+    """Returns the value of every move in every position under perfect play.
 
-    Q(s, a) is the reward where the move ends the game, else -γ max Q(s′, ·), since the game is zero-sum (the fixed
-    point of minimax-Q; Littman 1994, "Markov games as a framework for multi-agent reinforcement learning"). With a
-    small discount the values of long games underflow to 0: at 0.5 after a thousand plies.
+    Q(s, a) is the reward if the move ends the game. Otherwise it is -γ max Q(s′, ·), since one player's gain is
+    the other's loss. These values are the fixed point of minimax-Q (Littman 1994, "Markov games as a framework for
+    multi-agent reinforcement learning").
 
-    ``gamma`` is the discount of a ply, 0 to 1: below 1 an earlier win is worth more. As a policy the solution
-    plays perfectly.
+    Args:
+        rules: The game.
+        gamma: The discount per move, 0 to 1. Below 1 an earlier win is worth more. With a small discount the
+            values of long games underflow to 0; with 0.5 this happens after about a thousand moves.
+
+    Returns:
+        The values, as a :class:`Solution`. As a policy it plays perfectly.
+
+    Raises:
+        ValueError: If ``gamma`` is not between 0 and 1, or the game is too large (see :func:`iter_positions`).
     """
     if not 0 <= gamma <= 1:
-        raise ValueError(f"gamma must lie between 0 and 1; got {gamma}")
-    batches = iter_positions(rules)
+        raise ValueError(f"gamma must be between 0 and 1; got {gamma}")
+    batches = iter_positions(rules)  # refuses games that are too large
     afterstates = np.full(rules.n_positions, rules.terminal_reward)
     for batch in batches:
         for layer in batch.layers:
@@ -80,10 +99,18 @@ def solve(rules: NimRules, gamma: float = 1.0) -> Solution:
 
 
 def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Solution:
-    """The best play against a known policy, and the value of every move to the player who plays it.
+    """Returns the best play against a known policy. As a policy the solution is the best response.
 
-    The policy plays the other side. Where it is stochastic, values are expectations. ``illegal_action`` is as in
-    :mod:`nim_env.evaluation`. As a policy the solution is the response.
+    The policy plays the other side. The solution has the value of every move to the player who responds. If the
+    policy draws its moves, the values are expectations.
+
+    Args:
+        rules: The game.
+        policy: The policy of the other side.
+        illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
+
+    Returns:
+        The values, as a :class:`Solution`.
     """
     return Solution(rules, response_values(rules, policy, illegal_action=illegal_action)[0])
 
@@ -91,10 +118,16 @@ def best_response(rules: NimRules, policy: PolicyLike, *, illegal_action: Illega
 def response_values(
     rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The values of all positions to the player of :func:`best_response`, which takes the same arguments.
+    """Returns the values of all positions to the player of :func:`best_response`, which takes the same arguments.
 
-    They are the value of each position where that player has just moved, and where it is to move: float64 of shape
-    ``(n_positions,)`` by the position's index.
+    Args:
+        rules: The game.
+        policy: The policy of the other side.
+        illegal_action: What happens if the policy chooses an illegal action, as in :mod:`nim_env.evaluation`.
+
+    Returns:
+        Two arrays, float64 of shape ``(n_positions,)``, by the position's index: the value of each position if
+        that player has just moved, and the value if that player is to move.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
@@ -105,26 +138,32 @@ def response_values(
 
 
 class ExpectedReturns:
-    """The mean result of one side from all positions, entered batch by batch.
+    """The expected result of one side of a game from every position, computed batch by batch.
+
+    The caller enters the batches of :func:`iter_positions` in their order.
 
     Args:
         rules: The game.
-        loss: The result of a lost game; that of a won one is 1.
+        loss: The result of a lost game. The result of a won game is 1.
 
     Attributes:
-        going_first: The means by the position's index, where the side is to move: float64 of shape
-            ``(n_positions,)``.
-        going_second: The same where it has just moved.
+        going_first: The expected result of each position if the side is to move, float64 of shape
+            ``(n_positions,)``, by the position's index.
+        going_second: The expected result if the side has just moved, with the same shape.
     """
 
     def __init__(self, rules: NimRules, loss: float = -1.0) -> None:
         self.loss = loss
-        last = 1.0 if rules.terminal_reward > 0 else loss  # of the side that has taken the last object
+        last = 1.0 if rules.terminal_reward > 0 else loss  # the result of the side that takes the last object
         self.going_second = np.full(rules.n_positions, last)
         self.going_first = 1.0 + loss - self.going_second
 
     def enter(self, batch: PositionBatch, moves: MoveProbabilities | None, replies: MoveProbabilities) -> None:
-        """Enters a batch, given the moves of both sides in its positions; ``None`` for the side's best ones."""
+        """Computes the results of a batch from the moves that both sides make in its positions.
+
+        ``moves`` are the moves of the side itself, or ``None`` if it plays its best moves. ``replies`` are the
+        moves of the other side.
+        """
         for layer in batch.layers:
             indices = batch.indices[layer]
             self.going_first[indices] = (
@@ -136,29 +175,33 @@ class ExpectedReturns:
 
 
 class PositionBatch(NamedTuple):
-    """Unfinished positions and the positions that their moves lead to.
+    """Positions of games in progress, and the positions that their moves lead to.
 
     Attributes:
-        indices: int64 of shape ``(n,)``.
-        heaps: int64 of shape ``(n, n_heaps)``.
-        action_mask: int8 of shape ``(n, n_actions)``.
-        next_indices: int64 of shape ``(n, n_actions)``; 0 for illegal actions.
-        layers: Slices of the batch, each of positions with the same number of objects. Their moves lead to earlier
-            positions only.
+        indices: The index of each position, ``np.intp`` of shape ``(n,)``.
+        heaps: The heap sizes, int64 of shape ``(n, n_heaps)``.
+        action_mask: The legal actions, int8 of shape ``(n, n_actions)``.
+        next_indices: The index of the position after each action, ``np.intp`` of shape ``(n, n_actions)``; 0 for
+            illegal actions.
+        layers: Slices of the batch. Each holds positions with the same number of objects, so moves from these
+            positions lead only to earlier positions.
     """
 
-    indices: NDArray[np.int64]
+    indices: NDArray[np.intp]
     heaps: NDArray[np.int64]
     action_mask: NDArray[np.int8]
-    next_indices: NDArray[np.int64]
+    next_indices: NDArray[np.intp]
     layers: list[slice]
 
     def moves_of(self, player: Player) -> MoveProbabilities:
-        """What a player does in the positions."""
+        """Returns the moves of a player in the positions."""
         return player.query(self.heaps, self.action_mask, twice=True)
 
     def best(self, layer: slice, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The largest of ``values``, given by index, that a legal move from each position of a layer leads to."""
+        """Returns the largest value that a legal move from each position of a layer leads to.
+
+        ``values`` are given by index, shape ``(n_positions,)``. The result is float64 of shape ``(n_layer,)``.
+        """
         next_values = values.take(self.next_indices[layer])
         legal = self.action_mask[layer].view(np.bool_)
         return next_values.max(axis=1, where=legal, initial=-np.inf)
@@ -166,10 +209,18 @@ class PositionBatch(NamedTuple):
     def expected(
         self, layer: slice, values: NDArray[np.float64], moves: MoveProbabilities, illegal_value: float
     ) -> NDArray[np.float64]:
-        """The mean of ``values`` that the moves from each position of a layer lead to; exactly 1 where all are 1.
+        """Returns the mean value that the moves from each position of a layer lead to.
 
-        ``values``, shape ``(..., n_positions)``, are given by index; an illegal action has ``illegal_value``. The
-        result is float64 of shape ``(..., n_layer)``.
+        It is exactly 1 if all of these values are 1.
+
+        Args:
+            layer: The slice of the batch.
+            values: The value of every position by its index, shape ``(..., n_positions)``.
+            moves: The probabilities of the moves in the batch.
+            illegal_value: The value of an illegal action.
+
+        Returns:
+            The means, float64 of shape ``(..., n_layer)``.
         """
         weights = moves.probabilities[layer]
         illegal = moves.illegal[layer]
@@ -179,10 +230,10 @@ class PositionBatch(NamedTuple):
 
 
 def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
-    """All positions except the empty one in batches, those with fewer objects first.
+    """Returns an iterator over all positions except the empty one, in batches, positions with fewer objects first.
 
-    A ValueError is raised immediately if the game has more than 50 million positions, or more than 10 billion
-    positions times actions.
+    Raises ValueError immediately if the game has more than 50 million positions, or more than 10 billion positions
+    times actions.
     """
     remedy = "sample positions with evaluation.sampled_mastery, or games with evaluation.play_match"
     limits.check_size(rules.n_positions, limits.SWEPT_POSITIONS, f"positions of {rules}", remedy)
@@ -194,4 +245,5 @@ def iter_positions(rules: NimRules) -> Iterator[PositionBatch]:
 def _position_batches(board: Board) -> Iterator[PositionBatch]:
     for indices, layers in board.layers():
         mask = board.masks(indices)
-        yield PositionBatch(indices, board.heaps(indices), mask, board.moved(indices[:, None]) * mask, layers)
+        next_indices = (board.moved(indices[:, None]) * mask).astype(np.intp, copy=False)
+        yield PositionBatch(indices, board.heaps(indices), mask, next_indices, layers)

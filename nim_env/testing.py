@@ -1,4 +1,4 @@
-"""A test for your test suite: train your learner on a small game, and let exact evaluation judge it."""
+"""A test for your test suite: it trains your learner on a small game and judges it by exact evaluation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from nim_env.rules import NimRules
 def assert_learns(
     train: Callable[[int], PolicyLike | tuple[PolicyLike, ArrayLike]],
     *,
-    rules: NimRules = NimRules((1, 2, 3)),  # noqa: B008  it is frozen
+    rules: NimRules = NimRules((1, 2, 3)),  # noqa: B008  the default is immutable
     opponent: PolicyLike | None = None,
     discount: float = 1.0,
     seeds: int = 3,
@@ -25,31 +25,41 @@ def assert_learns(
     initial: float | None = None,
     on_policy: bool | PolicyLike | None = None,
 ) -> None:
-    """Asserts that a learner learns a game with each seed, and that its values show no bug.
+    """Asserts that a learner learns a game with several seeds, and that its values show no bug.
 
-    A bug can leave all moves right; then the values show it. Tell what you know about the learner: a diagnosis
-    that is undecided because of what it was not told does not fail. A discount other than the one given fails, and
-    so do values that are all the same. docs/test_suite.md says how often correct learners fail.
+    For example, if ``train(seed)`` returns a learner's player and its values::
+
+        def test_my_learner():
+            assert_learns(train, rewards=(1, -1), on_policy=False)
+
+    The test looks at the values too, if ``train`` returns them, since a learner with a bug can still play all the
+    right moves. The arguments from ``discount`` on tell the diagnosis what you know about the learner. If a
+    diagnosis stays undecided because it was not told enough, the test does not fail. It fails if the values have
+    another discount than ``discount``, or if all values are the same. The page docs/test_suite.md says how often
+    correct learners fail.
 
     Args:
         train: Trains a learner with a seed. It returns a player, as :func:`nim_env.evaluation.mastery` takes it,
-            or a tuple of it and its values, as :func:`nim_env.evaluation.diagnose` takes them. Illegal moves lose.
+            or a tuple of the player and its values, as :func:`nim_env.evaluation.diagnose` takes them. A player
+            that makes an illegal move loses.
         rules: The game.
-        opponent: Whom the values were learned against; ``None`` for self-play.
+        opponent: The opponent that the values were learned against, or ``None`` for self-play.
         discount: The discount of the values.
-        seeds: The number of trainings, with the seeds 0, 1 and so on.
-        min_expert: The minimum of expert mastery, 0 to 1.
+        seeds: The number of trainings. They use the seeds 0, 1 and so on.
+        min_expert: The minimum expert mastery, 0 to 1.
         rewards: The rewards of a win and of a loss, as for :func:`nim_env.evaluation.diagnose`.
-        initial: The value of a pair that was never updated, likewise.
-        on_policy: Whether the targets follow the learner's own moves, likewise.
+        initial: The value of a pair of position and action that was never updated, as for
+            :func:`nim_env.evaluation.diagnose`.
+        on_policy: Whether the targets follow the learner's own moves, as for :func:`nim_env.evaluation.diagnose`.
 
     Raises:
-        AssertionError: It has each seed's expert mastery, verdict and first mistakes.
+        AssertionError: If the learner fails with a seed. The message has the expert mastery, the verdict and the
+            first mistakes of every seed.
     """
-    __tracebackhide__ = True  # pytest points at the test
+    __tracebackhide__ = True  # pytest shows the line of the test instead
     checked_integer("seeds", seeds, 1)
     if not 0 <= min_expert <= 1:
-        raise ValueError(f"min_expert must lie between 0 and 1; got {min_expert!r}")
+        raise ValueError(f"min_expert must be between 0 and 1; got {min_expert!r}")
     failed, lines = [], []
     for seed in range(seeds):
         trained = train(seed)

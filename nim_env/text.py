@@ -1,6 +1,7 @@
-"""Nim in words, for language models: positions as prompts, the moves of answers, and rewards.
+"""Nim in words, for language models: positions as prompts, moves read from answers, and rewards.
 
-With ``illegal_action="lose"`` in :mod:`nim_env.evaluation` an answer without a legal move loses the game at once.
+An answer may contain no legal move. With ``illegal_action="lose"`` in :mod:`nim_env.evaluation`, such an answer
+loses the game at once.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ from nim_env.policies import TabularPolicy
 from nim_env.rules import NimRules, heap_name
 
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
-"""The words of a prompt. They name the game, state its rules alone, or tell another story of the same game."""
+"""The wording of a prompt: ``"nim"`` names the game, ``"rules"`` states its rules without its name, and
+``"numbers"`` tells the same game as a story about numbers."""
 Verdict: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
-"""An answer has no move, an illegal, a losing or a winning one, or any legal one in a lost position."""
+"""The verdict on an answer: it has no move or an illegal move, or else, in a winning position, a winning move or a
+mistake. In a losing position, where every move loses, a legal move is ``"lost"``."""
 
 _MOST_HEAPS = 26
 _PROMPTS = {
@@ -31,7 +34,7 @@ _PROMPTS = {
     "person makes one number smaller, by 1 or more{limit}, but not below 0. Who makes all numbers 0 {result}.",
 }
 _FORM = 'It is your turn. End your answer with a line of the form "Move: X N", which takes N from X.'
-_THOUGHT = re.compile(  # a tag around a thought, or a channel of the harmony format; a group is set where it ends
+_THOUGHT = re.compile(  # tags around a thought, or a channel of the harmony format; a group matches at its end
     r"[<\[◁](/)?(?:\w+:)?(?:think|thinking|thought|reasoning)[>\]▷]|<\|channel\|>(final)?", re.IGNORECASE
 )
 _TAG = re.compile(r"</?(?:answer|s)>|<\|\w*\|>")
@@ -43,10 +46,13 @@ _MOVE = re.compile(
 
 
 def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
-    """The rules and a position, shape ``(n_heaps,)``, of at most 26 heaps, as a prompt that asks for a move."""
+    """Returns a prompt that states the rules and a position, shape ``(n_heaps,)``, and asks for a move.
+
+    Raises ValueError if the game has more than 26 heaps, since each heap is named by a letter.
+    """
     checked_choice("style", style, list(_PROMPTS))
     if rules.n_heaps > _MOST_HEAPS:
-        raise ValueError(f"a prompt names at most {_MOST_HEAPS} heaps; {rules} has {rules.n_heaps}")
+        raise ValueError(f"rules must have at most {_MOST_HEAPS} heaps, named A to Z; got {rules.n_heaps} heaps")
     sizes = rules.checked_positions(heaps).tolist()
     return f"{_PROMPTS[style]} {_FORM}".format(
         play="misère" if rules.misere else "normal",
@@ -59,17 +65,22 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
 def positions(
     rules: NimRules, style: Style = "nim", number: int | None = None, seed: int | None = None
 ) -> list[dict[str, Any]]:
-    """The positions of a board as data: a row for each, which JSON can hold.
+    """Returns the positions of a board as a data set: a list of dictionaries that can be stored as JSON.
 
     Args:
-        rules: The game, of at most 26 heaps and with a won position.
-        style: The words of the prompts.
-        number: ``None`` for every position that is not over, in the order of its index. A number draws as many won
-            positions, also of a board that is too large to list, as :func:`nim_env.evaluation.sampled_mastery`.
-        seed: Seeds the draw.
+        rules: The game, with at most 26 heaps and at least one winning position.
+        style: The wording of the prompts.
+        number: ``None`` for every position that is not over, in the order of the indices. An integer draws this
+            many winning positions, the same ones as :func:`nim_env.evaluation.sampled_mastery` with this seed.
+            This also works for boards with too many positions to list.
+        seed: The seed of the draw.
 
     Returns:
-        Dictionaries of ``prompt``; ``heaps``, the sizes; ``won``; and ``winning_moves``, such as ``["B 3"]``.
+        A dictionary for each position, with the keys ``prompt``, ``heaps`` (the sizes), ``won`` (whether the
+        position is winning) and ``winning_moves``, such as ``["B 3"]``.
+
+    Raises:
+        ValueError: If no position is winning, or there are too many heaps or positions.
     """
     if number is None:
         heaps = rules.all_positions()[1:]
@@ -82,18 +93,19 @@ def positions(
         prompt = describe(rules, sizes, style)
         rows.append({"prompt": prompt, "heaps": sizes, "won": bool(names), "winning_moves": names})
     if not any(row["won"] for row in rows):
-        raise ValueError(f"{rules} has no won position")
+        raise ValueError(f"{rules} has no winning position; use another board")
     return rows
 
 
 def parse_move(text: str) -> tuple[int, int] | None:
-    """The pair ``(heap, count)`` of an answer, legal or not, or ``None``.
+    """Returns the move ``(heap, count)`` of an answer, legal or not, or ``None`` if the answer has none.
 
-    The move is the last line with a word, after any thought. It has to be "Move: B 3" as a whole. Case, Markdown,
-    LaTeX, quotes, a comma between the two and a full stop do not matter.
+    The move is read from the last line that contains a letter or a digit, after any chain of thought. The whole
+    line must have the form "Move: B 3". Case, Markdown, LaTeX, quotes, a comma between heap and count, and a final
+    period or exclamation mark do not matter.
     """
     if not isinstance(text, str):
-        raise TypeError(f"an answer must be a text; got {text!r}")
+        raise TypeError(f"an answer must be a string; got {text!r}")
     thoughts = list(_THOUGHT.finditer(text))
     if thoughts and not any(thoughts[-1].groups()):
         return None
@@ -105,7 +117,7 @@ def parse_move(text: str) -> tuple[int, int] | None:
 
 
 def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Verdict:
-    """What the move of an answer is in one position, shape ``(n_heaps,)``."""
+    """Returns the verdict on an answer in one position, shape ``(n_heaps,)``."""
     move = parse_move(answer)
     if move is None:
         return "no_move"
@@ -118,10 +130,17 @@ def judge(rules: NimRules, heaps: ArrayLike, answer: str) -> Verdict:
 
 
 def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]]) -> TabularPolicy:
-    """The player that gives these answers, pairs of a position, shape ``(n_heaps,)``, and a text.
+    """Returns the player that gives these answers.
 
-    The probability of a move is its fraction of the answers in the position. Answers without a move count too, so
-    probabilities may sum to less than 1. In a position without an answer they are 0.
+    The probability of a move is its share of the answers in the position. Answers without a legal move count too,
+    so the probabilities may sum to less than 1. In a position without answers, all of them are 0.
+
+    Args:
+        rules: The game.
+        answers: Pairs of a position, shape ``(n_heaps,)``, and the text of an answer in it.
+
+    Returns:
+        The player, as a table.
     """
     counts = np.zeros((rules.n_positions, rules.n_actions))
     n_answers = np.zeros((rules.n_positions, 1))
@@ -135,10 +154,10 @@ def policy_of_answers(rules: NimRules, answers: Iterable[tuple[ArrayLike, str]])
 
 
 def move_reward(rules: NimRules) -> Callable[..., list[float]]:
-    """A reward function for training a model on single moves, as the trainers of ``trl`` take it.
+    """Returns a reward function for training a model on single moves, as the trainers of ``trl`` take it.
 
-    It maps ``completions``, texts or lists of chat messages, and the dataset's column ``heaps``, a position for
-    each, to 1.0 for a winning move, 0.0 for another legal move and -1.0 for anything else.
+    The function gets ``completions``, which are texts or lists of chat messages, and ``heaps``, the data set's
+    column of positions. It returns 1.0 for a winning move, 0.0 for another legal move and -1.0 for anything else.
     """
     rewards = {"winning": 1.0, "mistake": 0.0, "lost": 0.0}
 

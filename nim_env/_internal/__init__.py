@@ -1,4 +1,4 @@
-"""What the modules of ``nim_env`` share but users do not need: limits, checks of arguments and weighted draws.
+"""Helpers that the modules of ``nim_env`` share: limits on sizes, checks of arguments, and random draws.
 
-These modules import no other part of ``nim_env``, so any part may import them. Nothing here is public.
+They are not public. They import no other part of ``nim_env``, so every part can import them.
 """

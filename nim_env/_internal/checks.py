@@ -1,4 +1,4 @@
-"""Checks of arguments. An error names the argument and the value."""
+"""Checks of arguments. Each error message names the argument and its value."""
 
 from __future__ import annotations
 
@@ -10,37 +10,40 @@ from numpy.typing import ArrayLike, NDArray
 
 
 def checked_integer(name: str, value: Any, minimum: int | None = None) -> int:
-    """``value``, an integer, or a 0-d array or tensor of one, not a boolean, as an int of ``minimum`` or more."""
+    """Returns ``value`` as an int after checking that it is an integer, and at least ``minimum`` if one is given.
+
+    Integers of NumPy and 0-d arrays or tensors that hold an integer are accepted. Booleans are not.
+    """
     if not isinstance(value, np.generic) and getattr(value, "ndim", None) == 0:
         value = np.asarray(value)[()]
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise TypeError(f"{name} must be an integer; got {value!r}")
     if minimum is not None and value < minimum:
-        raise ValueError(f"{name} must be {minimum} or more; got {value}")
+        raise ValueError(f"{name} must be at least {minimum}; got {value}")
     return int(value)
 
 
 def checked_bool(name: str, value: Any) -> bool:
-    """``value`` as a bool: True or False of Python or NumPy."""
+    """Returns ``value`` as a bool after checking that it is True or False, of Python or NumPy."""
     if not isinstance(value, bool | np.bool_):
         raise TypeError(f"{name} must be True or False; got {value!r}")
     return bool(value)
 
 
 def checked_choice(name: str, value: Any, choices: Sequence[str | None]) -> Any:
-    """``value``, one of the choices."""
+    """Returns ``value`` after checking that it is one of ``choices``."""
     if not isinstance(value, str | None) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}")
     return value
 
 
 def checked_integers(name: str, values: ArrayLike) -> NDArray[np.int64]:
-    """``values`` as a new int64 array; True and 1.0 are not integers."""
+    """Returns ``values`` as a new int64 array after checking that they are integers; True and 1.0 are not."""
     array = np.asarray(values)
-    # NumPy turns [True, 2] into integers
+    # NumPy would convert [True, 2] to integers
     has_bool = not isinstance(values, np.ndarray) and any(
         isinstance(value, bool | np.bool_) for value in np.asarray(values, dtype=object).flat
     )
     if array.dtype.kind not in "iu" or has_bool:
-        raise TypeError(f"{name} must hold only integers; got {values!r}")
+        raise TypeError(f"{name} must contain only integers; got {values!r}")
     return array.astype(np.int64)

@@ -1,4 +1,8 @@
-"""Draws in proportion to weights."""
+"""Random draws in proportion to weights.
+
+The functions get random numbers from [0, 1) as their argument ``uniforms`` and return what is drawn, so the caller
+chooses the random generator.
+"""
 
 from __future__ import annotations
 
@@ -9,131 +13,154 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_EVEN = 1e-6  # the largest distance of a weight from the mean, relative to it, that counts as rounding of float32
+_ROUNDING = 1e-6  # float32 probabilities that are equal may differ by this much, relative to their mean
 
 
-def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.int64]:
-    """A column of each row of ``weights``, shape ``(..., n)``, in proportion to them: int64 of shape ``(...)``.
+def draw(weights: NDArray[Any], uniforms: Any) -> NDArray[np.intp]:
+    """Draws a column of each row of ``weights`` in proportion to the weights.
 
-    ``uniforms``, numbers of [0, 1) of shape ``(...)``, decide. A row may have any positive sum. A column of weight
-    0 is never drawn.
+    Args:
+        weights: The weights, shape ``(..., n)``. Each row has a positive sum, which need not be 1. A column of
+            weight 0 is never drawn.
+        uniforms: Random numbers from [0, 1), shape ``(...)``.
+
+    Returns:
+        The columns, ``np.intp`` of shape ``(...)``.
     """
     cumulative = weights.cumsum(axis=-1)
-    return np.asarray((cumulative <= (uniforms * cumulative[..., -1])[..., None]).sum(axis=-1))
+    thresholds = uniforms * cumulative[..., -1]
+    return np.asarray((cumulative <= thresholds[..., None]).sum(axis=-1))
 
 
-def draw_equal(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The same for weights of 0 and 1, shape ``(n, m)``: faster."""
+def draw_equal(weights: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Does the same as :func:`draw`, but faster, for weights of 0 and 1, shape ``(n_rows, n_columns)``."""
     counts = np.count_nonzero(weights, axis=1)
-    nth = counts.cumsum() - counts + (uniforms * counts).astype(np.int64)
-    return np.flatnonzero(weights)[nth] - np.arange(len(weights)) * weights.shape[1]
+    before = counts.cumsum() - counts  # the number of ones in earlier rows
+    chosen = before + (uniforms * counts).astype(np.intp)
+    return np.flatnonzero(weights)[chosen] - np.arange(len(weights)) * weights.shape[1]
 
 
 class AliasLists:
-    """Lists of items, from which one is drawn in proportion to its weight by two look-ups (Walker 1977).
+    """Lists of items, for drawing an item of a list in constant time (the alias method, Walker 1977).
 
-    A list has a slot for each of its items. A draw is a slot, uniformly, and then the slot's item with the
-    probability ``keep``, else its alias.
+    A list has one *slot* for each of its items. To draw from a list, a slot is chosen uniformly. With the slot's
+    probability ``keep`` the result is the slot's item, and otherwise it is the slot's *alias*, another item of the
+    list. With suitable aliases and probabilities, which :func:`alias_lists` computes, each item is drawn in
+    proportion to its weight.
+
+    The slots of all lists are stored one after another, so one call draws from many lists.
+
+    Args:
+        counts: The number of slots of each list, shape ``(n_lists,)``.
+        items: The item of each slot, int64 of shape ``(n_slots,)``.
+        aliases: The alias of each slot, int64 of shape ``(n_slots,)``; by default its item.
+        keep: The probability of each slot's item, float64 of shape ``(n_slots,)``, or ``None`` if all are 1.
 
     Attributes:
-        counts: The number of slots of each list, int64 of shape ``(n_lists,)``.
-        first: The first slot of each list, int64 of shape ``(n_lists,)``.
-        items: The item of each slot, int64 of shape ``(n_slots,)``.
-        aliases: The alias of each slot, an item of the same list, int64 of shape ``(n_slots,)``.
-        keep: The probability of each slot, float64 of shape ``(n_slots,)``; ``None`` where all are 1.
+        counts: The number of slots of each list, ``np.intp`` of shape ``(n_lists,)``.
+        first: The first slot of each list, ``np.intp`` of shape ``(n_lists,)``.
+        items: The argument; so are ``aliases`` and ``keep``.
     """
 
     def __init__(
         self,
-        counts: NDArray[np.int64],
+        counts: NDArray[Any],
         items: NDArray[np.int64],
         aliases: NDArray[np.int64] | None = None,
         keep: NDArray[np.float64] | None = None,
     ) -> None:
-        self.counts = counts
-        self.first = counts.cumsum() - counts
+        self.counts = counts.astype(np.intp, copy=False)
+        self.first = self.counts.cumsum() - self.counts
         self.items = items
         self.aliases = items if aliases is None else aliases
         self.keep = keep
-        self._choices = items if keep is None else np.column_stack([self.items, self.aliases]).ravel()
+        # the item and the alias of slot i are results 2 * i and 2 * i + 1
+        self._results = items if keep is None else np.column_stack([self.items, self.aliases]).ravel()
 
     def __len__(self) -> int:
         """The number of slots."""
         return len(self.items)
 
-    def draw(self, lists: NDArray[np.int64], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
-        """An item of each of ``lists``, as ``uniforms`` of [0, 1) decide: all of shape ``(n,)``."""
-        scaled = uniforms * self.counts.take(lists)
-        nth = scaled.astype(np.int64)
-        choices: NDArray[np.int64] = self.first.take(lists)
-        choices += nth
+    def draw(self, lists: NDArray[Any], uniforms: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Draws an item of each of ``lists``, the numbers of lists. A list can occur several times.
+
+        ``lists``, ``uniforms`` and the result have shape ``(n,)``.
+        """
+        scaled = uniforms * self.counts[lists]
+        nth_slot = scaled.astype(np.intp)
+        chosen = self.first[lists]
+        chosen += nth_slot
         if self.keep is not None:
-            scaled -= nth
-            is_alias = scaled >= self.keep.take(choices)
-            choices += choices
-            choices += is_alias
-        return self._choices.take(choices)
+            scaled -= nth_slot  # what remains is again uniform on [0, 1)
+            is_alias = scaled >= self.keep[chosen]
+            chosen += chosen
+            chosen += is_alias
+        return self._results[chosen]
 
     def draw_from_one(self, uniforms: Any) -> Any:
-        """The same where there is one list, faster: ``uniforms`` are of any shape, also a float."""
+        """Does the same, but faster, if there is only one list; ``uniforms`` has any shape or is a float."""
         scaled = np.asarray(uniforms * len(self.items))
-        nth = scaled.astype(np.int64)
-        drawn = self.items.take(nth)
+        slots = scaled.astype(np.intp)
+        drawn = self.items[slots]
         if self.keep is None:
             return drawn
-        return np.where(scaled - nth < self.keep.take(nth), drawn, self.aliases.take(nth))[()]
+        return np.where(scaled - slots < self.keep[slots], drawn, self.aliases[slots])[()]
 
-    def mapped(self, function: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]]) -> AliasLists:
-        """The lists with other items: ``function`` of the list of each slot and of its item."""
+    def mapped(self, function: Callable[[NDArray[np.intp], NDArray[np.int64]], NDArray[np.int64]]) -> AliasLists:
+        """Returns lists in which every item and alias is replaced by ``function(lists, items)``.
+
+        ``lists`` holds the number of the list that each item belongs to.
+        """
         lists = np.arange(len(self.counts)).repeat(self.counts)
         items = function(lists, self.items)
         aliases = items if self.keep is None else function(lists, self.aliases)
         return AliasLists(self.counts, items, aliases, self.keep)
 
     def redirected(self, one: Any, other: Any) -> AliasLists:
-        """The lists with the list ``other`` in the place of ``one`` too; both may be arrays."""
+        """Returns a copy in which list ``one`` is the same as list ``other``. Both can be arrays of lists."""
         lists = copy.copy(self)
-        for name in ("counts", "first"):
-            numbers = getattr(self, name).copy()
-            numbers[one] = numbers[other]
-            setattr(lists, name, numbers)
+        lists.counts = self.counts.copy()
+        lists.counts[one] = self.counts[other]
+        lists.first = self.first.copy()
+        lists.first[one] = self.first[other]
         return lists
 
 
 def joined(parts: Sequence[AliasLists]) -> AliasLists:
-    """The lists of each part, one part after another."""
-    keep = None
-    if any(part.keep is not None for part in parts):
-        keep = np.concatenate([np.ones(len(part.items)) if part.keep is None else part.keep for part in parts])
-    counts, items, aliases = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("counts", "items", "aliases")
-    )
-    return AliasLists(counts, items, aliases, keep)
+    """Returns the lists of all parts, one part after another."""
+    counts = np.concatenate([part.counts for part in parts])
+    items = np.concatenate([part.items for part in parts])
+    aliases = np.concatenate([part.aliases for part in parts])
+    if all(part.keep is None for part in parts):
+        return AliasLists(counts, items, aliases)
+    keep = [np.ones(len(part)) if part.keep is None else part.keep for part in parts]
+    return AliasLists(counts, items, aliases, np.concatenate(keep))
 
 
 def alias_lists(weights: NDArray[Any]) -> AliasLists:
-    """A list for each row of ``weights``, shape ``(n, m)``: the columns of positive weight (Vose 1991).
+    """Makes a list for each row of ``weights``, shape ``(n_rows, n_columns)``, by Vose's method (1991).
 
-    Weights of one row that differ by rounding alone count as equal. Weights of int8 are 0 or 1.
+    The items of a list are the columns of positive weight. Weights of type int8 must be 0 or 1. Weights of a row
+    that differ only by rounding count as equal.
     """
     row, column = weights.nonzero()
     counts = np.count_nonzero(weights, axis=1)
     if weights.dtype == np.int8:
         return AliasLists(counts, column)
     mean = weights.sum(axis=1) / counts.clip(1)
-    share = weights[row, column] / mean[row]
-    is_uneven = np.abs(share - 1) > _EVEN
+    share = weights[row, column] / mean[row]  # 1 if all items of the list are equally likely
+    is_uneven = np.abs(share - 1) > _ROUNDING
     if not is_uneven.any():
         return AliasLists(counts, column)
     keep = np.ones(len(share))
     aliases = column.copy()
     first = counts.cumsum() - counts
     uneven = np.unique(row[is_uneven])
-    for count in np.unique(counts[uneven]).tolist():  # all lists of one length at once
+    for count in np.unique(counts[uneven]).tolist():  # all lists of this length at once
         slots = first[uneven[counts[uneven] == count]][:, None] + np.arange(count)
-        left = share[slots]
+        left = share[slots]  # the share that each item has not yet been given, NaN for filled slots
         lists = np.arange(len(slots))
-        for _ in range(count - 1):  # what the smallest share lacks comes from the largest
+        for _ in range(count - 1):  # fill the slot of the smallest share with the item of the largest
             small = np.nanargmin(left, axis=1)
             large = np.nanargmax(left, axis=1)
             slot = slots[lists, small]

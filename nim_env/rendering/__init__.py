@@ -1,10 +1,13 @@
 """Pictures of games and of players.
 
-A game is rendered as text, as pixels or in a window, as the environments' ``render_mode`` says. Three modules are
-imported separately: :mod:`nim_env.rendering.animation` saves games as GIF files, :mod:`nim_env.rendering.map`
-draws a player in one picture, and :mod:`nim_env.rendering.appearance` holds the colors.
+The environments render a game as text, as pixels or in a window, according to their ``render_mode``. Three modules
+are imported separately:
 
-This package imports the rules. Animations also import the policies, and the map imports the evaluation. The
+- :mod:`nim_env.rendering.animation` saves games as GIF files.
+- :mod:`nim_env.rendering.map` draws a picture of how well a player plays.
+- :mod:`nim_env.rendering.appearance` has the colors of all pictures.
+
+This package imports the rules. Its animations also import the policies, and its map imports the evaluation. The
 environments import this package, and the command ``python -m nim_env check`` imports the map.
 """
 

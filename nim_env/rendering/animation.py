@@ -1,4 +1,4 @@
-"""Games as animations."""
+"""Games as animated GIF files."""
 
 from __future__ import annotations
 
@@ -16,16 +16,30 @@ from nim_env.rendering.pixels import check_installed
 
 
 def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArray[np.uint8]]:
-    """Plays one game and returns the pictures after the reset and after each step, for :func:`save_gif`.
+    """Plays one game and returns its pictures: one after the reset and one after each step.
 
-    ``env`` is a Gymnasium or PettingZoo environment of Nim with ``render_mode="rgb_array"`` and heap sizes as
-    observations. ``policy`` makes every move that it asks for: in self-play and PettingZoo those of both players.
+    For example::
+
+        env = gym.make("Nim-v0", opponent="expert", render_mode="rgb_array")
+        save_gif(animate(env, "random", seed=0), "game.gif")
+
+    Args:
+        env: A Gymnasium or PettingZoo environment of Nim with ``render_mode="rgb_array"`` and heap sizes as
+            observations.
+        policy: The policy that makes the moves. In self-play and in PettingZoo it makes the moves of both players.
+        seed: The seed of the game and of the policy's moves.
+
+    Returns:
+        The pictures, RGB values, each uint8 of shape ``(400, 600, 3)``.
+
+    Raises:
+        ValueError: If ``env`` has another render mode or another observation.
     """
     rules = env.unwrapped.rules
     if env.render_mode != "rgb_array" or env.unwrapped.encoding != checked_encoding("heaps", rules):
         raise ValueError(f'env must be made with render_mode="rgb_array" and observation="heaps"; got {env}')
     player = checked_player(policy, rules, illegal_action="raise")
-    # not the stream of the environment, which draws from default_rng(seed)
+    # default_rng(seed) would repeat the random numbers of the environment
     generator = np.random.default_rng(None if seed is None else [seed, 1])
 
     def choose(observation: NDArray[np.int64], action_mask: NDArray[np.int8]) -> int:
@@ -48,9 +62,12 @@ def animate(env: Any, policy: PolicyLike, seed: int | None = None) -> list[NDArr
 
 
 def save_gif(frames: Sequence[NDArray[np.uint8]], path: str | PathLike[str], seconds: float = 1.0) -> None:
-    """Saves frames, RGB values of shape ``(height, width, 3)``, as an animation that repeats.
+    """Saves pictures as an animated GIF file that repeats.
 
-    Each is shown for this many seconds, the last one three times as long.
+    Args:
+        frames: The pictures, RGB values of shape ``(height, width, 3)``.
+        path: The file.
+        seconds: The time for which each picture is shown. The last one is shown three times as long.
     """
     check_installed("PIL", "save_gif")
     from PIL import Image

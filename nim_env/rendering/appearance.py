@@ -14,7 +14,7 @@ COLORS = {
     "line": "#e0dacd",
     "page": "#faf8f3",
 }
-"""The palette of all pictures and figures, and of the page on which you play, in its light color scheme."""
+"""The colors of all pictures and figures, and of the web page of the game, in the light color scheme."""
 
 DARK_COLORS = {
     "player_1": "#85b5ff",
@@ -28,7 +28,7 @@ DARK_COLORS = {
     "line": "#343945",
     "page": "#14161c",
 }
-"""The same in the dark color scheme."""
+"""The same colors for the dark color scheme."""
 
 FONT = "system-ui, sans-serif"
-"""The font of the text in pictures that are SVG files."""
+"""The font of the text in SVG pictures."""

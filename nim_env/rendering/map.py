@@ -1,6 +1,10 @@
-"""The map of positions: a player in one picture."""
+"""The map of positions: a picture of how well a player plays, with a block for each winning position."""
 
+from __future__ import annotations
+
+from collections import Counter
 from html import escape
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,53 +13,148 @@ from nim_env.evaluation import Mastery
 from nim_env.rendering.appearance import COLORS, DARK_COLORS, FONT
 
 
-def position_map(mastery: Mastery, title: str = "") -> str:
-    """Draws a block for each won position, in columns by the number of objects left: the text of an SVG file.
+class _Layout(NamedTuple):
+    """The places of the blocks: a column for each number of objects left, with rows of blocks from the bottom up.
 
-    A block is blue where the player finds a winning move, red where it does not, and paler the closer the
-    probability is to ½. Where it is 0, the block has a cross. Tooltips name the heaps. The picture follows the
-    color scheme of the reader; ``title`` names the player. More than 1,000 won positions are a ValueError.
+    The picture is 440 units wide, with margins of 20. The blocks stand on the line y = 0. Above them are 124 units
+    for the header, and below the line are 84 units for the axis and the legend. In SVG, y grows downwards, so the
+    top of the picture has a negative y.
     """
-    number, board = mastery.won_positions, str(mastery.rules)
+
+    columns: range
+    pitch: float  # the width of a column
+    size: float  # of a block
+    per_row: int  # blocks side by side in a row of a column
+    top: int
+
+
+def position_map(mastery: Mastery, title: str = "") -> str:
+    """Draws how well a player plays in each winning position and returns the text of an SVG file.
+
+    The picture has a block for each winning position, in columns by the number of objects left. A block is blue if
+    the player finds a winning move and red if it does not. The closer the probability of a winning move is to ½,
+    the paler the block is. If the probability is 0, the block has a cross. A tooltip gives the heaps. The colors
+    follow the reader's light or dark color scheme.
+
+    For example::
+
+        svg = position_map(evaluation.mastery(rules, policy), "My player")
+        Path("map.svg").write_text(svg, encoding="utf-8")
+
+    Args:
+        mastery: The result of :func:`nim_env.evaluation.mastery` for the player.
+        title: The name of the player, shown above the blocks. If it is empty, the title is the board.
+
+    Returns:
+        The text of the SVG file.
+
+    Raises:
+        ValueError: If the game has more than 1,000 winning positions.
+    """
+    number = mastery.won_positions
+    board = str(mastery.rules)
     limits.check_size(number, limits.MAPPED, f"winning positions of {board}", "use a smaller game")
-    order = np.argsort(-mastery.winning_move, kind="stable")[:number]  # blue blocks at the bottom, NaN last
+    # the best positions come first, and so to the bottom of their columns; NaN, the losing positions, are last
+    order = np.argsort(-mastery.winning_move, kind="stable")[:number]
     positions = mastery.rules.from_index(order).tolist()
-    objects = [sum(heaps) for heaps in positions]
+    layout = _layout([sum(heaps) for heaps in positions])
+    name = escape(title or board)
+    share = f"{100 * mastery.expert:.1f} %"
+    return (
+        _start(layout, name, share)
+        + _header(layout, name, share, number, len(mastery.mistake_indices))
+        + _axis(layout, board)
+        + _legend()
+        + _blocks(layout, positions, mastery.winning_move[order].tolist())
+        + "</svg>\n"
+    )
+
+
+def _layout(objects: list[int]) -> _Layout:
+    """Chooses the number of blocks per row that makes the blocks largest, given the objects of each position."""
     columns = range(min(objects), max(objects) + 1)
-    pitch, highest = 400 / len(columns), max(map(objects.count, columns))
-    sizes = [min(24, pitch / (width + 0.4), 264 / -(-highest // width)) for width in range(1, 32)]
-    size, width = max(sizes), sizes.index(max(sizes)) + 1  # as many blocks side by side as makes them largest
-    top = -round(124 + size * -(-highest // width))
-    blocks = []
-    for i, heaps in enumerate(positions):
-        row, place = divmod(objects[:i].count(objects[i]), width)
-        x = pitch * (objects[i] - columns[0] + 0.5) / size + place - width / 2
-        blocks.append(_block(x, -1 - row, mastery.winning_move[order[i]], "-".join(map(str, heaps))))
-    labels = [f'<text x="{pitch * (i + 0.5):.1f}" y="18">{n}</text>' for i, n in enumerate(columns)]
-    axis = "".join(labels[:: 1 + len(columns) // 15])
-    light, dark = ("".join(f".n-{k}{{color:{v}}}" for k, v in c.items()) for c in (COLORS, DARK_COLORS))
-    name, share, wrong = escape(title or board), f"{100 * mastery.expert:.1f} %", len(mastery.mistake_indices)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {top} 440 {84 - top}" width="660" role="img"
+    pitch = 400 / len(columns)
+    most = max(Counter(objects).values())
+    sizes = {width: min(24, pitch / (width + 0.4), 264 / _rows(most, width)) for width in range(1, 32)}
+    per_row = max(sizes, key=sizes.__getitem__)
+    top = -round(124 + sizes[per_row] * _rows(most, per_row))
+    return _Layout(columns, pitch, sizes[per_row], per_row, top)
+
+
+def _rows(n_blocks: int, per_row: int) -> int:
+    """The number of rows that hold these blocks, the last one perhaps not full."""
+    return -(-n_blocks // per_row)
+
+
+def _start(layout: _Layout, name: str, share: str) -> str:
+    """The opening tag, the title for screen readers, the styles and the background."""
+    top = layout.top
+    height = 84 - top
+    light, dark = _classes(COLORS), _classes(DARK_COLORS)
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {top} 440 {height}" width="660" role="img"
     fill="currentColor" font-family="{FONT}"><title>{name}: expert mastery {share}</title>
     <style>{light}@media (prefers-color-scheme: dark){{{dark}}}.n-end{{text-anchor:end}}
     .n-h{{font-size:38px;font-weight:700}}.n-cross{{stroke:currentColor;stroke-width:.12}}</style>
-    <rect y="{top}" width="440" height="{84 - top}" rx="14" class="n-page"/>
-    <g transform="translate(20 {top})" font-size="14" class="n-muted">
-    <text y="36" font-size="{min(19, 500 / len(name)):.1f}" font-weight="600" class="n-ink">{name}</text>
-    <text y="82" class="n-h n-player_1">{share}</text><text x="400" y="82" class="n-h n-end n-flag">{wrong}</text>
-    <text y="103">expert mastery, {number} winning positions</text>
+    <rect y="{top}" width="440" height="{height}" rx="14" class="n-page"/>
+    """
+
+
+def _classes(colors: dict[str, str]) -> str:
+    """A CSS class for each color."""
+    return "".join(f".n-{name}{{color:{color}}}" for name, color in colors.items())
+
+
+def _header(layout: _Layout, name: str, share: str, n_winning: int, n_mistakes: int) -> str:
+    """The name of the player and its two figures."""
+    font_size = min(19, 500 / len(name))  # long names are smaller
+    return f"""<g transform="translate(20 {layout.top})" font-size="14" class="n-muted">
+    <text y="36" font-size="{font_size:.1f}" font-weight="600" class="n-ink">{name}</text>
+    <text y="82" class="n-h n-player_1">{share}</text>\
+<text x="400" y="82" class="n-h n-end n-flag">{n_mistakes}</text>
+    <text y="103">expert mastery, {n_winning} winning positions</text>
     <text x="400" y="103" class="n-end">mistakes</text>
-    </g><g transform="translate(20 0)" font-size="13" class="n-muted"><rect width="400" height="1" class="n-line"/>
+    </g>"""
+
+
+def _axis(layout: _Layout, board: str) -> str:
+    """The line that the blocks stand on, the numbers of objects below it, and the words of the legend."""
+    every = 1 + len(layout.columns) // 15  # more labels would overlap
+    middles = [layout.pitch * (i + 0.5) for i in range(len(layout.columns))]
+    labels = [f'<text x="{x:.1f}" y="18">{n}</text>' for x, n in zip(middles, layout.columns, strict=True)]
+    return f"""<g transform="translate(20 0)" font-size="13" class="n-muted">\
+<rect width="400" height="1" class="n-line"/>
     <text y="38">objects left</text><text x="400" y="38" class="n-end">{board}</text>
     <text x="20" y="66">finds a winning move</text><text x="196" y="66">sometimes</text>
-    <text x="300" y="66">does not</text><g font-size="12" text-anchor="middle">{axis}</g></g>
-    <g transform="translate(20 55) scale(15)">{_block(0, 0, 1)}{_block(11.7, 0, 0.2)}{_block(18.7, 0, 0)}</g>
-    <g transform="translate(20 -1) scale({size:.3f})">{"".join(blocks)}</g></svg>\n"""
+    <text x="300" y="66">does not</text><g font-size="12" text-anchor="middle">{"".join(labels[::every])}</g></g>
+    """
+
+
+def _legend() -> str:
+    """The three blocks before the words of the legend."""
+    blocks = _block(0, 0, 1) + _block(11.7, 0, 0.2) + _block(18.7, 0, 0)
+    return f"""<g transform="translate(20 55) scale(15)">{blocks}</g>
+    """
+
+
+def _blocks(layout: _Layout, positions: list[list[int]], probabilities: list[float]) -> str:
+    """The blocks of all winning positions, from the bottom of each column."""
+    n_drawn: Counter[int] = Counter()
+    blocks = []
+    for heaps, probability in zip(positions, probabilities, strict=True):
+        objects = sum(heaps)
+        row, place = divmod(n_drawn[objects], layout.per_row)
+        n_drawn[objects] += 1
+        middle = layout.pitch * (objects - layout.columns[0] + 0.5) / layout.size
+        x = middle + place - layout.per_row / 2
+        blocks.append(_block(x, -1 - row, probability, "-".join(map(str, heaps))))
+    return f"""<g transform="translate(20 -1) scale({layout.size:.3f})">{"".join(blocks)}</g>"""
 
 
 def _block(x: float, y: float, probability: float, heaps: str = "") -> str:
+    """A block of size 1 for a position in which the player finds a winning move with this probability."""
     color = "flag" if probability < 0.5 else "player_1"
-    shape = f'<rect width=".86" height=".86" rx=".17" fill-opacity="{0.25 + abs(1.5 * probability - 0.75):.2g}"/>'
+    opacity = 0.25 + abs(1.5 * probability - 0.75)
+    shape = f'<rect width=".86" height=".86" rx=".17" fill-opacity="{opacity:.2g}"/>'
     if probability == 0:
         shape += '<path d="M.27 .27l.32 .32m0-.32l-.32 .32" class="n-cross n-page"/>'
     return f'<g transform="translate({x:.2f} {y:.2f})" class="n-{color}"><title>{heaps}</title>{shape}</g>\n'

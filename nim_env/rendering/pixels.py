@@ -1,4 +1,4 @@
-"""A game as pixels, drawn by pygame without a window."""
+"""A game as pixels. They are drawn by pygame, without a window."""
 
 from __future__ import annotations
 
@@ -20,29 +20,32 @@ if TYPE_CHECKING:
     import pygame
 
 FRAME = 600, 400  # width and height, in pixels
-_TOP, _BOTTOM, _SIDE = 80, 46, 20  # margins for the texts and the names of the heaps, and at the sides
-_MAX_HEIGHT, _MAX_WIDTH = 30, 80  # of a block with the space above it
-_MIN_OUTLINED_HEIGHT = 6  # of a block with an outline
-_MIN_MARKED_HEIGHT = 14  # of a block with the mark of the player who has just taken it
+_TOP, _BOTTOM, _SIDE = 80, 46, 20  # the margins for the texts above, for the names of the heaps, and at the sides
+_MAX_HEIGHT, _MAX_WIDTH = 30, 80  # of a block, with the space above it
+_MIN_OUTLINED_HEIGHT = 6  # lower blocks have no outline
+_MIN_MARKED_HEIGHT = 14  # lower blocks have no mark of the player who has just taken them
 _MAX_RADIUS = 6  # of a corner
-_OVERSAMPLING = 4  # shapes and text are drawn larger and then scaled down, so that their edges are smooth
+_OVERSAMPLING = 4  # shapes and text are drawn larger and scaled down, which makes their edges smooth
 
 _PLAYERS = COLORS["player_1"], COLORS["player_2"]
-_Style: TypeAlias = tuple[str, str, int | None]  # the fill and the outline of a block, and whose mark it has
+_Style: TypeAlias = tuple[str, str, int | None]  # the fill, the outline, and the player whose mark it has
 _BLOCK: _Style = COLORS["block"], COLORS["edge"], None
 _JUST_TAKEN: tuple[_Style, _Style] = ("#d5deec", _PLAYERS[0], 0), ("#eed5dd", _PLAYERS[1], 1)
 _TAKEN: _Style = "#f3f0e8", "#cdc6b8", None
 
 
 def as_pixels(view: View) -> NDArray[np.uint8]:
-    """The heaps as stacked blocks, the last moves and the goal: RGB values, uint8 of shape ``(400, 600, 3)``."""
+    """Returns a picture of the heaps as stacked blocks, with the last moves and the goal of the game.
+
+    The picture has RGB values, uint8 of shape ``(400, 600, 3)``.
+    """
     check_installed("pygame", 'render_mode="rgb_array"')
     import pygame
 
     surface = pygame.Surface(FRAME)
     surface.fill(COLORS["page"])
     status = _words(view.status, 32, COLORS["ink"])
-    left = (FRAME[0] - status.get_width() + 28) // 2  # the mark of the player stands before the status
+    left = (FRAME[0] - status.get_width() + 28) // 2  # the player's mark stands before the status
     surface.blit(status, (left, 10))
     surface.blit(_mark(18, view.player), (left - 28, 10 + (status.get_height() - 18) // 2))
     _write(surface, view.last_moves, 22, COLORS["muted"], FRAME[0] / 2, 37, FRAME[0])
@@ -63,7 +66,10 @@ def as_pixels(view: View) -> NDArray[np.uint8]:
 
 
 def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
-    """The parts of a heap: first and last block counted from below, and their style."""
+    """Yields the parts of a heap from the bottom to the top: the first block, the end and the style of each.
+
+    They are the blocks left, the blocks that each of the last moves has taken, and those taken before.
+    """
     yield 0, view.heaps[heap], _BLOCK
     for move in view.moves:
         yield move.after[heap], move.before[heap], _JUST_TAKEN[move.player]
@@ -72,14 +78,17 @@ def _parts(view: View, heap: int) -> Iterator[tuple[int, int, _Style]]:
 
 
 def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
-    """The height above the ground and the height of each block, in pixels; of one bar if a heap is large."""
+    """Yields the height above the ground and the height of each block from ``start`` to ``end``, in pixels.
+
+    Large heaps are drawn as bars: if the largest heap starts with more than 50 blocks, all blocks are one bar.
+    """
     room = FRAME[1] - _TOP - _BOTTOM
     if most > MAX_BLOCKS:
         bottom, top = (round(room * number / most) for number in (start, end))
         yield bottom, top - bottom
         return
     for row in range(_MAX_HEIGHT, 0, -1):
-        gap = max(2, row // 4)  # between groups of five
+        gap = max(2, row // 4)  # between groups of five blocks
         if row * most + gap * ((most - 1) // 5) <= room:
             break
     for number in range(start, end):
@@ -88,6 +97,7 @@ def _blocks(start: int, end: int, most: int) -> Iterator[tuple[int, int]]:
 
 @lru_cache(maxsize=1024)
 def _block(width: int, height: int, fill: str, outline: str, player: int | None) -> pygame.Surface:
+    """Draws a block, or a bar of many blocks. ``player`` is the player whose mark it gets, if any."""
     import pygame
 
     has_outline = height >= _MIN_OUTLINED_HEIGHT
@@ -109,7 +119,7 @@ def _block(width: int, height: int, fill: str, outline: str, player: int | None)
 
 @lru_cache(maxsize=64)
 def _mark(size: int, player: int) -> pygame.Surface:
-    """A disk for the first player, a diamond for the second, so that color alone need not tell them apart."""
+    """Draws the mark of a player: a disk or a diamond, so the players can be told apart without colors too."""
     import pygame
 
     color = _PLAYERS[player]
@@ -124,7 +134,10 @@ def _mark(size: int, player: int) -> pygame.Surface:
 
 
 def _transparent(width: int, height: int, color: str) -> pygame.Surface:
-    """A surface to draw on before :func:`_scaled_down`; edges blend with the color, not with black."""
+    """Returns a large transparent surface, to be drawn on and then scaled down by :func:`_scaled_down`.
+
+    Its transparent pixels have the given color, since edges would blend with black otherwise.
+    """
     import pygame
 
     surface = pygame.Surface((width * _OVERSAMPLING, height * _OVERSAMPLING), pygame.SRCALPHA)
@@ -133,6 +146,7 @@ def _transparent(width: int, height: int, color: str) -> pygame.Surface:
 
 
 def _scaled_down(surface: pygame.Surface) -> pygame.Surface:
+    """Scales a surface down to its size in the picture."""
     import pygame
 
     size = [math.ceil(length / _OVERSAMPLING) for length in surface.get_size()]
@@ -142,7 +156,7 @@ def _scaled_down(surface: pygame.Surface) -> pygame.Surface:
 def _write(
     surface: pygame.Surface, text: str, size: int, color: str, middle: float, top: int, room: float
 ) -> None:
-    """Writes centered text, unless it is wider than ``room``."""
+    """Writes text centered on ``middle``. Text that is wider than ``room`` is left out."""
     words = _words(text, size, color)
     if words.get_width() <= room:
         surface.blit(words, (round(middle - words.get_width() / 2), top))
@@ -150,13 +164,14 @@ def _write(
 
 @lru_cache(maxsize=1024)
 def _words(text: str, size: int, color: str) -> pygame.Surface:
+    """Draws text."""
     import pygame
 
-    pygame.font.init()  # each time, since pygame.quit() undoes it
+    pygame.font.init()  # every time, since pygame.quit() undoes it
     return _scaled_down(pygame.font.Font(None, size * _OVERSAMPLING).render(text, True, color))
 
 
 def check_installed(package: str, user: str) -> None:
-    """Raises a DependencyNotInstalled unless a package of the extra ``render`` is there."""
+    """Raises DependencyNotInstalled if a package of the extra ``render`` is missing."""
     if importlib.util.find_spec(package) is None:
         raise DependencyNotInstalled(f'{user} needs {package}; run pip install "nim-env[render]"')

@@ -1,4 +1,4 @@
-"""A game as people see it: who moves, what happened, and the heaps as text."""
+"""A game as people see it: who is to move, what happened last, and the heaps as text."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 
 from nim_env.rules import NimRules, heap_name
 
-MAX_BLOCKS = 50  # of a heap whose blocks are shown one by one
+MAX_BLOCKS = 50  # larger heaps are not shown block by block
 
 
 class Move(NamedTuple):
-    """A move of a player, 0 or 1, and the heap sizes before and after it."""
+    """A move of a player, 0 or 1, with the heap sizes before and after it."""
 
     player: int
     before: Sequence[int]
@@ -22,10 +22,15 @@ class Move(NamedTuple):
 
 
 class View(NamedTuple):
-    """A game as it is drawn.
+    """Everything that is drawn of a game.
 
-    ``player`` is the player to move, 0 or 1, or the winner of a finished game. ``moves`` are those since the
-    agent's last observation, in order.
+    Attributes:
+        heaps: The heap sizes.
+        rules: The game.
+        names: The names of player 0 and player 1.
+        player: The player to move, 0 or 1. In a finished game, the winner.
+        is_over: Whether the game is over.
+        moves: The moves since the agent's last observation, in their order.
     """
 
     heaps: Sequence[int]
@@ -37,7 +42,7 @@ class View(NamedTuple):
 
     @property
     def status(self) -> str:
-        """The player to move, or the winner; with the reason where blocks are left."""
+        """The player to move, or the winner. If the game ended by an illegal action, the text says so."""
         if not self.is_over:
             return f"{self.names[self.player]} to move"
         reason = f": {self.names[1 - self.player]}'s move was illegal" if any(self.heaps) else ""
@@ -54,13 +59,13 @@ class View(NamedTuple):
 
     @property
     def goal(self) -> str:
-        """Who wins, and how many blocks one move may take if there is a limit."""
+        """The goal of the game, and the number of blocks that one move can take if there is a limit."""
         limit = "" if self.rules.max_take is None else f"At most {self.rules.max_take:,} in one move. "
         return f"{limit}The player who takes the last block {'loses' if self.rules.misere else 'wins'}."
 
 
 def bars(left: int, size: int) -> str:
-    """A heap's blocks as bars and its taken blocks as dots; empty for heaps of more than 50."""
+    """Returns a heap as text: bars for its blocks and dots for those taken. It is empty for heaps above 50."""
     return " ".join("|" * left + "·" * (size - left)) if size <= MAX_BLOCKS else ""
 
 
@@ -72,11 +77,19 @@ def view_of(
     mover_won: bool,
     last_positions: Sequence[Sequence[int]] = (),
 ) -> View:
-    """The view of a game in an environment.
+    """Returns the view of a game in an environment.
 
-    ``to_play`` is the player to move, ``None`` against an opponent. ``mover_won`` says whether the agent, with two
-    players the one who moved last, won. ``last_positions`` are the heap sizes before the move of that player, and
-    those after it where the opponent replied; moves in which no heap changed are left out.
+    Args:
+        rules: The game.
+        heaps: The heap sizes.
+        to_play: The player to move, 0 or 1, or ``None`` if the agent plays against an opponent.
+        is_over: Whether the game is over.
+        mover_won: Whether the mover has won: the agent or, with two players, the one who moved last.
+        last_positions: The heap sizes before the mover's last move, followed by those between this move and the
+            opponent's reply if there was one. A move that changed no heap is left out.
+
+    Returns:
+        The view.
     """
     mover = 0 if to_play is None else 1 - to_play
     names = ("Agent", "Opponent") if to_play is None else ("Player 1", "Player 2")
@@ -87,7 +100,7 @@ def view_of(
 
 
 def as_text(view: View) -> str:
-    """A line for each heap, blocks as bars and taken blocks as dots, and a line for the status."""
+    """Returns a line for each heap, with bars for blocks and dots for taken blocks, and a line for the status."""
     sizes = view.rules.heaps
     names = [heap_name(heap) for heap in range(len(sizes))]
     name_width, size_width = len(names[-1]), len(str(max(sizes)))

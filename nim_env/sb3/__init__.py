@@ -1,7 +1,7 @@
 """Nim for Stable-Baselines3: a fast ``VecEnv``, trained models as players, and exact evaluation during training.
 
-It needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env`` does not import it. Inside
-``nim_env``, only :mod:`nim_env.check` does, to read a model's file.
+This package needs Stable-Baselines3 (``pip install "nim-env[sb3]"``), so ``import nim_env`` does not import it.
+Inside ``nim_env``, only :mod:`nim_env.check` imports it, to read the file of a model.
 """
 
 from gymnasium.error import DependencyNotInstalled

@@ -1,4 +1,4 @@
-"""Exact evaluation and self-play during training."""
+"""Exact evaluation and self-play during training, as callbacks."""
 
 from __future__ import annotations
 
@@ -15,17 +15,22 @@ from nim_env.sb3.models import ModelPolicy
 class EvaluationCallback(BaseCallback):
     """Evaluates the model exactly at intervals, and logs the metrics of :func:`nim_env.evaluation.report`.
 
-    The logger (TensorBoard, CSV or the terminal) gets each metric under ``nim/``, such as ``nim/expert``. The
-    model is evaluated before the first step, after every ``eval_freq`` timesteps, and at the end of training.
+    For example::
+
+        model.learn(100_000, callback=EvaluationCallback(eval_freq=10_000, verbose=1))
+
+    The model is evaluated before the first step, after every ``eval_freq`` timesteps, and at the end of training.
+    The logger (TensorBoard, CSV or the terminal) gets each metric with the prefix ``nim/``, such as
+    ``nim/expert``.
 
     Args:
         eval_freq: The number of timesteps between two evaluations, counted over all environments.
-        deterministic: Whether the most probable actions are evaluated, or the distribution over actions.
-        name: The first part of the names in the log; two callbacks need two.
+        deterministic: Whether the model's most probable actions are evaluated, or its distribution over actions.
+        name: The prefix of the metrics in the log. Two callbacks need different prefixes.
         verbose: 1 to print the main metrics.
 
     Attributes:
-        evaluations: One dictionary for each evaluation: ``timesteps`` and the metrics.
+        evaluations: A dictionary for each evaluation: ``timesteps`` and the metrics.
     """
 
     def __init__(self, eval_freq: int, deterministic: bool = True, name: str = "nim", verbose: int = 0) -> None:
@@ -48,7 +53,7 @@ class EvaluationCallback(BaseCallback):
 
     def _on_training_end(self) -> None:
         if self._is_evaluated():
-            self.evaluations.pop()  # before the last update of the model
+            self.evaluations.pop()  # made before the last update of the model
         self._evaluate()
 
     def _is_evaluated(self) -> bool:
@@ -68,11 +73,12 @@ class EvaluationCallback(BaseCallback):
 
 
 class SelfPlayCallback(BaseCallback):
-    """Trains the model against a pool of its own snapshots.
+    """Trains the model against a pool of its own earlier versions.
 
-    The opponent of the environment becomes an :class:`nim_env.policies.OpponentPool`: each game is played against
-    one snapshot, all with the same probability. A snapshot of the model joins it before the first rollout and
-    after every ``snapshot_interval`` rollouts. The weights of the pool may be changed.
+    A *snapshot* is a copy of the model that does not change. The opponent of the environment becomes an
+    :class:`nim_env.policies.OpponentPool` of snapshots, and each game is played against one of them, all with the
+    same probability. A snapshot joins the pool before the first rollout and after every ``snapshot_interval``
+    rollouts. You can change the weights of the pool.
 
     For example::
 
@@ -84,13 +90,13 @@ class SelfPlayCallback(BaseCallback):
         model = MaskablePPO.load("checkpoints/rl_model_768000_steps", env=env)  # continues with its pool
         model.learn(232_000, callback=callbacks, reset_num_timesteps=False)
 
-    The pool is ``model.opponent_pool``. ``model.save`` stores it with the model, so each file of
-    ``CheckpointCallback`` holds the pool too; ``model.save(path, exclude=["opponent_pool"])`` leaves it out.
+    The pool is ``model.opponent_pool``. ``model.save`` stores it with the model, so the files of
+    ``CheckpointCallback`` contain it too. Use ``model.save(path, exclude=["opponent_pool"])`` to leave it out.
 
     Args:
         snapshot_interval: The number of rollouts between two snapshots.
-        pool_size: The maximum number of snapshots in the pool, of which the oldest is removed; ``None`` for no
-            limit.
+        pool_size: The maximum number of snapshots in the pool, or ``None`` for no limit. When the pool is full, a
+            new snapshot replaces the oldest.
         verbose: As in every callback of Stable-Baselines3.
     """
 
@@ -111,7 +117,7 @@ class SelfPlayCallback(BaseCallback):
     def _on_rollout_start(self) -> None:
         if self._n_rollouts % self.snapshot_interval == 0:
             self.pool.add(self._policy.snapshot())
-            # each time, since environments in other processes have a copy of the pool
+            # repeated for each snapshot, since environments in other processes have a copy of the pool
             self.training_env.env_method("set_opponent", self.pool)
         self._n_rollouts += 1
 

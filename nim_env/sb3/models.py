@@ -27,7 +27,7 @@ from nim_env.evaluation import ValueFunction
 from nim_env.policies import Policy, tabulate
 from nim_env.rules import NimRules
 
-# The scores of actions, by the attribute that tells the kind of a network: logits, Q-values, or those of ARS.
+# The kinds of networks by the attribute that only they have, and how to get their scores of all actions.
 _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
     "get_distribution": lambda network, observations: network.get_distribution(observations).distribution.logits,
     "q_net": lambda network, observations: network.q_net(observations),
@@ -41,30 +41,33 @@ _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
 class ModelPolicy:
     """A model of Stable-Baselines3 or sb3-contrib as a player: an opponent, or a policy to evaluate.
 
-    The probabilities of illegal actions are 0, whether or not the algorithm uses masks. An actor-critic model
-    (PPO, A2C, TRPO, MaskablePPO) draws from the softmax over its legal logits. Another (DQN, QRDQN, ARS) plays the
-    legal action of the highest score. With ``use_masking=False`` it is the model as it plays without masks.
-
     For example::
 
         evaluation.mastery(rules, ModelPolicy(model, env))
         gym.make("Nim-v0", opponent=ModelPolicy(model, env))
         evaluation.report(rules, ModelPolicy(dqn, env, use_masking=False), illegal_action="lose")
 
+    An actor-critic model (PPO, A2C, TRPO, MaskablePPO) draws from the softmax of the logits of the legal actions.
+    Any other model (DQN, QRDQN, ARS) plays the legal action with the highest score. Illegal actions have
+    probability 0, even if the algorithm does not use masks. To get the model as it plays without masks, pass
+    ``use_masking=False``.
+
     Attributes:
-        discount: The ``gamma`` of the model; ``None`` if its algorithm has none, as ARS.
+        discount: The model's ``gamma``, or ``None`` if its algorithm has none, such as ARS.
 
     Args:
-        model: The model. The policy follows its training; :meth:`snapshot` makes one that does not.
-        env: The environment that the model was trained in, or one like it: its rules and its encoding are used. A
+        model: The model. The policy changes as the model is trained; :meth:`snapshot` returns a policy that does
+            not.
+        env: The environment that the model was trained in, or one like it, for its rules and its encoding: a
             Gymnasium environment, a vector environment or a ``VecEnv``.
-        deterministic: Whether an actor-critic model plays its most probable legal action.
+        deterministic: Whether an actor-critic model plays its most probable legal action instead of drawing.
         use_masking: Whether illegal actions are masked.
 
     Raises:
-        TypeError: The model is recurrent, so its moves depend on more than the position, or no model at all.
-        ValueError: The model was trained on other observations or actions than those of ``env`` without its
-            wrappers, such as normalized or flattened observations.
+        TypeError: If ``model`` is not a model of Stable-Baselines3, or is recurrent, since the moves of a
+            recurrent model depend on more than the position.
+        ValueError: If the model was trained on other observations or actions than ``env`` has without its
+            wrappers, for example on normalized or flattened observations.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class ModelPolicy:
         for trained_in in (model.get_env(), env if isinstance(env, VecEnv) else None):
             normalization = None if trained_in is None else unwrap_vec_normalize(trained_in)
             if normalization is not None and normalization.norm_obs:
-                raise ValueError("model must be trained without normalized observations: norm_obs=False")
+                raise ValueError(
+                    "model must be trained without normalized observations; use VecNormalize with norm_obs=False"
+                )
         self.rules, self.encoding = (
             env.get_attr(name)[0] if isinstance(env, VecEnv) else getattr(env.unwrapped, name)
             for name in ("rules", "encoding")
@@ -88,7 +93,7 @@ class ModelPolicy:
         kinds = [kind for kind in _SCORES if hasattr(self._network, kind)]
         if not kinds or isinstance(model, RecurrentPPO):
             raise TypeError(
-                f"model must choose by the position alone, as PPO or DQN does; got a {type(model).__name__}"
+                f"model must choose by the position alone, as PPO and DQN do; got a {type(model).__name__}"
             )
         self._kind = kinds[0]
         observation_space = self._network.observation_space
@@ -96,12 +101,15 @@ class ModelPolicy:
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != self.rules.n_actions:
             raise ValueError(
                 f"model was trained on {observation_space} and {action_space}, but env ({self.rules}) has "
-                f"{self.encoding.space} and {self.rules.n_actions} actions; instead of wrappers, use "
-                'observation="one_hot" or the like'
+                f"{self.encoding.space} and {self.rules.n_actions} actions; instead of wrappers, make the "
+                'environment with an argument such as observation="one_hot"'
             )
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each action, float64 of shape ``(..., n_actions)``, given heap sizes and masks."""
+        """Returns the probability of each action, float64 of shape ``(..., n_actions)``.
+
+        ``observation`` has heap sizes, shape ``(..., n_heaps)``, and ``action_mask`` the masks.
+        """
         mask = np.asarray(action_mask) != 0
         if not self.use_masking:
             mask = np.ones_like(mask)
@@ -114,32 +122,35 @@ class ModelPolicy:
 
     @property
     def values(self) -> ValueFunction | None:
-        """A function from positions, shape ``(n, n_heaps)``, to their values, float64 of shape ``(n,)``.
+        """A function that returns the values of positions to the player to move; ``None`` if the model has none.
 
-        They are the critic's values to the player to move; of DQN and QRDQN the largest Q-values of legal actions.
-        ARS learns no values: None.
+        It maps positions, shape ``(n, n_heaps)``, to float64 values of shape ``(n,)``. For an actor-critic model
+        these are the values of its critic. For DQN and QRDQN they are the largest Q-values of legal actions. ARS
+        learns no values.
         """
         return None if self._kind == "action_net" else self._values
 
     @property
     def q_values(self) -> ValueFunction | None:
-        """A function from positions, shape ``(n, n_heaps)``, to Q-values, float64 of shape ``(n, n_actions)``.
+        """A function that returns the Q-values of positions; ``None`` if the algorithm learns no Q-values.
 
-        They include those of illegal actions, which DQN and QRDQN learn too: about -1 after enough training, since
-        an illegal action loses the game. ``None`` if the algorithm learns no Q-values.
+        It maps positions, shape ``(n, n_heaps)``, to float64 values of shape ``(n, n_actions)``. They include the
+        values of illegal actions, since DQN and QRDQN learn them too: about -1 after enough training, because an
+        illegal action loses the game.
         """
         return self._scores if self._kind in ("q_net", "quantile_net") else None
 
     @property
     def on_policy(self) -> Policy | None:
-        """The policy whose values the critic learns; ``None`` if the algorithm has no critic.
+        """The policy whose values the critic learns, or ``None`` if the algorithm has no critic.
 
-        A critic estimates the return of the actor as it explores in training, so this policy draws from the
-        softmax, whatever ``deterministic`` says. Only MaskablePPO trains with masks. The policy of any other
-        algorithm also gives illegal actions their probabilities. They lose the game, so a position's value is the
-        mean over all of these probabilities, in which each illegal action counts -1. With
-        ``policies.tabulate(rules, on_policy, illegal_action="lose")`` the probabilities of the illegal actions are
-        what a row lacks to 1.
+        A critic estimates the return of the actor as it explores in training. So this policy draws from the
+        softmax, even if ``deterministic`` is True. Only MaskablePPO trains with masks. The policies of the other
+        algorithms also give probabilities to illegal actions. These actions lose the game, so the value of a
+        position is a mean over all probabilities in which each illegal action counts -1.
+
+        In a table of ``policies.tabulate(rules, on_policy, illegal_action="lose")``, the probability missing from
+        1 in a row is the probability of the illegal actions.
         """
         if self._kind != "get_distribution":
             return None
@@ -157,7 +168,10 @@ class ModelPolicy:
         return self._ask(_SCORES[self._kind], heaps)
 
     def snapshot(self) -> Policy:
-        """A copy of the policy that later training does not change: a table, or in large games a network."""
+        """Returns a copy of the policy that later training does not change.
+
+        The copy is a table. In large games it is a network.
+        """
         if self.rules.n_positions * self.rules.n_actions <= limits.SNAPSHOT:
             return tabulate(self.rules, self, illegal_action="raise" if self.use_masking else "lose")
         copied = copy.copy(self)
@@ -168,7 +182,7 @@ class ModelPolicy:
         return copied
 
     def _ask(self, function: Callable[[Any, Any], torch.Tensor], heaps: ArrayLike) -> NDArray[np.float64]:
-        """What a function of network and observations returns for positions, all leading dimensions flattened."""
+        """Returns ``function(network, observations)`` for positions, whose leading dimensions are flattened."""
         positions = np.asarray(heaps)
         encoded = self.encoding(positions.reshape(-1, positions.shape[-1]))
         with torch.no_grad():
@@ -177,49 +191,52 @@ class ModelPolicy:
 
 
 def _has_masks(model: BaseAlgorithm) -> bool:
-    """Whether its algorithm trains with masks, as MaskablePPO does."""
+    """Returns whether the model's algorithm trains with masks, as MaskablePPO does."""
     return "action_masks" in inspect.signature(model.predict).parameters
 
 
 def load_model(path: str | Path) -> BaseAlgorithm:
-    """Loads a saved model of any algorithm with discrete actions for prediction, on the CPU.
+    """Loads a saved model of any algorithm with discrete actions, for prediction on the CPU.
 
-    The policy class in the file decides on the algorithm, so a model of A2C or TRPO, which have the policy of PPO,
-    is loaded as PPO; to train on, load it by its own class. A ValueError if the file holds no such model. It holds
-    pickles: load only a file that you trust.
+    The class of the policy in the file decides on the algorithm. A2C and TRPO have the same policy class as PPO,
+    so their models are loaded as PPO. To continue training, load such a model by its own class.
+
+    Raises ValueError if the file has no model with discrete actions. A model's file contains pickles, which can
+    run any code, so load only files that you trust.
     """
     policy_class = (load_from_zip_file(path, device="cpu")[0] or {}).get("policy_class", type(None))
     for algorithm in (RecurrentPPO, PPO, DQN, MaskablePPO, QRDQN, ARS):
         if issubclass(policy_class, tuple(algorithm.policy_aliases.values())):
             return algorithm.load(path, device="cpu")
-    raise ValueError(f"{path} must hold a model with discrete actions; its policy is a {policy_class.__name__}")
+    raise ValueError(f"{path} must contain a model with discrete actions; its policy is a {policy_class.__name__}")
 
 
 def load_policy(path: str | Path, rules: NimRules, use_masking: bool | None = None) -> ModelPolicy:
-    """Loads a saved model as a player that does not draw, with the encoding that it was trained on.
+    """Loads a saved model as a deterministic player, with the encoding that it was trained on.
 
-    For example, to count the illegal actions of a model that was trained without masks::
+    For example, this counts the illegal actions of a model that was trained without masks::
 
         evaluation.report(rules, load_policy("ppo.zip", rules), illegal_action="lose")
 
     Args:
-        path: The file, which holds pickles: load only one that you trust.
+        path: The file. It contains pickles, which can run any code, so load only files that you trust.
         rules: The game that the model was trained on.
-        use_masking: Whether illegal actions are masked; ``None`` for MaskablePPO alone, as in training.
+        use_masking: Whether illegal actions are masked. By default they are masked only for MaskablePPO, as in
+            training.
 
     Returns:
-        The player of the most probable or best actions.
+        The player, which plays the model's most probable or best actions.
 
     Raises:
-        TypeError: The model is recurrent.
-        ValueError: The file holds no model with discrete actions, or one that was trained on another game, on a
+        TypeError: If the model is recurrent.
+        ValueError: If the file has no model with discrete actions, or the model was trained on another game, on a
             custom encoding, or behind a wrapper that changes observations, such as VecNormalize.
     """
     model = load_model(path)
     last = model._last_obs
-    if isinstance(last, np.ndarray) and (last % 1).any():  # the encodings by name have whole numbers alone
+    if isinstance(last, np.ndarray) and (last % 1).any():  # all named encodings have whole numbers
         raise ValueError(
-            f"{path} must be trained on an encoding by name, but its last observation is {last[0].tolist()}; "
+            f"{path} must contain a model of a named encoding, but its last observation is {last[0].tolist()}; "
             "train it without a wrapper that changes observations, such as VecNormalize (norm_obs=False)"
         )
     env = NimEnv(**asdict(rules), opponent=None, observation=encoding_of(rules, model.observation_space))

@@ -27,18 +27,26 @@ class NimVecEnv(VecEnv):
         env = NimVecEnv(gym.make_vec("nim_env:Nim-v0", num_envs=256, autoreset_mode="SameStep"))
         MaskablePPO("MlpPolicy", VecMonitor(env)).learn(100_000)  # VecMonitor logs the episodes' returns
 
-    It behaves as ``DummyVecEnv`` and has masks for sb3-contrib: ``env_method("action_masks")``. They and those in
-    the infos are read-only. All environments share their attributes and one generator, so the first of the seeds
-    of ``seed`` counts. ``set_options`` takes the same options for all; only ``heaps`` may differ.
+    It behaves like ``DummyVecEnv``, with these differences:
+
+    - sb3-contrib gets the masks from ``env_method("action_masks")``. These masks, and the masks in the infos, are
+      read-only.
+    - All environments share their attributes and one random generator. So of the seeds that ``seed`` sets, only
+      the first is used.
+    - The options of ``set_options`` must be the same for all environments, except ``heaps``.
 
     Args:
-        env: A vector environment of Nim in same-step autoreset mode; wrapped or not.
+        env: A vector environment of Nim in same-step autoreset mode. It can be wrapped.
+
+    Raises:
+        TypeError: If ``env`` is not a vector environment of Nim.
+        ValueError: If it has another autoreset mode.
     """
 
     def __init__(self, env: VectorEnv[Any, Any, Any]) -> None:
         nim = env.unwrapped if isinstance(env, VectorEnv) else None
         if not isinstance(nim, NimVectorEnv):
-            raise TypeError(f'env must be a vector environment, from gym.make_vec("Nim-v0", ...); got {env!r}')
+            raise TypeError(f'env must be a vector environment made by gym.make_vec("Nim-v0", ...); got {env!r}')
         if nim.autoreset_mode is not AutoresetMode.SAME_STEP:
             raise ValueError(f'env must be made with autoreset_mode="SameStep"; got {nim.autoreset_mode.value!r}')
         self.env = env
@@ -49,12 +57,12 @@ class NimVecEnv(VecEnv):
         self._finished_mask.flags.writeable = False
         self._shared_rows: NDArray[np.object_] | None = None
         if nim.board.n * nim.rules.n_actions <= limits.TABULATED_MOVES:
-            rows = _read_only_rows(nim.board.masks(np.arange(2 * nim.board.n + 1)))
+            rows = _read_only_rows(nim.board.masks(np.arange(nim.board.n_states)))
             self._shared_rows = np.fromiter(rows, dtype=object, count=len(rows))
         self._masks: list[NDArray[np.int8]] | None = None  # None before the first reset
 
     def reset(self) -> Any:
-        """Starts an episode in every environment; the options of ``set_options`` are used once."""
+        """Starts an episode in every environment. The options of ``set_options`` are used once."""
         observations, infos = self.env.reset(seed=self._seeds[0], options=self._shared_options())
         self._masks = self._mask_rows()
         self.reset_infos = _list_infos(self._masks, infos)
@@ -63,18 +71,18 @@ class NimVecEnv(VecEnv):
         return observations
 
     def step_async(self, actions: NDArray[Any]) -> None:
-        """Stores the actions of the next :meth:`step_wait`, shape ``(num_envs,)``."""
+        """Stores the actions for the next :meth:`step_wait`, shape ``(num_envs,)``."""
         self.actions = actions
 
     def step_wait(self) -> tuple[Any, NDArray[np.float32], NDArray[np.bool_], list[dict[str, Any]]]:
-        """Plays the stored actions."""
+        """Makes the step with the stored actions, and returns observations, rewards, ends and infos."""
         observations, rewards, terminated, truncated, infos = self.env.step(self.actions)
         self._masks = self._mask_rows()
         listed = _list_infos(self._masks, infos)
         if "final_info" in infos:
             final = infos["final_info"]
             ended = infos["_final_info"].nonzero()[0]
-            masks = [self._finished_mask] * len(ended)  # faster than a row for each
+            masks = [self._finished_mask] * len(ended)  # of all ones, which is faster than a row for each
             if truncated.any():
                 masks = final["action_mask"][ended]
                 masks.flags.writeable = False
@@ -91,13 +99,16 @@ class NimVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), terminated | truncated, listed
 
     def _mask_rows(self) -> list[NDArray[np.int8]]:
-        """The masks as read-only rows, which a small board shares: that is faster than slicing."""
+        """Returns the masks as a list of read-only rows.
+
+        On a small board, environments in the same state share the row, since looking it up is faster than slicing.
+        """
         if self._shared_rows is None:
             return _read_only_rows(self.unwrapped_env.action_masks())
-        return self._shared_rows.take(self.unwrapped_env.states).tolist()
+        return self._shared_rows[self.unwrapped_env.states].tolist()
 
     def get_images(self) -> list[Any]:
-        """The pictures of all games with ``render_mode="rgb_array"``, from which ``render`` tiles one."""
+        """Returns the pictures of all games if the render mode is ``"rgb_array"``; ``render`` tiles them."""
         return list(self.env.render() or ())
 
     def close(self) -> None:
@@ -105,21 +116,24 @@ class NimVecEnv(VecEnv):
         self.env.close()
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """An attribute of the environment or of its wrappers, once for each of ``indices``."""
+        """Returns an attribute of the environment or of its wrappers, once for each of ``indices``."""
         value = getattr(_owner(self.env, attr_name), attr_name)
         return self._at(indices, [value] * self.num_envs)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Sets an attribute, which all environments share, so a ValueError where ``indices`` leave some out."""
+        """Sets an attribute of all environments, which share it.
+
+        Raises ValueError if ``indices`` leaves out an environment.
+        """
         if len(set(self._at(indices, range(self.num_envs)))) != self.num_envs:
-            raise ValueError(f"all environments share {attr_name!r}; set it for all, got indices={indices!r}")
+            raise ValueError(f"indices must include all environments, which share {attr_name!r}; got {indices!r}")
         setattr(_owner(self.env, attr_name), attr_name, value)
 
     def env_method(self, method_name: str, *args: Any, indices: VecEnvIndices = None, **kwargs: Any) -> list[Any]:
         """Calls a method of the vector environment once, for all environments.
 
-        It returns the results of ``indices`` if the method has one for each environment, as ``action_masks``, and
-        None for each if it returns None, as ``set_opponent``.
+        If the method has a result for each environment, as ``action_masks`` does, the results of ``indices`` are
+        returned. If it returns None, as ``set_opponent`` does, the result is None for each of them.
         """
         if method_name == "action_masks":  # sb3-contrib calls it at every step
             return self._at(indices, self._masks or self._mask_rows())
@@ -127,19 +141,20 @@ class NimVecEnv(VecEnv):
         return self._at(indices, [None] * self.num_envs if results is None else results)
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
-        """False for each of ``indices``, since there are no single environments."""
+        """Returns False for each of ``indices``, since there are no individual environments to wrap."""
         return self._at(indices, [False] * self.num_envs)
 
     def _at(self, indices: VecEnvIndices, results: Any) -> list[Any]:
+        """Returns the results of the environments in ``indices``."""
         return list(results) if indices is None else [results[index] for index in self._get_indices(indices)]
 
     def _shared_options(self) -> dict[str, Any]:
-        """The options of all environments as those of the vector environment."""
+        """Turns the options of the individual environments into options of the vector environment."""
         heaps = [options["heaps"] for options in self._options if options.get("heaps") is not None]
         others = [{name: options[name] for name in options if name != "heaps"} for options in self._options]
         is_shared = all(options == others[0] for options in others)
         if not is_shared or len(others) != self.num_envs or len(heaps) not in (0, self.num_envs):
-            raise ValueError(f"set_options needs the same for all, or heaps for each; got {self._options}")
+            raise ValueError(f"options can differ only in heaps, which all or none must have; got {self._options}")
         return others[0] | ({"heaps": heaps} if heaps else {})
 
 
@@ -149,18 +164,18 @@ def _read_only_rows(masks: NDArray[np.int8]) -> list[NDArray[np.int8]]:
 
 
 def _list_infos(masks: Any, infos: dict[str, Any], envs: Any = slice(None)) -> list[dict[str, Any]]:
-    """One info for each of ``envs`` from the infos of a vector environment; ``masks`` are theirs."""
+    """Turns the infos of a vector environment into one dictionary for each of ``envs``, whose masks are given."""
     listed = [{"action_mask": mask, "illegal_action": False} for mask in masks]
     for name in ("to_play", "opponent"):
         if name in infos:
             for info, number in zip(listed, infos[name][envs].tolist(), strict=True):
-                if number >= 0:  # negative in a game whose opponent is in no pool
+                if number >= 0:  # the number is negative if the opponent is not from a pool
                     info[name] = number
     return listed
 
 
 def _owner(env: Any, name: str) -> Any:
-    """The outermost wrapper of an environment that has an attribute, or the environment itself."""
+    """Returns the outermost wrapper that has an attribute, or else the environment itself."""
     while not hasattr(env, name) and hasattr(env, "env"):
         env = env.env
     return env

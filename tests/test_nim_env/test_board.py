@@ -1,4 +1,4 @@
-"""The board: the numbers of states against a game that is played by its rules, and draws against their weights."""
+"""Compares the states of boards with games played by the rules, and random draws with their weights."""
 
 import brute_force
 import numpy as np
@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies import few_examples, tiny_rules
 from strategies import rules as any_rules
 
-from nim_env import Encoding, NimRules
+from nim_env import Encoding, NimRules, NimVectorEnv
 from nim_env._internal.draws import alias_lists
 from nim_env.board import Board, LargeBoard, TabulatedBoard
 from nim_env.envs._rows import Rows
@@ -18,7 +18,7 @@ KINDS = Board, LargeBoard, TabulatedBoard
 
 
 def described(rules):
-    """By brute force, of each state: the heap sizes, the reward, whether it is over and how."""
+    """Yields each state's heaps and reward, and whether it is over, and by an illegal action, by brute force."""
     positions = rules.all_positions().tolist()
     last = -1.0 if rules.misere else 1.0
     yield positions[0], last, True, False
@@ -71,15 +71,22 @@ def test_moves_of_both_players(rules, kind):
 def test_a_large_board_notices_other_states_in_the_same_array():
     board = LargeBoard(NimRules())
     states = np.array([1, 2, 3])
-    board.masks(states)[:] = 7  # the caller's own array
+    board.masks(states)[:] = 7  # changes only the caller's array
     states[0] = 300
     np.testing.assert_array_equal(board.masks(states), Board(NimRules()).masks(states))
 
 
-def test_too_many_positions_for_an_environment():
+def test_the_largest_board_and_one_that_is_too_large():
     with pytest.raises(ValueError, match="positions"):
-        Board(NimRules((3,) * 31 + (1,)))
-    assert Board(NimRules((3,) * 31)).n == 2**62
+        Board(NimRules((3,) * 31))
+    rules = NimRules((3,) * 30 + (1,))
+    assert rules.n_positions == 2**61
+    envs = NimVectorEnv(3, rules.heaps, opponent=None)
+    envs.reset()
+    envs.step(np.array([90, 90, 90]))  # takes the only object of the last heap
+    _, rewards, terminated, _, infos = envs.step(np.array([90, 0, 90]))
+    assert rewards.tolist() == [-1, 0, -1]
+    assert terminated.tolist() == infos["illegal_action"].tolist() == [True, False, True]
 
 
 weight_rows = st.lists(

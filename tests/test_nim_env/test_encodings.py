@@ -1,4 +1,4 @@
-"""Encodings of the observation, in every kind of environment, against plain Python and plain environments."""
+"""Compares encodings, in every kind of environment, with plain Python and with environments without encoding."""
 
 import gymnasium as gym
 import numpy as np
@@ -26,7 +26,7 @@ def number(heaps):
 FULL = (1, 3, 5, 7)
 NAMES = ["one_hot", "bits", "unary", "index"]
 TABLE = np.random.default_rng(0).uniform(size=(384, 2, 3)).astype(np.float32)
-OWN = {  # encodings of 1-3-5-7, and of no larger heaps
+OWN = {  # custom encodings of 1-3-5-7, which take no larger heaps
     "sorted": Encoding(MultiDiscrete([8] * 4), sorted_heaps),
     "number": Encoding(Discrete(384), number),
     "table": Encoding(Box(0, 1, (2, 3)), lambda heaps: TABLE[number(heaps)]),
@@ -43,7 +43,7 @@ EVERY_ENCODING = pytest.mark.parametrize("observation", [*NAMES, *OWN.values()],
 
 
 def expected(observation, sizes, starts=FULL):
-    """The observation of a position: of a named encoding in plain Python."""
+    """Returns the observation of a position, computed in plain Python for a named encoding."""
     heaps = list(zip(sizes, starts, strict=True))
     if observation == "unary":
         text = "|".join("." * (start - size) + "o" * size for size, start in heaps)
@@ -54,7 +54,7 @@ def expected(observation, sizes, starts=FULL):
         digits = [(size, len(f"{start:b}")) for size, start in heaps if start]
         return [int(digit) for size, width in digits for digit in reversed(f"{size:0{width}b}")]
     if observation == "index":
-        line = 0  # of the position in a list of all
+        line = 0  # the place of the position in a list of all positions
         for size, start in heaps:
             line = line * (start + 1) + size
         return line
@@ -90,7 +90,7 @@ def test_encodings_are_found_where_others_are_too_large():
 )
 def test_gymnasium(observation, opponent):
     plain, encoded = (gym.make("Nim-v0", opponent=opponent, observation=name) for name in ("heaps", observation))
-    encoded = gym.make(encoded.spec)  # which holds the encoding
+    encoded = gym.make(encoded.spec)  # the spec contains the encoding
     generator = np.random.default_rng(0)
     for seed in range(15):
         is_over, results = False, [env.reset(seed=seed) for env in (plain, encoded)]
@@ -102,29 +102,29 @@ def test_gymnasium(observation, opponent):
             is_over = len(rest) > 1 and rest[1]
             if not is_over:
                 action = int(generator.choice(np.flatnonzero(rest[-1]["action_mask"])))
-                action = action if generator.random() < 0.95 else 15  # often illegal
+                action = action if generator.random() < 0.95 else 15  # 15 is often illegal
                 results = [env.step(action) for env in (plain, encoded)]
 
 
 @pytest.mark.parametrize("adapter", [lambda policy: policy, batched], ids=["callable", "batched"])
 def test_functions_get_encoded_observations(adapter):
-    """A callable one at a time, a function on batches all of them."""
+    """A function of one observation gets them one by one, and a batched function gets all at once."""
     rules = NimRules()
     chosen = rules.action_mask(rules.all_positions()).argmax(axis=1)  # by index
     policy = EncodedPolicy(adapter(lambda index, _: chosen[index]), checked_encoding("index", rules))
     np.testing.assert_array_equal(tabulate(rules, policy).probabilities[1:], np.eye(16)[chosen[1:]])
 
 
-FRACTIONS = Encoding(Box(0, 1, (4,)), lambda heaps: heaps / np.array([1, 3, 5, 7]))  # of the shape of the heaps
+FRACTIONS = Encoding(Box(0, 1, (4,)), lambda heaps: heaps / np.array([1, 3, 5, 7]))  # the shape of the heaps
 WRONG = [
     "hex",
     None,
     sorted_heaps,
     Encoding(Box(0, 7, (3,)), sorted_heaps),
-    Encoding(Discrete(17), lambda heaps: heaps.sum()),  # not of a batch
+    Encoding(Discrete(17), lambda heaps: heaps.sum()),  # wrong for a batch
     Encoding(Box(0, 1, (4,)), sorted_heaps),
-    Encoding(Box(0, 14, (4,)), lambda heaps: heaps + heaps.max()),  # of all heaps of a batch
-    Encoding(MultiDiscrete([2] * 4), lambda heaps: heaps / 10),  # no integers
+    Encoding(Box(0, 14, (4,)), lambda heaps: heaps + heaps.max()),  # the maximum over a whole batch
+    Encoding(MultiDiscrete([2] * 4), lambda heaps: heaps / 10),  # not integers
     Encoding(Box(0, 255, (4,), np.uint8), lambda heaps: heaps * 100),
     Encoding(Discrete(16, start=1), lambda heaps: heaps.sum(axis=-1)),  # 0 is outside
     checked_encoding("bits", NimRules((1, 2))),

@@ -1,4 +1,4 @@
-"""The map of positions, read back from its SVG, against brute force."""
+"""Reads the map of positions back from its SVG and compares it with brute force."""
 
 from collections import Counter
 from xml.etree import ElementTree
@@ -18,7 +18,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def blocks_of(svg):
-    """By the heaps of each block: where it is, its color, its opacity and whether it has a mark."""
+    """Returns the place, the color, the opacity and whether there is a cross of each block, by its heaps."""
     found = {}
     for group in ElementTree.fromstring(svg).iter(f"{SVG}g"):
         name = group.findtext(f"{SVG}title")
@@ -67,7 +67,7 @@ def test_blocks_stand_in_columns_without_overlap(rules):
     for number, count in Counter(objects.tolist()).items():
         column = objects == number
         assert (x[objects < number] < x[column].min()).all()
-        assert -y[column].min() == -(-count // len(set(x[column])))  # full rows, but the last
+        assert -y[column].min() == -(-count // len(set(x[column])))  # all rows except the last are full
     size = float(svg.rpartition("scale(")[2].split(")")[0])
     top, width = (float(svg.partition('viewBox="')[2].split()[i]) for i in (1, 2))
     assert 0 < 20 + size * x.min() < 20 + size * (x.max() + 1) < width

@@ -1,4 +1,4 @@
-"""The positions that the environments of a game keep: their memory is bounded, and losing them changes no game."""
+"""The caches of an environment stay below a limit of memory, and clearing them changes no game."""
 
 import gc
 import tracemalloc
@@ -12,7 +12,7 @@ from nim_env._internal import limits
 
 @pytest.fixture
 def peak_since():
-    """The largest memory in use since a point in time, in MB above what was in use then."""
+    """Provides a function that returns the peak of memory since the start of the test, in MB above the start."""
     gc.collect()
     tracemalloc.start()
     start = tracemalloc.get_traced_memory()[0]
@@ -21,20 +21,20 @@ def peak_since():
 
 
 def test_a_game_of_many_actions_stays_below_50_megabytes(peak_since):
-    """Of 100,000 actions: what these episodes visit would take more than 60 MB."""
+    """With 100,000 actions, the positions that these episodes visit would take more than 60 MB."""
     env = NimEnv((100_000,), misere=False, opponent="take-1", random_start=True, observation="one_hot")
     for seed in range(350):
         env.reset(seed=seed)
         env.step(int(env.action_masks().sum()) // 2)
         assert not env.action_masks()[-1]
-    assert peak_since() < 50  # with the list of the moves
+    assert peak_since() < 50  # the list of the moves is included
     del env
     gc.collect()
     assert tracemalloc.get_traced_memory()[0] < 30e6  # all environments of the game are gone
 
 
 def test_the_rows_of_many_small_positions_stay_below_the_limit(peak_since, monkeypatch):
-    """Of 12 actions, where a row is small: 10,000 positions would take about 9 MB."""
+    """With 12 actions a row is small, but the rows of 10,000 positions would take about 9 MB."""
     monkeypatch.setattr(limits, "KEPT_BYTES", 3_000_000)
     env = NimEnv((9,) * 12, max_take=1, opponent=None, random_start=True)
     env.reset(seed=0)
@@ -44,8 +44,12 @@ def test_the_rows_of_many_small_positions_stay_below_the_limit(peak_since, monke
 
 
 def test_games_in_progress_outlive_their_positions():
-    """An environment steps on after another one of its game has replaced the kept positions."""
-    game = {"heaps": (20_000, 20_000), "misere": False, "observation": "one_hot"}  # some hundred are kept
+    """An environment continues its game after another one has cleared the cache that they share."""
+    game = {
+        "heaps": (20_000, 20_000),
+        "misere": False,
+        "observation": "one_hot",
+    }  # the cache has room for some hundred positions
     env, other = NimEnv(**game, opponent="expert"), NimEnv(**game, opponent=None, random_start=True)
     env.reset(seed=0, options={"heaps": (2500, 2800)})
     for size in (2496, 2492, 2488):  # the expert makes the heaps equal

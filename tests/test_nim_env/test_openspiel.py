@@ -1,4 +1,4 @@
-"""OpenSpiel's game and algorithms against ours."""
+"""Compares OpenSpiel's game and algorithms with ours."""
 
 import numpy as np
 import pyspiel

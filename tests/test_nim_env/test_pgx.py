@@ -1,4 +1,4 @@
-"""Nim as an environment of pgx, against NimRules in every position."""
+"""Compares Nim as an environment of pgx with NimRules in every position."""
 
 import importlib
 from itertools import product
@@ -31,13 +31,13 @@ def make(rules, **options):
 
 
 def start(env):
-    """6144 games; one number for all tests, so that JAX compiles once."""
+    """Starts 6144 games; the number is the same in all tests, so JAX compiles once."""
     return jax.vmap(env.init)(jax.random.split(KEY, 6144))
 
 
 @pytest.fixture(autouse=True, scope="module")
 def compile_sooner():
-    """Most of the time is compilation."""
+    """Turns most optimizations off, since the tests spend most of their time on compilation."""
     jax.config.update("jax_disable_most_optimizations", True)
     yield
     jax.config.update("jax_disable_most_optimizations", False)
@@ -46,8 +46,8 @@ def compile_sooner():
 @pytest.fixture
 def api_test(monkeypatch):
     module = importlib.import_module("pgx._src.api_test")
-    monkeypatch.setattr(module, "EnvId", Literal["nim"])  # it names pgx's own games alone
-    # that of pgx 2.6.0 fails on one mask with JAX 0.10.1 (github.com/sotetsuk/pgx/pull/1314)
+    monkeypatch.setattr(module, "EnvId", Literal["nim"])  # it lists only pgx's own games
+    # the test of pgx 2.6.0 fails on one mask with JAX 0.10.1 (github.com/sotetsuk/pgx/pull/1314)
     monkeypatch.setattr(
         module,
         "act_randomly",

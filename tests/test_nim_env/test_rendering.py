@@ -1,4 +1,4 @@
-"""Frames: each block, those just taken in their player's color, the texts; windows, videos and animations."""
+"""Tests the pictures of games (each block, the colors of taken blocks, the texts), windows and animations."""
 
 import copy
 import itertools
@@ -28,7 +28,7 @@ PLAYERS, JUST_TAKEN = ((22, 89, 199), (173, 31, 107)), ((213, 222, 236), (238, 2
 
 
 def pieces(frame, color):
-    """The columns of the connected pieces of a color among the heaps, from left to right."""
+    """Returns the columns of the connected pieces of a color among the heaps, from left to right."""
     is_colored = (frame[HEAPS] == color).all(axis=2)
     numbers = label(is_colored, np.ones((3, 3)))[0][is_colored]
     sizes = np.bincount(numbers)[1:]
@@ -36,7 +36,7 @@ def pieces(frame, color):
 
 
 def counts(frame):
-    """The number of blocks: those left, those that each player has just taken, and those taken before."""
+    """Returns the number of blocks left, just taken by each player, and taken before."""
     return tuple(len(pieces(frame, color)) for color in (BLOCK, *JUST_TAKEN, TAKEN))
 
 
@@ -50,7 +50,7 @@ def view(heaps, sizes, moves=(), *, player=0, is_over=False, **arguments):
 @settings(max_examples=25)
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=15).filter(any), st.data())
 def test_every_block_is_drawn(sizes, data):
-    positions = [sizes]  # before the last two moves, between them and after; here they may take from all heaps
+    positions = [sizes]  # before, between and after the last two moves, which here can take from all heaps
     for _ in range(3):
         positions.append([data.draw(st.integers(0, size)) for size in positions[-1]])
     _, before, between, after = positions
@@ -83,13 +83,13 @@ def test_words():
     assert view((3,), (3,), misere=False, max_take=2).goal == (
         "At most 2 in one move. The player who takes the last block wins."
     )
-    lines = as_text(view((3, 60), (12, 60))).splitlines()  # of heaps of more than 50 objects the numbers alone
+    lines = as_text(view((3, 60), (12, 60))).splitlines()  # heaps above 50 objects are only numbers
     assert lines == ["heap A:  3  | | | · · · · · · · · ·", "heap B: 60", "Agent to move"]
     assert [heap_name(heap) for heap in (0, 25, 26, 51, 52, 701, 702)] == ["A", "Z", "AA", "AZ", "BA", "ZZ", "AAA"]
 
 
 def test_texts_in_pixels():
-    """The mark has the color of the player; the texts and the number of each heap are drawn."""
+    """The player's mark has the player's color, and the texts and the size of each heap are drawn."""
     frame = as_pixels(view((2,), (7,), player=1))
     marks = [(frame[:36] == color).all(axis=2).sum() for color in PLAYERS]
     assert marks[0] == 0
@@ -111,10 +111,10 @@ def test_blocks_stand_in_groups_of_five():
 
 
 def test_large_heaps_are_bars():
-    """274 pixels high where 1000 blocks are the most, less the outlines of the parts."""
+    """1,000 blocks are 274 pixels high, less the outlines of the parts."""
     frame = as_pixels(view([900, 30], (1000, 500), [Move(1, [900, 100], [900, 30])]))
     for heap, numbers in enumerate([(900, 0, 100), (30, 70, 400)]):
-        column = frame[HEAPS, 190 + 280 * heap]  # beside the mark of the player
+        column = frame[HEAPS, 190 + 280 * heap]  # next to the player's mark
         heights = [(column == color).all(axis=1).sum() for color in (BLOCK, JUST_TAKEN[1], TAKEN)]
         np.testing.assert_allclose(heights, 0.274 * np.array(numbers), atol=6)
 
@@ -135,7 +135,10 @@ def test_last_moves_of_agent_and_opponent():
     envs = gym.make_vec("SimpleNim-v0", 2, opponent="take-3", **PIXELS)
     envs.reset(options={"heaps": [9]})
     envs.step([0, 1])
-    assert [counts(frame) for frame in envs.render()] == [(5, 0, 0, 16), (4, 0, 0, 17)]  # without the last moves
+    assert [counts(frame) for frame in envs.render()] == [
+        (5, 0, 0, 16),
+        (4, 0, 0, 17),
+    ]  # vector environments do not show the last moves
 
 
 def test_pettingzoo_draws_what_gymnasium_draws():
@@ -150,7 +153,7 @@ def test_pettingzoo_draws_what_gymnasium_draws():
 
 @pytest.mark.parametrize("arguments", [{"opponent": None}, {"opponent": first_legal, "first_player": "opponent"}])
 def test_vector_environments_write_what_single_ones_write(arguments):
-    """Until one of the games ends, is truncated, or is lost by an illegal action."""
+    """Compares them until one of the games ends, is truncated, or is lost by an illegal action."""
     arguments = {"heaps": (2, 3), "max_episode_steps": 3, "render_mode": "ansi", **arguments}
     envs, *singles = gym.make_vec("Nim-v0", 4, **arguments), *(gym.make("Nim-v0", **arguments) for _ in range(4))
     generator = np.random.default_rng(0)
@@ -169,7 +172,7 @@ def test_vector_environments_write_what_single_ones_write(arguments):
 
 @pytest.fixture
 def window(monkeypatch):
-    """A display in memory, on which frames take no time."""
+    """Provides a display in memory that shows frames without waiting."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setattr(rendering, "FRAMES_PER_SECOND", 0)
     yield lambda: pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
@@ -185,14 +188,14 @@ def test_window_draws_every_position(window):
         for env in (human, array):
             env.step(1)
         np.testing.assert_array_equal(window(), array.render())
-        pygame.quit()  # as CartPole does when it is closed
+        pygame.quit()  # CartPole does this when it is closed
     human.reset(seed=5)
     start = window()
     for other in (copy.deepcopy(human), pickle.loads(pickle.dumps(human))):
         other.step(0)
         assert (window() != start).any()
     for _ in range(2):
-        human.close()  # a second time does nothing
+        human.close()  # the second call does nothing
         assert pygame.display.get_surface() is None
 
 
@@ -203,11 +206,11 @@ def test_window_of_the_pettingzoo_environment(window):  # noqa: ARG001
 
 @pytest.mark.parametrize("driver", ["x11", "offscreen"])
 def test_a_machine_without_a_display(driver, monkeypatch):
-    """Pixels need none, and a window is an error that says so, before anything has changed."""
+    """Pixels need no display. A window raises an error that says so, before anything has changed."""
     pygame.display.quit()
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.setenv("SDL_VIDEODRIVER", driver)
-    if driver == "offscreen":  # SDL's choice where it finds no display
+    if driver == "offscreen":  # SDL chooses this driver if it finds no display
         monkeypatch.delenv("SDL_VIDEODRIVER")
         monkeypatch.setattr(pygame.display, "init", lambda: None)
         monkeypatch.setattr(pygame.display, "get_driver", lambda: driver)
@@ -231,7 +234,7 @@ def test_missing_pygame(make, monkeypatch):
             call()
 
 
-MAKERS = {  # Gymnasium's checker would warn of views
+MAKERS = {  # Gymnasium's checker would warn about views
     "Gymnasium": lambda **arguments: gym.make("Nim-v0", disable_env_checker=True, **PIXELS, **arguments),
     "self-play": lambda **arguments: MAKERS["Gymnasium"](opponent=None, **arguments),
     "PettingZoo": lambda **arguments: pettingzoo.make("aec", "nim-v0", **PIXELS, **arguments),
@@ -240,7 +243,7 @@ MAKERS = {  # Gymnasium's checker would warn of views
 
 @pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 def test_animate_plays_one_game_of_the_policy(make, monkeypatch):
-    """Each frame follows from the one before it by moves of which the policy makes all those that are its own."""
+    """Each frame follows from the previous one by moves, and the policy makes all moves that it should make."""
     monkeypatch.setattr(rendering.display, "as_pixels", lambda view: view)  # frames are views
     for seed, misere in itertools.product(range(3), (True, False)):
         env = make(heaps=(3, 4), misere=misere)

@@ -1,4 +1,4 @@
-"""Observations for RLlib's action masking, against plain environments."""
+"""Compares observations for RLlib's action masking with plain environments."""
 
 import gymnasium as gym
 import numpy as np

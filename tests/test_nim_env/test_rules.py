@@ -1,4 +1,4 @@
-"""The rules against a plain reading of them, at every position and move of random games."""
+"""Compares the rules with a plain implementation, at every position and move of random games."""
 
 import doctest
 import pickle
@@ -85,7 +85,9 @@ def test_rules_are_values():
     assert from_numpy == NimRules([1, 4], np.int64(3), misere=False) == rules
     assert hash(from_numpy) == hash(rules)
     assert [*map(type, (*from_numpy.heaps, from_numpy.max_take, from_numpy.misere))] == [int, int, int, bool]
-    assert NimRules((3, 1), max_take=3) == NimRules((3, 1), max_take=9) == NimRules((3, 1))  # which never bind
+    assert (
+        NimRules((3, 1), max_take=3) == NimRules((3, 1), max_take=9) == NimRules((3, 1))
+    )  # limits that never matter
     assert rules.moves  # fills the cached properties
     assert pickle.loads(pickle.dumps(rules)) == rules == NimRules(**asdict(rules))
     assert len(pickle.dumps(NimRules((500_000,)))) < 200

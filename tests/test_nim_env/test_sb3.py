@@ -1,4 +1,4 @@
-"""Stable-Baselines3: its checker, NimVecEnv against DummyVecEnv, models as players, evaluation in training."""
+"""Tests Stable-Baselines3's checker, NimVecEnv against DummyVecEnv, models as players, and the callbacks."""
 
 import copy
 import pickle
@@ -71,7 +71,7 @@ DETERMINISTIC = {
     "agent first": {"opponent": first_legal, "first_player": "agent"},
     "opponent first": {"opponent": LAST_LEGAL, "first_player": "opponent", "heaps": (5, 4, 3)},
     "self-play": {"opponent": None},
-    "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # or ended in that step
+    "truncated self-play": {"opponent": None, "heaps": (2, 2), "max_episode_steps": 3},  # some end in that step
     "truncated": {"opponent": first_legal, "first_player": "opponent", **SIMPLE, "max_episode_steps": 3},
 }
 
@@ -111,7 +111,7 @@ def test_wrapped_vector_environment():
 
 
 def play(env):
-    """The observations of some steps from the next start on."""
+    """Returns the observations of a reset and the following steps."""
     return [env.reset().tolist()] + [env.step(get_action_masks(env).argmax(axis=1))[0].tolist() for _ in range(40)]
 
 
@@ -219,7 +219,7 @@ EVERY_ALGORITHM = pytest.mark.parametrize("algorithm", ALGORITHMS, ids=lambda al
 
 
 def make_small(observation="bits", environment="gym", **arguments):
-    """An environment of the small game."""
+    """Makes an environment of the small game."""
     return ENVIRONMENTS[environment](observation=observation, **{"heaps": RULES.heaps, **arguments})
 
 
@@ -229,7 +229,7 @@ def make_model(algorithm, env):
 
 
 def own_probabilities(model, encoding):
-    """The model's probabilities or best actions and its values, in all positions, through Stable-Baselines3."""
+    """Returns a model's probabilities or best actions and its values, in all positions, by Stable-Baselines3."""
     observations = model.policy.obs_to_tensor(checked_encoding(encoding, RULES)(POSITIONS))[0]
     with torch.no_grad():
         if isinstance(model, DQN | QRDQN | ARS):
@@ -425,7 +425,7 @@ def test_snapshots_do_not_change(algorithm, heaps):
 
 
 class Recorder(KVWriter):
-    """Keeps what is logged."""
+    """A log writer that keeps all values."""
 
     def __init__(self):
         self.rows = []
@@ -436,7 +436,7 @@ class Recorder(KVWriter):
 
 @pytest.mark.parametrize(("algorithm", "deterministic", "name"), [(DQN, True, "nim"), (PPO, False, "sampled")])
 def test_evaluations_are_those_of_the_report(algorithm, deterministic, name, capsys):
-    """The last one is that of the trained model: PPO learns after the last step."""
+    """The last evaluation is of the trained model, although PPO learns after the last step."""
     env = make_small("one_hot", "NimVecEnv")
     model, recorder = make_model(algorithm, env), Recorder()
     model.set_logger(Logger(None, [recorder]))
@@ -476,7 +476,7 @@ def test_pool_of_snapshots(environment):
     assert len(before) == 2
     np.testing.assert_array_equal(before[0], first.action_probabilities(POSITIONS))
     assert np.abs(before[1] - before[0]).max() > 1e-3
-    model.learn(4 * rollout, callback=callback, reset_num_timesteps=False)  # the oldest leaves
+    model.learn(4 * rollout, callback=callback, reset_num_timesteps=False)  # the oldest snapshot is removed
     np.testing.assert_array_equal(pool_probabilities(callback.pool)[0], before[1])
     assert len(callback.pool.policies) == 3
 

@@ -1,4 +1,4 @@
-"""The solver against recursion, the closed form and every other way to play."""
+"""Compares the solver with recursion, with the closed form and with every other way to play."""
 
 import math
 
@@ -28,9 +28,9 @@ def test_values_are_those_of_recursion(rules, gamma):
             )
             row[rules.action(*move)] = -gamma * rest if any(after) else rules.terminal_reward
     np.testing.assert_allclose(solution.q_values(positions), expected, rtol=1e-12)
-    values = np.append(-rules.terminal_reward, expected[1:].max(axis=1))  # the game is over in the empty position
+    values = np.append(-rules.terminal_reward, expected[1:].max(axis=1))  # in the empty position the game is over
     np.testing.assert_allclose(solution.values(positions), values, rtol=1e-12)
-    of_movers = np.append(rules.terminal_reward, -gamma * values[1:])  # for the player who has just moved there
+    of_movers = np.append(rules.terminal_reward, -gamma * values[1:])  # to the player who has just moved there
     np.testing.assert_allclose(solution.afterstate_values(positions), of_movers, rtol=1e-12)
     if gamma == 1:
         unfinished = positions[1:], rules.action_mask(positions[1:])
@@ -61,7 +61,7 @@ def test_a_sweep_visits_every_position_once_after_all_that_it_leads_to(rules):
 
 def test_games_of_many_heaps_and_of_one_large_heap():
     assert solver.solve(NimRules((0,) * 70 + (5,), misere=False)).values((0,) * 70 + (5,)) == 1
-    many = NimRules((2,) * 4 + (250, 1), max_take=2, misere=False)  # more objects in all than a byte counts
+    many = NimRules((2,) * 4 + (250, 1), max_take=2, misere=False)  # more objects than fit in a byte
     positions = np.random.default_rng(0).integers(0, np.array(many.heaps) + 1, size=(500, 6))
     np.testing.assert_array_equal(solver.solve(many).values(positions) > 0, theory.is_winning(many, positions))
     solution = solver.solve(NimRules((5_000,), max_take=3, misere=False))

@@ -1,4 +1,4 @@
-"""Nim in words: prompts that say the game, answers, rewards, and the player that gave them."""
+"""Tests Nim in words: prompts that explain the game, answers, rewards, and the player made of answers."""
 
 import json
 import re
@@ -22,7 +22,7 @@ STYLES = ["nim", "rules", "numbers"]
 
 
 def reader(prompt):
-    """The answer of a person who knows Nim and only what the prompt says, found by trying all lines of play."""
+    """Answers as a human would who knows only Nim and the prompt, by trying all lines of play."""
     sizes = dict(re.findall(r"\b([A-Z]): (\d+)\b", prompt))
     limit = re.search(r"at most (\d+) in a turn", prompt)
     max_take = None if limit is None else int(limit[1])
@@ -135,7 +135,7 @@ def test_bad_arguments_are_named():
         text.describe(RULES, (1, 2, 3), "poem")
     with pytest.raises(ValueError, match="26 heaps"):
         text.describe(NimRules((1,) * 27), (1,) * 27)
-    with pytest.raises(ValueError, match="Nim 1, misère play has no won position"):
+    with pytest.raises(ValueError, match="Nim 1, misère play has no winning position"):
         text.positions(NimRules((1,)))
     for answer in (None, 3, b"Move: A 1"):
         with pytest.raises(TypeError, match="answer"):

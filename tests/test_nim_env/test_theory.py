@@ -1,4 +1,4 @@
-"""The closed form against recursion over all moves."""
+"""Compares the closed form with recursion over all moves."""
 
 import itertools
 
@@ -53,7 +53,7 @@ def test_one_position_and_batches_agree(function):
 @pytest.mark.parametrize("misere", [False, True])
 @pytest.mark.parametrize("heaps", [(130, 130), (300, 260), (128, 2, 3)], ids=str)
 def test_heaps_beyond_eight_bits(heaps, misere):
-    """Against the values of the positions that every move leads to."""
+    """Compares the winning moves with the values of the positions that they lead to."""
     rules = NimRules(heaps, misere=misere)
     positions = np.random.default_rng(0).integers(0, np.array(heaps) + 1, size=(200, rules.n_heaps))
     row, action = np.nonzero(rules.action_mask(positions))
