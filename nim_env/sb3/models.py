@@ -24,7 +24,7 @@ from nim_env._internal import limits
 from nim_env.encodings import encoding_of
 from nim_env.envs.gym_env import NimEnv
 from nim_env.evaluation import ValueFunction
-from nim_env.policies import Policy, tabulate
+from nim_env.policies import NimPolicy, Policy, tabulate
 from nim_env.rules import NimRules
 
 # The scores of actions, by the attribute that tells the kind of a network: logits, Q-values, or those of ARS.
@@ -38,7 +38,7 @@ _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
 }
 
 
-class ModelPolicy:
+class ModelPolicy(NimPolicy):
     """A model of Stable-Baselines3 or sb3-contrib as a player: an opponent, or a policy to evaluate.
 
     The probabilities of illegal actions are 0, whether or not the algorithm uses masks. An actor-critic model
@@ -66,6 +66,8 @@ class ModelPolicy:
         ValueError: The model was trained on other observations or actions than those of ``env`` without its
             wrappers, such as normalized or flattened observations.
     """
+
+    rules: NimRules
 
     def __init__(
         self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool = True
