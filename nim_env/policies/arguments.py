@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nim_env.policies.base import MixedStrategy, Policy, described
+from nim_env.policies.base import MixedStrategy, Policy, described, game_of
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import IllegalAction, Player
@@ -30,8 +30,9 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
     of_heap = None if isinstance(policy, Policy) else from_heap_size(rules, policy)
     checked = of_heap or as_policy(name, policy)
     made = described(policy)
-    if made.rules not in (None, rules):
-        raise ValueError(f"{name} was made for {made.rules}, but the game is {rules}")
+    game = game_of(policy)
+    if game not in (None, rules):
+        raise ValueError(f"{name} was made for {game}, but the game is {rules}")
     n_actions = getattr(made.action_space, "n", rules.n_actions)
     if n_actions != rules.n_actions:
         raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")

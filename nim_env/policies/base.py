@@ -21,7 +21,7 @@ class Policy(Protocol):
                 n_actions = action_mask.shape[-1]
                 return np.eye(n_actions)[action_mask.argmax(axis=-1)]
 
-    It can also set the attributes of :class:`NimPolicy`.
+    It can also set the attributes of :class:`NimPolicy`, and ``rules``, the game that it was made for.
     """
 
     def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
@@ -37,7 +37,6 @@ class NimPolicy:
     """The attributes that a policy can have, with their defaults.
 
     Attributes:
-        rules: The game that it was made for. Other games refuse it. ``None`` if it plays every game.
         observation_space: The space that an agent or a model observes; ``None`` for heap sizes.
         action_space: The action space of an agent or a model, or ``None``.
         fault: What was wrong with its last answer, or ``None``. Error messages quote it.
@@ -45,7 +44,6 @@ class NimPolicy:
             policy twice, to make sure that it gives the same answer both times.
     """
 
-    rules: NimRules | None = None
     observation_space: Space[Any] | None = None
     action_space: Space[Any] | None = None
     fault: str | None = None
@@ -56,10 +54,8 @@ class _ForeignPolicy(NimPolicy):
     """The attributes of an agent or of somebody's own class, with the defaults for those that it lacks."""
 
     def __init__(self, policy: Any) -> None:
-        for name in ("rules", "observation_space", "action_space", "fault", "is_measurement"):
+        for name in ("observation_space", "action_space", "fault", "is_measurement"):
             setattr(self, name, getattr(policy, name, getattr(NimPolicy, name)))
-        if not isinstance(self.rules, NimRules):
-            self.rules = None
         if not isinstance(self.observation_space, Space):
             self.observation_space = None
 
@@ -67,6 +63,12 @@ class _ForeignPolicy(NimPolicy):
 def described(policy: Any) -> NimPolicy:
     """Returns the policy itself, or the attributes of one that does not inherit from :class:`NimPolicy`."""
     return policy if isinstance(policy, NimPolicy) else _ForeignPolicy(policy)
+
+
+def game_of(policy: Any) -> NimRules | None:
+    """Returns the ``rules`` of a policy that was made for one game, or ``None`` if it plays every game."""
+    rules = getattr(policy, "rules", None)
+    return rules if isinstance(rules, NimRules) else None
 
 
 class MixedStrategy:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -23,7 +23,7 @@ class UniformPolicy(NimPolicy, ABC):
         """Marks the actions that it draws from: int8 ones and zeros of shape ``(..., n_actions)``."""
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Returns the probability of each action in unfinished positions, float64 of shape ``(..., n_actions)``."""
+        """Returns the probability of each action in unfinished positions: float64, ``(..., n_actions)``."""
         support = self.support(observation, action_mask)
         return support / support.sum(axis=-1, keepdims=True)
 
@@ -46,8 +46,8 @@ class TakePolicy(UniformPolicy):
         n: The number of objects to take, 1 or more.
     """
 
-    rules: NimRules = field()  # without a default, although the base class has one
-    n: int = field()
+    rules: NimRules
+    n: int
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n", checked_integer("n", self.n, minimum=1))
@@ -71,7 +71,7 @@ class ExpertPolicy(UniformPolicy):
         rules: The game.
     """
 
-    rules: NimRules = field()  # without a default, although the base class has one
+    rules: NimRules
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
         """Marks the winning actions, or all legal actions if none wins."""
@@ -80,5 +80,5 @@ class ExpertPolicy(UniformPolicy):
 
 
 def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
-    """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which draw uniformly from their support."""
+    """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which draw uniformly."""
     return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._internal.checks import checked_integer
 from nim_env.encodings import Encoding
 from nim_env.policies.arguments import as_policy
-from nim_env.policies.base import NimPolicy, Policy, described
+from nim_env.policies.base import NimPolicy, Policy, described, game_of
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import answers_of
 from nim_env.policies.pool import WeightedPolicies
@@ -44,8 +44,6 @@ class MixturePolicy(WeightedPolicies, _CompositePolicy):
         weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
     """
 
-    rules: NimRules
-
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Returns the weighted mean of the members' probabilities. Members with weight 0 are not asked."""
         heaps = np.asarray(observation)
@@ -76,7 +74,7 @@ class SampledPolicy(_CompositePolicy):
     def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
         self.policies = [as_policy("function", getattr(function, "getMove", function))]
         self.n = checked_integer("n", n, minimum=1)
-        self.rules = described(self.policies[0]).rules
+        self.rules = game_of(self.policies[0])
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Returns the fraction of answers that gave each action: float64 of shape ``(..., n_actions)``."""

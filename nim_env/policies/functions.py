@@ -104,7 +104,6 @@ def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
 class MovesPolicy(FunctionPolicy):
     """A policy that calls a function from heap sizes to a pair ``(heap, count)``; see :func:`from_moves`."""
 
-    rules: NimRules
     wanted = "a pair (heap, count) that is a legal move; the first heap is 0"
 
     def __init__(self, rules: NimRules, function: Callable[[list[int]], Any]) -> None:
@@ -135,7 +134,6 @@ class HeapPolicy(FunctionPolicy):
     If the number is above the heap size, the policy takes what is left.
     """
 
-    rules: NimRules
     wanted = "the number of objects to take"
 
     def __init__(self, rules: NimRules, function: Callable[[int], Any]) -> None:

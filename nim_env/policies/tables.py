@@ -25,8 +25,6 @@ class TabularPolicy(NimPolicy):
             copy, the read-only array ``policy.probabilities``.
     """
 
-    rules: NimRules
-
     def __init__(self, rules: NimRules, probabilities: ArrayLike) -> None:
         self.rules = rules
         self.probabilities = np.array(probabilities)

@@ -67,8 +67,6 @@ class ModelPolicy(NimPolicy):
             wrappers, such as normalized or flattened observations.
     """
 
-    rules: NimRules
-
     def __init__(
         self, model: BaseAlgorithm, env: Any, deterministic: bool = False, use_masking: bool = True
     ) -> None:
