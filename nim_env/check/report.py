@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nim_env import evaluation, policies
 from nim_env.check import players, specification
-from nim_env.policies import FunctionPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
+from nim_env.policies import FunctionPolicy, NimPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.map import position_map
 from nim_env.rules import NimRules
 
@@ -119,7 +119,7 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
     return policies.tabulate(rules, asked, np.float64, illegal_action="lose")
 
 
-class _Asked:
+class _Asked(NimPolicy):
     """A function as a policy: where two answers to any position differ, all positions are asked 30 times.
 
     To ask only the positions whose first two answers differ would miss rare moves, always in the player's favor.

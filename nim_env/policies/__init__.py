@@ -1,20 +1,27 @@
-"""Players of Nim as distributions over actions.
+"""Players of Nim. A policy gives a distribution over actions in each position.
 
 A policy has one method, ``action_probabilities(observation, action_mask)``. It takes observations of shape
 ``(..., n_heaps)`` and masks of shape ``(..., n_actions)`` and returns probabilities of shape ``(..., n_actions)``.
-It is never queried on a finished game.
+It is never asked about a finished game.
 
-Where a function or an environment takes a policy, it takes a name (``"random"``, ``"take-N"``, ``"expert"``), an
-object with ``action_probabilities``, or a callable ``(observation, action_mask) -> action``. A callable gets one
-position at a time, shapes ``(n_heaps,)`` and ``(n_actions,)``. On a board of one heap it can also be a function
-from the heap size to the number of objects to take, such as ``lambda heap: heap % 4 or 1``, or an object with such
-a method ``getMove``. If the number is above the heap size, it takes what is left. :func:`batched` wraps a batched
-function as a policy, and :func:`from_moves` a function from heap sizes to a pair ``(heap, count)``.
+Functions and environments that take a policy accept any of these:
+
+- a name: ``"random"``, ``"take-N"`` or ``"expert"``;
+- an object with ``action_probabilities``, such as an agent or a policy of this package;
+- a callable ``(observation, action_mask) -> action``, which gets one position at a time, shapes ``(n_heaps,)`` and
+  ``(n_actions,)``;
+- on a board with one heap, a function from the heap size to the number of objects to take, such as
+  ``lambda heap: heap % 4 or 1``, or an object with such a method ``getMove``. If the number is above the heap
+  size, it takes what is left.
+
+:func:`batched` wraps a function on batches as a policy, and :func:`from_moves` a function from heap sizes to a
+pair ``(heap, count)``.
 
 This package imports the game alone. The solver, the environments and the evaluation import it.
 """
 
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
+from nim_env.policies.base import NimPolicy, Policy
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.composite import EncodedPolicy, MixturePolicy, SampledPolicy
 from nim_env.policies.functions import (
@@ -30,7 +37,6 @@ from nim_env.policies.player import (
     InvalidPolicyOutput,
     MoveProbabilities,
     Player,
-    Policy,
     sample,
 )
 from nim_env.policies.pool import OpponentPool, WeightedPolicies, checked_pool, checked_strategy
@@ -46,6 +52,7 @@ __all__ = [
     "InvalidPolicyOutput",
     "MixturePolicy",
     "MoveProbabilities",
+    "NimPolicy",
     "OpponentPool",
     "Player",
     "Policy",

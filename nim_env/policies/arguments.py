@@ -1,4 +1,4 @@
-"""What a function or an environment takes as a policy: a name, a policy or a callable, checked."""
+"""Checks of arguments that hold a policy: a name, a policy, or a callable."""
 
 from __future__ import annotations
 
@@ -7,35 +7,38 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
-from gymnasium import Space
 
+from nim_env.policies.base import MixedStrategy, Policy, described, game_of
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
-from nim_env.policies.player import IllegalAction, Player, Policy
+from nim_env.policies.player import IllegalAction, Player
 from nim_env.rules import NimRules
 
 PolicyLike: TypeAlias = str | Policy | Callable[[Any, Any], Any]
-"""A name, an object with ``action_probabilities``, or a callable on one position or on the size of one heap."""
+"""A name, an object with ``action_probabilities``, or a callable on one position or on the size of the only
+heap."""
 
 
 def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") -> Policy:
-    """Makes a :class:`Policy` of a name, a policy, or a callable; errors name the argument.
+    """Returns the :class:`Policy` for a name, a policy or a callable.
 
-    It refuses an unknown name, a policy of another game, and an agent that observes anything but heap sizes.
+    Raises an error that mentions ``name`` if the name of the policy is unknown, if the policy was made for another
+    game, or if it is an agent that observes anything but heap sizes.
     """
     if isinstance(policy, str):
         return _named_policy(name, policy, rules)
     of_heap = None if isinstance(policy, Policy) else from_heap_size(rules, policy)
     checked = of_heap or as_policy(name, policy)
-    made_for = getattr(policy, "rules", None)
-    if isinstance(made_for, NimRules) and made_for != rules:
-        raise ValueError(f"{name} was made for {made_for}, but the game is {rules}")
-    n_actions = getattr(getattr(policy, "action_space", None), "n", rules.n_actions)  # an agent has spaces
+    made = described(policy)
+    game = game_of(policy)
+    if game not in (None, rules):
+        raise ValueError(f"{name} was made for {game}, but the game is {rules}")
+    n_actions = getattr(made.action_space, "n", rules.n_actions)
     if n_actions != rules.n_actions:
         raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
-    space = getattr(policy, "observation_space", None)
+    space = made.observation_space
     full = np.array(rules.heaps)
-    if isinstance(space, Space) and not (space.shape == full.shape and full.astype(space.dtype) in space):
+    if space is not None and not (space.shape == full.shape and full.astype(space.dtype) in space):
         raise ValueError(
             f"{name} must observe heap sizes such as {rules.heaps}, but it observes {space}; pass "
             "EncodedPolicy(policy, encoding) with the encoding it was trained on, env.unwrapped.encoding"
@@ -56,9 +59,10 @@ def _named_policy(name: str, policy: str, rules: NimRules) -> Policy:
 def checked_player(
     policy: PolicyLike, rules: NimRules, *, illegal_action: IllegalAction | None = None, name: str = "policy"
 ) -> Player:
-    """A checked policy and what its illegal actions do: ``None`` for a :class:`Player`'s own, else ``"raise"``.
+    """Returns the :class:`Player` of a policy, checked as by :func:`checked_policy`.
 
-    A Player that disagrees with ``illegal_action`` is a ValueError.
+    ``illegal_action=None`` keeps the setting of a Player and means ``"raise"`` for any other policy. Raises
+    ValueError if a Player has another setting than ``illegal_action``.
     """
     if isinstance(policy, Player):
         if illegal_action not in (None, policy.illegal_action):
@@ -69,11 +73,18 @@ def checked_player(
 
 
 def as_policy(name: str, policy: Any) -> Policy:
-    """A policy as it is, a callable on one position as a :class:`FunctionPolicy`; an error names the argument."""
-    if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
-        reason = getattr(policy, "not_a_policy", "a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy")
+    """Returns a policy unchanged, and a callable on one position as a :class:`FunctionPolicy`.
+
+    Raises TypeError for anything else, such as a class or an opponent pool; the message mentions ``name``.
+    """
+    if isinstance(policy, MixedStrategy):
         raise TypeError(
-            f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, no "
-            f"class; got {policy!r} ({reason})"
+            f"{name} must be a policy, but {policy!r} draws a policy for each game; mixed_exploitability, "
+            "payoff_matrix, win_probability and play_match take it"
+        )
+    if isinstance(policy, type) or not (isinstance(policy, Policy) or callable(policy)):
+        raise TypeError(
+            f"{name} must have action_probabilities or be a callable (observation, action_mask) -> action, not a "
+            f"class; got {policy!r} (a model of Stable-Baselines3 needs nim_env.sb3.ModelPolicy)"
         )
     return policy if isinstance(policy, Policy) else FunctionPolicy(policy)

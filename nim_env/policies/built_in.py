@@ -1,4 +1,4 @@
-"""The players that need no training. Each draws uniformly from a set of actions."""
+"""Players that need no training. Each draws uniformly from a set of actions."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env import theory
 from nim_env._internal.checks import checked_integer
+from nim_env.policies.base import NimPolicy
 from nim_env.rules import NimRules
 
 
-class UniformPolicy(ABC):
+class UniformPolicy(NimPolicy, ABC):
     """A policy that draws uniformly from its :meth:`support`, a set of legal actions."""
 
     @abstractmethod
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """The actions of positive probability: int8 ones and zeros of shape ``(..., n_actions)``."""
+        """Marks the actions that it draws from: int8 ones and zeros of shape ``(..., n_actions)``."""
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The probability of each action in unfinished positions: float64 of shape ``(..., n_actions)``."""
+        """Returns the probability of each action in unfinished positions: float64, ``(..., n_actions)``."""
         support = self.support(observation, action_mask)
         return support / support.sum(axis=-1, keepdims=True)
 
@@ -32,13 +33,13 @@ class RandomPolicy(UniformPolicy):
     """Draws uniformly from the legal actions."""
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """The legal actions."""
+        """Marks the legal actions."""
         return np.asarray(action_mask).astype(np.int8)
 
 
 @dataclass(frozen=True)
 class TakePolicy(UniformPolicy):
-    """Takes ``n`` objects, or as many as are left or allowed, from a non-empty heap drawn uniformly.
+    """Takes ``n`` objects from a non-empty heap drawn uniformly, or as many as are left or allowed.
 
     Args:
         rules: The game.
@@ -52,7 +53,7 @@ class TakePolicy(UniformPolicy):
         object.__setattr__(self, "n", checked_integer("n", self.n, minimum=1))
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
-        """One action for each non-empty heap; it follows from the heap sizes alone."""
+        """Marks one action for each non-empty heap. The heap sizes alone determine it."""
         limit = min(self.n, max(self.rules.heaps), self.rules.max_take or self.n)
         count = np.minimum(self.rules.checked_positions(heaps), limit)
         takes = count[..., self.rules.move_heaps] == self.rules.move_counts
@@ -61,10 +62,10 @@ class TakePolicy(UniformPolicy):
 
 @dataclass(frozen=True)
 class ExpertPolicy(UniformPolicy):
-    """Plays perfectly: draws a winning action, or any legal action where no action wins.
+    """Plays perfectly: draws a winning action, or any legal action if none wins.
 
-    On one heap in normal play with takes of up to 3 it takes ``heap % 4``, or a random number where that is 0.
-    :mod:`nim_env.theory` names the sources.
+    On one heap in normal play with takes of up to 3, it takes ``heap % 4`` objects, or a random number if that is
+    0. :mod:`nim_env.theory` names the sources.
 
     Args:
         rules: The game.
@@ -73,11 +74,11 @@ class ExpertPolicy(UniformPolicy):
     rules: NimRules
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:
-        """The winning actions, or all legal actions where none wins."""
+        """Marks the winning actions, or all legal actions if none wins."""
         winning = theory.winning_action_mask(self.rules, heaps)
         return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)
 
 
 def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
-    """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which the environments tabulate."""
+    """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which draw uniformly."""
     return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)

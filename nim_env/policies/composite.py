@@ -1,4 +1,4 @@
-"""Policies made of others: mixtures, players on encoded observations, and measured frequencies."""
+"""Policies made from other policies: mixtures, measured frequencies, and policies on encoded observations."""
 
 from __future__ import annotations
 
@@ -11,34 +11,41 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._internal.checks import checked_integer
 from nim_env.encodings import Encoding
 from nim_env.policies.arguments import as_policy
+from nim_env.policies.base import NimPolicy, Policy, described, game_of
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
-from nim_env.policies.player import Policy, answers_of
+from nim_env.policies.player import answers_of
 from nim_env.policies.pool import WeightedPolicies
 from nim_env.rules import NimRules
 
 
-class _CompositePolicy:
-    policies: Any  # a list or a tuple of policies
+class _CompositePolicy(NimPolicy):
+    """A policy made from ``policies``, a list or a tuple."""
+
+    policies: Any
 
     @property
-    def fault(self) -> str | None:
-        """What was wrong with the last answer of a function among ``policies``."""
-        return next(filter(None, (getattr(policy, "fault", None) for policy in self.policies)), None)
+    def fault(self) -> str | None:  # type: ignore[override]
+        """What was wrong with the last answer of one of its policies, or ``None``."""
+        return next(filter(None, (described(policy).fault for policy in self.policies)), None)
 
 
 class MixturePolicy(WeightedPolicies, _CompositePolicy):
-    """A weighted mixture of policies: at each move one member, drawn by weight, chooses.
+    """A weighted mixture of policies: a member is drawn at each move and chooses the action.
 
-    It is a behavior strategy, a policy with probabilities. :class:`OpponentPool` draws a member for each game.
+    Its probabilities are the weighted mean of its members' probabilities, so it is a policy itself (in game
+    theory, a behavior strategy). To draw one member for a whole game instead, use :class:`OpponentPool`. For
+    example, an opponent that makes one move in ten at random::
+
+        opponent = MixturePolicy(rules, ["expert", "random"], weights=[0.9, 0.1])
 
     Args:
         rules: The game.
-        policies: The first members.
+        policies: The first members. Each can be anything that a function takes as a policy.
         weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
     """
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The weighted mean of the members' probabilities. Members of weight 0 are not queried."""
+        """Returns the weighted mean of the members' probabilities. Members with weight 0 are not asked."""
         heaps = np.asarray(observation)
         mask = np.asarray(action_mask)
         total = np.zeros(mask.shape)
@@ -49,17 +56,17 @@ class MixturePolicy(WeightedPolicies, _CompositePolicy):
 
 
 class SampledPolicy(_CompositePolicy):
-    """Measures a function that draws random numbers: in each position the frequencies of ``n`` answers.
+    """Measures a function that draws its moves: it asks ``n`` times in each position and counts the answers.
 
-    The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, as expert
-    mastery, is right on average. A maximum over replies, as exploitability, is too high on average: a best
-    response also exploits the chance of the sample. Every exact figure measures anew;
-    :func:`tabulate` keeps one measurement for several figures, or for a member of a mixture.
+    The standard error of a frequency p is √(p (1 − p) / n), at most 0.5 / √n. A mean over positions, such as
+    expert mastery, is right on average. A maximum over replies, such as exploitability, is too high on average,
+    because a best response also exploits the chance in the sample. Each exact figure makes a new measurement. To
+    use one measurement for several figures, or for a member of a mixture, pass the result of :func:`tabulate`.
 
     Args:
-        function: A callable on one position or on the size of one heap, or a policy such as
+        function: A callable on one position or on the size of the only heap, or a policy such as
             ``from_moves(rules, choose)``.
-        n: The number of answers, 1 or more.
+        n: The number of answers per position, 1 or more.
     """
 
     is_measurement = True
@@ -67,14 +74,14 @@ class SampledPolicy(_CompositePolicy):
     def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
         self.policies = [as_policy("function", getattr(function, "getMove", function))]
         self.n = checked_integer("n", n, minimum=1)
-        self.rules = getattr(self.policies[0], "rules", None)
+        self.rules = game_of(self.policies[0])
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The fraction of each action among the answers: float64 of shape ``(..., n_actions)``."""
+        """Returns the fraction of answers that gave each action: float64 of shape ``(..., n_actions)``."""
         heaps = np.asarray(observation)
         mask = np.asarray(action_mask)
         policy = self.policies[0]
-        if type(policy) is FunctionPolicy and heaps.shape[-1] == 1:  # the board is known only now
+        if type(policy) is FunctionPolicy and heaps.shape[-1] == 1:  # the board was not known before
             n_actions = mask.shape[-1]
             board = NimRules((max(int(heaps.max(initial=1)), n_actions),), n_actions)
             self.policies = [from_heap_size(board, policy.function) or policy]
@@ -85,9 +92,10 @@ class SampledPolicy(_CompositePolicy):
 
 
 class EncodedPolicy(_CompositePolicy):
-    """A policy on encoded observations as a player.
+    """Wraps a policy that observes encoded positions as a policy that observes heap sizes.
 
-    For example::
+    Opponents and the evaluation get heap sizes. An agent that was trained with another ``observation`` needs this
+    wrapper to take part, for example::
 
         env = gym.make("Nim-v0", observation="bits", opponent=None)
         agent = agents.QLearningAgent(env.observation_space, env.action_space)
@@ -100,21 +108,23 @@ class EncodedPolicy(_CompositePolicy):
         encoding: The encoding that the policy was trained on: ``env.unwrapped.encoding``.
 
     Raises:
-        TypeError: The encoding is not an :class:`Encoding`; a name does not say which game it encodes.
-        ValueError: The policy has an ``observation_space`` other than that of the encoding.
+        TypeError: If the encoding is not an :class:`Encoding`. A name such as ``"bits"`` is not enough, since it
+            does not say which game is encoded.
+        ValueError: If the policy has another ``observation_space`` than the encoding.
     """
 
     def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
         if not isinstance(encoding, Encoding):
             raise TypeError(f"encoding must be an Encoding, as env.unwrapped.encoding; got {encoding!r}")
-        space = getattr(policy, "observation_space", encoding.space)
-        if space != encoding.space:
+        made = described(policy)
+        space = made.observation_space
+        if space is not None and space != encoding.space:
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
         self.policies = [as_policy("policy", policy)]
         self.encoding = encoding
-        self.action_space = getattr(policy, "action_space", None)
-        self.rules = getattr(encoding, "rules", None)  # of a named encoding
+        self.action_space = made.action_space
+        self.rules = getattr(encoding, "rules", None)  # a named encoding has a game
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:
-        """The policy's probabilities: shape ``(..., n_actions)``."""
+        """Returns the policy's probabilities, shape ``(..., n_actions)``."""
         return self.policies[0].action_probabilities(self.encoding(observation), action_mask)

@@ -1,4 +1,4 @@
-"""Functions as policies: on one position, on batches, from heap sizes to pairs, or from one heap to a number."""
+"""Policies made from functions of one position, of batches, of heap sizes, or of the size of the only heap."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_integer
+from nim_env.policies.base import NimPolicy
 from nim_env.policies.player import InvalidPolicyOutput
 from nim_env.rules import NimRules
 
 
-class FunctionPolicy:
-    """A function ``(observation, action_mask) -> action`` on one position as a policy. It returns an integer.
+class FunctionPolicy(NimPolicy):
+    """Wraps a function ``(observation, action_mask) -> action`` on one position as a policy.
 
-    If an answer is not a legal action, its row is all zeros, and the :class:`Player` judges it. ``illegal_answer``
-    is the first such answer of the last query, and ``fault`` describes it; ``fault`` is None if all were legal.
+    If an answer is not a legal action, the row of probabilities is all zeros, and the :class:`Player` decides what
+    happens. ``illegal_answer`` is the first such answer of the last query, and ``fault`` describes it. ``fault``
+    is ``None`` if all answers were legal.
     """
 
     wanted = (
@@ -35,7 +37,7 @@ class FunctionPolicy:
         return f"{type(self).__name__}({getattr(self.function, '__name__', self.function)})"
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """Probability 1 for the function's action in each position: float64 of shape ``(..., n_actions)``."""
+        """Gives probability 1 to the function's action in each position: float64 of shape ``(..., n_actions)``."""
         masks = np.reshape(action_mask, (-1, np.shape(action_mask)[-1]))
         observations = np.reshape(observation, (len(masks), *np.shape(observation)[np.ndim(action_mask) - 1 :]))
         answers = self.answers(observations.copy(), masks.copy())
@@ -53,11 +55,11 @@ class FunctionPolicy:
         return probabilities.reshape(np.shape(action_mask))
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """What the function returns for each of ``n`` positions."""
+        """Asks the function in each of ``n`` positions."""
         return [self.function(*position) for position in zip(observations, masks, strict=True)]
 
     def actions(self, answers: Sequence[Any]) -> NDArray[np.int64]:
-        """The answers as integers, int64 of shape ``(n,)``; -1 for what is none."""
+        """Converts the answers to integers, int64 of shape ``(n,)``, with -1 for anything else."""
         if isinstance(answers, np.ndarray) and answers.ndim == 1 and answers.dtype.kind in "iu":
             return answers.astype(np.int64)
         return np.array([self._action(answer) for answer in answers], dtype=np.int64)
@@ -69,17 +71,17 @@ class FunctionPolicy:
             return np.int64(-1)
 
     def action(self, answer: Any) -> int:
-        """An answer as an integer; a TypeError or ValueError if it is none."""
+        """Converts an answer to an action. Raises TypeError or ValueError if that is impossible."""
         return checked_integer("action", answer)
 
 
 class BatchedPolicy(FunctionPolicy):
-    """A function ``(observations, action_masks) -> actions`` on batches as a policy; :func:`batched` makes one."""
+    """Calls a function ``(observations, action_masks) -> actions`` on batches; see :func:`batched`."""
 
     wanted = "one legal action, an integer, for each position"
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:
-        """The same with one call of the function."""
+        """Asks the function once for all positions."""
         answers = self.function(observations, masks)
         if not isinstance(answers, list | tuple):
             answers = np.atleast_1d(answers)
@@ -92,40 +94,45 @@ class BatchedPolicy(FunctionPolicy):
 def batched(function: Callable[[Any, Any], Any]) -> BatchedPolicy:
     """Wraps a function on batches as a policy, which calls it once for each batch.
 
-    It takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``, and returns ``n`` legal
-    actions, integers: ``batched(lambda observations, masks: masks.argmax(axis=1))`` plays the first legal ones.
+    The function takes observations of shape ``(n, n_heaps)`` and masks of shape ``(n, n_actions)``, and returns
+    ``n`` legal actions. For example, ``batched(lambda observations, masks: masks.argmax(axis=1))`` plays the first
+    legal action everywhere.
     """
     return BatchedPolicy(function)
 
 
 class MovesPolicy(FunctionPolicy):
-    """A function from heap sizes to a pair ``(heap, count)`` as a policy; :func:`from_moves` makes one."""
+    """A policy that calls a function from heap sizes to a pair ``(heap, count)``; see :func:`from_moves`."""
 
-    wanted = "a pair (heap, count) that is a legal move, where the first heap is 0"
+    wanted = "a pair (heap, count) that is a legal move; the first heap is 0"
 
     def __init__(self, rules: NimRules, function: Callable[[list[int]], Any]) -> None:
         super().__init__(function)
         self.rules = rules
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """What the function returns for each list of heap sizes."""
+        """Asks the function with each list of heap sizes."""
         return [self.function(heaps) for heaps in observations.tolist()]
 
     def action(self, answer: Any) -> int:
-        """A pair as an action; a TypeError or ValueError if it is no move of the game."""
+        """Converts a pair to an action. Raises TypeError or ValueError if it is not a move of the game."""
         return self.rules.action(*answer)
 
 
 def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
-    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy; the first heap is 0.
+    """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. Heaps count from 0.
 
-    ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the largest heap.
+    For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
+    largest heap.
     """
     return MovesPolicy(rules, choose)
 
 
 class HeapPolicy(FunctionPolicy):
-    """A function from the size of the only heap to the number of objects that it takes, at most what is left."""
+    """A policy that calls a function from the size of the only heap to a number of objects.
+
+    If the number is above the heap size, the policy takes what is left.
+    """
 
     wanted = "the number of objects to take"
 
@@ -134,7 +141,7 @@ class HeapPolicy(FunctionPolicy):
         self.rules = rules
 
     def answers(self, observations: NDArray[Any], masks: NDArray[Any]) -> Sequence[Any]:  # noqa: ARG002
-        """What the function returns for each heap size; a number above the heap size counts as the heap size."""
+        """Asks the function with each heap size, and lowers numbers above it to the heap size."""
         sizes = observations[:, 0].tolist()
         answers = [self.function(size) for size in sizes]
         return [
@@ -143,16 +150,16 @@ class HeapPolicy(FunctionPolicy):
         ]
 
     def action(self, answer: Any) -> int:
-        """A number of objects as an action; a TypeError or ValueError if no move takes as many."""
+        """Converts a number to an action. Raises TypeError or ValueError if no move takes this many objects."""
         return self.rules.action(0, answer)
 
 
 def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
     """Wraps a function ``heap -> number of objects`` as a policy, or returns ``None`` for any other function.
 
-    It must have exactly one required argument and no argument for a mask, and must neither fail nor return a pair
-    for the size of the only heap. It is called once to find out. An object with a method ``getMove`` counts as
-    this method.
+    The function must have exactly one required argument and no argument with "mask" in its name. It is called
+    once, with the size of the only heap, and must neither raise an error nor return a pair. If an object has a
+    method ``getMove``, that method is the function.
     """
     function = getattr(function, "getMove", function)
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):
@@ -163,7 +170,7 @@ def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
         n_required = sum(p.default is p.empty and p.kind not in is_optional for p in parameters)
         if n_required != 1 or any("mask" in p.name for p in parameters) or np.ndim(function(rules.heaps[0])) > 0:
             return None
-    except Exception:  # a function of another form may raise anything
+    except Exception:  # any other function can raise anything
         return None
     return HeapPolicy(rules, function)
 

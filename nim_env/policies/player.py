@@ -1,41 +1,24 @@
-"""What a policy is, and the player who judges its answers: they are checked, and an illegal action may lose."""
+"""The player: a policy whose answers are checked, and what its illegal actions do."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, get_args, runtime_checkable
+from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_choice
 from nim_env._internal.draws import draw
+from nim_env.policies.base import Policy, described
 from nim_env.policies.built_in import is_built_in
 
-_TOLERANCE = 1e-5  # of the sum of the probabilities of a float32 policy, and of two answers of one policy
+_TOLERANCE = 1e-5  # for the sum of float32 probabilities, and between two answers of one policy
+_ROUNDING = 1e-12  # for the sum of a row of float64 numbers that were divided by their sum
 _DRAWS = (
     "exact figures need the same answer each time: switch exploration off, return probabilities (a policy), or "
     "measure frequencies by policies.SampledPolicy(function, n)"
 )
-_ROUNDING = 1e-12  # of the sum of a row of float64 numbers that were divided by their sum
-
-
-@runtime_checkable
-class Policy(Protocol):
-    """Anything with ``action_probabilities``: a policy of :mod:`nim_env.policies`, an agent, or your own class.
-
-    Two attributes are optional. ``fault`` says what was wrong with the last answer, a string or ``None``. Where
-    ``is_measurement`` is true, it measures chance itself, and exact figures query it once instead of twice.
-    """
-
-    def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
-        """In each position a distribution over its legal actions: numbers of shape ``(..., n_actions)``.
-
-        ``observation`` holds the heap sizes of unfinished positions, int64 of shape ``(..., n_heaps)``, and
-        ``action_mask`` their legal actions, int8 of shape ``(..., n_actions)``.
-        """
-        ...
-
 
 IllegalAction: TypeAlias = Literal["raise", "lose"]
 """Whether an illegal action is an error or loses the game at once."""
@@ -49,7 +32,8 @@ class MoveProbabilities(NamedTuple):
     """What a player does in some positions.
 
     Attributes:
-        probabilities: Of the legal actions, float64 of shape ``(..., n_actions)``; 0 for illegal ones.
+        probabilities: The probability of each legal action, float64 of shape ``(..., n_actions)``, 0 for illegal
+            actions.
         illegal: The probability of losing by an illegal action, float64 of shape ``(...)``.
     """
 
@@ -59,11 +43,13 @@ class MoveProbabilities(NamedTuple):
 
 @dataclass(frozen=True)
 class Player:
-    """A policy of a game, and what its illegal actions do.
+    """A policy together with what its illegal actions do.
 
-    With ``illegal_action="raise"``, anything but a distribution over legal actions for each position is an
-    :class:`InvalidPolicyOutput`. With ``"lose"`` a row may name illegal actions and sum to less than 1: both lose
-    the game. A probability of losing below 1e-12 counts as 0.
+    With ``illegal_action="raise"``, the policy must return a distribution over the legal actions of each position.
+    Anything else raises :class:`InvalidPolicyOutput`.
+
+    With ``"lose"``, illegal actions can have positive probability, and the probabilities of a position can sum to
+    less than 1. Both count as a probability of losing the game. It counts as 0 if it is below 1e-12.
     """
 
     policy: Policy
@@ -73,13 +59,13 @@ class Player:
         checked_choice("illegal_action", self.illegal_action, get_args(IllegalAction))
 
     def query(self, heaps: NDArray[Any], action_mask: NDArray[np.int8], twice: bool = False) -> MoveProbabilities:
-        """The moves in positions of shape ``(..., n_heaps)``. The policy gets copies of the arrays.
+        """Asks the policy for its moves in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
 
-        With ``twice``, as exact figures need, two different answers to a position are an error too. Built-in
-        policies are queried once, since they cannot draw.
+        With ``twice``, as exact figures need it, two different answers to the same position are an error too.
+        Built-in policies are asked once even then, since their answers cannot differ.
         """
         probabilities = answers_of(self.policy, heaps, action_mask)
-        if twice and not (is_built_in(self.policy) or getattr(self.policy, "is_measurement", False)):
+        if twice and not (is_built_in(self.policy) or described(self.policy).is_measurement):
             again = answers_of(self.policy, heaps, action_mask)
             differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
             _refuse(self.policy, _DRAWS, differs, heaps, probabilities, again)
@@ -87,10 +73,8 @@ class Player:
         is_complete = np.abs(sums - 1) <= _TOLERANCE
         if self.illegal_action == "raise":
             is_illegal = ((probabilities > 0) & (action_mask == 0)).any(axis=-1)
-            fault = (
-                getattr(self.policy, "fault", None)
-                or "probabilities of illegal actions, or some that do not sum to 1"
-            )
+            fault = described(self.policy).fault
+            fault = fault or "illegal actions have positive probability, or the probabilities do not sum to 1"
             _refuse(self.policy, fault, is_illegal | ~is_complete, heaps, probabilities)
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask
@@ -99,12 +83,12 @@ class Player:
         return MoveProbabilities(probabilities, np.where(lack > _ROUNDING, lack, 0.0))
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
-        """The probabilities of the legal actions: float64 of shape ``(..., n_actions)``."""
+        """Returns the probabilities of the legal actions: float64 of shape ``(..., n_actions)``."""
         return self.query(np.asarray(observation), np.asarray(action_mask)).probabilities
 
 
 def answers_of(policy: Policy, heaps: NDArray[Any], action_mask: NDArray[np.int8]) -> NDArray[np.float64]:
-    """What a policy returns, as float64 numbers of 0 or more that sum to at most 1 in each row."""
+    """Returns a policy's answers as float64, after checking that they are 0 or more and sum to at most 1."""
     output = np.asarray(policy.action_probabilities(heaps.copy(), action_mask.copy()))
     if output.dtype.kind not in "biuf" or output.shape != action_mask.shape:
         raise InvalidPolicyOutput(
@@ -118,6 +102,7 @@ def answers_of(policy: Policy, heaps: NDArray[Any], action_mask: NDArray[np.int8
 
 
 def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *answers: NDArray[np.float64]) -> None:
+    """Raises :class:`InvalidPolicyOutput` with the first wrong answer, if one is wrong."""
     if is_wrong.any():
         rows = " and then ".join(str(answer[is_wrong][0].tolist()) for answer in answers)
         raise InvalidPolicyOutput(f"{policy!r} returned {rows} at heaps {heaps[is_wrong][0].tolist()}: {fault}")
@@ -126,6 +111,7 @@ def _refuse(policy: Policy, fault: str, is_wrong: Any, heaps: NDArray[Any], *ans
 def sample(probabilities: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.int64]:
     """Draws one action from each distribution ``(..., n_actions)``: int64 of shape ``(...)``.
 
-    Each row may sum to any positive number. An action of probability 0 is never drawn.
+    The probabilities of a distribution need not sum to 1, but to a positive number. An action of probability 0 is
+    never drawn.
     """
     return draw(probabilities, generator.random(probabilities.shape[:-1]))

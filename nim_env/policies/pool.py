@@ -1,4 +1,4 @@
-"""Policies with weights: what a mixture and a pool of opponents share, and the pool."""
+"""Opponent pools, and the weights that a pool and a mixture of policies share."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from nim_env._internal.checks import checked_integer
 from nim_env._internal.draws import AliasLists, alias_lists
 from nim_env.policies.arguments import PolicyLike, checked_player, checked_policy
-from nim_env.policies.player import IllegalAction, Player, Policy
+from nim_env.policies.base import MixedStrategy, Policy
+from nim_env.policies.player import IllegalAction, Player
 from nim_env.rules import NimRules
 
 
 class WeightedPolicies:
-    """Policies of a game with a weight for each.
+    """Policies of a game, each with a weight.
 
     Args:
         rules: The game.
@@ -26,7 +27,7 @@ class WeightedPolicies:
 
     Attributes:
         rules: The game.
-        policies: The members, a tuple, the oldest first.
+        policies: The members, a tuple with the oldest first.
     """
 
     def __init__(
@@ -41,7 +42,7 @@ class WeightedPolicies:
 
     @property
     def weights(self) -> list[float]:
-        """The weight of each member, 0 or more. The list may be changed in place or assigned."""
+        """The weight of each member, 0 or more. You can assign a new list or change this one in place."""
         return self._weights
 
     @weights.setter
@@ -50,71 +51,71 @@ class WeightedPolicies:
 
     @property
     def probabilities(self) -> NDArray[np.float64]:
-        """The weights as probabilities, float64 of shape ``(len(policies),)``.
+        """The weights divided by their sum, float64 of shape ``(len(policies),)``.
 
-        A ValueError where no weight is positive, as without members, or one is negative or not finite.
+        Raises ValueError if no weight is positive, for example because there are no members, or if a weight is
+        negative or not finite.
         """
         return _distribution(tuple(self._weights), len(self.policies))[0].copy()
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
-        """Adds a member of a weight of 0 or more."""
+        """Adds a member with a weight of 0 or more."""
         member = checked_policy(policy, self.rules)
         self._weights += _checked_weights([weight], 1)
         self.policies += (member,)
 
 
 def _checked_weights(weights: Iterable[float], n: int) -> list[float]:
-    """The weights as a new list of ``n`` finite numbers of 0 or more."""
+    """Returns a new list of the weights, which must be ``n`` finite numbers of 0 or more."""
     checked = [float(weight) for weight in weights]
     if len(checked) != n or not all(0 <= weight < np.inf for weight in checked):
-        raise ValueError(f"weights must hold a finite number of 0 or more for each of {n} policies; got {checked}")
+        wanted = f"one finite number of 0 or more for each of {n} policies"
+        raise ValueError(f"weights must hold {wanted}; got {checked}")
     return checked
 
 
-class OpponentPool(WeightedPolicies):
-    """Policies of which one is drawn for each game and makes all of its moves: a mixed strategy.
+class OpponentPool(WeightedPolicies, MixedStrategy):
+    """A pool of opponents: one member is drawn for each game and makes all of its moves.
 
-    It is an ``opponent`` of the Gymnasium environments: each episode draws a member by weight. New members and new
-    weights hold for episodes that begin later. A game in progress keeps its member, even one that ``max_size`` has
-    removed. ``info["opponent"]`` is the number of the member.
+    Pass it as ``opponent`` to the Gymnasium environments. When an episode begins, a member is drawn in proportion
+    to its weight, and ``info["opponent"]`` is its number. You can add members and change weights at any time; this
+    affects episodes that begin later. A game in progress keeps its opponent, even if ``max_size`` has removed it
+    from the pool.
 
-    For example, in self-play against snapshots of the learner::
+    For example, to train against snapshots of the learner::
 
         pool = OpponentPool(rules, ["random"], max_size=20)
         envs = gym.make_vec("Nim-v0", num_envs=64, opponent=pool)
         ...
         pool.add(tabulate(rules, agent))
 
-    A pool is no policy, since its next move depends on the member that was drawn, so functions of a policy refuse
-    it. :func:`nim_env.evaluation.mixed_exploitability`, :func:`~nim_env.evaluation.payoff_matrix`,
-    :func:`~nim_env.evaluation.win_probability` and :func:`~nim_env.evaluation.play_match` take it.
-    :class:`MixturePolicy` is the policy that draws at each move.
+    In game theory, a pool is a mixed strategy. It is not a policy, since its next move depends on the member that
+    was drawn, so functions that need a policy refuse it. These functions take a pool:
+    :func:`nim_env.evaluation.mixed_exploitability`, :func:`~nim_env.evaluation.payoff_matrix`,
+    :func:`~nim_env.evaluation.win_probability` and :func:`~nim_env.evaluation.play_match`. To draw a member at
+    each move instead, use :class:`MixturePolicy`.
 
     Args:
         rules: The game.
-        policies: The first members, the oldest first. They may be whatever an opponent may be.
+        policies: The first members, the oldest first. Each can be anything that an environment takes as an
+            opponent.
         weights: The weight of each member, 0 or more. They need not sum to 1. ``None`` for equal weights.
-        max_size: The maximum number of members. :meth:`add` removes the oldest beyond it. ``None`` for no limit.
+        max_size: The maximum number of members, or ``None`` for no limit. When there are more, the oldest are
+            removed.
 
     Attributes:
         rules: The game.
-        policies: The members, a tuple, the oldest first.
-        numbers: The number of each member, a range: the members are numbered from 0 in the order of adding, and a
-            number is never used again.
+        policies: The members, a tuple with the oldest first.
+        numbers: The numbers of the members, a range. Members are numbered from 0 in the order in which they were
+            added, and numbers are never used again.
         max_size: The maximum number of members, or ``None``.
 
-    The weights, and their probabilities, are those of :class:`WeightedPolicies`.
-
     Raises:
-        TypeError: ``max_size`` is no integer, or a member is no policy.
-        ValueError: A member was made for another game, a weight is negative or not finite, there is not one weight
-            for each member, or ``max_size`` is below 1.
+        TypeError: If ``max_size`` is not an integer, or a member is not a policy.
+        ValueError: If a member was made for another game, a weight is negative or not finite, the number of
+        weights
+            differs from the number of members, or ``max_size`` is below 1.
     """
-
-    not_a_policy = (
-        "an OpponentPool draws a policy for each game; mixed_exploitability, payoff_matrix, win_probability and "
-        "play_match take one"
-    )
 
     def __init__(
         self,
@@ -129,15 +130,16 @@ class OpponentPool(WeightedPolicies):
         self._remove_oldest()
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
-        """Adds a member of a weight of 0 or more, and removes the oldest beyond ``max_size``."""
+        """Adds a member with a weight of 0 or more, and removes the oldest if there are more than ``max_size``."""
         super().add(policy, weight)
         self.numbers = range(self.numbers.start, self.numbers.stop + 1)
         self._remove_oldest()
 
     def draw(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """Draws members by weight: an index into ``policies``, or int64 of shape ``(size,)``.
+        """Draws members in proportion to their weights.
 
-        ``pool.policies[pool.draw(generator)]`` is the player of one game.
+        Returns an index into ``policies``, or an array of ``size`` indices, int64. For example,
+        ``pool.policies[pool.draw(generator)]`` is the opponent of one game.
         """
         one_list = _distribution(tuple(self._weights), len(self.policies))[1]
         return one_list.draw_from_one(generator.random(size))
@@ -151,17 +153,17 @@ class OpponentPool(WeightedPolicies):
 
 @lru_cache
 def _distribution(weights: tuple[float, ...], n: int) -> tuple[NDArray[np.float64], AliasLists]:
-    """The probabilities of ``n`` members, and the list from which one is drawn."""
+    """Returns the probabilities of ``n`` members, and a list to draw a member from."""
     checked = _checked_weights(weights, n)
     if not any(checked):
-        raise ValueError(f"a member of positive weight is needed, add one first; got weights={checked}")
+        raise ValueError(f"at least one member must have a positive weight; got weights={checked}")
     scaled = np.array(checked) / max(checked)  # so that their sum is finite
     probabilities = scaled / scaled.sum()
     return probabilities, alias_lists(probabilities[None])
 
 
 def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool:
-    """A pool for this game; a ValueError names the argument."""
+    """Returns the pool. Raises ValueError if it was made for another game."""
     if pool.rules != rules:
         raise ValueError(f"{name} was made for {pool.rules}, but the game is {rules}")
     return pool
@@ -174,9 +176,9 @@ def checked_strategy(
     illegal_action: IllegalAction | None = None,
     name: str = "policy",
 ) -> tuple[list[Player], NDArray[np.float64]]:
-    """The players of a mixed strategy and their probabilities; a policy is one player of probability 1.
+    """Returns the players of a pool and their probabilities, or a single policy with probability 1.
 
-    Members of weight 0 are left out.
+    Members with weight 0 are left out.
     """
     if not isinstance(policy, OpponentPool):
         return [checked_player(policy, rules, illegal_action=illegal_action, name=name)], np.ones(1)

@@ -1,4 +1,4 @@
-"""Tables: a policy as one, any policy's moves in one, and a dictionary of Q-values as one."""
+"""Policies as tables, and Q-values as tables."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 from nim_env._internal import limits
 from nim_env._internal.limits import chunks
 from nim_env.policies.arguments import PolicyLike, checked_player
+from nim_env.policies.base import NimPolicy
 from nim_env.policies.player import IllegalAction
 from nim_env.rules import NimRules
 
 
-class TabularPolicy:
+class TabularPolicy(NimPolicy):
     """A policy that looks its probabilities up in a table.
 
     Args:
         rules: The game.
-        probabilities: The distribution of each position by its index, shape ``(n_positions, n_actions)``. The
-            policy takes a copy, the read-only array ``policy.probabilities``.
+        probabilities: A row for each position by its index, shape ``(n_positions, n_actions)``. The policy makes a
+            copy, the read-only array ``policy.probabilities``.
     """
 
     def __init__(self, rules: NimRules, probabilities: ArrayLike) -> None:
@@ -34,10 +35,10 @@ class TabularPolicy:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.probabilities.flags.writeable = False  # which a copied or unpickled array is not
+        self.probabilities.flags.writeable = False  # a copied or unpickled array is writeable
 
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
-        """The rows of the table; the mask is not used."""
+        """Returns rows of the table. The mask is ignored."""
         return self.probabilities.take(self.rules.index(observation), axis=0)  # a copy
 
 
@@ -48,10 +49,10 @@ def tabulate(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> TabularPolicy:
-    """A copy of a policy as a table, which does not change when the policy learns more.
+    """Copies a policy into a table, which does not change when the policy learns more.
 
-    The policy is queried and checked as in :mod:`nim_env.evaluation`. A table has up to 50 million entries, of the
-    given dtype.
+    The policy is asked and checked in the same way as in :mod:`nim_env.evaluation`. Raises ValueError if the table
+    would have more than 50 million entries.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     n_entries = rules.n_positions * rules.n_actions
@@ -64,11 +65,11 @@ def tabulate(
 
 
 def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float64]:
-    """A dictionary ``{(heap sizes, (heap, count)): value}`` as an array ``(n_positions, n_actions)``, float64.
+    """Converts a dictionary ``{(heap sizes, (heap, count)): value}`` to an array, as ``diagnose`` takes it.
 
-    It has a row for each position by its index, as :func:`nim_env.evaluation.diagnose` takes it, and 0 where a
-    pair is missing: the values must have started at 0. A ValueError or TypeError names a key that is not a
-    position and a move of the game.
+    The array is float64 of shape ``(n_positions, n_actions)``, with a row for each position by its index. Missing
+    pairs get 0, so the values must have started at 0. Raises ValueError or TypeError if a key is not a position
+    and a move of the game.
     """
     q_values = np.zeros((rules.n_positions, rules.n_actions))
     for key, value in table.items():
@@ -76,16 +77,18 @@ def q_values_of(rules: NimRules, table: Mapping[Any, float]) -> NDArray[np.float
             heaps, move = key
             q_values[rules.index(heaps), rules.action(*move)] = float(value)
         except (TypeError, ValueError) as error:
-            message = f"table[{key!r}] = {value!r} is no Q-value of a pair (heap sizes, (heap, count)) of {rules}"
+            message = (
+                f"table[{key!r}] = {value!r} is not a Q-value of a pair (heap sizes, (heap, count)) of {rules}"
+            )
             raise type(error)(f"{message}: {error}") from None
     return q_values
 
 
 def greedy(rules: NimRules, q_values: ArrayLike) -> TabularPolicy:
-    """The policy that plays the first of the legal actions with the largest value.
+    """Returns the policy that plays the first of the legal actions with the largest value.
 
-    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. NaN is
-    chosen only if no legal action has a number.
+    ``q_values`` has a row for each position by its index, shape ``(n_positions, n_actions)``. An action with the
+    value NaN is chosen only if no legal action has a number.
     """
     values = np.asarray(q_values, dtype=np.float64)
     expected = rules.n_positions, rules.n_actions

@@ -24,7 +24,7 @@ from nim_env._internal import limits
 from nim_env.encodings import encoding_of
 from nim_env.envs.gym_env import NimEnv
 from nim_env.evaluation import ValueFunction
-from nim_env.policies import Policy, tabulate
+from nim_env.policies import NimPolicy, Policy, tabulate
 from nim_env.rules import NimRules
 
 # The kinds of networks by the attribute that only they have, and how to get their scores of all actions.
@@ -38,7 +38,7 @@ _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
 }
 
 
-class ModelPolicy:
+class ModelPolicy(NimPolicy):
     """A model of Stable-Baselines3 or sb3-contrib as a player: an opponent, or a policy to evaluate.
 
     For example::

@@ -1,0 +1,78 @@
+"""What a policy is, and what the policies of this package have in common."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+from gymnasium import Space
+from numpy.typing import NDArray
+
+from nim_env.rules import NimRules
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Anything with ``action_probabilities``: a policy of this package, an agent, or your own class.
+
+    Your own class needs no base class. For example, a policy that always plays the first legal action::
+
+        class FirstLegal:
+            def action_probabilities(self, observation, action_mask):
+                n_actions = action_mask.shape[-1]
+                return np.eye(n_actions)[action_mask.argmax(axis=-1)]
+
+    It can also set the attributes of :class:`NimPolicy`, and ``rules``, the game that it was made for.
+    """
+
+    def action_probabilities(self, observation: Any, action_mask: Any) -> NDArray[Any]:
+        """Returns a distribution over the legal actions of each position, numbers of shape ``(..., n_actions)``.
+
+        ``observation`` holds the heap sizes of unfinished positions, int64 of shape ``(..., n_heaps)``, and
+        ``action_mask`` their legal actions, int8 of shape ``(..., n_actions)``.
+        """
+        ...
+
+
+class NimPolicy:
+    """The attributes that a policy can have, with their defaults.
+
+    Attributes:
+        observation_space: The space that an agent or a model observes; ``None`` for heap sizes.
+        action_space: The action space of an agent or a model, or ``None``.
+        fault: What was wrong with its last answer, or ``None``. Error messages quote it.
+        is_measurement: Whether its probabilities are frequencies that it measured. Exact figures query every other
+            policy twice, to make sure that it gives the same answer both times.
+    """
+
+    observation_space: Space[Any] | None = None
+    action_space: Space[Any] | None = None
+    fault: str | None = None
+    is_measurement: bool = False
+
+
+class _ForeignPolicy(NimPolicy):
+    """The attributes of an agent or of somebody's own class, with the defaults for those that it lacks."""
+
+    def __init__(self, policy: Any) -> None:
+        for name in ("observation_space", "action_space", "fault", "is_measurement"):
+            setattr(self, name, getattr(policy, name, getattr(NimPolicy, name)))
+        if not isinstance(self.observation_space, Space):
+            self.observation_space = None
+
+
+def described(policy: Any) -> NimPolicy:
+    """Returns the policy itself, or the attributes of one that does not inherit from :class:`NimPolicy`."""
+    return policy if isinstance(policy, NimPolicy) else _ForeignPolicy(policy)
+
+
+def game_of(policy: Any) -> NimRules | None:
+    """Returns the ``rules`` of a policy that was made for one game, or ``None`` if it plays every game."""
+    rules = getattr(policy, "rules", None)
+    return rules if isinstance(rules, NimRules) else None
+
+
+class MixedStrategy:
+    """A distribution over policies, one of which is drawn for each game.
+
+    It is not a policy, since its next move depends on the policy that was drawn. Functions of a policy refuse it.
+    """
