@@ -218,7 +218,8 @@ def mixed_exploitability(
     limits.check_size(n_entries, limits.POLICY, what, "use a smaller board")
     board = Board(rules)
     mask = rules.action_mask(rules.all_positions())
-    replies = _replies_of(rules, players)
+    winning, losing = _replies_of(rules, players)
+    is_possible = np.asarray(winning.any(axis=2))  # whether some policy plays this winning move
 
     def moves_from(positions: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The row of the position in which each move is made, and the position after the move."""
@@ -235,9 +236,9 @@ def mixed_exploitability(
         n_moves += len(rows) * rules.n_actions
         what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
         limits.check_size(n_moves, limits.BELIEFS, what, "use deterministic policies or a smaller board")
-        losing_reply = (beliefs[rows] * replies.losing[after]).sum(axis=1)
-        moves, actions = replies.is_possible[after].nonzero()
-        likelihoods = beliefs[rows[moves]] * replies.winning[after[moves], actions]
+        losing_reply = (beliefs[rows] * losing[after]).sum(axis=1)
+        moves, actions = is_possible[after].nonzero()
+        likelihoods = beliefs[rows[moves]] * winning[after[moves], actions]
         chances = likelihoods.sum(axis=1)
         # the divisor is 1 for a reply that has no probability under the belief
         next_beliefs = likelihoods / np.where(chances, chances, 1.0)[:, None]
@@ -252,21 +253,12 @@ def mixed_exploitability(
     return min(float(wins[0]), 1.0)
 
 
-class _Replies(NamedTuple):
-    """How the policies of a pool answer in each position, by the position's index.
+def _replies_of(rules: NimRules, players: Sequence[Player]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How k policies answer in each position, by its index.
 
-    Attributes:
-        winning: The probability of each winning move under each policy, shape ``(n_positions, n_actions, k)``.
-        losing: The probability of any other answer, shape ``(n_positions, k)``.
-        is_possible: Whether some policy plays this winning move, shape ``(n_positions, n_actions)``.
+    Returns the probability of each winning move under each policy, shape ``(n_positions, n_actions, k)``, and the
+    probability of any other answer, shape ``(n_positions, k)``.
     """
-
-    winning: NDArray[np.float64]
-    losing: NDArray[np.float64]
-    is_possible: NDArray[np.bool_]
-
-
-def _replies_of(rules: NimRules, players: Sequence[Player]) -> _Replies:
     heaps = rules.all_positions()[1:]
     mask = rules.action_mask(heaps)
     is_winning = theory.winning_action_mask(rules, heaps)
@@ -277,7 +269,7 @@ def _replies_of(rules: NimRules, players: Sequence[Player]) -> _Replies:
         sums = found.probabilities.sum(axis=1) + found.illegal
         winning[1:, :, i] = found.probabilities * is_winning / sums[:, None]
         losing[1:, i] = 1 - right_probabilities(found, is_winning)
-    return _Replies(winning, losing, np.asarray(winning.any(axis=2)))
+    return winning, losing
 
 
 class _Round(NamedTuple):
