@@ -47,7 +47,7 @@ LAST_DROPPED = "last mover's reward dropped"
 OTHER_DROPPED = "other player's reward dropped"
 MINIMUM = "minimum in place of the maximum"
 SAID = {  # each bug of the list in words, with what values cannot tell from it
-    OPPONENTS_REWARD: "the learner gets the opponent's reward, or the rules of the other variant",
+    OPPONENTS_REWARD: "the learner gets the opponent's reward, or follows the rules of the other variant",
     "no minus sign": "a minus sign is missing before the next value, or the bootstrap comes one ply too late",
     "no future": "the next values are left out: the bootstrap is always 0",
     "maximum that starts from 0": "the maximum starts from 0, or a stale mask lets it run over illegal actions",
@@ -173,7 +173,7 @@ def diagnose(
     learner = Learner(rules, given, opponent, discount)
     start = learner.initial if initial is None or not learner.has_action_values else float(initial)
     if start is not None and learner.initial not in (None, 0, start):
-        text = f"the entries of illegal actions hold {learner.initial:g}, not the initial value {start:g}"
+        text = f"the entries for illegal actions hold {learner.initial:g}, not the initial value {start:g}"
         return _undecided(text, "another initial value")
     reading = Reading(float(win), float(loss), start, on_policy or False)
     if future := _future_of_the_end(learner, reading):
@@ -271,7 +271,7 @@ def _untrained(case: Case) -> Diagnosis | None:
 def _only_sorted(case: Case) -> Diagnosis | None:
     if not case.learner.is_sorted:
         return None
-    text = "only positions with sorted heaps have values. Copy them to the other positions"
+    text = "only positions with sorted heaps have values. Copy these values to the other positions"
     return _undecided(text, "sorted positions")
 
 
@@ -342,8 +342,8 @@ def _range(case: Case) -> Diagnosis | None:
         return None
     reached = f"{case.unit * sizes.max():.3g} and last moves {case.unit * np.abs(_last(case)).max():.3g}"
     text = (
-        f"values reach {reached}, but no return exceeds {case.unit:g}. The target goes on after the last move (no "
-        "done flag), or the update adds the target instead of its difference from the old value"
+        f"values reach {reached}, but no return exceeds {case.unit:g}. The target continues after the last move "
+        "(no done flag), or the update adds the target instead of its difference from the old value"
     )
     return _bug(text, OUT_OF_RANGE, place="in the update")
 
@@ -355,7 +355,7 @@ def _last_moves(case: Case) -> Diagnosis | None:
         return None
     right = (last - start) * np.sign(reward - start)  # above 0 on the side of the reward
     if min(right.max(), -right.min()) > NEAR:
-        text = "last moves have values of both signs: the rewards are those of one player's view"
+        text = "last moves have values of both signs: the rewards are always from the same player's point of view"
         return _bug(text, "last moves of both signs")
     outside = np.maximum(last - max(start, reward), min(start, reward) - last)
     if reward == start == 0 and outside.max() > NEAR:
@@ -393,7 +393,9 @@ def _discount(case: Case) -> Diagnosis | None:
         return _bug(text, "old value ignored", place="in the update")
     name = f"discount of {other:.2f} per {step}"
     holds_with = f"{BELLMAN} holds with a {name}, not {case.discount:g}"
-    return _undecided(f"{holds_with}. If this is your discount, pass it; if not, the update has another one", name)
+    return _undecided(
+        f"{holds_with}. If this is your discount, pass it; if not, the update uses another one", name
+    )
 
 
 def _proven(case: Case) -> Diagnosis | None:
@@ -415,7 +417,7 @@ def _both_signs(case: Case) -> Diagnosis | None:
     has_one_sign = case.start is not None and 0 in (case.win, case.loss) and case.loss <= case.start <= case.win
     if not has_one_sign or min(case.value.max(), -case.value.min()) <= NEAR:
         return None
-    text = "values have both signs: the rewards are those of one player's view"
+    text = "values have both signs: the rewards are always from the same player's point of view"
     return _bug(text, "last moves of both signs")
 
 
@@ -424,11 +426,11 @@ def _no_list(case: Case) -> Diagnosis | None:
     is_impossible = is_outside(case, case.targets).sum() >= evidence.n_unlikely(case)
     if case.start is None or not (is_impossible or evidence.n_still(case) >= FEW):
         return None
-    text = "more training does not mend these values"
+    text = "more training will not fix these values"
     names: tuple[str, ...] = ()
     if nearest := _nearest(case, evidence.likely_bugs(case)):
         names = nearest.findings
-        text += f". Nearest: {nearest.verdict.removeprefix('Bug: ').removesuffix('.')}"
+        text += f". The nearest known bug: {_in_words(names)}"
     return _bug(text, NO_LIST, *names, place="in the update", seen=evidence.witness(case))
 
 
@@ -449,11 +451,11 @@ def _other_readings(case: Case, unknown: set[str]) -> Iterator[tuple[Reading, st
             yield reading._replace(win=win, loss=loss), f"{premise}; if one side always starts, let both start"
     if "initial" in unknown and reading.initial is not None:
         for start in _other_starts(case):
-            premise = f"values may start at {start:g}. If they do, pass it (initial, --initial)"
+            premise = f"values may start at {start:g}. If they do, pass this value (initial, --initial)"
             yield reading._replace(initial=start), premise
     if "on_policy" in unknown:
         premise = (
-            "the learner may be on-policy, as SARSA or Monte Carlo. If it is, say so (on_policy, --on-policy)"
+            "the learner may be on-policy, like SARSA or Monte Carlo. If it is, say so (on_policy, --on-policy)"
         )
         yield reading._replace(on_policy=True), premise
 
@@ -537,16 +539,18 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
 
     if n_illegal := (plays.sum(axis=1) < 1 - 1e-5).sum():
         text = (
-            f"It may play illegal actions in {n_illegal:,} positions. A model predicts with the mask, and a "
-            "function returns a legal move in each position"
+            f"it can play illegal actions in {n_illegal:,} positions. Pass the action mask when a model predicts, "
+            "and return a legal move in each position from a function"
         )
         return _bug(text, NO_MASK, place="in the choice")
     if not ((plays * ~best).sum(axis=1) > 0.001)[is_choice].any():
         return _no_bug("every move is right", "perfect play")
     if chooses(best_in_other, is_swapped):
-        text = "It plays the other variant: look at the sign of the reward and at the rules"
+        text = "it plays the other variant. Look at the sign of the reward and at the rules"
         return _bug(text, OPPONENTS_REWARD)
     if chooses(legal & ~best, is_choice):
         return _bug("it plays the worst move instead of the best", MINIMUM, place="in the choice")
-    text = "The mistakes have no pattern of a known bug. Train a learner longer, or let a search look deeper"
+    text = (
+        "the mistakes do not have the pattern of a known bug. Train a learner longer, or let a search look deeper"
+    )
     return _undecided(text, "train longer")
