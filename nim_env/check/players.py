@@ -459,7 +459,7 @@ def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[QFunction | None
                 table = _answers_of(rules, getattr(thing, method))
         except PlayerError as error:
             return None, f"Its values are not judged: {error}.", None
-        return _row_of(rules, table), f"Its values are those of {method}.", None
+        return _row_of(rules, table), f"Its values come from {method}.", None
     values = getattr(thing, "values", None)
     return values if callable(values) else None, remark, None
 

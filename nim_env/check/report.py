@@ -81,7 +81,7 @@ def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.Loade
 
 
 def _faults(player: players.LoadedPlayer, name: str, args: argparse.Namespace) -> list[specification.Fault]:
-    """The faults in the functions of a program of the course, where unseen pairs have the value 0."""
+    """The faults in the functions of a program of the course. It gives unseen pairs the value 0."""
     is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not args.initial
     if player.make is None or not is_course:
         return []

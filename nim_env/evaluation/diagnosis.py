@@ -145,7 +145,8 @@ def diagnose(
         rewards: The rewards of a win and of a loss. None to find them out.
         initial: The value of a pair of position and action that was never updated. None to find it out.
         on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo;
-            the policy to which the values belong, if they are those of a critic; or False for Q-learning. None to
+            the
+            policy to which the values belong, if they come from a critic; or False for Q-learning. None to
             find it out.
 
     Returns:
@@ -238,11 +239,9 @@ def _future_of_the_end(learner: Learner, reading: Reading) -> float:
 
 
 def _judged(case: Case, unknown: set[str]) -> Diagnosis:
-    """The diagnosis of a case.
+    """Decides between a correct learner under the reading of the case, one under another reading, and a bug.
 
-    The values are those of a correct learner under the reading of the case, or under another reading, or those of
-    a bug. ``unknown`` are the arguments of :func:`diagnose` that the user did not pass: only these have other
-    readings.
+    ``unknown`` has the arguments of :func:`diagnose` that the user did not pass. Only these have other readings.
     """
     if early := _untrained(case) or _only_sorted(case):
         return early
@@ -365,7 +364,7 @@ def _last_moves(case: Case) -> Diagnosis | None:
     if not (right.max() <= 0 and right.min() < -NEAR):
         return None
     for bug in case.bugs:
-        # five times as many may speak against it as usual, since the sign says most of it
+        # five times as many values as usual can contradict this bug, since the sign already says most
         is_refuted = is_outside(case, [bug.target]).sum() > 5 * REFUTED * case.is_trained.sum()
         if bug.name == OPPONENTS_REWARD and not is_refuted:
             return _bug(f"{SAID[bug.name]}: last moves have the wrong sign", bug.name)
@@ -468,7 +467,7 @@ def _other_starts(case: Case) -> list[float]:
     n_below = outside.sum() - n_above
     is_enough = max(n_above, n_below) >= FEW or (outside & case.is_last).any()
     if is_enough and not min(n_above, n_below):
-        # all of these lie on one side of what they can be, so they may come from there
+        # all of these values lie on the same side of their reach, so they may have started on that side
         starts = [*starts, case.unit if n_above else -case.unit]
     return [start for start in dict.fromkeys(starts) if start != case.reading.initial]
 
@@ -519,8 +518,8 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         policy: The player, which is queried as by :func:`mastery`. It can play illegal actions.
 
     Returns:
-        The diagnosis, without a witness. Its ``findings`` are one of ``"perfect play"``, ``"no mask at
-        prediction"``, ``"opponent's reward"``, ``"minimum in place of the maximum"`` and ``"train longer"``.
+        The diagnosis, without a witness. It has one finding: ``"perfect play"``, ``"no mask at prediction"``,
+        ``"opponent's reward"``, ``"minimum in place of the maximum"`` or ``"train longer"``.
     """
     plays = probabilities(rules, policy)[1:]
     heaps = rules.all_positions()[1:]

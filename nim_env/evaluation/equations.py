@@ -98,7 +98,7 @@ def buggy_equations(bellman: Equation, start: float) -> dict[Equation, str]:
 class Case:
     """A learner under one reading: its values, and the targets that equations make of them.
 
-    All values and rewards are divided by ``unit``, the larger reward, so that no return exceeds 1. The arrays have
+    All values and rewards are divided by ``unit``, the larger reward, so no return exceeds 1. The arrays have
     an entry for each of the P legal pairs of a position and an action, or for each of the N positions.
 
     Args:
@@ -157,7 +157,7 @@ class Case:
         is_complete[0] = not self.is_trained[self.is_last].any()
         # a value at its start was learned too if the other values of its position moved and all next ones did
         self.is_known = self.is_trained | (is_complete[self.after] & is_visited[self.position])
-        self.may_be_trained = self.is_trained  # also those that may have learned what they started with
+        self.may_be_trained = self.is_trained  # and values whose training may have left them at the start
         if self.start in (self.win, self.loss):
             self.may_be_trained = self.is_trained | is_visited[self.position]
 
@@ -254,7 +254,7 @@ class Case:
         )
 
     def _samples_of_replies(self, equation: Equation, future: Floats) -> Floats:
-        """What the learner takes of each pair as the reply of the other player: (P,)."""
+        """The sample that a learner gets if the other player replies with a pair, for each pair: (P,)."""
         later = self.discount * equation.sign * future
         return np.where(self.is_last, equation.other, later[self.after])
 

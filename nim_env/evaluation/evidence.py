@@ -130,7 +130,7 @@ def proven_bugs(case: Case) -> list[Bug]:
 
 
 def is_proven(case: Case, bug: Bug) -> bool:
-    """Whether the values are those of a bug and not of a correct learner, by one of three proofs.
+    """Whether the values show a bug that a correct learner cannot have, by one of three proofs.
 
     1. Bellman's equation cannot have made these values, and the bug can.
     2. The bug explains nearly all values, and nearly all lie nearer to its targets.
@@ -164,7 +164,7 @@ def _avoids_bellman(case: Case, bug: Target, ways: Floats) -> bool:
     Args:
         case: The case.
         bug: The target of the bug.
-        ways: What lies between the initial value and Bellman's targets, shape ``(n_targets, P)``.
+        ways: Bellman's targets minus the initial value, shape ``(n_targets, P)``.
     """
     start = case.start or 0.0
     is_shut = np.where(ways < 0, bug.low > start - _ROUNDING, bug.high < start + _ROUNDING)
