@@ -331,11 +331,14 @@ def foreign_code(name: str, where: str) -> Iterator[None]:
 
 
 def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
-    """Returns a value in up to 200 characters.
+    """Shows a value in up to 200 characters.
 
     Args:
         value: The value.
         text: Converts it to a string.
+
+    Returns:
+        The string, with an ellipsis if it was cut.
     """
     string = text(value)
     return string if len(string) <= 200 else f"{string[:200]}..."

@@ -126,10 +126,18 @@ def diagnose(
 ) -> Diagnosis:
     """Finds out which equation the values of a player satisfy: Bellman's, or the one that a known bug makes of it.
 
-    Whatever you do not tell about the training is found out from the values, as far as they show it. If a verdict
-    depends on something that they do not show, it says which argument decides. Values of a network can start
-    anywhere, so they are judged by equations alone; the entries for illegal actions reveal a network, since they
-    all differ. Games of more than 50,000 positions are judged by the positions with the fewest objects.
+    A bug is named only if no correct learner can have the values. For example, this diagnoses a table that was
+    learned against random play with a discount of 0.9::
+
+        diagnosis = evaluation.diagnose(rules, table, opponent="random", discount=0.9)
+        print(diagnosis.verdict)
+
+    Whatever you do not pass about the training is found out from the values, as far as they show it. If a verdict
+    depends on something that they do not show, it says which argument decides.
+
+    The values of a network can start anywhere, so no initial value helps to judge them. A network is recognized by
+    its entries for illegal actions, which are not all equal. Games of more than 50,000 positions are judged by the
+    positions with the fewest objects.
 
     Args:
         rules: The game.
@@ -144,10 +152,8 @@ def diagnose(
             has.
         rewards: The rewards of a win and of a loss. None to find them out.
         initial: The value of a pair of position and action that was never updated. None to find it out.
-        on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo;
-            the
-            policy to which the values belong, if they come from a critic; or False for Q-learning. None to
-            find it out.
+        on_policy: True if the targets follow the learner's own moves, as in SARSA, expected SARSA and Monte Carlo.
+            False for Q-learning. For a critic, the policy to which its values belong. None to find it out.
 
     Returns:
         The diagnosis. Its ``findings`` are names of bugs, or one of ``"Bellman's equation"``, ``"perfect play"``,

@@ -37,7 +37,7 @@ def judge(
         values: Its values, as :func:`diagnose` takes them. None if it has none.
         is_mask_required: Whether the values of a player that plays illegal actions do not count. The diagnosis is
             then the missing mask.
-        told: The other arguments of :func:`diagnose`.
+        **told: The other arguments of :func:`diagnose`.
 
     Returns:
         The judgment. A player that makes no mistake is never told to train longer.

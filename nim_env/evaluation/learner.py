@@ -71,7 +71,7 @@ class Learner:
         """The initial value, as the entries for illegal actions show it, since no update changes them.
 
         It is 0 unless all these entries have another value that some legal action has too. None for values of
-        positions, and for a network, whose entries for illegal actions all differ.
+        positions, and for a network, whose entries for illegal actions are not all equal.
         """
         if not self.has_action_values:
             return None
