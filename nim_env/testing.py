@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nim_env import evaluation
 from nim_env._internal.checks import checked_integer
+from nim_env.evaluation.judgment import judge
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 
@@ -65,15 +65,12 @@ def assert_learns(
         trained = train(seed)
         player, values = trained if isinstance(trained, tuple) else (trained, None)
         policy = tabulate(rules, player, np.float64, illegal_action="lose")
-        expert = evaluation.mastery(rules, policy, illegal_action="lose").expert
-        diagnosis = evaluation.diagnose_moves(rules, policy)
-        if values is not None and diagnosis.findings != ("no mask at prediction",):
-            diagnosis = evaluation.diagnose(
-                rules, values, opponent, discount, rewards=rewards, initial=initial, on_policy=on_policy
-            )
+        told = {"rewards": rewards, "initial": initial, "on_policy": on_policy}
+        judged = judge(rules, policy, values, is_mask_required=True, opponent=opponent, discount=discount, **told)
+        expert, diagnosis = judged.mastery.expert, judged.diagnosis
         is_wrong = diagnosis.result == "bug" or diagnosis.findings[0].startswith(("untrained", "discount of"))
         if expert < min_expert or is_wrong:
             failed.append(seed)
         lines.append(f"seed {seed}: expert mastery {expert:.4f}. {diagnosis.verdict}")
-        lines += evaluation.mistake_sentences(rules, policy, 5, illegal_action="lose")
+        lines += judged.mistakes
     assert not failed, "\n".join([f"seeds {failed} fail on {rules}:", *lines])

@@ -497,7 +497,7 @@ def draw_map_of_program(path):
     with tempfile.TemporaryDirectory() as folder:
         program = Path(folder) / "nim.py"
         program.write_text(re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1], encoding="utf-8")
-        report.examine(str(program), command.parser().parse_args(["check", str(program), "--picture", str(path)]))
+        report.examine(str(program), command.parse(["check", str(program), "--picture", str(path)]))
 
 
 def draw_learning(path):

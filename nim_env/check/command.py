@@ -1,92 +1,141 @@
-"""The command ``python -m nim_env check FILE ...``: its options, its processes and what it prints."""
+"""The command ``python -m nim_env check FILE ...`` judges players, each in a process of its own.
+
+A player is named by
+
+==================  =========================================================================================
+``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns one after
+                    n games, as in CS50's project Nim
+``FILE.py:NAME``    a function ``(heaps) -> (heap, count)`` or ``(observation, action_mask) -> action``, on a
+                    single heap also ``(heap) -> number of objects``, an object with such a method
+                    ``choose_action`` or ``getMove``, a policy, an agent, or a table of Q-values, a dictionary
+                    or an array; NAME can have dots, as in ``agent.get_move``
+``.npy`` ``.npz``   Q-values of shape ``(n_positions, n_actions)``; a ``.npz`` file has this array alone, or an
+                    array named ``probabilities``
+``.json``           Q-values in rows of heaps, heap, count and value: ``[[[1, 3, 5, 7], 0, 1, -0.5], ...]``
+``.zip``            a model of Stable-Baselines3 or sb3-contrib
+==================  =========================================================================================
+
+or is a policy: ``random``, ``take-N``, ``expert``. Files ``.py`` and ``.zip`` run code when they are loaded: check
+only files that you trust.
+
+The exit status is 0 if every file was judged, 1 if a player is below --min-expert, and 2 if a file could not be
+judged.
+"""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import inspect
 import json
 import multiprocessing
 import os
 import signal
 import sys
 import textwrap
-from collections.abc import Iterable
+from itertools import chain
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from nim_env.check import players
-from nim_env.check.report import examine, rules_of
+from nim_env.rules import NimRules
 
 
 def parser() -> argparse.ArgumentParser:
-    """The command line."""
+    """Returns the parser of the command line."""
     main = argparse.ArgumentParser("python -m nim_env", description="Nim for reinforcement learning.")
     commands = main.add_subparsers(required=True)
     check = commands.add_parser(
         "check",
         help="say how good a player is, and what is wrong with it",
-        description="Says how good a player of Nim is, exactly, where it errs, and which bug its values show.",
-        epilog=f"{inspect.getdoc(players)}\n\nThe exit status is 0 where every file was judged, 1 where one is "
-        "below --min-expert,\nand 2 where one could not be judged.",
+        description="Says exactly how good a player of Nim is, where it errs, and which bug its values show.",
+        epilog=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     option = check.add_argument
     option("files", nargs="+", metavar="FILE", help="a player, see below")
-    option("--heaps", type=sizes, nargs="+", default=[[1, 3, 5, 7]], help="starting heap sizes (1 3 5 7)")
-    option("--max-take", type=int, help="the maximum number of objects that one move may take (no limit)")
-    option("--normal", action="store_true", help="the player who takes the last object wins (it loses)")
-    option("--opponent", help="whom it learned against: random, take-N, expert or a file (itself)")
-    option("--discount", type=float, help="the discount with which it learned (1.0, or what a model's file says)")
-    option("--rewards", type=float, nargs=2, metavar=("WIN", "LOSS"), help="the rewards with which it learned")
+    option(
+        "--heaps", type=sizes, nargs="+", default=[[1, 3, 5, 7]], help="the starting heap sizes (default: 1 3 5 7)"
+    )
+    option("--max-take", type=int, help="the maximum number of objects that a move can take (default: no limit)")
+    option("--normal", action="store_true", help="the player who takes the last object wins (and does not lose)")
+    option("--opponent", help="whom it learned against: random, take-N, expert or a file (default: itself)")
+    option(
+        "--discount", type=float, help="the discount of its training (default: the one in a model's file, or 1)"
+    )
+    option("--rewards", type=float, nargs=2, metavar=("WIN", "LOSS"), help="the rewards of its training")
     option("--initial", type=float, metavar="VALUE", help="the value of a pair that was never updated")
     option("--on-policy", action="store_true", default=None, help="it learned by SARSA, Monte Carlo or the like")
-    option("--episodes", type=int, default=10_000, help="the number of games for train(n) of a file (10000)")
-    option("--seed", type=int, default=0, help="the seed of Python and NumPy before a file is loaded (0)")
-    option("--picture", type=Path, metavar="FILE.svg", help="draw the map of positions there")
-    option("--json", type=Path, metavar="FILE", help="write a list of all figures there, an entry for each file")
-    option("--min-expert", type=float, help="the exit status is 1 where expert mastery is below it")
-    option("--time-limit", type=float, metavar="SECONDS", help="for each file")
+    option(
+        "--episodes", type=int, default=10_000, help="the number of games for train(n) of a file (default: 10000)"
+    )
+    option("--seed", type=int, default=0, help="the seed of Python and NumPy before a file is loaded (default: 0)")
+    option("--picture", type=Path, metavar="FILE.svg", help="write the map of positions to this file")
+    option("--json", type=Path, metavar="FILE", help="write all results to this file, an entry for each player")
+    option("--min-expert", type=float, help="the exit status is 1 if expert mastery is lower than this")
+    option("--time-limit", type=float, metavar="SECONDS", help="the time limit for each file")
     return main
 
 
 def sizes(text: str) -> list[int]:
-    """Heap sizes with commas between them."""
+    """Reads heap sizes that are separated by commas."""
     return [int(size) for size in text.rstrip(",").split(",")]
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Judges the files, each in a process of its own, prints what it finds, and returns the exit status."""
+def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+    """Reads the command line.
+
+    Args:
+        arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
+
+    Returns:
+        The options, with the game as ``rules``.
+
+    Raises:
+        SystemExit: If an option is wrong. The message is printed.
+    """
     check = parser()
     args = check.parse_args(arguments)
     try:
-        rules_of(args)
+        args.rules = NimRules(chain(*args.heaps), args.max_take, misere=not args.normal)
         if args.json is not None:
             args.json.open("a").close()
     except (TypeError, ValueError, OSError) as wrong:
         check.error(str(wrong))
     if args.min_expert is not None and not 0 <= args.min_expert <= 1:
-        check.error(f"--min-expert must lie between 0 and 1; got {args.min_expert}")
+        check.error(f"--min-expert must be between 0 and 1; got {args.min_expert}")
     if args.time_limit is not None and not 0 < args.time_limit < 1e6:
-        check.error(f"--time-limit must be a positive number of seconds; got {args.time_limit}")
+        check.error(f"--time-limit must be a positive number of seconds below 1,000,000; got {args.time_limit}")
     if args.episodes < 0:
         check.error(f"--episodes must be 0 or more; got {args.episodes}")
     if args.picture is not None and len(args.files) > 1:
-        check.error("--picture takes one FILE")
-    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that no process stays
+        check.error(f"--picture draws one player; got {len(args.files)} files")
+    return args
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Judges the files, each in a process of its own, and prints the results.
+
+    Args:
+        arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
+
+    Returns:
+        The exit status: 0 if every file was judged, 1 if a player is below ``--min-expert``, and 2 if a file could
+        not be judged.
+    """
+    args = parse(arguments)
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so the child processes are ended too
     try:
         entries = _check_all(args)
     finally:
-        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None for one that C set
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None if C code had set the handler
     if any(entry["error"] for entry in entries):
         return 2
     return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
 
 
 def _check_all(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Judges the files in turn, and prints and writes what is found in each."""
+    """Judges the files in turn, and prints and writes each result at once."""
     entries: list[dict[str, Any]] = []
     for name in args.files:
         entry = check_apart(name, args)
@@ -102,9 +151,17 @@ def _check_all(args: argparse.Namespace) -> list[dict[str, Any]]:
 
 
 def check_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Runs :func:`nim_env.check.report.examine` in a process of its own and returns its result.
+    """Runs :func:`nim_env.check.report.examine` in a process of its own.
 
-    If the process crashes or takes too long, the result has an ``error`` that says so.
+    So a file that crashes or never finishes does no harm to the others. This process only reads the options and
+    prints: it does not import :mod:`nim_env.check.report`.
+
+    Args:
+        name: The player, as the command line names it.
+        args: The options, from :func:`parse`.
+
+    Returns:
+        The result. If the process crashes or exceeds the time limit, the result has an ``error`` that says so.
     """
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
@@ -129,7 +186,7 @@ def check_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
         return {"player": name, "error": f"ends its process with exit code {process.exitcode}"}
     finally:
         if process.pid and hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):  # the file's own processes too
+            with contextlib.suppress(ProcessLookupError):  # the group has the processes that the file started
                 os.killpg(process.pid, signal.SIGKILL)
         _kill_marked(mark)
         process.kill()
@@ -137,12 +194,12 @@ def check_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
 
 
 def _kill_marked(mark: str) -> None:
-    """Kills every process with this variable in the environment that it was started with.
+    """Kills every process that was started with this environment variable.
 
-    It finds the processes of a file that left its group, on Linux, unless they were started with another
-    environment. Other systems have no ``/proc/PID/environ``.
+    This finds processes of a file that have left its process group, on Linux only, unless they were started with
+    another environment. Other systems have no ``/proc/PID/environ``.
     """
-    for _ in range(3):  # again, for those that one of them has just started
+    for _ in range(3):  # again, for processes that one of them has just started
         for path in Path("/proc").glob("[0-9]*/environ"):
             with contextlib.suppress(OSError):
                 if mark.encode() in path.read_bytes():
@@ -150,22 +207,20 @@ def _kill_marked(mark: str) -> None:
 
 
 def _send(sender: Connection, name: str, args: argparse.Namespace) -> None:
+    """Judges a player in the child process, and sends the result or the error to the parent."""
     if hasattr(os, "setsid"):
         os.setsid()
-    sys.argv = [name]  # for a file that reads its own
+    sys.argv = [name]  # for a file that reads its arguments
+    from nim_env.check.report import examine  # not above, since the parent needs none of its imports
+
     try:
         sender.send(examine(name, args))
     except (ValueError, TypeError, OSError) as error:
         sender.send({"player": name, "error": " ".join(str(error).split())})
 
 
-def _in_short(result: str, bugs_in: Iterable[str], verdict: str) -> str:
-    """The result, with what a bug was found in, or what would decide."""
-    return f"bug: {', '.join(bugs_in)}" if result == "bug" else verdict.partition(".")[0].lower()
-
-
 def in_full(entry: dict[str, Any]) -> str:
-    """All that is said of one player."""
+    """Returns the report on one player, as it is printed if there is only one."""
     figures = {name: number for name, number in entry.items() if isinstance(number, float | bool)}
     mistakes = f"mistakes in {entry['mistakes']} of {entry['won_positions']} winning positions"
     said = [*entry["remarks"], f"verdict: {entry['verdict']}"]
@@ -176,7 +231,11 @@ def in_full(entry: dict[str, Any]) -> str:
 
 
 def in_one_line(entry: dict[str, Any]) -> str:
-    """Name, expert mastery, share, result and remarks."""
-    short = _in_short(entry["result"], entry["bugs_in"], entry["verdict"])
-    said = " ".join([f"{short}.", *entry["remarks"]])
+    """Returns the player's name, expert mastery, share, result and remarks.
+
+    The result names what a bug was found in, or what would decide.
+    """
+    is_bug = entry["result"] == "bug"
+    result = f"bug: {', '.join(entry['bugs_in'])}" if is_bug else entry["verdict"].partition(".")[0].lower()
+    said = " ".join([f"{result}.", *entry["remarks"]])
     return f"{entry['player']:24} {entry['expert']:.3f} {entry['share']:7.1%}  {said}"

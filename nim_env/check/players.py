@@ -1,22 +1,7 @@
-"""Players from files: what other people write, as policies with their values.
+"""Players from files: programs, tables and models that other people wrote, as policies with their values.
 
-A player is named by
-
-==================  =========================================================================================
-``FILE.py``         an object with ``choose_action(heaps)``, or a function ``train(n)`` that returns one after
-                    n games, as in CS50's project Nim
-``FILE.py:NAME``    a function ``(heaps) -> (heap, count)`` or ``(observation, action_mask) -> action``, on a
-                    single heap also ``(heap) -> number of objects``, an object with such a method
-                    ``choose_action`` or ``getMove``, a policy, an agent, or a table of Q-values, a dictionary
-                    or an array; NAME may have dots, as ``agent.get_move``
-``.npy`` ``.npz``   Q-values of shape ``(n_positions, n_actions)``; a ``.npz`` holds this array alone, or one
-                    named ``probabilities``
-``.json``           Q-values in rows of heaps, heap, count and value: ``[[[1, 3, 5, 7], 0, 1, -0.5], ...]``
-``.zip``            a model of Stable-Baselines3 or sb3-contrib
-==================  =========================================================================================
-
-or by a policy: ``random``, ``take-N``, ``expert``. Files ``.py`` and ``.zip`` run code when they are loaded: give
-only those that you trust.
+``python -m nim_env check --help`` lists the forms of a player, and docs/test_your_agent.md shows them with
+examples. :func:`load_player` takes a name from a command line, and :func:`player_of` takes an object.
 """
 
 from __future__ import annotations
@@ -48,14 +33,15 @@ from nim_env.evaluation import ValueFunction
 from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
-"""The files that are read."""
+"""The suffixes of the files that can be loaded."""
 QFunction: TypeAlias = Callable[[NDArray[Any]], Any]
-"""Maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values of the player to move ``(n,)``."""
-_last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were there before it
-_CHOICES = ("choose_action", "getMove")  # methods of a player that choose its move
-_TABLES = ("q", "Q", "q_table", "Q_table")  # dictionaries of a player
-_Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # of a player, (heaps, (heap, count)) -> number
-_REMEDIES = {  # by a part of the message, mostly of programs for an older Python
+"""A function that maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values for the player to
+move ``(n,)``."""
+_last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
+_CHOICES = ("choose_action", "getMove")  # the names of methods that choose a player's move
+_TABLES = ("q", "Q", "q_table", "Q_table")  # the names of dictionaries with a player's values
+_Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # (heaps, (heap, count)) -> number
+_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
     "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
     "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
     "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
@@ -67,26 +53,27 @@ _REMEDIES = {  # by a part of the message, mostly of programs for an older Pytho
 
 
 class PlayerError(ValueError):
-    """The code of a player fails."""
+    """The code of a player has failed."""
 
 
 @dataclass(frozen=True)
 class LoadedPlayer:
-    """A player that was read from a file.
+    """A player that was loaded from a file.
 
     Attributes:
         rules: The game.
-        policy: What it plays.
-        values: Its values as a function of positions; None if it has none.
-        remark: A sentence about its values; empty where there is nothing to say.
-        is_trained: Whether the ``train`` of its file made it.
-        discount: The discount with which it learned; None if it is not known. A model's file has it.
-        on_policy: The policy that its values belong to, if they are those of a critic; None for all others. It
-            draws its moves as in training, while ``policy`` plays the best ones. Probabilities of illegal actions,
-            which a model trained without masks has, are those of losing at once.
-        initial: The value that its method gives to a pair that its dictionary lacks; None if this is not known.
-        make: Makes a new player of the same class, if it has a dictionary ``q`` with keys such as
-            ``((1, 3, 5, 7), (0, 1))``; else None.
+        policy: The policy that it plays.
+        values: Its values as a function of positions. None if it has no values.
+        remark: A sentence about its values. Empty if there is nothing to say.
+        is_trained: Whether it was trained by the function ``train`` of its file.
+        discount: The discount of its training, which a model's file contains. None if it is not known.
+        on_policy: For a critic, the policy to which its values belong; None for all other values. This policy
+            draws its moves as in training, while ``policy`` plays the best moves. A model that was trained without
+            masks has probabilities of illegal actions, which lose at once.
+        initial: The value that its method returns for a pair that is missing from its dictionary. None if this is
+            not known.
+        make: A function that makes a new player of the same class. None unless the player has a dictionary ``q``
+            with keys such as ``((1, 3, 5, 7), (0, 1))``.
     """
 
     rules: NimRules
@@ -101,7 +88,7 @@ class LoadedPlayer:
 
     @property
     def state_values(self) -> ValueFunction | None:
-        """The values of positions for the player to move, the best of its Q-values there; None if it has none."""
+        """The values of positions for the player to move: the best Q-value of each. None if it has no values."""
         values = self.values
         if values is None:
             return None
@@ -115,7 +102,7 @@ class LoadedPlayer:
         return best
 
     def answer_at(self, heaps: Sequence[int]) -> str:
-        """Asks a function again in a position where it gave an illegal answer.
+        """Asks a function again in a position in which it gave an illegal answer.
 
         Args:
             heaps: The position.
@@ -134,10 +121,21 @@ class LoadedPlayer:
 
 
 def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPlayer:
-    """The player that a command line names, by the table above; a ValueError where there is none.
+    """Loads the player that a command line names.
 
-    ``episodes`` is the number of games for a ``train`` in a ``FILE.py``. Code of a file prints nothing and gets no
-    input; a :class:`PlayerError` names its line where it fails.
+    The code of a file runs while it is loaded, but it prints nothing and gets no input.
+
+    Args:
+        name: The player: a policy, a file, or a name in a Python file, such as ``nim.py:player``.
+        rules: The game.
+        episodes: The number of games for a function ``train`` of a Python file.
+
+    Returns:
+        The player.
+
+    Raises:
+        PlayerError: If the code of the file fails. The message names the line.
+        ValueError: If there is no such player, or if it was made for another game.
     """
     path = Path(name)
     if ".py:" in name:
@@ -152,12 +150,12 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
     if path.suffix == ".py":
         return _of_program(path, rules, episodes)
     if path.suffix == ".ipynb":
-        raise ValueError(f"{name} is a notebook; make a program of it: jupyter nbconvert --to script {name}")
+        raise ValueError(f"{name} is a notebook; convert it to a program: jupyter nbconvert --to script {name}")
     if not path.is_file():
         named = policies.checked_policy(name, rules, f"there is no file {name}, so the player")
         return LoadedPlayer(rules, named)
     if path.suffix not in SUFFIXES:
-        raise ValueError(f"{name} is not read; {', '.join(SUFFIXES)} are, and a FILE.py can read the others")
+        raise ValueError(f"{name} cannot be loaded; use {', '.join(SUFFIXES)}, or a FILE.py that reads the file")
     try:
         return player_of(_read(path, rules), rules, name)
     except Exception as error:  # PyTorch, zipfile, json and NumPy raise many kinds
@@ -165,9 +163,20 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
 
 
 def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
-    """A player of anything that the table above names; errors name it.
+    """Makes a player of a function, a policy, an agent, a table of Q-values, or an object with a method.
 
-    An agent or a policy that was trained on a named encoding gets its observations.
+    An agent or a policy that was trained on a named encoding gets the observations of this encoding.
+
+    Args:
+        thing: The object.
+        rules: The game.
+        name: The name of the object in error messages.
+
+    Returns:
+        The player.
+
+    Raises:
+        ValueError: If the object is not a player, or if it was made for another game.
     """
     remark = ""
     if isinstance(thing, Mapping):
@@ -190,14 +199,15 @@ def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer
         what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
         raise ValueError(f"{name} must be {what}; got {shown(thing)}{_remedy(thing, name)}")
     policy = _of_function(choose, rules, name)
+    values, remark, initial = _values_of(thing, rules, name)
     first = next(iter(thing.q), None) if isinstance(getattr(thing, "q", None), Mapping) else None
     has_keys_of_course = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
     make = functools.partial(_new, thing) if has_keys_of_course else None
-    return replace(_values_of(thing, rules, name), policy=policy, make=make)
+    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=make)
 
 
 def _new(thing: Any) -> Any:
-    """A new player of the same class; if its class needs arguments, a copy with an empty table."""
+    """A new player of the same class. If the class needs arguments, it is a copy with an empty table."""
     try:
         return type(thing)()
     except TypeError:
@@ -207,7 +217,7 @@ def _new(thing: Any) -> Any:
 
 
 def _remedy(thing: Any, name: str) -> str:
-    """How to make an object of a class, or to name the method of an object that takes one position."""
+    """What to do with a thing that is not a player: make an object of a class, or name a method of an object."""
     if inspect.isclass(thing):
         return f"; make an object of the class: player = {thing.__name__}()"
     methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(_needed(member)) in (1, 2))
@@ -221,7 +231,19 @@ def _remedy(thing: Any, name: str) -> str:
 
 
 def run_file(path: Path) -> dict[str, Any]:
-    """What a Python file defines. It may import its neighbors, as a script does; each run imports them anew."""
+    """Runs a Python file, which can import the modules in its folder as a script does.
+
+    Modules in the folder of the previous file are forgotten first, so each file gets its own ones.
+
+    Args:
+        path: The file.
+
+    Returns:
+        What the file defines, by name.
+
+    Raises:
+        PlayerError: If there is no such file.
+    """
     if not path.is_file():
         raise PlayerError(f"there is no file {path}")
     for folder, before in _last_run.items():
@@ -246,13 +268,13 @@ def run_file(path: Path) -> dict[str, Any]:
 
 @functools.lru_cache
 def _folder_of(file: str) -> str:
-    """The folder of a file behind links; cached, since a function is asked in every position."""
+    """The folder of a file, with links resolved. It is cached, since a function is asked in every position."""
     return os.path.dirname(os.path.realpath(file))
 
 
 @contextlib.contextmanager
 def _neighbors_of(file: str | Path) -> Iterator[None]:
-    """Lets code import the modules beside its file, as a script does."""
+    """Lets code import the modules in the folder of its file, as a script does."""
     folder = _folder_of(os.path.abspath(file))
     sys.path.insert(0, folder)
     try:
@@ -264,7 +286,7 @@ def _neighbors_of(file: str | Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _replaced(name: str, value: Any) -> Iterator[None]:
-    """Gives an attribute of :mod:`sys` another value. unittest.mock would import asyncio for that."""
+    """Replaces an attribute of :mod:`sys` for a while. The standard unittest.mock would import asyncio."""
     before = getattr(sys, name)
     setattr(sys, name, value)
     try:
@@ -275,9 +297,16 @@ def _replaced(name: str, value: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def foreign_code(name: str, where: str) -> Iterator[None]:
-    """Runs code of a player's file: it prints nothing, gets no input, and fails with a :class:`PlayerError`.
+    """Runs code of a player's file, which prints nothing and gets no input.
 
-    It can import its neighbors at any time.
+    It can import modules in its folder at any time.
+
+    Args:
+        name: The player, as the command line names it.
+        where: What the code is doing, for error messages.
+
+    Raises:
+        PlayerError: If the code raises an error. The message names its line.
     """
     file = name.partition(":")[0]
     try:
@@ -302,7 +331,15 @@ def foreign_code(name: str, where: str) -> Iterator[None]:
 
 
 def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
-    """A value in up to 200 characters."""
+    """Shows a value in up to 200 characters.
+
+    Args:
+        value: The value.
+        text: Converts it to a string.
+
+    Returns:
+        The string, with an ellipsis if it was cut.
+    """
     string = text(value)
     return string if len(string) <= 200 else f"{string[:200]}..."
 
@@ -357,7 +394,7 @@ def _chooses(thing: Any) -> bool:
 
 
 def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """A policy with its ``values``, or an agent with its ``q_values`` on the encoding that it learned on."""
+    """A policy with its ``values``, or an agent with its ``q_values`` on the encoding of its training."""
     space = getattr(policy, "observation_space", None)
     if space is None:
         return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))
@@ -372,7 +409,7 @@ def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 
 def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
-    """A function or method as a policy that does not explore; what it raises names the position."""
+    """A function or method as a policy. It does not explore, and its errors name the position."""
     needed = _needed(choose)
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
     given = "observation, action_mask" if len(needed) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
@@ -391,53 +428,57 @@ def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> poli
 
 
 def _needed(function: Callable[..., Any]) -> list[str]:
-    """The parameters that must be given, but for ``epsilon``."""
+    """The parameters that a caller must pass, without ``epsilon``."""
     parameters = inspect.signature(function).parameters.values()
     is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
     return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
 
 
-def _values_of(thing: Any, rules: NimRules, name: str) -> LoadedPlayer:
-    """A player with the values of an object, by its dictionary, else by a method; and what to say of them."""
-    player = LoadedPlayer(rules, policies.RandomPolicy())
-    methods = [method for method in _Q_METHODS if callable(getattr(thing, method, None))]
+def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[QFunction | None, str, float | None]:
+    """The values of an object, a remark on them, and the value of a pair that was never updated.
+
+    They come from its dictionary, otherwise from one of its methods for a pair, otherwise from its method
+    ``values``.
+    """
+    remark = ""
+    method = next((method for method in _Q_METHODS if callable(getattr(thing, method, None))), "")
     tables = (getattr(thing, table, None) for table in _TABLES)
     for q in (table for table in tables if isinstance(table, Mapping) and table):
         entries = _entries(rules, q, name)
         try:
             table, remark = _table_of(rules, entries)
         except (TypeError, ValueError) as error:
-            player = replace(player, remark=f"Its values are not judged: {shown(error, str)}.")
+            remark = f"Its values are not judged: {shown(error, str)}."
             continue
-        initial = _initial_of(rules, entries, getattr(thing, methods[0])) if methods else None
+        initial = _initial_of(rules, entries, getattr(thing, method)) if method else None
         if initial and not remark:
             known = policies.q_values_of(rules, dict.fromkeys(entries, 1.0)) != 0
             legal = rules.action_mask(rules.all_positions()) > 0
             table = np.where(legal & ~known, initial, table)
-        return replace(player, values=_row_of(rules, table), remark=remark, initial=initial)
-    for method in methods:
+        return _row_of(rules, table), remark, initial
+    if method:
         try:
             with foreign_code(name, f"in {method}"):
                 table = _answers_of(rules, getattr(thing, method))
         except PlayerError as error:
-            return replace(player, remark=f"Its values are not judged: {error}.")
-        return replace(player, values=_row_of(rules, table), remark=f"Its values are those of {method}.")
+            return None, f"Its values are not judged: {error}.", None
+        return _row_of(rules, table), f"Its values come from {method}.", None
     values = getattr(thing, "values", None)
-    return replace(player, values=values if callable(values) else None)
+    return values if callable(values) else None, remark, None
 
 
 def _initial_of(rules: NimRules, entries: dict[Any, Any], value: Callable[..., Any]) -> float | None:
-    """The value of the first pair that a dictionary lacks, by the player's own method; None if unknown."""
-    for heaps in rules.all_positions()[1:].tolist():
-        for move in rules.legal_moves(heaps):
-            if (tuple(heaps), move) not in entries:
-                try:
-                    with foreign_code("the player", "when its value is asked"):
-                        number = float(value(heaps, move))
-                except (PlayerError, TypeError, ValueError):
-                    return None
-                return number if np.isfinite(number) else None
-    return None
+    """The value of the first pair that a dictionary lacks, by the player's own method; None if it is unknown."""
+    pairs = ((heaps, move) for heaps in rules.all_positions()[1:].tolist() for move in rules.legal_moves(heaps))
+    missing = next(((heaps, move) for heaps, move in pairs if (tuple(heaps), move) not in entries), None)
+    if missing is None:
+        return None
+    try:
+        with foreign_code("the player", "when its value is asked"):
+            number = float(value(*missing))
+    except (PlayerError, TypeError, ValueError):
+        return None
+    return number if np.isfinite(number) else None
 
 
 def _row_of(rules: NimRules, table: NDArray[Any]) -> QFunction:
@@ -445,9 +486,10 @@ def _row_of(rules: NimRules, table: NDArray[Any]) -> QFunction:
 
 
 def _entries(rules: NimRules, q: Mapping[Any, Any], name: str) -> dict[Any, Any]:
-    """The entries of a dictionary, also of nested ones; keys with the right numbers become (heaps, (heap, count)).
+    """The entries of a dictionary, or of the dictionaries in it.
 
-    Raises ValueError if there is no entry for the start of the game.
+    A key becomes (heaps, (heap, count)) if it holds the right number of numbers, in whatever form. Raises
+    ValueError if there is no entry for the start of the game.
     """
     entries = {}
     for key, value in q.items():
@@ -463,16 +505,17 @@ def _entries(rules: NimRules, q: Mapping[Any, Any], name: str) -> dict[Any, Any]
 
 
 def _numbers(key: Any) -> list[Any]:
-    """Lists the numbers of a key in their order, from nested tuples and strings such as ``1-3-5-7``."""
+    """Lists the numbers of a key in order, from nested tuples and strings such as ``1-3-5-7``."""
     if isinstance(key, tuple):
         return [number for part in key for number in _numbers(part)]
     return [*map(int, re.findall(r"\d+", key))] if isinstance(key, str) else [key]
 
 
 def _table_of(rules: NimRules, entries: dict[Any, Any]) -> tuple[NDArray[np.float64], str]:
-    """The Q-values of a dictionary, and a remark on its keys.
+    """The Q-values of a dictionary as a table, and a remark on its keys.
 
-    Raises TypeError or ValueError if a key or a value has another form.
+    If the heaps of all keys are sorted, the values of a position count for all arrangements of its heaps. Raises
+    TypeError or ValueError if a key or a value has another form.
     """
     known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has more keys
     table = policies.q_values_of(rules, known)
@@ -480,16 +523,17 @@ def _table_of(rules: NimRules, entries: dict[Any, Any]) -> tuple[NDArray[np.floa
     if rules.n_heaps == 1 or len(positions) == 1 or any(list(heaps) != sorted(heaps) for heaps in positions):
         return table, ""
     heaps = rules.all_positions()
-    rows = np.asarray(rules.index(np.sort(heaps, axis=1)))
-    places = heaps.argsort(axis=1, kind="stable").argsort(axis=1)[:, rules.move_heaps]  # of each action's heap
-    actions = np.zeros((rules.n_heaps, max(rules.heaps) + 1), dtype=np.int64)
+    rows = np.asarray(rules.index(np.sort(heaps, axis=1)), dtype=np.intp)
+    # the place of each action's heap in the sorted position
+    places = heaps.argsort(axis=1, kind="stable").argsort(axis=1)[:, rules.move_heaps]
+    actions = np.zeros((rules.n_heaps, max(rules.heaps) + 1), dtype=np.intp)
     actions[rules.move_heaps, rules.move_counts] = np.arange(rules.n_actions)
     table = np.where(rules.action_mask(heaps), table[rows[:, None], actions[places, rules.move_counts]], 0.0)
     return table, "The heaps of its keys are sorted: each value counts for all arrangements of them."
 
 
 def _answers_of(rules: NimRules, value: Callable[[list[int], tuple[int, int]], Any]) -> NDArray[np.float64]:
-    """Q-values of a method ``(heaps, (heap, count)) -> number``."""
+    """The Q-values of a method ``(heaps, (heap, count)) -> number`` as a table."""
     table = np.zeros((rules.n_positions, rules.n_actions))
     for row, heaps in zip(table, rules.all_positions().tolist(), strict=True):
         for move in rules.legal_moves(heaps):

@@ -1,4 +1,4 @@
-"""The report on one player: its figures, what is wrong with it, and the picture."""
+"""The report on one player: its figures, what is wrong with it, and its picture."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import argparse
 import random
 import threading
 from collections.abc import Iterable
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,96 +14,64 @@ from numpy.typing import NDArray
 
 from nim_env import evaluation, policies
 from nim_env.check import players, specification
+from nim_env.evaluation.judgment import judge
 from nim_env.policies import FunctionPolicy, NimPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.map import position_map
 from nim_env.rules import NimRules
 
 _EARLIER = 0.3  # of the training games, for a second table
+_N_ANSWERS = 30  # of a function that draws its moves, in each position
 
 
 def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """All that is said of a player; a ValueError, TypeError or OSError where it cannot be judged."""
-    rules = rules_of(args)
-    chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
+    """Finds out how good a player is and what is wrong with it, and draws its picture if it was asked for.
+
+    Args:
+        name: The player, as the command line names it.
+        args: The options, as :func:`nim_env.check.command.parse` returns them.
+
+    Returns:
+        The entry of the player in the file that ``--json`` writes, with ``error`` None. ``share`` is expert
+        mastery on a scale on which random play has 0 and perfect play has 1.
+
+    Raises:
+        ValueError: If the player cannot be judged, for example if the board is too large or if its code fails.
+        TypeError: If the player's file has a value of a wrong type.
+        OSError: If a file cannot be read or written.
+    """
+    rules: NimRules = args.rules
+    by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
     player = _load(name, rules, args.seed, args.episodes)
-    faults = []
-    is_course = rules.n_heaps == 4 and rules.max_take is None and not args.initial
-    if player.make and is_course:
-        with players.foreign_code(name, "when its functions are tested"):
-            faults = specification.faults(player.make, args.seed)
+    faults = _faults(player, name, args)
     with players.foreign_code(name, "when it plays"):
         policy = probabilities_of(rules, player.policy)
     q_values = _table(player, name)
-    diagnosis = _diagnosis(player, policy, q_values, name, args)
-    choice = _choice(player, policy, q_values)
-    remarks = [*filter(None, [player.remark]), *_remarks(player, policy)]
-    mastery = evaluation.mastery(rules, policy, illegal_action="lose")
-    if "train longer" in diagnosis.findings and not len(mastery.mistake_indices):
-        said = "No bug found. Every move is right, although not all values have settled."
-        diagnosis = evaluation.Diagnosis("no bug found", said, ("perfect play",))
-    bugs = [f"Bug in {function}: {sentence}." for function, sentence in faults]
-    bugs += [f"Bug in the choice: {sentence}" for sentence in choice]
-    if bugs and diagnosis.result == "bug":
-        bugs.append(diagnosis.verdict)
-    result = "bug" if bugs else diagnosis.result
-    names = [*dict.fromkeys(fault.function for fault in faults)]
-    if choice and "choose_action" not in names:
-        names.append("choice")
-    if not bugs or diagnosis.result == "bug":
-        names += evaluation.answers(diagnosis.findings)
-    verdict = " ".join(bugs) or diagnosis.verdict
+    told = {} if q_values is None else _known_of_training(player, name, args)
+    mastery, mistakes, diagnosis = judge(rules, policy, q_values, is_mask_required=False, **told)
+    unanswered = _unanswered(player, policy)
+    wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
+    result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)
     is_finite = q_values is not None and diagnosis.findings != ("values that are not finite",)
-    values = player.state_values if is_finite else None
-    report = evaluation.report(rules, policy, values, illegal_action="lose")
+    report = evaluation.report(rules, policy, player.state_values if is_finite else None, illegal_action="lose")
     if args.picture is not None:
-        title = f"{Path(name).name}: {result}{f' in {names[0]}' if faults or choice else ''}"
+        place = f" in {bugs_in[0]}" if faults or wrong_choices else ""
+        title = f"{Path(name).name}: {result}{place}"
         args.picture.write_text(position_map(mastery, title), encoding="utf-8")
     return {
         "player": name,
         "error": None,
         "game": str(rules),
         **report.to_dict(),
-        "share": 1.0 if chance == 1 else (report.expert - chance) / (1 - chance),
+        "share": 1.0 if by_chance == 1 else (report.expert - by_chance) / (1 - by_chance),
         "won_positions": mastery.won_positions,
         "mistakes": len(mastery.mistake_indices),
-        "first_mistakes": evaluation.mistake_sentences(rules, policy, illegal_action="lose"),
-        "remarks": remarks,
+        "first_mistakes": mistakes,
+        "remarks": [*filter(None, [player.remark]), *_remarks(policy, unanswered)],
         "result": result,
-        "bugs_in": names if result == "bug" else [],
+        "bugs_in": bugs_in,
         "findings": diagnosis.findings,
         "verdict": verdict,
     }
-
-
-def _diagnosis(
-    player: players.LoadedPlayer, policy: TabularPolicy, q_values: Any, name: str, args: argparse.Namespace
-) -> evaluation.Diagnosis:
-    """What its values say, or its moves if it has none."""
-    if q_values is None:
-        return evaluation.diagnose_moves(player.rules, policy)
-    opponent = args.opponent and players.load_player(args.opponent, player.rules).policy
-    earlier = None
-    if player.is_trained:
-        earlier = _table(_load(name, player.rules, args.seed, round(_EARLIER * args.episodes)), name)
-    follows_course = hasattr(player.make and player.make(), "best_future_reward")
-    on_policy = args.on_policy or player.on_policy or (False if follows_course else None)
-    discount = next(number for number in (args.discount, player.discount, 1.0) if number is not None)
-    initial = player.initial if args.initial is None else args.initial
-    rewards = args.rewards and tuple(args.rewards)
-    return evaluation.diagnose(player.rules, q_values, opponent, discount, earlier, rewards, initial, on_policy)
-
-
-def _table(player: players.LoadedPlayer, name: str) -> NDArray[Any] | None:
-    """The values of a player in all positions."""
-    if player.values is None:
-        return None
-    with players.foreign_code(name, "when its values are asked"):
-        return np.asarray(player.values(player.rules.all_positions()))
-
-
-def rules_of(args: argparse.Namespace) -> NimRules:
-    """The game that the options describe."""
-    return NimRules(chain(*args.heaps), args.max_take, misere=not args.normal)
 
 
 def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.LoadedPlayer:
@@ -113,16 +80,75 @@ def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.Loade
     return players.load_player(name, rules, episodes)
 
 
+def _faults(player: players.LoadedPlayer, name: str, args: argparse.Namespace) -> list[specification.Fault]:
+    """The faults in the functions of a program of the course. It gives unseen pairs the value 0."""
+    is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not args.initial
+    if player.make is None or not is_course:
+        return []
+    with players.foreign_code(name, "when its functions are tested"):
+        return specification.faults(player.make, args.seed)
+
+
+def _table(player: players.LoadedPlayer, name: str) -> NDArray[Any] | None:
+    """The values of a player in all positions; None if it has no values."""
+    if player.values is None:
+        return None
+    with players.foreign_code(name, "when its values are asked"):
+        return np.asarray(player.values(player.rules.all_positions()))
+
+
+def _known_of_training(player: players.LoadedPlayer, name: str, args: argparse.Namespace) -> dict[str, Any]:
+    """What the options and the player's file say about its training: arguments of the diagnosis."""
+    earlier = None
+    if player.is_trained:
+        earlier = _table(_load(name, player.rules, args.seed, round(_EARLIER * args.episodes)), name)
+    follows_course = hasattr(player.make and player.make(), "best_future_reward")
+    return {
+        "opponent": args.opponent and players.load_player(args.opponent, player.rules).policy,
+        "discount": next(number for number in (args.discount, player.discount, 1.0) if number is not None),
+        "earlier": earlier,
+        "rewards": args.rewards and tuple(args.rewards),
+        "initial": player.initial if args.initial is None else args.initial,
+        "on_policy": args.on_policy or player.on_policy or (False if follows_course else None),
+    }
+
+
+def _summary(
+    faults: list[specification.Fault], wrong_choices: list[str], diagnosis: evaluation.Diagnosis
+) -> tuple[str, list[str], str]:
+    """The result, the names of what the bugs were found in, and the verdict."""
+    sentences = [f"Bug in {function}: {sentence}." for function, sentence in faults]
+    sentences += [f"Bug in the choice: {sentence}" for sentence in wrong_choices]
+    bugs_in = [*dict.fromkeys(fault.function for fault in faults)]
+    if wrong_choices and "choose_action" not in bugs_in:
+        bugs_in.append("choice")
+    if diagnosis.result == "bug":
+        sentences.append(diagnosis.verdict)
+        bugs_in += evaluation.answers(diagnosis.findings)
+    if not sentences:
+        return diagnosis.result, [], diagnosis.verdict
+    return "bug", bugs_in, " ".join(sentences)
+
+
 def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
-    """The probabilities of a player in all positions; of a function that draws its moves, its frequencies."""
+    """Tabulates the probabilities of a player in all positions.
+
+    Args:
+        rules: The game.
+        policy: The player. If it is a function that draws its moves, the frequencies of its answers are taken.
+
+    Returns:
+        The probabilities of legal actions. The rest up to a sum of 1 is the probability of an illegal answer.
+    """
     asked = _Asked(policy) if isinstance(policy, FunctionPolicy) else policy
     return policies.tabulate(rules, asked, np.float64, illegal_action="lose")
 
 
 class _Asked(NimPolicy):
-    """A function as a policy: where two answers to any position differ, all positions are asked 30 times.
+    """A function as a policy that is measured: every position is asked twice, and 30 times if any answers differ.
 
-    To ask only the positions whose first two answers differ would miss rare moves, always in the player's favor.
+    Rare moves would be missed if only the positions whose first two answers differ were asked again, and always in
+    the player's favor.
     """
 
     is_measurement = True
@@ -134,7 +160,7 @@ class _Asked(NimPolicy):
         first, second = (self._answers(self.policy, observation, action_mask) for _ in range(2))
         if (first == second).all():
             return first
-        return self._answers(SampledPolicy(self.policy, 30), observation, action_mask)
+        return self._answers(SampledPolicy(self.policy, _N_ANSWERS), observation, action_mask)
 
     def _answers(self, policy: Policy, *positions: Any) -> Any:
         rows = ([array[i : i + 1] for array in positions] for i in _progress(len(positions[0])))
@@ -142,61 +168,72 @@ class _Asked(NimPolicy):
 
 
 def _progress(n: int) -> Iterable[int]:
+    """Counts to n, with a progress bar if tqdm is installed and it takes longer than a second."""
     try:
         from tqdm import tqdm
     except ImportError:
         return range(n)
-    tqdm.set_lock(threading.RLock())  # its own one would outlive a process that is killed
+    tqdm.set_lock(threading.RLock())  # the lock that tqdm makes itself would outlive a process that is killed
     return tqdm(range(n), "positions", leave=False, disable=None, delay=1)
 
 
-def _choice(player: players.LoadedPlayer, policy: TabularPolicy, q_values: Any) -> list[str]:
-    """What is wrong with the choice of a function: no legal move, or not the one of its best value."""
-    if not isinstance(player.policy, FunctionPolicy) or np.ndim(q_values) != 2:
+def _unanswered(player: players.LoadedPlayer, policy: TabularPolicy) -> tuple[NDArray[np.bool_], str]:
+    """In which positions but the empty one a player can fail to give a legal move, and a sentence about it."""
+    is_unanswered = policy.probabilities[1:].sum(axis=1) < 1 - 1e-9
+    if not is_unanswered.any():
+        return is_unanswered, ""
+    first, heaps = _first_of(player.rules, is_unanswered)
+    answer = player.answer_at(heaps)
+    answers = f", where it answers {answer}" if answer else ""
+    return is_unanswered, f"it gives no legal move in {_counted(is_unanswered)}, the first {first}{answers}."
+
+
+def _wrong_choices(
+    player: players.LoadedPlayer,
+    policy: TabularPolicy,
+    q_values: NDArray[Any] | None,
+    unanswered: tuple[NDArray[np.bool_], str],
+) -> list[str]:
+    """What is wrong with the moves of a function, given its Q-values: no legal move, or not the best value."""
+    if not isinstance(player.policy, FunctionPolicy) or q_values is None or q_values.ndim != 2:
         return []
-    rules = player.rules
-    heaps = rules.all_positions()[1:]
     plays = policy.probabilities[1:]
-    values = np.where(rules.action_mask(heaps), q_values[1:], -np.inf)
-    said = []
-    is_unanswered = plays.sum(axis=1) < 1 - 1e-9
-    if is_unanswered.any():
-        sentence = _without_move(player, heaps[is_unanswered])
-        said.append(sentence + _starts_from_0(values[is_unanswered]))
+    legal = player.rules.action_mask(player.rules.all_positions()[1:])
+    values = np.where(legal, q_values[1:], -np.inf)
     is_worse = ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1)
-    if n := is_worse.sum():
-        first = "-".join(map(str, min(heaps[is_worse].tolist(), key=sum)))
-        sentence = f"in {_counted(n)} it does not play its best value, the first {first}."
+    is_unanswered, sentence = unanswered
+    said = []
+    if is_unanswered.any():
+        said.append(sentence + _starts_from_0(values[is_unanswered]))
+    if is_worse.any():
+        first, _ = _first_of(player.rules, is_worse)
+        sentence = f"in {_counted(is_worse)} it does not play its best value, the first {first}."
         said.append(sentence + _starts_from_0(values[is_worse]))
     return said
 
 
 def _starts_from_0(values: NDArray[Any]) -> str:
-    """What the values of the positions with a wrong choice say of it."""
+    """A sentence about the choice if the values in the positions with a wrong choice suggest it, else nothing."""
     said = " All its values there are 0 or below: the maximum of its choice starts from 0."
     return said if (values <= 0).all() else ""
 
 
-def _without_move(player: players.LoadedPlayer, heaps: NDArray[Any]) -> str:
-    first = min(heaps.tolist(), key=sum)
-    answer = player.answer_at(first)
-    answers = f", where it answers {answer}" if answer else ""
-    return f"it gives no legal move in {_counted(len(heaps))}, the first {'-'.join(map(str, first))}{answers}."
+def _first_of(rules: NimRules, is_position: NDArray[np.bool_]) -> tuple[str, list[int]]:
+    """The first of some positions: the one with the fewest objects, in words and as heap sizes."""
+    heaps = min(rules.all_positions()[1:][is_position].tolist(), key=sum)
+    return "-".join(map(str, heaps)), heaps
 
 
-def _counted(n: int) -> str:
+def _counted(is_position: NDArray[np.bool_]) -> str:
+    n = int(is_position.sum())
     return "1 position" if n == 1 else f"{n} positions"
 
 
-def _remarks(player: players.LoadedPlayer, policy: TabularPolicy) -> list[str]:
-    """Sentences on positions without a legal move, and on draws."""
-    heaps = player.rules.all_positions()[1:]
-    plays = policy.probabilities[1:]
-    remarks = []
-    is_unanswered = plays.sum(axis=1) < 1 - 1e-9
-    if is_unanswered.any():
-        sentence = _without_move(player, heaps[is_unanswered])
-        remarks.append(f"{sentence[0].upper()}{sentence[1:]}")
-    if n := (plays % 1 > 0).any(axis=1).sum():
-        remarks.append(f"It draws its move in {_counted(n)}. The figures of a function that draws are estimates.")
-    return remarks
+def _remarks(policy: TabularPolicy, unanswered: tuple[NDArray[np.bool_], str]) -> Iterable[str]:
+    """Sentences about positions without a legal move, and about draws."""
+    _, sentence = unanswered
+    if sentence:
+        yield f"{sentence[0].upper()}{sentence[1:]}"
+    is_drawn = np.any(policy.probabilities[1:] % 1 > 0, axis=1)
+    if is_drawn.any():
+        yield f"It draws its move in {_counted(is_drawn)}. The figures of a function that draws are estimates."

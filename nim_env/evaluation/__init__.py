@@ -1,9 +1,9 @@
-"""Evaluation of any policy: exact by sweeps over all positions, or estimated from samples of large games.
+"""Evaluation of any policy: exact by sweeps over all positions, or estimated from samples on large boards.
 
-It holds mastery, win probabilities and exploitability, the report of all figures, matches, learning curves and the
-diagnosis of a learner's values. It imports the game and the policies. The command ``python -m nim_env check``,
-:mod:`nim_env.testing`, the map of positions and the modules for other libraries import it; the environments do
-not.
+The package has mastery, win probabilities and exploitability, the report with all of these metrics, matches,
+learning curves, and the diagnosis of a learner's values. It imports the game and the policies. The command
+``python -m nim_env check``, :mod:`nim_env.testing`, the map of positions and the modules for other libraries
+import it; the environments do not.
 """
 
 from nim_env.evaluation.diagnosis import Diagnosis, answers, diagnose, diagnose_moves

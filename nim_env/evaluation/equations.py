@@ -1,55 +1,82 @@
-"""Targets: what an equation makes of a player's own next values, and how far its samples reach.
+"""Equations that values can satisfy, and the targets that an equation makes of a player's own next values.
 
-Let m be the reward of the player who takes the last object, o the reward of the other player, and s' the position
-after action a. A learner by move satisfies Q(s, a) = m at the end and -γ max Q(s', b) before it (Littman 1994,
-Markov games). A learner by own turn satisfies Q(s, a) = m at the end. Before it, Q(s, a) is a mean over the
-replies b: of o if b ends the game, and otherwise of γ max Q(s'', c), where s'' is the position after b (Watkins
-1989; Sutton and Barto 2018, equation 6.8). An on-policy learner has the mean over its own policy instead of the
-maximum (equation 6.9). A bug changes one part of its equation.
+A learner moves each value toward a target that follows from its values of the next positions. Let s' be the
+position after action a in position s, m the reward of the player who takes the last object, o the reward of the
+other player, and γ the discount. For the last move of a game, Q(s, a) = m. For all other moves the equation
+depends on the learner:
+
+- By move, a learner looks at the next move of the other player: Q(s, a) = -γ max Q(s', b) (Littman 1994, "Markov
+  games as a framework for multi-agent reinforcement learning").
+- By own turn, it waits for a reply b, which leads to s''. Q(s, a) is a mean over the replies: o for a reply that
+  ends the game, and γ max Q(s'', c) for all others (Watkins 1989; Sutton and Barto 2018, equation 6.8).
+- On-policy, it takes the mean over its own policy instead of the maximum (Sutton and Barto 2018, equation 6.9).
+
+All three are called Bellman's equation here. A bug changes one part of it.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nim_env import theory
-from nim_env.policies import PolicyLike, tabulate
-from nim_env.rules import NimRules
+from nim_env.evaluation.learner import Floats, Learner, Reading, probabilities
 
-MAX_POSITIONS = 50_000  # of a larger game those with the fewest objects, where a learner is right first
-EXPLORATIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)  # of an ε-greedy player, fitted to its values
+MAX_POSITIONS = 50_000
+"""The number of positions that are judged. Larger games are judged by the positions with the fewest objects, whose
+values are learned first."""
 
-FEW = 3  # fewer values than this tell nothing
-
-Floats = NDArray[np.float64]
-Bools = NDArray[np.bool_]
-
-
-class Reading(NamedTuple):
-    """What is assumed about a learner: its rewards, the value it starts from, and whose moves its targets take."""
-
-    win: float = 1.0
-    loss: float = -1.0
-    initial: float | None = 0.0  # None: values that start anywhere, such as those of a network
-    on_policy: bool | PolicyLike = False
+EXPLORATIONS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0)
+"""The probabilities of a random move that are tried for a player who otherwise plays its best move (ε-greedy)."""
 
 
 class Equation(NamedTuple):
-    """The two rewards of an equation, and the future that it takes, with its factor."""
+    """One way to compute a target.
 
-    mover: float  # the reward of the player who takes the last object
+    Attributes:
+        mover: The reward of the player who takes the last object.
+        other: The reward of the other player.
+        future: What is taken of the values of the next position: a key of :attr:`Case.futures`.
+        sign: The factor of the future. By move, Bellman's equation has a minus sign in addition.
+    """
+
+    mover: float
     other: float
     future: str = "best"
     sign: float = 1.0
 
 
-def bugs(bellman: Equation, start: float) -> dict[Equation, str]:
-    """What each bug makes of the equation of a correct learner, with its name.
+class Target(NamedTuple):
+    """What an equation says about each value: arrays of shape ``(P,)``, for P legal pairs.
 
-    A dropped reward is 0, or its values stay where they start. The opponent's reward is also minus the own one.
+    Attributes:
+        mean: The mean of the samples that a value is moved to.
+        deviation: The standard deviation of one sample.
+        low: The lower end of the reach. On its way from the initial value to its samples, a value stays within it.
+        high: The upper end of the reach.
+    """
+
+    mean: Floats
+    deviation: Floats
+    low: Floats
+    high: Floats
+
+
+class Bug(NamedTuple):
+    """A bug of the list: its name, its equation, and one of the targets of this equation."""
+
+    name: str
+    equation: Equation
+    target: Target
+
+
+def buggy_equations(bellman: Equation, start: float) -> dict[Equation, str]:
+    """Returns what each bug makes of Bellman's equation, with the name of the bug.
+
+    A learner that drops a reward learns 0 instead, or it makes no update and the value stays at ``start``. The
+    opponent's reward is the other of the two rewards, or minus the own one.
     """
     mover, other = bellman[:2]
     return {
@@ -68,220 +95,183 @@ def bugs(bellman: Equation, start: float) -> dict[Equation, str]:
     }
 
 
-class Target(NamedTuple):
-    """What an equation says of each value: arrays of shape (P,)."""
+class Case:
+    """A learner under one reading: its values, and the targets that equations make of them.
 
-    mean: Floats
-    deviation: Floats  # the standard deviation of one sample
-    low: Floats  # the reach: from the initial value to all samples
-    high: Floats
-    is_exact: bool  # whether the theorem gives the reach
-
-
-class Learner:
-    """The values of a learner, before anything is assumed of it.
+    All values and rewards are divided by ``unit``, the larger reward, so no return exceeds 1. The arrays have
+    an entry for each of the P legal pairs of a position and an action, or for each of the N positions.
 
     Args:
-        rules: The game.
-        given: Its values, float64 of shape (n_positions, n_actions), or (n_positions,) of positions.
-        opponent: The policy that it plays; None for self-play.
-        discount: Its discount.
+        learner: The learner.
+        reading: What is assumed about it.
+        earlier: The values of the same training at an earlier time, in the shape of ``learner.given``, or None.
     """
 
-    def __init__(self, rules: NimRules, given: Floats, opponent: PolicyLike | None, discount: float) -> None:
-        self.rules = rules
-        self.given = given
-        self.opponent = opponent
-        self.discount = discount
-        self.legal = rules.action_mask(rules.all_positions()) > 0  # (n_positions, n_actions)
-        self.after = (np.arange(rules.n_positions)[:, None] - np.array(rules.offsets)) * self.legal
-
-    @property
-    def initial(self) -> float | None:
-        """The value that the entries of illegal actions kept: 0, or another one that legal actions have too."""
-        if self.given.ndim == 1:
-            return None
-        illegal = np.unique(self.given[1:][~self.legal[1:] & np.isfinite(self.given[1:])])
-        if len(illegal) > 1:
-            return None  # a network
-        is_start = len(illegal) == 1 and (self.given[self.legal] == illegal[0]).any()
-        return float(illegal[0]) if is_start else 0.0
-
-    @property
-    def untouched(self) -> list[float]:
-        """The values that all moves of a few positions share, mistakes too: no update has changed them."""
-        heaps = self.rules.all_positions()
-        wins = theory.winning_action_mask(self.rules, heaps) > 0
-        is_choice = wins.any(axis=1) & (self.legal & ~wins).any(axis=1)
-        lowest = np.where(self.legal, self.given, np.inf).min(axis=1)
-        is_same = lowest == np.where(self.legal, self.given, -np.inf).max(axis=1)
-        values, counts = np.unique(lowest[is_choice & is_same], return_counts=True)
-        return values[counts >= FEW].tolist()
-
-    @property
-    def last(self) -> Floats:
-        """The values of the moves that take the last object, or of the positions with one object."""
-        if self.given.ndim == 1:
-            return self.given[self.rules.all_positions().sum(axis=1) == 1]
-        return self.given[self.legal & (self.after == 0)]
-
-    @property
-    def is_sorted(self) -> bool:
-        """Whether only positions with sorted heaps have values, although the board has many others."""
-        if self.given.ndim == 1:
-            return False
-        is_trained = ((self.given != (self.initial or 0)) & self.legal).any(axis=1)
-        steps = np.diff(self.rules.all_positions(), axis=1)
-        unsorted = [(steps < 0).any(axis=1), (steps > 0).any(axis=1)]
-        return bool(
-            is_trained.sum() >= FEW
-            and any(is_other.sum() >= FEW and not is_trained[is_other].any() for is_other in unsorted)
-        )
-
-    def table(self, reading: Reading) -> Floats:
-        """The values of actions under a reading; those that no dictionary held are the initial one."""
-        win, loss, initial, _ = reading
-        if self.given.ndim == 2:
-            has_learned_0 = 0 in (win, loss)  # then 0 is no sign of a missing entry
-            is_missing = self.legal & (self.given == 0) & (0.0 in self.untouched) & (not has_learned_0)
-            return np.where(is_missing, initial or 0.0, self.given)
-        mover, other = (loss, win) if self.rules.misere else (win, loss)
-        of_next = self.discount * self.given  # for the player to move there
-        if self.opponent is not None:
-            replies = probabilities(self.rules, self.opponent)
-            of_next = -(replies * np.where(self.after == 0, other, of_next[self.after])).sum(axis=1)
-        return np.where(self.legal, np.where(self.after == 0, mover, -of_next[self.after]), loss)
-
-
-class Values:
-    """The values of a player for the P legal pairs of a position and an action, in N positions.
-
-    Args:
-        rules: The game.
-        table: The values, float64 of shape (n_positions, n_actions), in units in which no return exceeds 1.
-        opponent: The policy that the learner plays; None for self-play.
-        discount: The discount of the learner.
-        reading: What is assumed about the learner, in the same units.
-    """
-
-    def __init__(
-        self, rules: NimRules, table: Floats, opponent: PolicyLike | None, discount: float, reading: Reading
-    ) -> None:
-        every = rules.all_positions()
-        kept = every.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
-        row = np.zeros(len(every), dtype=np.int64)
-        row[kept] = np.arange(len(kept))
-        table = table[kept]
-        legal = rules.action_mask(every[kept]) > 0
-        self.discount = discount
+    def __init__(self, learner: Learner, reading: Reading, earlier: Floats | None = None) -> None:
+        self.learner = learner
+        self.rules = learner.rules
         self.reading = reading
+        self.earlier = earlier
+        self.discount = learner.discount
+        self.is_self_play = learner.opponent is None
+        self.unit = max(abs(reading.win), abs(reading.loss))
+        self.win = reading.win / self.unit
+        self.loss = reading.loss / self.unit
+        self.start = None if reading.initial is None else reading.initial / self.unit  # None if it is not known
+        mover, other = (self.loss, self.win) if self.rules.misere else (self.win, self.loss)
+        self.bellman = Equation(mover, other, "best" if reading.on_policy is False else "own")
+        kept = learner.heaps.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
+        table = learner.table(reading)[kept] / self.unit
+        legal = learner.legal[kept]
         self.n_positions = len(kept)
-        self.position, self.action = legal.nonzero()  # of each pair, the position by its row: (P,)
-        self.after = row[kept[self.position] - np.array(rules.offsets)[self.action]]  # the next position: (P,)
-        self.is_last = self.after == 0  # whether it takes the last object: (P,)
-        self.heaps = every[kept][self.position]  # (P, n_heaps)
+        self.position, self.action = legal.nonzero()  # the row of its position in this case, and its action: (P,)
+        row = np.zeros(self.rules.n_positions, dtype=np.intp)
+        row[kept] = np.arange(len(kept))
+        self.after = row[learner.after[kept][legal]]  # the row of the next position: (P,)
+        self.is_last = self.after == 0  # whether the pair takes the last object: (P,)
+        self.heaps = learner.heaps[kept][self.position]  # (P, n_heaps)
         self.objects = self.heaps.sum(axis=1)  # (P,)
         self.value = table[legal]  # (P,)
-        self.is_trained = self.value != reading.initial  # (P,)
-        self.may_be_trained = self.is_trained  # also those that may have learned what they started with
         self.n_actions = legal.sum(axis=1).clip(1)  # (N,)
-        n_trained = self.sums(self.is_trained)
-        is_complete = n_trained == self.n_actions
-        is_complete[0] = not self.is_trained[self.is_last].any()
-        is_visited = n_trained > 0
-        if reading.initial in reading[:2]:
-            self.may_be_trained = self.is_trained | is_visited[self.position]
-        # a value that never left its start counts too if it was learned: the others of its position moved
-        self.is_known = self.is_trained | (is_complete[self.after] & is_visited[self.position])
         best = np.where(legal, table, -np.inf).max(axis=1)
         worst = np.where(legal, table, np.inf).min(axis=1)
         best[0] = worst[0] = 0  # the empty position
-        self.is_greedy = self.value == best[self.position]  # whether it is the largest of its position: (P,)
-        self.futures = {  # what equations take of each position's values: (N,)
+        self.is_greedy = self.value == best[self.position]  # whether it is the best of its position: (P,)
+        self.futures = {  # what equations take of the values of each position: (N,)
             "best": best,
             "best from 0": best.clip(0),
             "best of all": np.append(0, np.fmax.reduce(table[1:], axis=1)),
             "worst": worst,
             "mean": self.sums(self.value) / self.n_actions,
         }
-        self.exploration: float | None = None  # of an ε-greedy player whose moves were fitted
-        self.replies = np.zeros(len(self.value))  # the probability of each pair as the other player's move: (P,)
-        actor = (
-            None if isinstance(reading.on_policy, bool) else probabilities(rules, reading.on_policy)[kept][legal]
-        )
-        if opponent is not None:
-            self.replies = probabilities(rules, opponent)[kept][legal]
-        bellman = self.bellman(rules)
-
-        def explore(share: float) -> float:
-            """Sets the moves of a player that explores this often; returns how far the values are off."""
-            n_best = self.sums(self.is_greedy).clip(1)[self.position]
-            moves = (1 - share) * self.is_greedy / n_best + share / self.n_actions[self.position]
-            own_moves = moves if actor is None else actor
-            if opponent is None:
-                self.replies = own_moves
-            lost = (1 - self.sums(own_moves)) * reading.loss  # the rest are illegal actions
-            self.futures["own"] = self.sums(own_moves * self.value) + lost
-            self.futures["own"][0] = 0
-            self.exploration = share
-            return float(np.abs(self.value - self.by_turn(bellman).mean)[self.is_trained].sum())
-
-        if opponent is None or reading.on_policy is not False:
-            explore(min(EXPLORATIONS, key=explore))
-        self.is_self_play = opponent is None
+        self._find_trained()
+        self._fit_moves(kept, legal)
         self.draws_replies = bool(not self.is_self_play and ((self.replies > 0) & (self.replies < 1)).any())
 
-    def bellman(self, rules: NimRules) -> Equation:
-        """The equation of a correct learner."""
-        win, loss, _, on_policy = self.reading
-        mover, other = (loss, win) if rules.misere else (win, loss)
-        return Equation(mover, other, "best" if on_policy is False else "own")
+    def _find_trained(self) -> None:
+        """Finds out which values have been trained, as far as their distance from the initial value shows it."""
+        self.is_trained = self.value != self.start  # (P,)
+        n_trained = self.sums(self.is_trained)
+        is_visited = n_trained > 0
+        is_complete = n_trained == self.n_actions
+        is_complete[0] = not self.is_trained[self.is_last].any()
+        # a value at its start was learned too if the other values of its position moved and all next ones did
+        self.is_known = self.is_trained | (is_complete[self.after] & is_visited[self.position])
+        self.may_be_trained = self.is_trained  # and values whose training may have left them at the start
+        if self.start in (self.win, self.loss):
+            self.may_be_trained = self.is_trained | is_visited[self.position]
+
+    def _fit_moves(self, kept: NDArray[np.intp], legal: NDArray[np.bool_]) -> None:
+        """Finds the moves of the learner, if its equation needs them, and the replies of the other player."""
+        on_policy = self.reading.on_policy
+        self.replies = self.learner.replies[kept][legal]  # the probability of each pair as a reply: (P,)
+        self.exploration: float | None = None  # the fitted probability of a random move
+        if not self.is_self_play and on_policy is False:
+            return
+        if isinstance(on_policy, bool):
+            self.exploration = min(EXPLORATIONS, key=lambda share: self._misfit(self._moves(share)))
+            own_moves = self._moves(self.exploration)
+        else:
+            self.exploration = 0.0
+            own_moves = probabilities(self.rules, on_policy)[kept][legal]
+        self.futures["own"] = self._mean_value(own_moves)
+        if self.is_self_play:
+            self.replies = own_moves
+
+    def _moves(self, exploration: float) -> Floats:
+        """The probability of each pair if the player explores this often and otherwise plays a best move."""
+        n_best = self.sums(self.is_greedy).clip(1)[self.position]
+        return (1 - exploration) * self.is_greedy / n_best + exploration / self.n_actions[self.position]
+
+    def _mean_value(self, own_moves: Floats) -> Floats:
+        """The mean value of each position for a player who makes these moves; an illegal action loses: (N,)."""
+        illegal = 1 - self.sums(own_moves)
+        values = self.sums(own_moves * self.value) + illegal * self.loss
+        values[0] = 0
+        return values
+
+    def _misfit(self, own_moves: Floats) -> float:
+        """The distance of the trained values from Bellman's targets by turn, if the player makes these moves."""
+        future = self._mean_value(own_moves) if self.bellman.future == "own" else self.futures["best"]
+        samples = self._samples_of_replies(self.bellman, future)
+        after_move = self.sums((own_moves if self.is_self_play else self.replies) * samples)
+        targets = np.where(self.is_last, self.bellman.mover, after_move[self.after])
+        return float(np.abs(self.value - targets)[self.is_trained].sum())
+
+    @cached_property
+    def targets(self) -> list[Target]:
+        """The targets of Bellman's equation."""
+        return self.targets_of(self.bellman)
+
+    @cached_property
+    def bugs(self) -> list[Bug]:
+        """Each bug with each target of its equation, without those that leave the equation unchanged."""
+        equations = buggy_equations(self.bellman, self.start or 0.0)
+        return [
+            Bug(name, equation, target)
+            for equation, name in equations.items()
+            if equation != self.bellman
+            for target in self.targets_of(equation)
+        ]
 
     def sums(self, of_pairs: NDArray[Any]) -> Floats:
-        """The sums over the actions of each position: shapes (P,) in, (N,) out."""
+        """Returns the sums over the actions of each position: shape ``(P,)`` in, ``(N,)`` out."""
         return np.bincount(self.position, of_pairs, self.n_positions).astype(np.float64)
 
-    def targets(self, equation: Equation) -> list[Target]:
-        """The targets after a reply of the other player, and in self-play before them those by move."""
-        by_turn = self.by_turn(equation)
-        return [self.by_move(equation), by_turn] if self.is_self_play else [by_turn]
+    def targets_of(self, equation: Equation) -> list[Target]:
+        """Returns the target by own turn, and in self-play before it the target by move."""
+        by_turn = self._by_turn(equation)
+        return [self._by_move(equation), by_turn] if self.is_self_play else [by_turn]
 
-    def by_move(self, equation: Equation) -> Target:
-        """The target from the other player's next values; both share the sum of the rewards."""
-        both = abs(equation.sign) * (self.reading.win + self.reading.loss)
+    def _by_move(self, equation: Equation) -> Target:
+        """The target from the other player's next values. The rewards of both players have the same sum."""
+        both = abs(equation.sign) * (self.win + self.loss)
         future = self.discount * (both - equation.sign * self.futures[equation.future])
-        sample = np.where(self.is_last, equation.mover, future[self.after])
-        return self._target(equation, both, -1, sample, np.zeros(len(sample)), sample, sample)
+        samples = np.where(self.is_last, equation.mover, future[self.after])
+        first = self.discount * (both - equation.sign * self._first_future(equation))
+        return self._target(equation, first, samples, np.zeros(len(samples)), samples, samples)
 
-    def by_turn(self, equation: Equation) -> Target:
+    def _by_turn(self, equation: Equation) -> Target:
         """The target from the player's own next values, after a reply."""
-        future = self.discount * equation.sign * self.futures[equation.future]
-        sample = np.where(self.is_last, equation.other, future[self.after])
-        low, high = np.full((2, self.n_positions), self.reading.initial or 0.0)
+        samples = self._samples_of_replies(equation, self.futures[equation.future])
+        low, high = np.full((2, self.n_positions), self.start or 0.0)
         is_possible = (self.replies > 0) | (self.exploration is not None)  # in self-play any, at some time
-        np.minimum.at(low, self.position[is_possible], sample[is_possible])
-        np.maximum.at(high, self.position[is_possible], sample[is_possible])
-        mean = self.sums(self.replies * sample)
-        deviation = np.sqrt((self.sums(self.replies * sample**2) - mean**2).clip(0))
-        ends = zip((equation.mover, 0.0, *2 * [equation.mover]), (mean, deviation, low, high), strict=True)
-        parts = (np.where(self.is_last, end, of_reply[self.after]) for end, of_reply in ends)
-        return self._target(equation, 0.0, 1, *parts)
+        np.minimum.at(low, self.position[is_possible], samples[is_possible])
+        np.maximum.at(high, self.position[is_possible], samples[is_possible])
+        mean = self.sums(self.replies * samples)
+        deviation = np.sqrt((self.sums(self.replies * samples**2) - mean**2).clip(0))
 
-    def _target(self, equation: Equation, both: float, side: int, *parts: Floats) -> Target:
-        """Adds to the reach of a target what a value may hold on its way."""
-        mean, deviation, low, high = parts
-        win, loss, initial, on_policy = self.reading
-        start = initial or 0.0
-        future = max(start, 0.0) if equation.future == "best from 0" else start
-        first = self.discount * (both + side * equation.sign * future)  # the target while all values are new
-        any_return = [0.0, win, loss, equation.sign * win, equation.sign * loss]
-        is_exact = initial is not None and on_policy is False and (first == start or equation.sign == 0)
+        def of_pairs(at_end: float, after_move: Floats) -> Floats:
+            return np.where(self.is_last, at_end, after_move[self.after])
+
+        return self._target(
+            equation,
+            self.discount * (equation.sign * self._first_future(equation)),
+            of_pairs(equation.mover, mean),
+            of_pairs(0.0, deviation),
+            of_pairs(equation.mover, low),
+            of_pairs(equation.mover, high),
+        )
+
+    def _samples_of_replies(self, equation: Equation, future: Floats) -> Floats:
+        """The sample that a learner gets if the other player replies with a pair, for each pair: (P,)."""
+        later = self.discount * equation.sign * future
+        return np.where(self.is_last, equation.other, later[self.after])
+
+    def _first_future(self, equation: Equation) -> float:
+        """What an equation takes of a position whose values are all initial ones."""
+        start = self.start or 0.0
+        return max(start, 0.0) if equation.future == "best from 0" else start
+
+    def _target(
+        self, equation: Equation, first: float, mean: Floats, deviation: Floats, low: Floats, high: Floats
+    ) -> Target:
+        """Adds to the reach of a target what a value can be on its way; ``first`` is its target at the start."""
+        start = self.start or 0.0
+        is_theorem = self.start is not None and self.reading.on_policy is False
+        is_exact = is_theorem and (first == start or equation.sign == 0)  # else any return may come on the way
+        any_return = [0.0, self.win, self.loss, equation.sign * self.win, equation.sign * self.loss]
         on_the_way = [start] if is_exact else [start, first, *any_return]
-        at_end = any_return if initial is None else [start]
-        least, most = ((np.where(self.is_last, f(at_end), f(on_the_way))) for f in (min, max))
-        return Target(mean, deviation, np.minimum(low, least), np.maximum(high, most), is_exact)
-
-
-def probabilities(rules: NimRules, policy: PolicyLike) -> Floats:
-    """The probability of each action, (n_positions, n_actions); illegal ones are left out."""
-    return tabulate(rules, policy, np.float64, illegal_action="lose").probabilities
+        at_end = any_return if self.start is None else [start]
+        least, most = (np.where(self.is_last, limit(at_end), limit(on_the_way)) for limit in (min, max))
+        return Target(mean, deviation, np.minimum(low, least), np.maximum(high, most))

@@ -1,11 +1,13 @@
-"""Exact metrics, each by a sweep over all positions that starts with the smallest.
+"""Exact metrics of policies and value functions, from a sweep over all positions that starts with the smallest.
 
-Every function raises a ValueError where the game has too many positions, the policy is unknown or was made for
-another game, or the policy returns anything but a legal action or a distribution over legal actions. A policy is
-queried twice on each position, and two different answers are an error: chance needs a distribution. With
-``illegal_action="lose"`` a policy may also play illegal actions: their probability, and what a row of its
-probabilities lacks to 1, loses the game at once. ``None`` is a :class:`nim_env.policies.Player`'s own, else
-``"raise"``.
+Every function raises ValueError if the game has too many positions, if a policy is unknown or was made for another
+game, or if a policy returns anything but a legal action or a distribution over legal actions. Each policy is
+queried twice on each position, and two different answers are an error: a policy that draws its moves has to return
+their probabilities.
+
+All functions take ``illegal_action``. With ``"lose"`` a policy can also play illegal actions: their probability,
+and any probability that is missing from a sum of 1, loses the game at once. With ``"raise"`` they are an error.
+``None`` is the choice of a :class:`nim_env.policies.Player`, and ``"raise"`` for all other policies.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from math import fsum
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -38,7 +40,8 @@ from nim_env.rules import NimRules, heap_name
 from nim_env.solver import ExpectedReturns, PositionBatch, iter_positions, response_values
 
 ValueFunction: TypeAlias = Callable[[NDArray[np.int64]], ArrayLike]
-"""Maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape ``(n,)``."""
+"""A function that maps positions, int64 of shape ``(n, n_heaps)``, to values for the player to move, shape
+``(n,)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,33 +49,35 @@ class Mastery:
     """How well a policy plays a game, after Zhou and Riis (2022, arXiv:2205.12787).
 
     Attributes:
-        expert: The mean probability of a winning move in the won positions; 1.0 where the game has none.
-        champion: Whether the policy wins every game from the full heaps against every opponent, going first where
-            the start is won and second where it is lost.
-        won_positions: The number of won positions, the empty one aside.
-        mistake_indices: The indices of the mistakes, int64 of shape ``(k,)``, in rising order.
-        winning_move: The probability of a winning move in each won position by its index, float64 of shape
-            ``(n_positions,)``; NaN elsewhere.
+        expert: Expert mastery: the average probability of playing a winning move, over all winning positions. It
+            is 1.0 if the game has no winning positions.
+        champion: Champion mastery: whether the policy wins every game from the full heaps against every opponent.
+            It moves first if the full heaps are a winning position, and second if they are a losing one.
+        won_positions: The number of winning positions. The empty position does not count.
+        mistake_indices: The indices of the mistakes in ascending order, int64 of shape ``(k,)``.
+        winning_move: The probability of a winning move in each winning position by its index, float64 of shape
+            ``(n_positions,)``. It is NaN in all other positions.
         illegal_action: The probability of an illegal action in each position by its index, float64 of shape
-            ``(n_positions,)``; NaN in the empty one.
+            ``(n_positions,)``. It is NaN in the empty position.
+        rules: The game.
     """
 
     expert: float
     champion: bool
     won_positions: int
-    mistake_indices: NDArray[np.int64]
+    mistake_indices: NDArray[np.intp]
     winning_move: NDArray[np.float64] = field(repr=False)
     illegal_action: NDArray[np.float64] = field(repr=False)
     rules: NimRules = field(repr=False)
 
     @cached_property
     def mistakes(self) -> NDArray[np.int64]:
-        """The won positions where a losing move has positive probability, int64 of shape ``(k, n_heaps)``."""
+        """The winning positions in which the policy can play a losing move, int64 of shape ``(k, n_heaps)``."""
         return self.rules.from_index(self.mistake_indices)
 
 
 def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> Mastery:
-    """Evaluates a policy exactly in every won position."""
+    """Returns how well a policy plays: its moves in every winning position are compared with the winning moves."""
     player = checked_player(policy, rules, illegal_action=illegal_action)
     batches = iter_positions(rules)
     table = MasteryTable(rules)
@@ -82,30 +87,42 @@ def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalActio
 
 
 def right_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any]) -> NDArray[np.float64]:
-    """The probability of a winning move in each position, from the winning actions ``(n, n_actions)``."""
+    """Finds how likely a policy is to play a winning move in each of n positions.
+
+    Args:
+        moves: The probabilities of the policy's moves.
+        is_winning: Whether each action is a winning move, shape ``(n, n_actions)``.
+
+    Returns:
+        The probabilities, float64 of shape ``(n,)``.
+    """
     chances = moves.probabilities
     return (chances * is_winning).sum(axis=1) / (chances.sum(axis=1) + moves.illegal)
 
 
 class MasteryTable:
-    """What :func:`mastery` collects, batch by batch."""
+    """Collects the figures of :func:`mastery` during a sweep, batch by batch.
+
+    Args:
+        rules: The game.
+    """
 
     def __init__(self, rules: NimRules) -> None:
         self._rules = rules
         self._winning_move = np.full(rules.n_positions, np.nan)
         self._illegal = np.full(rules.n_positions, np.nan)
         self._is_mistake = np.zeros(rules.n_positions, dtype=np.bool_)
-        # whether the policy, moving first where the position is won and else second, can be beaten
+        # whether the policy can be beaten if it moves first in a winning position, or second in a losing one
         self._is_beaten = np.zeros(rules.n_positions, dtype=np.bool_)
 
     def enter(self, batch: PositionBatch, moves: MoveProbabilities) -> None:
-        """Enters the positions of a batch."""
+        """Enters the moves of the policy in the positions of a batch, which follows all smaller positions."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
         right = right_probabilities(moves, is_winning)
         self._winning_move[batch.indices[is_won]] = right[is_won]
         self._illegal[batch.indices] = moves.illegal
-        # the policy's moves in won positions, every move of its opponent in lost ones
+        # the policy moves in winning positions, and its opponent can make any move in losing ones
         is_possible = np.where(is_won[:, None], moves.probabilities, batch.action_mask) > 0
         errs = is_won & ((is_possible & ~is_winning).any(axis=1) | (moves.illegal > 0))
         self._is_mistake[batch.indices] = errs
@@ -114,7 +131,7 @@ class MasteryTable:
             self._is_beaten[batch.indices[layer]] = errs[layer] | is_beaten.any(axis=1)
 
     def mastery(self) -> Mastery:
-        """The result, when every batch is entered."""
+        """Returns the result, after all batches were entered."""
         is_won = ~np.isnan(self._winning_move)
         n_won = int(is_won.sum())
         won = (
@@ -123,7 +140,7 @@ class MasteryTable:
         )
         return Mastery(
             expert=fsum(chain.from_iterable(won)) / n_won if n_won else 1.0,  # NumPy's sum depends on its version
-            champion=not self._is_beaten[-1],  # the last index is that of the full heaps
+            champion=not self._is_beaten[-1],  # the full heaps have the last index
             won_positions=n_won,
             mistake_indices=np.flatnonzero(self._is_mistake),
             winning_move=self._winning_move,
@@ -135,10 +152,10 @@ class MasteryTable:
 def mistake_sentences(
     rules: NimRules, policy: PolicyLike, n: int = 5, *, illegal_action: IllegalAction | None = None
 ) -> list[str]:
-    """The ``n`` mistakes with the fewest objects in words: "at 0-0-2 it takes 2 from C; 1 from C wins".
+    """Describes the ``n`` mistakes with the fewest objects, such as "at 0-0-2 it takes 2 from C; 1 from C wins".
 
-    The letters are those of :func:`nim_env.rules.heap_name`. A policy that draws "may take" its most probable
-    mistake.
+    The letter of a heap is its :func:`nim_env.rules.heap_name`. If the policy draws its move, the sentence says
+    "may take" and names the most probable mistake.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     names = [*(f"{count} from {heap_name(heap)}" for heap, count in rules.moves), "an illegal action"]
@@ -156,76 +173,132 @@ def mistake_sentences(
 
 
 def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> float:
-    """The mean value of a best response, going first and going second, with reward 1 for a win and -1 for a loss.
+    """Returns how much a best response gains over perfect play against the policy, from 0 to 1.
 
-    It is the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al. 2017, "A
-    unified game-theoretic approach to multiagent reinforcement learning"), since the values of perfect play in
-    both orders cancel. It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes of a
-    probability below 1e-16. For a deterministic policy it is 0 or 1; its mean over all starting positions
-    (:class:`Report`) is graded. :func:`nim_env.solver.response_values` has the values of each position.
+    It is the mean value of a best response that moves first and of one that moves second, from the full heaps,
+    with a reward of 1 for a win and -1 for a loss. With perfect play these two values cancel. The mean is
+    therefore the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al.
+    2017, "A unified game-theoretic approach to multiagent reinforcement learning").
+
+    It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a probability below
+    1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions, which
+    :class:`Report` contains, is graded. :func:`nim_env.solver.response_values` returns the values of the best
+    response in each position.
     """
     going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
-    return float(going_second[-1] + going_first[-1]) / 2  # the last index is that of the full heaps
+    return float(going_second[-1] + going_first[-1]) / 2  # the full heaps have the last index
 
 
 def mixed_exploitability(
     rules: NimRules, pool: OpponentPool, *, illegal_action: IllegalAction | None = None
 ) -> float:
-    """The exploitability of a pool as a mixed strategy: a member is drawn for each game and makes all its moves.
+    """Returns the exploitability of a pool as a mixed strategy, from 0 to 1 (:func:`exploitability`).
 
-    A best response does not see the draw. It may lose only while it is to move in lost positions, so this is a
-    sweep over its beliefs there: the probability of each policy, given the moves so far (Åström 1965, "Optimal
-    control of Markov processes with incomplete state information"). Beliefs that agree to 12 digits are one.
+    One member of the pool is drawn for each game and makes all its moves. A best response does not see which one.
+    From the moves so far it knows the probability of each member, which is its belief (Åström 1965, "Optimal
+    control of Markov processes with incomplete state information"). In a winning position it wins whatever it
+    believes, so the search covers its beliefs in losing positions only. Beliefs that agree to 12 decimals are
+    treated as one.
 
-    A ValueError where there are too many beliefs: those of policies that draw, on large boards.
+    Args:
+        rules: The game.
+        pool: The pool.
+        illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The exploitability. It is also the probability that a best response wins in the order of moves in which it
+        would lose against perfect play.
+
+    Raises:
+        ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
     """
     players, probabilities = checked_strategy(pool, rules, illegal_action=illegal_action, name="pool")
-    beliefs = probabilities[None]
     n_entries = rules.n_positions * rules.n_actions * len(players)
     what = f"positions times actions times policies of {rules}"
     limits.check_size(n_entries, limits.POLICY, what, "use a smaller board")
     board = Board(rules)
-    heaps = rules.all_positions()
-    mask = rules.action_mask(heaps)
-    is_winning = theory.winning_action_mask(rules, heaps[1:])
-    right = np.zeros((*mask.shape, len(players)))  # the probability of each winning move
-    wrong = np.zeros((len(mask), len(players)))  # that of all other actions
-    for i, player in enumerate(players):
-        found = player.query(heaps[1:], mask[1:], twice=True)
-        sums = found.probabilities.sum(axis=1) + found.illegal
-        right[1:, :, i] = found.probabilities * is_winning / sums[:, None]
-        wrong[1:, i] = 1 - right_probabilities(found, is_winning)
-    is_right = np.asarray(right.any(axis=2))
+    mask = rules.action_mask(rules.all_positions())
+    winning, losing = _replies_of(rules, players)
+    is_possible = np.asarray(winning.any(axis=2))  # whether some policy plays this winning move
 
-    def moves_from(indices: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        rows, actions = mask[indices].nonzero()
-        return rows, board.moved(indices[rows], actions)
+    def moves_from(positions: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The row of the position in which each move is made, and the position after the move."""
+        rows, actions = mask[positions].nonzero()
+        return rows, board.moved(positions[rows], actions).astype(np.intp, copy=False)
 
-    full = np.array([board.full])
-    rows, after = (np.array([0]), full) if theory.is_winning(rules, rules.heaps) else moves_from(full)
-    rounds = []
+    beliefs = probabilities[None]
+    rows, after = np.zeros(1, dtype=np.intp), np.array([board.full], dtype=np.intp)
+    if not theory.is_winning(rules, rules.heaps):
+        rows, after = moves_from(after)  # the response moves first; otherwise the pool does
+    rounds: list[_Round] = []
     n_moves = 0
-    while len(rows):  # in the beliefs of these rows the response moves to `after`
+    while len(rows):
         n_moves += len(rows) * rules.n_actions
         what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
         limits.check_size(n_moves, limits.BELIEFS, what, "use deterministic policies or a smaller board")
-        chances = (beliefs[rows] * wrong[after]).sum(axis=1)
-        moves, replies = is_right[after].nonzero()
-        likelihoods = beliefs[rows[moves]] * right[after[moves], replies]
-        totals = likelihoods.sum(axis=1)
-        # 0 for a reply that no policy makes there
-        next_beliefs = likelihoods / np.where(totals, totals, 1.0)[:, None]
-        keys = np.column_stack([board.moved(after[moves], replies), next_beliefs.round(12)])
+        losing_reply = (beliefs[rows] * losing[after]).sum(axis=1)
+        moves, actions = is_possible[after].nonzero()
+        likelihoods = beliefs[rows[moves]] * winning[after[moves], actions]
+        chances = likelihoods.sum(axis=1)
+        # the divisor is 1 for a reply that has no probability under the belief
+        next_beliefs = likelihoods / np.where(chances, chances, 1.0)[:, None]
+        keys = np.column_stack([board.moved(after[moves], actions), next_beliefs.round(12)])
         _, first, inverse = np.unique(keys, axis=0, return_index=True, return_inverse=True)
-        rounds.append((len(beliefs), rows, chances, moves, totals, inverse.ravel()))
+        rounds.append(_Round(len(beliefs), rows, losing_reply, moves, chances, inverse.ravel()))
         beliefs = next_beliefs[first]
-        rows, after = moves_from(keys[first, 0].astype(np.int64))
+        rows, after = moves_from(keys[first, 0].astype(np.intp))
     wins = np.zeros(len(beliefs))
-    for n, rows, chances, moves, totals, inverse in reversed(rounds):
-        np.add.at(chances, moves, totals * wins[inverse])
-        wins = np.zeros(n)
-        np.maximum.at(wins, rows, chances)
+    for played in reversed(rounds):
+        wins = played.wins_before(wins)
     return min(float(wins[0]), 1.0)
+
+
+def _replies_of(rules: NimRules, players: Sequence[Player]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """How k policies answer in each position, by its index.
+
+    Returns the probability of each winning move under each policy, shape ``(n_positions, n_actions, k)``, and the
+    probability of any other answer, shape ``(n_positions, k)``.
+    """
+    heaps = rules.all_positions()[1:]
+    mask = rules.action_mask(heaps)
+    is_winning = theory.winning_action_mask(rules, heaps)
+    winning = np.zeros((rules.n_positions, rules.n_actions, len(players)))
+    losing = np.zeros((rules.n_positions, len(players)))
+    for i, player in enumerate(players):
+        found = player.query(heaps, mask, twice=True)
+        sums = found.probabilities.sum(axis=1) + found.illegal
+        winning[1:, :, i] = found.probabilities * is_winning / sums[:, None]
+        losing[1:, i] = 1 - right_probabilities(found, is_winning)
+    return winning, losing
+
+
+class _Round(NamedTuple):
+    """A move of the best response and the reply of the pool, from all beliefs that the response can have there.
+
+    Attributes:
+        n_beliefs: The number of beliefs.
+        rows: The belief in which each of M moves is made, shape ``(M,)``.
+        losing_reply: The probability that a losing reply follows each move, shape ``(M,)``. The response then
+            wins.
+        moves: The move that each of R winning replies follows, shape ``(R,)``.
+        chances: The probability of each winning reply, shape ``(R,)``.
+        next_rows: The belief after each winning reply, as a row of the next round, shape ``(R,)``.
+    """
+
+    n_beliefs: int
+    rows: NDArray[np.intp]
+    losing_reply: NDArray[np.float64]
+    moves: NDArray[np.intp]
+    chances: NDArray[np.float64]
+    next_rows: NDArray[np.intp]
+
+    def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns the win probability in each belief of this round, from the ones in the beliefs of the next."""
+        of_moves = self.losing_reply.copy()
+        np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
+        wins = np.zeros(self.n_beliefs)
+        np.maximum.at(wins, self.rows, of_moves)
+        return wins
 
 
 def win_probability(
@@ -236,10 +309,17 @@ def win_probability(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> float:
-    """The exact probability that ``policy`` wins against ``opponent`` from the full heaps.
+    """Computes the exact probability that ``policy`` wins against ``opponent`` from the full heaps.
 
-    ``moves_first`` says whether ``policy`` moves first; ``None`` for the mean of both orders. A member of a pool
-    is drawn for each game.
+    Args:
+        rules: The game.
+        policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
+        opponent: The other player, likewise.
+        moves_first: Whether ``policy`` moves first. None for the mean of both orders.
+        illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The probability, from 0 to 1.
     """
     if moves_first is not None:
         checked_bool("moves_first", moves_first)
@@ -256,10 +336,19 @@ def win_probabilities(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The same from every position, where ``policy`` moves first and where it moves second, by backward induction.
+    """Computes the exact probability that ``policy`` wins from each position, by backward induction.
 
-    Both are float64 of shape ``(n_positions,)`` by the position's index. In the empty position the player to move
-    has won exactly in misère play.
+    Args:
+        rules: The game.
+        policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
+        opponent: The other player, likewise.
+        illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
+
+
+    Returns:
+        Two arrays, float64 of shape ``(n_positions,)``, by the index of the position: if ``policy`` moves first,
+        and if it moves second. In the empty position the game is over. In misère play the player to move has won
+        there, in normal play the other one.
     """
     players, own_chances = checked_strategy(policy, rules, illegal_action=illegal_action)
     opponents, other_chances = checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent")
@@ -285,18 +374,26 @@ def payoff_matrix(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> NDArray[np.float64]:
-    """The exact expected returns of every policy of ``rows`` against every policy of ``columns``.
+    """Returns the exact expected return of each policy of ``rows`` against each policy of ``columns``.
 
-    It is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
-    game-theoretic analysis"), which PSRO solves for a meta-strategy (Lanctot et al. 2017). ``None`` makes the rows
-    play each other. Nim is zero-sum, so the payoffs of the second player are the negative. With ``None``,
-    ``(matrix - matrix.T) / 2`` is the game in which either player moves first with probability ½. ``(1 + matrix) /
-    2`` are win probabilities. A pool is one row or column: a member is drawn for each game. The sweep takes 8
-    bytes for each ordered pair of policies that meet and each position, with a pool those of its members.
+    This is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
+    game-theoretic analysis"). PSRO solves it for a meta-strategy (Lanctot et al. 2017). The policy of the row
+    moves first. Nim is a zero-sum game, so the payoffs of the second player are the negative of the matrix. Win
+    probabilities are ``(1 + matrix) / 2``. If the rows play each other, ``(matrix - matrix.T) / 2`` is the game in
+    which each player moves first with probability ½.
 
-    The result is float64 of shape ``(len(rows), len(columns))``, -1 to 1: the expected return of the row's policy,
-    which moves first from the full heaps, against the column's policy, with reward 1 for the winner and -1 for the
-    loser.
+    The sweep takes 8 bytes for each position and each ordered pair of policies that meet. Each member of a pool
+    counts as a policy there.
+
+    Args:
+        rules: The game.
+        rows: The policies that move first. A pool is one row: a member is drawn for each game.
+        columns: The policies that move second, likewise. None for the same as ``rows``.
+        illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The expected returns of the rows from the full heaps, with a reward of 1 for the winner and -1 for the
+        loser: float64 of shape ``(len(rows), len(columns))``, from -1 to 1.
     """
     populations = {"rows": rows} if columns is None else {"rows": rows, "columns": columns}
     strategies = [
@@ -308,7 +405,8 @@ def payoff_matrix(
     ]
     players = [list(chain(*(members for members, _ in population))) for population in strategies]
     batches = iter_positions(rules)
-    # of each population [i, j, index]: to its policy i, which has just moved to the position, against policy j
+    # for each population an array [i, j, index]: the return of its policy i, which has just moved to the position
+    # with this index, against policy j of the other population
     payoffs = [
         np.full((len(own), len(other), rules.n_positions), rules.terminal_reward)
         for own, other in zip(players, reversed(players), strict=True)
@@ -326,22 +424,24 @@ def payoff_matrix(
 def _weighted(
     strategies: Sequence[tuple[list[Player], NDArray[np.float64]]], payoffs: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """A row for each strategy: the mean of those of its players, weighted by their probabilities."""
+    """Averages the rows of the players of each strategy, weighted by their probabilities."""
     rows = iter(payoffs)
     return np.array([sum(chance * next(rows) for chance in chances) for _, chances in strategies])
 
 
 @dataclass(frozen=True)
 class ValueAccuracy:
-    """How often the sign of a value function names the winner, and how far the values are from the exact ones.
+    """How often the sign of a value function is right, and how far its values are from the exact ones.
 
     Attributes:
-        won: The fraction of won positions with a value above 0; 1.0 where there are none.
-        lost: The fraction of lost positions with a value below 0; 1.0 where there are none.
-        overall: The fraction of all positions. On seven heaps 94 % are won, so a constant has 0.94.
-        error_won: The mean distance of the values of won positions from 1; 0.0 where there are none.
-        error_lost: The mean distance of the values of lost positions from -1; 0.0 where there are none.
-        values: The value of each position by its index, float64 of shape ``(n_positions,)``; NaN in the empty one.
+        won: The fraction of winning positions with a value above 0. It is 1.0 if there are none.
+        lost: The fraction of losing positions with a value below 0. It is 1.0 if there are none.
+        overall: The fraction of all positions whose value has the right sign. A constant can have a high one: on
+            seven heaps 94 % of the positions are winning.
+        error_won: The mean distance of the values of winning positions from 1. It is 0.0 if there are none.
+        error_lost: The mean distance of the values of losing positions from -1. It is 0.0 if there are none.
+        values: The value of each position by its index, float64 of shape ``(n_positions,)``. It is NaN in the
+            empty position.
     """
 
     won: float
@@ -353,10 +453,18 @@ class ValueAccuracy:
 
 
 def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
-    """Evaluates a value function exactly in every position except the empty one.
+    """Compares a value function with the exact values in every position except the empty one.
 
-    ``values`` maps positions, int64 of shape ``(n, n_heaps)``, to the value of the player to move, shape ``(n,)``,
-    without NaN: above 0 for a win, below 0 for a loss. The exact values are 1 and -1.
+    Args:
+        rules: The game.
+        values: Maps positions, int64 of shape ``(n, n_heaps)``, to values for the player to move, shape ``(n,)``:
+            above 0 for a win and below 0 for a loss. The exact values are 1 and -1.
+
+    Returns:
+        The fractions of right signs and the errors.
+
+    Raises:
+        ValueError: If ``values`` returns another shape or NaN, or if the game has too many positions.
     """
     iter_positions(rules)  # raises if the game is too large
     table = np.full(rules.n_positions, np.nan)
@@ -366,7 +474,7 @@ def value_accuracy(rules: NimRules, values: ValueFunction) -> ValueAccuracy:
         is_won = np.asarray(theory.is_winning(rules, heaps))
         found = np.asarray(values(heaps.copy()), dtype=np.float64)
         if found.shape != (len(heaps),) or np.isnan(found).any():
-            raise ValueError(f"values must return a number for each of {len(heaps)} positions; got {found!r}")
+            raise ValueError(f"values must return one number for each of {len(heaps)} positions; got {found!r}")
         table[rows] = found
         is_right = np.where(is_won, found > 0, found < 0)
         errors = np.abs(np.where(is_won, 1.0, -1.0) - found)

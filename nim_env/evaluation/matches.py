@@ -1,4 +1,4 @@
-"""Sampled games and positions, for boards with too many positions for exact evaluation."""
+"""Estimates from sampled games and positions, for boards with too many positions for exact evaluation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,12 @@ from nim_env.rules import NimRules
 
 @dataclass(frozen=True)
 class MatchResult:
-    """The result of :func:`play_match`: ``wins`` of ``games``."""
+    """The result of :func:`play_match`.
+
+    Attributes:
+        wins: The number of games that the policy won.
+        games: The number of games.
+    """
 
     wins: int
     games: int
@@ -39,14 +44,14 @@ class MatchResult:
         return self.wins / self.games
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The bounds of the Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209)."""
+        """Returns the Wilson score interval of the win probability (Wilson 1927, JASA 22, p. 209)."""
         return _wilson_interval(self.win_rate, self.games, confidence)
 
 
 def _wilson_interval(rate: float, n: int, confidence: float) -> tuple[float, float]:
     z = NormalDist().inv_cdf((1 + confidence) / 2)
 
-    def lower(rate: float) -> float:  # the smaller root without a difference, so that it is 0 at 0
+    def lower(rate: float) -> float:  # the smaller root, written without a difference so it is exactly 0 at 0
         return 2 * n * rate**2 / (2 * n * rate + z**2 + z * sqrt(z**2 + 4 * n * rate * (1 - rate)))
 
     return lower(rate), 1 - lower(1 - rate)
@@ -62,11 +67,20 @@ def play_match(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> MatchResult:
-    """Samples games from the full heaps between ``policy``, whose wins count, and ``opponent``.
+    """Plays games between two policies from the full heaps, and counts the wins of the first one.
 
-    ``seed`` seeds the draws of actions, and of a pool's member for each game. ``moves_first`` says whether
-    ``policy`` moves first; ``None`` for every other game, the first game included. ``illegal_action`` is that of
-    the exact metrics.
+    Args:
+        rules: The game.
+        policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
+        opponent: The other player, likewise.
+        games: The number of games, at least 1.
+        seed: The seed for drawing actions and members of pools.
+        moves_first: Whether ``policy`` moves first. None to let it move first in every other game, including the
+            first.
+        illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The number of wins and of games.
     """
     games = checked_integer("games", games, 1)
     strategies = (
@@ -96,7 +110,7 @@ def _rewards(
     movers: NDArray[np.int64],
     generator: np.random.Generator,
 ) -> NDArray[np.float64]:
-    """The reward of player 0 in one game for each entry of ``movers``, the player who moves first."""
+    """The rewards of player 0 in one game for each entry of ``movers``, which says who moves first."""
     heaps = np.tile(np.array(rules.heaps), (len(movers), 1))
     rewards = np.zeros(len(movers))
     while (is_running := rewards == 0).any():
@@ -120,11 +134,22 @@ def _rewards(
 def sample_positions(
     rules: NimRules, n: int, generator: np.random.Generator, won: bool = True
 ) -> NDArray[np.int64]:
-    """Draws won positions, each with the same probability: int64 of shape ``(n, n_heaps)``.
+    """Draws winning positions, each with the same probability.
 
-    A position may be drawn twice; the empty one never is. ``won=False`` draws lost ones. It is a ValueError where
-    fewer than one of 10,000 positions qualify, or none: a single object in misère play has no won position.
-    ``generator`` draws from all positions, 100,000 at a time.
+    A position can be drawn more than once. The empty position is never drawn.
+
+    Args:
+        rules: The game.
+        n: The number of positions, at least 1.
+        generator: The generator, which draws from all positions, 100,000 at a time.
+        won: False to draw losing positions instead.
+
+    Returns:
+        The positions, int64 of shape ``(n, n_heaps)``.
+
+    Raises:
+        ValueError: If fewer than one in 10,000 positions is of this kind. A game can also have none: a single
+            object in misère play has no winning position.
     """
     n = checked_integer("n", n, 1)
     found: list[NDArray[np.int64]] = []
@@ -137,7 +162,10 @@ def sample_positions(
             n_found += len(heaps)
         n_drawn += 100_000
         if n_found < min(n, n_drawn / 10_000):
-            raise ValueError(f"{n_found} of {n_drawn:,} positions drawn on {rules} are {'won' if won else 'lost'}")
+            kind = "winning" if won else "losing"
+            raise ValueError(
+                f"only {n_found} of {n_drawn:,} positions drawn on {rules} are {kind}; use another board"
+            )
     return np.concatenate(found)
 
 
@@ -146,9 +174,9 @@ class SampledMastery:
     """The result of :func:`sampled_mastery`.
 
     Attributes:
-        expert: The estimate of expert mastery, a fraction: the mean of ``winning_move``.
-        positions: The won positions that were drawn, int64 of shape ``(n, n_heaps)``.
-        winning_move: The probability of a winning move in each of them, float64 of shape ``(n,)``.
+        expert: The estimate of expert mastery, from 0 to 1: the mean of ``winning_move``.
+        positions: The winning positions that were drawn, int64 of shape ``(n, n_heaps)``.
+        winning_move: The probability of a winning move in each of these positions, float64 of shape ``(n,)``.
     """
 
     expert: float
@@ -156,10 +184,12 @@ class SampledMastery:
     winning_move: NDArray[np.float64] = field(repr=False)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """The bounds of the Wilson score interval of expert mastery, as in :meth:`MatchResult.interval`.
+        """Returns the Wilson score interval of expert mastery, as :meth:`MatchResult.interval` does.
 
-        A probability with mean p varies by p (1 - p) at most, as a win does that has the probability p. So the
-        interval has its confidence where the policy is deterministic, and is wider than needed elsewhere.
+        The interval has the stated confidence if the policy is deterministic. For a stochastic policy it is wider
+        than
+        necessary: probabilities with mean p have a variance of at most p (1 - p), the variance of a win that has
+        the probability p.
         """
         return _wilson_interval(self.expert, len(self.positions), confidence)
 
@@ -172,14 +202,24 @@ def sampled_mastery(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> SampledMastery:
-    """Estimates expert mastery (:class:`Mastery`) on a board of any size, from ``n`` won positions.
+    """Estimates expert mastery (:class:`Mastery`) on a board of any size, from sampled winning positions.
 
-    The positions are drawn by :func:`sample_positions` and judged by :mod:`nim_env.theory`. Of a stochastic policy
-    the probability of a winning move counts, not a draw. A policy that draws its moves is queried once on each
-    position; the estimate and its interval hold for it too. ``illegal_action`` is that of the exact metrics.
+    Positions are drawn with :func:`sample_positions`, and :mod:`nim_env.theory` knows their winning moves. If a
+    policy returns probabilities, the probability of a winning move counts. If it draws its moves instead, it is
+    queried once on each position, and the estimate and its interval are valid too.
 
-    The figure says nothing about exploitability: one mistake in a position that no sample contains can suffice to
-    lose every game.
+    The figure says nothing about exploitability, since a single mistake can lose every game, and its position may
+    not be in the sample.
+
+    Args:
+        rules: The game.
+        policy: The policy.
+        n: The number of positions, at least 1.
+        seed: The seed for drawing the positions, or a generator.
+        illegal_action: What an illegal action does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The estimate, with the positions that it comes from.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     positions = sample_positions(rules, n, np.random.default_rng(seed))

@@ -1,4 +1,4 @@
-"""Every exact metric of one player, once or during training."""
+"""The report with every exact metric of one player, made once or at intervals during training."""
 
 from __future__ import annotations
 
@@ -22,21 +22,24 @@ from nim_env.solver import ExpectedReturns, iter_positions
 
 @dataclass(frozen=True)
 class PositionGroup:
-    """Where a player errs: the metrics of the positions with the same number of nonempty heaps, endgames apart.
+    """The metrics of a group of positions, which show where a player makes its mistakes.
 
-    An endgame is a position with at most one heap of more than one object. With unbounded takes the winning moves
-    of misère and normal play differ in endgames only.
+    A group has all positions with the same number of nonempty heaps that are endgames, or all that are not. An
+    endgame is a position in which at most one heap has more than one object. If moves can take any number of
+    objects, the winning moves of misère and normal play differ only in endgames.
 
     Attributes:
         n_heaps: The number of nonempty heaps, 1 or more.
         endgame: Whether the positions are endgames.
-        won: The number of won positions in the group.
-        lost: The number of lost positions.
-        mistakes: The number of won positions in which the policy plays a losing move with positive probability.
-        expert: The mean probability of a winning move in the won positions; 1.0 where there are none.
-        illegal_action: The mean probability of an illegal action in all positions of the group.
-        value_accuracy_won: As in :class:`ValueAccuracy`; ``None`` without values.
-        value_accuracy_lost: The same.
+        won: The number of winning positions in the group.
+        lost: The number of losing positions in the group.
+        mistakes: The number of winning positions in which the policy plays a losing move with a positive
+            probability.
+        expert: The mean probability of a winning move in the winning positions. It is 1.0 if there are none.
+        illegal_action: The mean probability of an illegal action in the positions of the group.
+        value_accuracy_won: The fraction of the winning positions with a value above 0. It is 1.0 if there are
+            none, and None if the player has no values.
+        value_accuracy_lost: The fraction of the losing positions with a value below 0, likewise.
     """
 
     n_heaps: int
@@ -55,16 +58,17 @@ class Report:
     """The exact evaluation of one player: a row of a results table.
 
     Attributes:
-        expert: Expert mastery, a fraction (:class:`Mastery`).
+        expert: Expert mastery, from 0 to 1 (:class:`Mastery`).
         champion: Champion mastery (:class:`Mastery`).
-        exploitability: 0 to 1 (:func:`exploitability`).
-        mean_exploitability: The mean exploitability over all starting positions except the empty one, 0 to 1.
-        win_probability_random: The win probability against random play, the mean of both orders.
-        win_probability_take_3: The same against ``"take-3"``.
-        win_probability_expert: The same against ``"expert"``.
+        exploitability: Exploitability, from 0 to 1 (:func:`exploitability`).
+        mean_exploitability: The mean exploitability over all starting positions except the empty one, from 0 to 1.
+        win_probability_random: The win probability against random play, averaged over moving first and second.
+        win_probability_take_3: The win probability against ``"take-3"``, likewise.
+        win_probability_expert: The win probability against ``"expert"``, likewise.
         illegal_action: The mean probability of an illegal action over all positions except the empty one.
-        value_accuracy: The accuracy of the player's values, ``None`` where they were not given.
-        groups: Where the player errs, ordered by their fields; ``pandas.DataFrame(report.groups)`` is a table.
+        value_accuracy: The accuracy of the player's values. None if they were not given.
+        groups: The metrics of groups of positions, in the order of their first two fields.
+            ``pandas.DataFrame(report.groups)`` makes a table of them.
     """
 
     expert: float
@@ -79,7 +83,7 @@ class Report:
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
-        """The metrics by name, those of ``value_accuracy`` among them, without the groups."""
+        """Returns the metrics by name, including the ones of ``value_accuracy`` and without the groups."""
         row = {name: value for name, value in vars(self).items() if name not in ("value_accuracy", "groups")}
         if self.value_accuracy is not None:
             for name in ("accuracy_won", "accuracy_lost", "accuracy_overall", "error_won", "error_lost"):
@@ -87,7 +91,7 @@ class Report:
         return row
 
     def _repr_html_(self) -> str:
-        """The metrics as a table in a notebook."""
+        """Returns the metrics as an HTML table, which a notebook shows."""
         rows = []
         for name, value in self.to_dict().items():
             text = value if isinstance(value, bool) else format(value, ".6g")
@@ -102,10 +106,23 @@ def report(
     *,
     illegal_action: IllegalAction | None = None,
 ) -> Report:
-    """Every exact metric of one player, and of its value function if it has one.
+    """Evaluates one player by every exact metric, and its value function if it has one.
 
-    It is one sweep over all positions. Raises ValueError if the game has more than 10 million positions, since
-    all figures together take about 120 bytes for each.
+    All metrics come from one sweep over all positions, which takes about 120 bytes for each position.
+
+    Args:
+        rules: The game.
+        policy: The policy of the player.
+        values: The values of positions for the player to move, as :func:`value_accuracy` takes them. None if the
+            player has no values.
+        illegal_action: What an illegal action does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The report.
+
+    Raises:
+        ValueError: If the game has more than 10 million positions, or for any other reason for which an exact
+            metric raises it.
     """
     player = checked_player(policy, rules, illegal_action=illegal_action)
     opponents = [checked_player(name, rules) for name in ("random", "take-3", "expert")]
@@ -165,28 +182,29 @@ def _position_groups(
 
 
 def _mean(numbers: NDArray[np.float64] | NDArray[np.bool_]) -> float:
-    """The mean, rounded once; 1.0 of no numbers."""
+    """The mean with a single rounding, so it does not depend on the order; 1.0 if there are no numbers."""
     return fsum(numbers.data) / len(numbers) if len(numbers) else 1.0
 
 
 class LearningCurve:
-    """Evaluates an agent during training, at growing intervals: a callback of ``agents.train``, or of any loop.
+    """Evaluates an agent at growing intervals during training.
 
-    The evaluations are planned at numbers of episodes that grow geometrically from ``first`` to ``episodes``, the
-    same for every seed. Each is made at the planned number, or right after where a vector environment ends several
-    episodes at once. A curve is for one training run.
+    Pass a curve to ``agents.train`` as the callback, or call :meth:`add` in a loop of your own. A curve is for one
+    training run. Its evaluations are planned at numbers of episodes that grow geometrically from ``first`` to
+    ``episodes``. They are the same for every seed, so the curves of several seeds can be averaged. A vector
+    environment can end several episodes at once. An evaluation is then made right after the planned number.
 
     Args:
         rules: The game.
-        episodes: The number of training episodes, or of what else the loop counts.
-        n_evals: The maximum number of evaluations. Those that are planned for the same episode are one.
+        episodes: The number of training episodes, or of whatever else the loop counts.
+        n_evals: The maximum number of evaluations. There are fewer if several are planned for the same episode.
         first: The number of episodes before the first evaluation.
 
     Attributes:
-        rows: A dictionary for each planned evaluation, for ``pandas.DataFrame``: ``episodes``, the planned number;
-            ``ended``, the number of episodes that had ended; the metrics of :class:`Report` except the value
-            accuracy; and from ``agents.train`` ``mean_return``, the mean total reward of the later half of the
-            episodes, exploration included.
+        rows: A dictionary for each planned evaluation, which ``pandas.DataFrame`` makes into a table. It has the
+            planned number of ``episodes``; the number of episodes that had ``ended``; the metrics of
+            :class:`Report` except the value accuracy; and, if ``agents.train`` calls the curve, ``mean_return``,
+            the mean total reward of the later half of the episodes so far, including exploration.
     """
 
     def __init__(self, rules: NimRules, episodes: int, n_evals: int = 40, first: int = 1) -> None:
@@ -198,16 +216,26 @@ class LearningCurve:
         self._due = sorted(set(due.round().astype(int).tolist()))
 
     def __call__(self, agent: Any, history: Any) -> None:
-        """Evaluates the agent, a policy on heap sizes, if an evaluation is due after ``history.returns``."""
+        """Evaluates the agent if an evaluation is due after the episodes in ``history.returns``.
+
+        Args:
+            agent: A policy on heap sizes.
+            history: The history of ``agents.train``.
+        """
         n = len(history.returns)
         for row in self.add(n, agent):
             row["mean_return"] = float(np.mean(history.returns[n // 2 :]))
 
     def add(self, step: int, policy: PolicyLike) -> list[dict[str, Any]]:
-        """Evaluates a policy if an evaluation is due after ``step`` episodes, or what else the loop counts.
+        """Evaluates a policy if an evaluation is due after ``step`` episodes, or whatever else the loop counts.
 
-        It returns the new rows, for columns of your own: none where no evaluation is due, and several of one
-        evaluation where several have become due at once.
+        Args:
+            step: The number of episodes so far.
+            policy: The policy.
+
+        Returns:
+            The new rows, to which you can add columns. There are none if no evaluation is due. If several have
+            become due at once, they share one evaluation, and each has a row.
         """
         planned = [episodes for episodes in self._due if episodes <= step]
         if not planned:

@@ -15,7 +15,7 @@ import pytest
 import agents
 from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, policies
 from nim_env.check import players
-from nim_env.check.command import in_full, in_one_line, main, parser
+from nim_env.check.command import in_full, in_one_line, main, parse
 from nim_env.check.report import examine
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +31,7 @@ def in_own_folder(monkeypatch, tmp_path):
 def check(player, *options, episodes=1_000):
     """What is said of a player of 2-3-4, in this process."""
     given = ["check", str(player), "--heaps", "2", "3", "4", "--episodes", str(episodes), *options]
-    return examine(str(player), parser().parse_args(given))
+    return examine(str(player), parse(given))
 
 
 def values_of(name, episodes=1_000):
@@ -240,7 +240,7 @@ def test_the_page_shows_what_the_command_prints():
     shown = re.search(r"```text\n(.*?)```", page, re.DOTALL)[1]
     program = re.search(r"```python\n(import random\n.*?)```", page, re.DOTALL)[1]
     Path("nim.py").write_text(program)
-    printed = in_full(examine("nim.py", parser().parse_args(["check", "nim.py"])))
+    printed = in_full(examine("nim.py", parse(["check", "nim.py"])))
     for part in shown.split("...\n"):
         assert part.strip() in printed
 
@@ -266,7 +266,7 @@ def test_the_page_for_teachers_shows_what_the_command_prints():
     assert len(lines) == 8
     for line in lines:
         name = line.split()[0]
-        entry = examine(str(PLAYERS / name), parser().parse_args(["check", "", "--heaps", "2", "3", "4"]))
+        entry = examine(str(PLAYERS / name), parse(["check", "", "--heaps", "2", "3", "4"]))
         assert in_one_line(entry | {"player": name}) == line
 
 
