@@ -40,8 +40,8 @@ def _without_commas(argument: str) -> list[str]:
 def load_player(name: str, rules: NimRules) -> players.LoadedPlayer:
     """Loads the player that a command line names.
 
-    ``name`` is anything that :mod:`nim_env.check.players` accepts, or the file of a network or an agent. A file with
-    the suffix ``.pt`` is a network of ``learn_the_rule``, and a file with an unknown suffix is an agent. A
+    ``name`` is anything that :mod:`nim_env.check.players` accepts, or the file of a network or an agent. A file
+    with the suffix ``.pt`` is a network of ``learn_the_rule``, and a file with an unknown suffix is an agent. A
     Stable-Baselines3 model (``.zip``) plays its best legal actions.
     """
     path = Path(name)
