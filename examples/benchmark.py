@@ -50,6 +50,8 @@ COMPARISONS = (  # a row of this project, and its baseline
     ("pgx, Nim", "pgx, connect_four"),
     ("pgx games, Nim", "pgx games, tic_tac_toe"),
     ("pgx games, Nim on 1-3-5", "pgx games, tic_tac_toe"),
+    ("8 games, vector_entry_point", "8 games, sync"),
+    ("8 games, vector_entry_point", "8 games, async"),
 )
 
 
@@ -135,6 +137,8 @@ def benchmarks() -> Iterator[tuple[str, int, Steps]]:
     for name, opponent in (("self-play", None), ("random", "random"), ("table", expert), ("mixture", mixture)):
         for n in NUM_ENVS:
             yield f"vector, Nim-v0, {name}", n, vector_steps("nim_env:Nim-v0", n, opponent=opponent)
+    for mode in ("async", "sync", "vector_entry_point"):
+        yield f"8 games, {mode}", 8, vector_steps("nim_env:Nim-v0", 8, mode)
     generator = np.random.default_rng(0)
     snapshots = [greedy(rules, generator.random((rules.n_positions, rules.n_actions))) for _ in range(20)]
     queried = [batched(lambda _, masks: masks.argmax(axis=1)) for _ in range(3)]
@@ -207,9 +211,9 @@ def aec_steps(env_id: str) -> Steps:
         yield plies, spent + clock() - start
 
 
-def vector_steps(env_id: str, num_envs: int, **kwargs: Any) -> Steps:
+def vector_steps(env_id: str, num_envs: int, mode: str = "vector_entry_point", **kwargs: Any) -> Steps:
     """Plays steps in a vector environment."""
-    env = gym.make_vec(env_id, num_envs=num_envs, vectorization_mode="vector_entry_point", **kwargs)
+    env = gym.make_vec(env_id, num_envs=num_envs, vectorization_mode=mode, **kwargs)
     generator = np.random.default_rng(0)
     _, info = env.reset(seed=0)
     while True:

@@ -17,9 +17,9 @@ def test_every_benchmark_and_its_ratio(monkeypatch, capsys):
     output = capsys.readouterr().out
     assert "skipped PettingZoo, OpenSpiel's nim" in output
     assert "skipped pgx, Nim" in output
-    assert rates.shape == (9, 2)
+    assert rates.shape == (12, 3)
     assert (rates.min(axis=1) > 0).all()
-    assert len(ratios) == 6
+    assert len(ratios) == 8
     assert Path("results/benchmark.svg").exists()
 
 
