@@ -1,7 +1,7 @@
-// Minimax-Q in self-play, as agents.MinimaxQAgent: with the same draws it learns the same table. What it has learned is
-// evaluated exactly.
+// Learning: minimax-Q in self-play, as agents.MinimaxQAgent, and Q-learning against an opponent, as
+// agents.QLearningAgent. With the same draws they learn the same tables. What was learned is evaluated exactly.
 
-import { isSame, isWinning, legalMoves } from "./rules.js";
+import { isSame, isWinning, legalMoves, limit } from "./rules.js";
 
 const STAGES = [
   0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700, 850, 1000, 1200, 1500,
@@ -10,18 +10,53 @@ const STAGES = [
 const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000]; // of a board with many positions
 const MANY = 20_000; // values in a table
 const MAX_VALUES = 100_000; // of a table that is trained in the page
-const LEARNING_RATE = 0.5;
-const EPSILON = 0.5; // with 0.1, positions off its usual games stay unlearned: 99 % on 1-3-5-7
 const NEVER = 2 ** 32 - 1; // in triedIn
 
+/** How Beginner, Student and Master trained: with an exploration of 0.1, positions off their usual games would stay
+ * unlearned, 1 % of them on 1-3-5-7. */
+export const SELF_PLAY = { rival: "itself", rate: 0.5, exploration: 0.5 };
+export const RATES = [0.1, 0.2, 0.5, 1];
+export const EXPLORATIONS = [0.1, 0.2, 0.5];
+const settingsName = ({ rival, rate, exploration }) => [rival, rate, exploration].join("~");
+export const isSameTraining = (one, other) => settingsName(one) === settingsName(other);
+
+/** The settings with which examples/compare_opponents.py trains. */
+export const settingsFor = (rival) => (rival === "itself" ? SELF_PLAY : { rival, rate: 0.2, exploration: 0.2 });
+
+/** Whom a learner can play: the actions among which each opponent draws, as nim_env.policies. */
+export const RIVALS = {
+  itself: null,
+  random: ({ legal }, position) => legal[position],
+  "take-3": ({ legal, moves, board }, position, heaps) =>
+    legal[position].filter((action) => moves[action].count === Math.min(3, limit(heaps[moves[action].heap], board))),
+  expert: ({ legal, wins }, position) => wins.get(position) ?? legal[position],
+};
+
+/** A stage in a link: 20, or 20~take-3~0.2~0.2 if it has not trained as the levels have. */
+export const stageName = (games, settings) =>
+  isSameTraining(settings, SELF_PLAY) ? String(games) : `${games}~${settingsName(settings)}`;
+
+/** The stage of a link, or null if it is broken. */
+export function readStage(text) {
+  const [games, rival, rate, exploration] = text.split("~");
+  const settings = rival === undefined ? SELF_PLAY : { rival, rate: Number(rate), exploration: Number(exploration) };
+  const isKnown = Object.hasOwn(RIVALS, settings.rival) && RATES.includes(settings.rate);
+  const isStage = /^\d+$/.test(games) && isKnown && EXPLORATIONS.includes(settings.exploration);
+  return isStage ? { games: Number(games), settings } : null;
+}
+
 /** Numbers from 0 to 1 (mulberry32). */
-function generator(seed) {
-  return () => {
-    let t = (seed += 0x6d2b79f5);
+class Random {
+  constructor(state) {
+    this.state = state;
+  }
+
+  next() {
+    let t = (this.state += 0x6d2b79f5);
     t = Math.imul(t ^ (t >>> 15), t | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
+  }
 }
 
 export const drawn = (list) => list[Math.floor(Math.random() * list.length)];
@@ -71,6 +106,11 @@ export class Positions {
     const isWon = this.legal.map((_, position) => isWinning(this.heapsOf(position), this.board));
     const wins = this.legal.map((legal, position) => legal.filter((action) => !isWon[position - this.steps[action]]));
     return new Map(wins.flatMap((actions, position) => (actions.length ? [[position, actions]] : [])));
+  }
+
+  /** The actions among which an opponent draws in each position. */
+  repliesOf(rival) {
+    return this.legal.map((_, position) => RIVALS[rival](this, position, this.heapsOf(position)));
   }
 }
 
@@ -124,15 +164,37 @@ export class Table {
     return won.length ? sum / won.length : 1;
   }
 
-  /** Q(s, a) ← (1 − α) Q(s, a) − α max Q(s′, ·), where s′ is the other player's position. Returns s′. */
-  update(position, action) {
-    const { moves, steps, legal, board } = this.positions;
-    const pair = position * moves.length + action;
-    const next = position - steps[action];
-    let best = next ? -Infinity : board.misere ? 1 : -1; // for the other player
-    for (const reply of legal[next]) best = Math.max(best, this.numbers[next * moves.length + reply]);
-    this.numbers[pair] = (1 - LEARNING_RATE) * this.numbers[pair] - LEARNING_RATE * best;
-    return next;
+  /** The value of a position for the player to move; at the end the result. */
+  valueOf(position) {
+    const { legal, moves, board } = this.positions;
+    let best = position ? -Infinity : board.misere ? 1 : -1;
+    for (const action of legal[position]) best = Math.max(best, this.numbers[position * moves.length + action]);
+    return best;
+  }
+
+  /** Q(s, a) ← (1 − α) Q(s, a) + α target. */
+  learn(pair, target, rate) {
+    this.numbers[pair] = (1 - rate) * this.numbers[pair] + rate * target;
+  }
+
+  /** The share of the games that it wins against an opponent if each starts half of them, with random ties. */
+  winsAgainst(rival) {
+    this.shares ??= {};
+    return (this.shares[rival] ??= this.play(rival));
+  }
+
+  play(rival) {
+    const { steps, number, board } = this.positions;
+    const replies = this.positions.repliesOf(rival);
+    const wins = [new Float64Array(number), new Float64Array(number)]; // at its move, at the opponent's
+    wins[board.misere ? 0 : 1][0] = 1;
+    for (let position = 1; position < number; position++) {
+      [this.best(position), replies[position]].forEach((actions, player) => {
+        const sum = actions.reduce((total, action) => total + wins[1 - player][position - steps[action]], 0);
+        wins[player][position] = sum / actions.length;
+      });
+    }
+    return (wins[0][number - 1] + wins[1][number - 1]) / 2;
   }
 }
 
@@ -160,7 +222,8 @@ export class Taught extends Table {
       const action = this.positions.actionOf(move);
       const pair = position * this.positions.moves.length + action;
       const from = this.numbers[pair];
-      position = this.update(position, action);
+      position -= this.positions.steps[action];
+      this.learn(pair, -this.valueOf(position), SELF_PLAY.rate);
       this.tried.add(pair);
       return { move, from, to: this.numbers[pair] };
     });
@@ -176,24 +239,34 @@ export class Learner {
   games = 0;
   tables = []; // one for each stage
 
-  /** @param random The generator of its choices. */
-  constructor(board, random = generator(7)) {
-    this.random = random;
+  /** @param random The generator of its choices, and of its opponent's. */
+  constructor(board, settings = SELF_PLAY, random = new Random(7), family = []) {
+    family.push(this);
+    Object.assign(this, { settings, random, family });
     this.positions = new Positions(board);
     const { nValues } = this.positions;
     this.isSmall = nValues <= MAX_VALUES;
-    this.plan = !this.isSmall ? [] : nValues > MANY ? [...STAGES, ...LONGER] : STAGES;
+    this.plan = !this.isSmall ? [] : nValues > MANY ? [...STAGES, ...LONGER] : [...STAGES];
     this.table = new Table(this.positions, new Float64Array(this.isSmall ? nValues : 0));
     this.triedIn = new Uint32Array(this.table.numbers.length).fill(NEVER); // the first game in which a move was tried
+  }
+
+  /** The opponent's choices, if it does not play itself. */
+  get replies() {
+    return (this.opponents ??= this.settings.rival === "itself" ? null : this.positions.repliesOf(this.settings.rival));
   }
 
   get isTrained() {
     return this.tables.length === this.plan.length;
   }
 
-  /** The stage of a number of games, and its table; none before it is trained. */
+  /** The stage of a number of games, its games, and its table; none before it is trained. */
   stageOf(games) {
     return this.plan.findLastIndex((stage) => stage <= games);
+  }
+
+  stageAt(games) {
+    return this.plan[this.stageOf(games)];
   }
 
   tableAt(games) {
@@ -204,35 +277,82 @@ export class Learner {
   train(milliseconds) {
     const end = performance.now() + milliseconds;
     while (!this.isTrained && performance.now() < end) {
-      if (this.games === this.plan[this.tables.length]) this.keep(this.games);
+      if (this.games === this.plan[this.tables.length]) this.tables.push(this.copy());
       this.playGame();
     }
     return !this.isTrained;
   }
 
-  keep(games) {
-    const { positions, numbers } = this.table;
-    this.tables.push(new Table(positions, numbers.slice(), games, (pair) => this.triedIn[pair] < games));
+  /** Its present table as a stage. */
+  copy() {
+    const { games, table, triedIn, random } = this;
+    const copied = new Table(table.positions, table.numbers.slice(), games, (pair) => triedIn[pair] < games);
+    return Object.assign(copied, { random: random.state });
   }
 
-  /** Plays and learns a game. */
+  /** Plays the game after a stage once more, move by move, from the same draws. Its end becomes a stage. */
+  *step(games) {
+    const at = this.stageOf(games) + 1;
+    const { positions, numbers, random } = this.tables[at - 1];
+    const again = new Learner(positions.board, this.settings, new Random(random));
+    Object.assign(again, { games, triedIn: this.triedIn, table: new Table(positions, numbers.slice()) });
+    again.table.isTried = (pair) => this.triedIn[pair] <= games;
+    for (const move of again.game()) yield { ...move, table: again.table };
+    if (this.plan[at] === games + 1) return;
+    this.plan.splice(at, 0, games + 1);
+    this.tables.splice(at, 0, again.copy());
+  }
+
+  /** The learner of the same board with other settings; each is made once. */
+  with(settings) {
+    const isIt = (each) => isSameTraining(each.settings, settings);
+    return this.family.find(isIt) ?? new Learner(this.positions.board, settings, undefined, this.family);
+  }
+
   playGame() {
-    for (let position = this.positions.number - 1; position; ) {
+    for (const _ of this.game());
+  }
+
+  /** Plays a game and learns from it. Yields each move before it is learned, with the value to learn from. An opponent
+   * starts every other game, and its reply belongs to the move, so the next position is the learner's own. */
+  *game() {
+    const { positions, settings, table } = this;
+    const { steps, moves } = positions;
+    let position = positions.number - 1;
+    if (this.replies && this.games % 2) position -= this.opening(position);
+    while (position) {
       const action = this.explore(position);
-      const pair = position * this.positions.moves.length + action;
+      const pair = position * moves.length + action;
       if (this.triedIn[pair] === NEVER) this.triedIn[pair] = this.games;
-      position = this.table.update(position, action);
+      const left = position - steps[action];
+      const reply = this.replies && left ? this.draw(this.replies[left]) : null;
+      const next = left - (steps[reply] ?? 0);
+      const target = reply === null ? -table.valueOf(left) : table.valueOf(next);
+      yield { position, action, reply, pair, target };
+      table.learn(pair, target, settings.rate);
+      position = next;
     }
     this.games += 1;
   }
 
+  /** What an opponent's first move subtracts: it never ends the game. */
+  opening(position) {
+    const actions = this.replies[position].filter((action) => this.positions.steps[action] < position);
+    return actions.length ? this.positions.steps[this.draw(actions)] : 0;
+  }
+
+  draw(actions) {
+    return actions[Math.floor(this.random.next() * actions.length)];
+  }
+
   /** ε-greedy; one draw decides whether to explore, and what. */
   explore(position) {
+    const { exploration } = this.settings;
     const legal = this.positions.legal[position];
-    const uniform = this.random();
-    if (uniform < EPSILON) return legal[Math.floor((uniform / EPSILON) * legal.length)];
+    const uniform = this.random.next();
+    if (uniform < exploration) return legal[Math.floor((uniform / exploration) * legal.length)];
     const best = this.table.best(position);
-    return best.length === 1 ? best[0] : best[Math.floor(this.random() * best.length)];
+    return best.length === 1 ? best[0] : this.draw(best);
   }
 
   /** How many games each level has trained: beatable, sometimes beatable, hardly beatable on every board.
@@ -241,9 +361,10 @@ export class Learner {
   levels() {
     const { heaps, max, misere } = this.positions.board;
     if (String(heaps) === "1,3,5,7" && max === 7 && misere) return { beginner: 20, student: 300, master: 10000 };
-    const last = this.isTrained ? this.plan.at(-1) : undefined;
-    const base = this.tables[0]?.mastery;
-    const first = (share) => this.tables.find(({ mastery }) => mastery >= base + share * (1 - base))?.games ?? last;
+    const planned = this.tables.filter(({ games }) => STAGES.includes(games) || LONGER.includes(games));
+    const last = this.isTrained ? planned.at(-1)?.games : undefined;
+    const base = planned[0]?.mastery;
+    const first = (share) => planned.find(({ mastery }) => mastery >= base + share * (1 - base))?.games ?? last;
     return { beginner: first(0.02), student: first(0.25), master: first(0.97) };
   }
 }

@@ -5,17 +5,18 @@ import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
 import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
 import { Game } from "./game.js";
-import { Learner } from "./learner.js";
-import { toLink } from "./links.js";
+import { Learner, SELF_PLAY, stageName } from "./learner.js";
+import { fromLink, toLink } from "./links.js";
 import { PERFECT, learnerAfter } from "./players.js";
-import { isLimited, isSame, limit } from "./rules.js";
-import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, state } from "./state.js";
+import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
+import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, state, trainee } from "./state.js";
 import { announce } from "./status.js";
 import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
 
 const THINK = 350; // milliseconds
 const MARK = 750;
 const LEAVE = 260;
+const UPDATE = 1400; // of a training game that is watched
 const WAIT = 50;
 const SLICE = 8; // of training between two frames
 const DRAWN = 25; // the page is drawn after this many slices
@@ -46,12 +47,13 @@ async function runAll() {
 async function runOne(command) {
   try {
     await command();
+    train();
     await reply();
     finish();
   } catch (error) {
     state.failure = failureOf(error);
   }
-  state.going = null;
+  Object.assign(state, { going: null, watched: null });
   draw();
   announce();
   writeLink();
@@ -95,6 +97,22 @@ export function readLessons() {
   for (const index of read("nim-lessons")?.match(/\d/g) ?? []) state.done.add(Number(index));
 }
 
+/** Opens the board before the lessons, which the browser keeps too. */
+export function readHome() {
+  try {
+    state.game = fromLink(read("nim-home") ?? "").game;
+  } catch {
+    /* another version of the page has kept it */
+  }
+}
+
+/** Before a lesson replaces a game of another board. */
+function keepHome(board) {
+  if (lesson() || !LESSONS.includes(board)) return;
+  state.home = state.game.board;
+  keep("nim-home", toLink(new Game(state.home, 0), {}));
+}
+
 /** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
 function finish() {
   const { game, opponent } = state;
@@ -111,7 +129,7 @@ function finish() {
     const size = ({ from, to }) => Math.abs(to - from);
     own.sort((one, other) => size(other) - size(one));
     if (own.length) game.told = taughtText(own[0], winner === 1);
-    state.games = null;
+    Object.assign(state, { games: null, settings: opponent.settings });
   }
 }
 
@@ -141,9 +159,10 @@ export async function takeChosen() {
   if (!move || phase() !== "yours") return;
   await run(async () => {
     if (state.game !== game) return; // a link has opened another
-    Object.assign(state, { chosen: null, isFirst: false, before: null });
+    Object.assign(state, { chosen: null, before: null });
     untoast();
     await perform(move);
+    state.isFirst = false;
   });
   if (state.by === "mouse") await sleep(0); // pressing it gives the focus to a heap first
   const how = { preventScroll: true, focusVisible: state.by === "keys" };
@@ -163,14 +182,26 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   const { game, learner, opponent, games, starts, home } = state;
   if (game.winner !== null) state.before = null;
   else if (hasPlayed()) state.before = { game, learner, opponent, wanted: state.wanted, games, starts, home };
-  if (!lesson()) state.home = game.board;
-  if (wanted.games && (wanted.taught || wanted !== state.wanted)) state.games = null;
+  keepHome(board);
+  if (wanted.games && (wanted.taught || wanted !== state.wanted)) {
+    Object.assign(state, { games: null, settings: wanted.settings });
+  }
   state.wanted = wanted;
   useBoard(board);
   const reason = chooseOpponent(board);
   const starter = board.first ?? (starts === "you" ? 0 : 1);
   show(new Game(board, first ?? starter, start));
   if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
+}
+
+/** Where the start is lost, its values are all red: before the first move, opens a won position near it instead. */
+export function openWon() {
+  const { game, learner, opponent } = state;
+  const { board, start, moves } = game;
+  const isStart = start === board.heaps && !moves.length && phase() === "yours" && !lesson();
+  const isLost = isStart && learner.isSmall && !opponent.table && !isWinning(start, board);
+  const near = isLost && wonNear(start, board);
+  if (near) begin({ start: near, first: 0 });
 }
 
 /** Returns why the wanted opponent does not play on a board, in words. */
@@ -186,29 +217,59 @@ function chooseOpponent(board) {
 function useBoard(board) {
   const { learner, wanted } = state;
   const isLost = wanted.taught && !LESSONS.includes(board) && !isSameBoard(board, wanted.taught.positions.board);
-  if (isLost) state.wanted = learnerAfter(wanted.taught.games);
+  if (isLost) state.wanted = learnerAfter(wanted.taught.games, wanted.settings);
   if (isSameBoard(board, learner.positions.board)) return;
   Object.assign(state, { learner: new Learner(board), games: null, training: null });
-  train(state.learner);
 }
 
-/** Trains a learner while it is the page's. */
-export async function train(learner) {
-  let isMore = true;
-  for (let slice = 0; isMore; slice++) {
+let isTraining = false;
+
+/** Trains the learners of the page's board, first the one that is shown. */
+export async function train() {
+  const next = () => [trainee(), ...state.learner.family].find((each) => !each.isTrained);
+  if (isTraining) return;
+  isTraining = true;
+  for (let slice = 0; next(); slice++) {
     await sleep(0);
-    if (learner !== state.learner) return;
-    isMore = learner.train(SLICE);
-    if (!isMore || slice % DRAWN === 0) draw();
+    if (!next()?.train(SLICE) || slice % DRAWN === 0) draw();
   }
+  isTraining = false;
+}
+
+/** Shows the next game of the training, one move after another: before it is learned, and after. Whatever else is
+ * shown then, or another command, ends the show. */
+export async function watch() {
+  const learner = trainee();
+  const { positions } = learner;
+  const games = state.games ?? 0;
+  const steps = learner.step(games);
+  let isShown = true;
+
+  async function show(watched) {
+    state.watched = watched;
+    draw();
+    announce();
+    await sleep(UPDATE);
+    isShown = state.watched === watched && !waiting;
+  }
+
+  for (let { value } = steps.next(); isShown && value; ) {
+    const { table, position, action, reply, pair, target } = value;
+    const [move, answer] = [action, reply].map((each) => positions.moves[each]);
+    const from = table.numbers[pair];
+    const watched = { table, heaps: positions.heapsOf(position), games: games + 1, move, answer, from, target };
+    await show(watched);
+    ({ value } = steps.next());
+    if (isShown) await show({ ...watched, to: table.numbers[pair] });
+  }
+  for (const _ of steps); // the rest at once
+  if (state.watched) Object.assign(state, { games: games + 1, watched: null });
 }
 
 export function restore() {
   if (!state.before) return;
-  const isOther = state.before.learner !== state.learner;
   Object.assign(state, state.before, { before: null, training: null });
   show(state.game);
-  if (isOther) train(state.learner);
   untoast();
 }
 
@@ -232,16 +293,19 @@ export function continueFrom(ply) {
 }
 
 /** Opens the game of a link. */
-export function openGame({ game, view, panel, stage }, wanted) {
-  if (!lesson()) state.home = state.game.board;
+export function openGame({ game, view, panel, stage, isFirstGiven }, wanted) {
+  keepHome(game.board);
   useBoard(game.board);
   untoast();
   if (game.winner !== null) game.score = [0, 0]; // it has been counted
-  if (game.start === game.board.heaps && !game.board.text) state.starts = game.first ? "opponent" : "you";
-  Object.assign(state, { wanted, panel, games: stage, training: null, before: null });
+  const isStart = game.start === game.board.heaps && !game.board.text;
+  if (isStart && isFirstGiven) state.starts = game.first ? "opponent" : "you";
+  const settings = stage?.settings ?? wanted.settings ?? SELF_PLAY;
+  Object.assign(state, { wanted, panel, settings, games: stage?.games ?? null, training: null, before: null });
   const reason = chooseOpponent(game.board);
   if (reason) toast(reason);
   show(game, view);
+  if (panel === "learn") openWon();
   state.isFirst &&= !hasPlayed();
 }
 
@@ -254,10 +318,11 @@ export function view(ply, isFromList = false) {
 }
 
 export function writeLink() {
-  const { game, opponent, wanted, view: ply, panel, games } = state;
+  const { game, opponent, wanted, view: ply, panel, games, settings } = state;
   const player = lesson() ? wanted : opponent;
-  const vs = player.taught ? player.taught.games : player.id;
-  const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
+  const vs = player.taught ? stageName(player.taught.games, player.settings) : player.id;
+  const stage = panel === "learn" && games !== null ? stageName(games, settings) : null;
+  const link = toLink(game, { vs, view: ply, panel, stage });
   try {
     history.replaceState(null, "", link);
   } catch {

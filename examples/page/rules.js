@@ -26,6 +26,16 @@ export function isWinning(heaps, board) {
 export const winningMoves = (heaps, board) =>
   legalMoves(heaps, board).filter((move) => !isWinning(after(heaps, move), board));
 
+/** A won position one move after a lost one, with as few winning moves as there are; undefined if every move ends the
+ * game. */
+export function wonNear(heaps, board) {
+  const moves = legalMoves(heaps, board);
+  const near = moves.map((move) => after(heaps, move)).filter((next) => !isOver(next));
+  const numbers = near.map((next) => winningMoves(next, board).length);
+  const best = near.filter((_, i) => numbers[i] === Math.min(...numbers));
+  return best[Math.floor(0.6 * best.length)]; // from 1-3-5-7, 1-3-5-4
+}
+
 /** "wins", "mistake" (a win was possible) or "none" (no move wins). */
 export function rate(heaps, move, board) {
   const wins = winningMoves(heaps, board);
@@ -56,5 +66,12 @@ export function analyze(heaps, board) {
   const wins = isOver(heaps) ? [] : winningMoves(heaps, board);
   const isException = board.misere && large <= 1 && !isOver(heaps);
   const lowers = ({ heap, count }) => grundy(heaps[heap] - count, board) < values[heap]; // it can be reversed else
-  return { values, sum, large, isException, move: wins.find(lowers) ?? wins[0], isWon: wins.length > 0 };
+  const move = wins.find(lowers) ?? wins[0];
+  return { values, sum, large, isException, move, isWon: wins.length > 0 };
+}
+
+/** Whether a heap has the group of a size that has no partner: of several, the one to take from, or the last one. */
+export function isAlone(heap, size, { values, sum, move }) {
+  const having = values.flatMap((value, each) => (value & size ? [each] : []));
+  return Boolean(sum & size) && heap === (having.includes(move?.heap) ? move.heap : having.at(-1));
 }

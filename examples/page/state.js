@@ -3,15 +3,16 @@
 
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
-import { Learner } from "./learner.js";
+import { Learner, SELF_PLAY, isSameTraining } from "./learner.js";
 import { LEVELS } from "./players.js";
 
 export const state = {
   game: new Game(PRESETS[0], 0),
-  learner: new Learner(PRESETS[0]), // of the game's board
+  learner: new Learner(PRESETS[0]), // of the game's board, trained as the levels are
+  settings: SELF_PLAY, // of the learner that is shown
   opponent: LEVELS[0],
   wanted: LEVELS[0], // the one you have chosen, where the board allows it
-  games: null, // those of the learner that is shown; null: the opponent's
+  games: null, // those of the learner that is shown; null: the opponent's, or none
   starts: "you", // or "opponent"
   view: null, // the ply of a past position; null: the present
   chosen: null, // a move; isTooMany: more blocks were asked for than a move may take
@@ -24,6 +25,7 @@ export const state = {
   home: PRESETS[0], // the board before the lessons
   done: new Set(), // the indices of the lessons you have won
   training: null, // an object while the stages of the learner are shown one after another
+  watched: null, // the move of a training game that is shown, or its board
   layout: {}, // of the board: {isLying, columns}
   scores: {}, // against each opponent, [yours, its]
   before: null, // what "Undo" of a new game brings back
@@ -33,6 +35,7 @@ export const state = {
 export function phase() {
   const { game } = state;
   if (state.failure) return "failed";
+  if (state.watched) return "watching";
   if (state.view !== null) return "past";
   if (game.winner !== null) return "over";
   if (state.going) return "moving";
@@ -41,25 +44,34 @@ export function phase() {
 }
 
 export const lesson = () => LESSONS.find((board) => board === state.game.board);
+/** Whether the blocks show their groups. */
+export function hasGroups() {
+  const { panel, layout } = state;
+  return panel === "teach" && !layout.isLying && layout.columns === 1 && (!lesson() || Boolean(lesson().hasGroups));
+}
+
 export const isFriend = () => state.opponent.id === "friend";
 export const isOpponent = (player) => player === 1 && !isFriend();
 export const names = () => (isFriend() ? ["Player 1", "Player 2"] : ["You", state.opponent.name]);
 export const hasPlayed = () => state.game.moves.some((_, ply) => !isOpponent(state.game.playerAt(ply)));
 export const shownPly = () => state.view ?? state.game.moves.length;
-export const shownHeaps = () => state.game.heapsAt(shownPly());
+export const shownHeaps = () => state.watched?.heaps ?? state.game.heapsAt(shownPly());
 export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
+
+/** The learner that is shown. */
+export const trainee = () => state.learner.with(state.settings);
 
 /** The stage of the learner that is shown, in games. */
 export function shownGames() {
-  const { games, opponent, learner } = state;
-  const known = opponent.games ? opponent.games(learner) : learner.levels().beginner;
-  return games ?? known ?? -1; // it is not trained yet
+  const { games, opponent, learner, settings } = state;
+  const isOpponent = opponent.settings && isSameTraining(opponent.settings, settings);
+  return games ?? (isOpponent ? (opponent.games(learner) ?? -1) : 0); // −1: it is not trained yet
 }
 
-/** The table that is shown: that of your own player or of the learner; none before it is trained. */
+/** The table that is shown: of your own player or of the learner; none before it is trained. */
 export function shownTable() {
-  const { games, opponent, learner } = state;
-  return opponent.table ?? (games === null ? opponent.taught : null) ?? learner.tableAt(shownGames());
+  const { games, opponent } = state;
+  return opponent.table ?? (games === null ? opponent.taught : null) ?? trainee().tableAt(shownGames());
 }
 
 /** The level that comes after this opponent on this board. */

@@ -3,7 +3,7 @@
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
 import { isLimited, isWinning, nameOf } from "./rules.js";
-import { goal, plural, wordsOf } from "./words.js";
+import { goal, plural, watchedText, wordsOf } from "./words.js";
 import {
   isFriend,
   isOpponent,
@@ -17,15 +17,19 @@ import {
   state,
 } from "./state.js";
 
-const LET_IT = ["Let it start", "starts", "opponent"];
+const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
 
 /** For each phase what the status says: the words, the player whose color it has, its kind, and its buttons
  * [text, data-do, value]. */
-const STATUS = { failed, past, over, moving, thinking, stopped, yours };
+const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
 
 function failed() {
   return { say: state.failure, kind: "error", buttons: [["Try again", "retry"]] };
+}
+
+function watching() {
+  return { ...watchedText(state.watched, state.settings.rival), player: 1 };
 }
 
 function moving() {
@@ -52,13 +56,22 @@ function yours() {
     return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
   }
   const last = game.moves.at(-1);
+  if (isItsMistake()) {
+    return { say: `${names()[1]} took ${wordsOf(last)}.`, how: "That was its mistake: now you can win.", player };
+  }
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
   const rule = isFirst && !lesson() ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
   const how = turn && rule ? rule : howTo();
-  return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [LET_IT] : [] };
+  return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [letIt()] : [] };
+}
+
+/** Whether the learner has just gone wrong in a position of its map. */
+function isItsMistake() {
+  const { board, start, first, moves } = state.game;
+  return start !== board.heaps && first === 1 && moves.length === 1 && moves[0].rating === "mistake" && !isFriend();
 }
 
 /** Whether the game has not begun and whoever starts it, you, is lost. */
@@ -119,7 +132,7 @@ function buttonsAfterWin() {
 
 function buttonsAfterLoss(flag) {
   if (flag >= 0) return [["Show my mistake", "view", flag]];
-  return state.game.first === 0 && !lesson() ? [LET_IT] : [];
+  return state.game.first === 0 && !lesson() ? [letIt()] : [];
 }
 
 /** A position of the past: which move led to it, and whether it was the mistake. */

@@ -1,6 +1,6 @@
 // The sentences of the page that do not depend on its state. Functions return text.
 
-import { isLimited, limit, nameOf } from "./rules.js";
+import { isLimited, nameOf } from "./rules.js";
 
 export const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString costs a frame at first
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
@@ -104,7 +104,14 @@ export function binaryText(heaps, board, { values, sum }) {
   return [line("", digits), ...rows, line("Ones", foot)].join("\n");
 }
 
+/** What the numbers on the blocks mean. */
+export function legendText(board) {
+  const aside = isLimited(board) ? `Groups of ${board.max + 1} do not count. ` : "";
+  return `The numbers on the blocks are groups of ${listed(digitsOf(board))}. ${aside}A ring marks one without a partner.`;
+}
+
 export function whyTexts(board) {
+  if (isOneHeap(board)) return oneHeapTexts(board);
   const isCut = isLimited(board);
   const aside = `Set groups of ${board.max + 1} aside: who takes a part of one can be answered by its rest. `;
   const cut = `${isCut ? `${aside}Cut what is left` : "Cut each heap"} into groups of ${listed(digitsOf(board))}`;
@@ -117,6 +124,13 @@ export function whyTexts(board) {
       ? `If the last block loses, play the same way until your move would leave ${until}. Then leave an odd number of ${singlesOf(board)}.`
       : "The last block wins here, so this is all there is to know.",
   ];
+}
+
+function oneHeapTexts({ max, misere }) {
+  const whole = max + 1;
+  const left = misere ? `1 more than a multiple of ${whole}` : `a multiple of ${whole}`;
+  const end = misere ? "in the end the last block is left to the other player" : "in the end you take the last block";
+  return [`Leave ${left}. Whatever the other player takes, 1 to ${max}, take what is missing to ${whole}: ${end}.`];
 }
 
 // --- Moves, and Watch it learn ----------------------------------------------------------------------
@@ -139,9 +153,60 @@ export function taughtText({ move, from, to }, hasWon) {
 }
 
 export const masteryText = "of the positions that can be won are played right (mastery)";
-export const learnIntro =
-  "It plays against itself and is told only who won. The dots on the curve are Beginner, Student and Master.";
-export const trainingText = (games) => `It plays against itself: game ${thousands(games)}.`;
+
+const RIVAL_NAMES = { itself: "itself", random: "a random player", expert: "the expert" };
+const RIVAL_NOTES = {
+  itself: "The dots on the curve are Beginner, Student and Master.",
+  random: "Any move of that player is as likely as another.",
+  "take-3": "Take-3 always takes 3 blocks, or what is left of a heap.",
+  expert: "The expert makes no mistake.",
+};
+export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
+export const learnIntro = (rival) =>
+  `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival]}`;
+export const trainingText = (rival, games) => `It plays against ${rivalName(rival)}: game ${thousands(games)}.`;
+export const trainedText = (games, rival) =>
+  rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
+
+const SHARES = { 0.1: "a tenth of", 0.2: "a fifth of", 0.5: "half", 1: "all" };
+const TIMES = { 0.1: "one move in ten", 0.2: "one move in five", 0.5: "every second move" };
+export const settingsText = ({ rate, exploration }) =>
+  `Each game moves a value ${SHARES[rate]} the way to what it saw; ${TIMES[exploration]} is random.`;
+
+/** How often the learner wins against somebody; the expert can be beaten in half of the games. */
+function winsText(share, rival) {
+  const name = rivalName(rival);
+  if (share === 1) return `beats ${name} every time`;
+  if (share === 0) return `never beats ${name}`;
+  const most = rival === "expert" && share === 0.5 ? ", which is the most that anyone can" : "";
+  return `beats ${name} in ${percent(share)} of the games${most}`;
+}
+
+export function findingText(rival, wins, winsExpert, mastery) {
+  const right = `plays ${percent(mastery)} of the winning positions right`;
+  const others = ["itself", "expert"].includes(rival) ? [] : [winsText(wins, rival)];
+  return `It ${listed([...others, winsText(winsExpert, "expert")]).replace(" and ", ", ")}, and ${right}.`;
+}
+
+/** The move of a training game that is watched. */
+export function watchedText({ games, move, answer, from, target, to }, rival) {
+  const name = rivalName(rival);
+  const answered = answer ? `${name[0].toUpperCase()}${name.slice(1)} answers ${wordsOf(answer)}. ` : "";
+  const learned = to === undefined ? "" : `, and now expects ${signed(to)}`;
+  return {
+    say: `Game ${thousands(games)}: it takes ${wordsOf(move)}`,
+    how: `${answered}It expected ${signed(from)}${to === undefined ? " and" : ","} saw ${signed(target)}${learned}.`,
+  };
+}
+
+/** The line of Python that trains as the page does. */
+export function pythonText({ heaps, max, misere }, { rival }, games) {
+  const limit = isLimited({ heaps, max }) ? `, max_take=${max}` : "";
+  const game = `heaps=(${heaps.join(", ")}${heaps.length === 1 ? "," : ""})${limit}${misere ? "" : ", misere=False"}`;
+  const opponent = rival === "itself" ? "None" : `"${rival}"`;
+  return `agents.train(agent, gym.make("nim_env:Nim-v0", ${game}, opponent=${opponent}), ${games})`;
+}
+
 export const networkText =
   "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
 export const valuesText =
@@ -150,6 +215,8 @@ export const valuesText =
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
+export const nearText = (heaps, near) =>
+  `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}: there the right move turns blue. `;
 
 /** What the map of positions shows. */
 export function mapText(number, wrong) {
