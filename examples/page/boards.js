@@ -60,7 +60,7 @@ export const LESSONS = [
     text: "Now the last block loses. When all other heaps have one block, leave an odd number of heaps of one.",
   }),
   board([21], {
-    name: "21",
+    name: "Multiples of 4",
     max: 3,
     misere: false,
     first: 0,
@@ -68,8 +68,8 @@ export const LESSONS = [
     wrong: "The number of blocks is not a multiple of 4 now.",
     plan: "You win if you make it a multiple of 4 again.",
     text:
-      "One heap, and a move takes 1 to 3. Leave a multiple of 4, full rows: take heap % 4, as the expert does in Python. " +
-      "The last block wins.",
+      "Here a move takes 1 to 3 blocks. Leave a multiple of 4: take the remainder, heap % 4. The expert of this project " +
+      "does no more than that.",
   }),
 ];
 

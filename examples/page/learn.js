@@ -1,7 +1,7 @@
 // "Watch it learn": the training that is shown, its curve, and the map of positions.
 
 import { $, make, makeSvg, style, sync } from "./dom.js";
-import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn, isSameTraining } from "./learner.js";
+import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
 import { NETWORK, isLearner } from "./players.js";
 import { shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
@@ -69,7 +69,7 @@ function drawSettings() {
   const { settings } = state;
   const choices = { rival: Object.keys(RIVALS), rate: RATES, exploration: EXPLORATIONS };
   for (const [name, values] of Object.entries(choices)) {
-    const text = (value) => (name === "rival" ? words.rivalName(value) : String(value));
+    const text = (value) => (name === "rival" ? `Against ${words.rivalName(value)}` : String(value));
     sync($(name), values, (value) => make("option", { value, textContent: text(value) }));
     $(name).value = settings[name];
   }
@@ -124,8 +124,7 @@ function drawCurve({ tables, plan, settings }, at) {
   const dot = (name, i, r) => makeSvg("circle", { class: name, cx: x(i), cy: y(tables[i].mastery), r });
   const anchor = (i) => (i === 0 ? "start" : i === last ? "end" : "middle");
   const stageWith = (games) => plan.indexOf(games);
-  const hasLevels = isSameTraining(settings, SELF_PLAY);
-  const levels = hasLevels ? Object.values(state.learner.levels()).map(stageWith) : [];
+  const levels = settings === SELF_PLAY ? Object.values(state.learner.levels()).map(stageWith) : [];
   const marked = [0, 10, 100, 1000, plan[last]].map(stageWith);
   const number = (i) => makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(plan[i]));
   $("curve-svg").setAttribute("viewBox", `0 0 ${width} ${height}`);

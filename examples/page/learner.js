@@ -12,17 +12,6 @@ const MANY = 20_000; // values in a table
 const MAX_VALUES = 100_000; // of a table that is trained in the page
 const NEVER = 2 ** 32 - 1; // in triedIn
 
-/** How Beginner, Student and Master trained: with an exploration of 0.1, positions off their usual games would stay
- * unlearned, 1 % of them on 1-3-5-7. */
-export const SELF_PLAY = { rival: "itself", rate: 0.5, exploration: 0.5 };
-export const RATES = [0.1, 0.2, 0.5, 1];
-export const EXPLORATIONS = [0.1, 0.2, 0.5];
-const settingsName = ({ rival, rate, exploration }) => [rival, rate, exploration].join("~");
-export const isSameTraining = (one, other) => settingsName(one) === settingsName(other);
-
-/** The settings with which examples/compare_opponents.py trains. */
-export const settingsFor = (rival) => (rival === "itself" ? SELF_PLAY : { rival, rate: 0.2, exploration: 0.2 });
-
 /** Whom a learner can play: the actions among which each opponent draws, as nim_env.policies. */
 export const RIVALS = {
   itself: null,
@@ -31,18 +20,29 @@ export const RIVALS = {
     legal[position].filter((action) => moves[action].count === Math.min(3, limit(heaps[moves[action].heap], board))),
   expert: ({ legal, wins }, position) => wins.get(position) ?? legal[position],
 };
+export const RATES = [0.1, 0.2, 0.5, 1];
+export const EXPLORATIONS = [0.1, 0.2, 0.5];
+const SETTINGS = Object.keys(RIVALS).flatMap((rival) =>
+  RATES.flatMap((rate) => EXPLORATIONS.map((exploration) => ({ rival, rate, exploration }))),
+);
+
+/** The settings of a training, one object for each choice. Against an opponent the
+ * default is that of examples/compare_opponents.py. */
+export const settingsOf = (rival, rate = rival === "itself" ? 0.5 : 0.2, exploration = rate) =>
+  SETTINGS.find((each) => each.rival === rival && each.rate === rate && each.exploration === exploration);
+
+/** How the levels train: with an exploration of 0.1, 1 % of the positions of 1-3-5-7 would stay unlearned. */
+export const SELF_PLAY = settingsOf("itself");
 
 /** A stage in a link: 20, or 20~take-3~0.2~0.2 if it has not trained as the levels have. */
 export const stageName = (games, settings) =>
-  isSameTraining(settings, SELF_PLAY) ? String(games) : `${games}~${settingsName(settings)}`;
+  settings === SELF_PLAY ? String(games) : [games, ...Object.values(settings)].join("~");
 
 /** The stage of a link, or null if it is broken. */
 export function readStage(text) {
   const [games, rival, rate, exploration] = text.split("~");
-  const settings = rival === undefined ? SELF_PLAY : { rival, rate: Number(rate), exploration: Number(exploration) };
-  const isKnown = Object.hasOwn(RIVALS, settings.rival) && RATES.includes(settings.rate);
-  const isStage = /^\d+$/.test(games) && isKnown && EXPLORATIONS.includes(settings.exploration);
-  return isStage ? { games: Number(games), settings } : null;
+  const settings = rival === undefined ? SELF_PLAY : settingsOf(rival, Number(rate), Number(exploration));
+  return /^\d+$/.test(games) && settings ? { games: Number(games), settings } : null;
 }
 
 /** Numbers from 0 to 1 (mulberry32). */
@@ -305,8 +305,8 @@ export class Learner {
 
   /** The learner of the same board with other settings; each is made once. */
   with(settings) {
-    const isIt = (each) => isSameTraining(each.settings, settings);
-    return this.family.find(isIt) ?? new Learner(this.positions.board, settings, undefined, this.family);
+    const made = this.family.find((each) => each.settings === settings);
+    return made ?? new Learner(this.positions.board, settings, undefined, this.family);
   }
 
   playGame() {

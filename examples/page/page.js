@@ -6,7 +6,7 @@ import { draw, drawPresets } from "./draw.js";
 import { $, makeSvg, readTheme, toast, toggleTheme } from "./dom.js";
 import { listen } from "./input.js";
 import { drawLearn, showStage, startTraining, stopShow, wrongPosition } from "./learn.js";
-import { settingsFor } from "./learner.js";
+import { settingsOf } from "./learner.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
 import { LEVELS, isLearner, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
@@ -148,7 +148,8 @@ function playAgain() {
 }
 
 function setTraining(name, value) {
-  const settings = name === "rival" ? settingsFor(value) : { ...state.settings, [name]: Number(value) };
+  const { rival, rate, exploration } = { ...state.settings, [name]: value };
+  const settings = name === "rival" ? settingsOf(value) : settingsOf(rival, Number(rate), Number(exploration));
   stopShow();
   Object.assign(state, { settings, games: 0 });
   play.train();

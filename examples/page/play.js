@@ -260,7 +260,8 @@ export async function watch() {
     const watched = { table, heaps: positions.heapsOf(position), games: games + 1, move, answer, from, target };
     await show(watched);
     ({ value } = steps.next());
-    if (isShown) await show({ ...watched, to: table.numbers[pair] });
+    const to = table.numbers[pair];
+    if (isShown && to !== from) await show({ ...watched, to });
   }
   for (const _ of steps); // the rest at once
   if (state.watched) Object.assign(state, { games: games + 1, watched: null });

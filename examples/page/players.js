@@ -5,7 +5,7 @@
 // the `settings` of a trained one, `taught` of one that you teach, `table`, `policy` and `board` of your own.
 
 import { isSameBoard } from "./boards.js";
-import { Positions, SELF_PLAY, Table, Taught, drawn, isSameTraining, readStage, stageName } from "./learner.js";
+import { Positions, SELF_PLAY, Table, Taught, drawn, readStage, stageName } from "./learner.js";
 import { loadNetwork, networkMove } from "./network.js";
 import { isLimited, legalMoves, limit, winningMoves } from "./rules.js";
 import { trainedText } from "./words.js";
@@ -40,7 +40,7 @@ export function learnerAfter(games, settings) {
 
 /** Whether a player is the learner with these settings after some games, not one that you teach. */
 export const isLearner = (player, learner, games, settings) =>
-  !player.taught && player.games?.(learner) === games && isSameTraining(player.settings, settings);
+  !player.taught && player.games?.(learner) === games && player.settings === settings;
 
 /** The learner with a table, which from then on it learns from you. */
 export function pupil(table, settings) {

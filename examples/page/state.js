@@ -3,7 +3,7 @@
 
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
-import { Learner, SELF_PLAY, isSameTraining } from "./learner.js";
+import { Learner, SELF_PLAY } from "./learner.js";
 import { LEVELS } from "./players.js";
 
 export const state = {
@@ -64,8 +64,7 @@ export const trainee = () => state.learner.with(state.settings);
 /** The stage of the learner that is shown, in games. */
 export function shownGames() {
   const { games, opponent, learner, settings } = state;
-  const isOpponent = opponent.settings && isSameTraining(opponent.settings, settings);
-  return games ?? (isOpponent ? (opponent.games(learner) ?? -1) : 0); // −1: it is not trained yet
+  return games ?? (opponent.settings === settings ? (opponent.games(learner) ?? -1) : 0); // −1: it is not trained yet
 }
 
 /** The table that is shown: of your own player or of the learner; none before it is trained. */

@@ -29,7 +29,7 @@ function failed() {
 }
 
 function watching() {
-  return { ...watchedText(state.watched, state.settings.rival), player: 1 };
+  return { ...watchedText(state.watched, state.settings.rival), player: 1, kind: "told" };
 }
 
 function moving() {
@@ -57,7 +57,12 @@ function yours() {
   }
   const last = game.moves.at(-1);
   if (isItsMistake()) {
-    return { say: `${names()[1]} took ${wordsOf(last)}.`, how: "That was its mistake: now you can win.", player };
+    return {
+      say: `${names()[1]} took ${wordsOf(last)}.`,
+      how: "That was its mistake: now you can win.",
+      player,
+      kind: "told",
+    };
   }
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;

@@ -152,9 +152,9 @@ export function taughtText({ move, from, to }, hasWon) {
   return `It ${hasWon ? "won" : "lost"}. It now trusts ${wordsOf(move)} ${trust}: ${signed(from)} → ${signed(to)}.`;
 }
 
-export const masteryText = "of the positions that can be won are played right (mastery)";
+export const masteryText = "of the winning positions are played right (mastery)";
 
-const RIVAL_NAMES = { itself: "itself", random: "a random player", expert: "the expert" };
+const RIVAL_NAMES = { random: "a random player", expert: "the expert" };
 const RIVAL_NOTES = {
   itself: "The dots on the curve are Beginner, Student and Master.",
   random: "Any move of that player is as likely as another.",
@@ -171,31 +171,23 @@ export const trainedText = (games, rival) =>
 const SHARES = { 0.1: "a tenth of", 0.2: "a fifth of", 0.5: "half", 1: "all" };
 const TIMES = { 0.1: "one move in ten", 0.2: "one move in five", 0.5: "every second move" };
 export const settingsText = ({ rate, exploration }) =>
-  `Each game moves a value ${SHARES[rate]} the way to what it saw; ${TIMES[exploration]} is random.`;
+  `A value moves ${SHARES[rate]} the way to what the game showed; ${TIMES[exploration]} is random.`;
 
-/** How often the learner wins against somebody; the expert can be beaten in half of the games. */
-function winsText(share, rival) {
-  const name = rivalName(rival);
-  if (share === 1) return `beats ${name} every time`;
-  if (share === 0) return `never beats ${name}`;
-  const most = rival === "expert" && share === 0.5 ? ", which is the most that anyone can" : "";
-  return `beats ${name} in ${percent(share)} of the games${most}`;
-}
-
+/** What a training has taught; nobody wins more than half of the games against the expert. */
 export function findingText(rival, wins, winsExpert, mastery) {
-  const right = `plays ${percent(mastery)} of the winning positions right`;
-  const others = ["itself", "expert"].includes(rival) ? [] : [winsText(wins, rival)];
-  return `It ${listed([...others, winsText(winsExpert, "expert")]).replace(" and ", ", ")}, and ${right}.`;
+  const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
+  const beats = ["itself", "expert"].includes(rival) ? "" : `beats ${rivalName(rival)} ${often}, `;
+  const lost = winsExpert === 0.5 ? "no game that can be won" : `${percent(1 - winsExpert)} of the games`;
+  return `It ${beats}loses ${lost} against the expert, and plays ${percent(mastery)} of the winning positions right.`;
 }
 
 /** The move of a training game that is watched. */
 export function watchedText({ games, move, answer, from, target, to }, rival) {
-  const name = rivalName(rival);
-  const answered = answer ? `${name[0].toUpperCase()}${name.slice(1)} answers ${wordsOf(answer)}. ` : "";
-  const learned = to === undefined ? "" : `, and now expects ${signed(to)}`;
+  const answered = answer ? `The reply of ${rivalName(rival)}: ${wordsOf(answer)}. ` : "";
+  const learned = to === undefined ? "" : ` It now expects ${signed(to)}.`;
   return {
     say: `Game ${thousands(games)}: it takes ${wordsOf(move)}`,
-    how: `${answered}It expected ${signed(from)}${to === undefined ? " and" : ","} saw ${signed(target)}${learned}.`,
+    how: `${answered}It expected ${signed(from)} and sees ${signed(target)}.${learned}`,
   };
 }
 
@@ -216,7 +208,7 @@ export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
 export const nearText = (heaps, near) =>
-  `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}: there the right move turns blue. `;
+  `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}, which can be won. `;
 
 /** What the map of positions shows. */
 export function mapText(number, wrong) {
