@@ -79,6 +79,10 @@ def block(page, heap, count):
     return blocks.nth(blocks.count() - count)
 
 
+def wait_for_training(page):
+    page.wait_for_function("import('/state.js').then(({ trainee }) => trainee().isTrained)")
+
+
 def press(page, name):
     page.get_by_role("button", name=name).click()
 
@@ -157,7 +161,7 @@ def test_the_first_minute_and_another_board(visit):
     expect(status).to_contain_text("Whoever takes the last block wins.")
     click(page, 0, 1)
     page.locator("#new").click()
-    press(page, "Let it start")  # since you cannot win by force
+    press(page, "Let Beginner start")  # since you cannot win by force
     expect(status).to_contain_text("Beginner took")
     page.locator("[data-do=boards]").click()
     page.get_by_label("Heaps").fill("1 x")
@@ -177,13 +181,16 @@ def test_the_first_minute_and_another_board(visit):
 def test_training_and_teaching(visit):
     page = visit(f"{CLASSIC}&panel=learn")
     games = page.locator("#n-games")
-    expect(page.locator("#games")).to_have_attribute("max", "41")  # all stages are there
+    wait_for_training(page)
     page.locator("#games").press("End")
     expect(games).to_have_text("20,000")
     expect(page.locator("#n-mastery")).to_have_text("100 %")
+    assert heaps_of(page) == [1, 3, 5, 4]  # since the start is lost
+    expect(page.locator("#learn-hint")).to_contain_text("Whoever starts 1-3-5-7 loses")
+    expect(page.locator(".minus")).to_have_count(12)  # one move wins
+    page.locator("#play-it").click()
     expect(page.locator("#learn-hint")).to_contain_text("No move wins from here")
     expect(page.locator(".minus")).to_have_count(16)
-    page.locator("#play-it").click()
     page.locator("#games").press("Home")
     expect(page.locator(".valued .value")).to_have_text(["?"] * 16)
     press(page, "Train")
@@ -201,7 +208,7 @@ def test_another_board_ends_the_training_that_is_shown(visit):
     for heaps, rest in (("2-3", ""), ("3-4-5", "&vs=random&first=opponent")):
         go(page, f"{CLASSIC}&panel=learn")
         expect(page.locator(".heap")).to_have_count(4)
-        expect(page.locator("#games")).to_have_attribute("max", "41")
+        wait_for_training(page)
         page.locator("#games").press("Home")
         press(page, "Train")
         expect(page.locator("#learn-intro")).to_contain_text("against itself: game")
@@ -247,8 +254,9 @@ def test_a_pointer_that_stays_in_a_block_draws_nothing(visit):
 
 def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
     page, rules = visit(f"{CLASSIC}&vs=master&panel=learn"), NimRules()
-    expect(page.locator("#games")).to_have_attribute("max", "41")
+    wait_for_training(page)
     page.locator("#games").press("Home")
+    page.locator("#new").click()  # from the start
     for _ in range(2):
         while max(heaps := heaps_of(page)) > 1:
             click(page, heaps.index(max(heaps)), 1)
@@ -398,25 +406,35 @@ def test_commands_that_replace_a_game(visit):
     expect(page.locator("#say")).to_contain_text("Random took")
 
 
+LESSONS = ["Copy", "Make equal", "Pairs", "The odd group", "Last loses", "Multiples of 4"]
+
+
+def rules_of(page):
+    """The rules of a lesson, on a board on which all its moves are legal."""
+    n = len(heaps_of(page))
+    misere = "loses" in page.locator("#rule").inner_text()
+    return NimRules((21,), 3, misere) if n == 1 else NimRules((7,) * n, misere=misere)
+
+
 def test_teach_me(visit):
     page = visit("", **PHONE)
     lessons, rule, say = page.locator("#lessons button"), page.locator("#rule"), page.locator("#say")
     for board in ("Lesson 1", "1-3-5-7", "Lesson 1"):
         page.locator("[data-value=teach]").click()
         expect(page.locator("#board-name")).to_have_text(board)
-    for lesson, name in enumerate(["Copy", "Make equal", "Pairs", "The odd group", "Last loses"]):
+    for lesson, name in enumerate(LESSONS):
         expect(page.locator("#lessons [aria-pressed=true]")).to_have_text(f"{lesson + 1} {name}")
         expect(say).to_contain_text("Your turn")
         expect(rule).to_be_in_viewport(ratio=1)
-        assert block(page, 1, 1).bounding_box()["height"] >= 44
-        rules = NimRules((7,) * len(heaps_of(page)), misere="loses" in rule.inner_text())
+        assert block(page, -1 % len(heaps_of(page)), 1).bounding_box()["height"] >= 35
+        rules = rules_of(page)
         while any(heaps := heaps_of(page)):
             press_keys(page, *rules.moves[theory.winning_action_mask(rules, heaps).argmax()])
             expect(say).to_contain_text(re.compile("Your turn|You win"))
         expect(lessons.nth(lesson)).to_have_text(f"✓ {name}")
         page.keyboard.press("Enter")  # the next lesson, or a whole game
     page.reload()  # the progress stays in the browser
-    expect(page.locator("#lessons", has_text=re.compile("(✓.*){5}"))).to_have_count(1)
+    expect(page.locator("#lessons", has_text=re.compile("(✓.*){6}"))).to_have_count(1)
     go(page, "heaps=3-4-5&panel=teach")
     expect(page.locator("#live")).to_contain_text("You can win from here.")
     expect(page.locator(".winning")).to_have_count(0)
@@ -432,12 +450,12 @@ def after(heaps, heap, count):
 
 def test_a_lesson_answers_a_wrong_move(visit):
     page = visit("heaps=2-2&panel=teach")
-    for lesson in range(5):
+    for lesson in range(6):
         page.locator("#lessons button").nth(lesson).click()
         expect(page.locator("#board-name")).to_have_text(f"Lesson {lesson + 1}")
         expect(page.locator("#say")).to_contain_text("Your turn")
         heaps = heaps_of(page)
-        rules = NimRules((7,) * len(heaps), misere="loses" in page.locator("#rule").inner_text())
+        rules = rules_of(page)
         wrong = next(move for move in rules.legal_moves(heaps) if theory.is_winning(rules, after(heaps, *move)))
         block(page, *wrong).hover()
         expect(page.locator(".chosen")).to_have_count(wrong[1])
@@ -460,13 +478,13 @@ def test_the_map_plays_its_positions(visit):
     heaps = [int(size) for size in squares.nth(200).get_attribute("title").partition(":")[0].split("-")]
     squares.nth(200).dispatch_event("click")
     for _ in range(2):
-        expect(page.locator("#say")).to_contain_text(re.compile("took .*Your turn"))
+        expect(page.locator("#say")).to_contain_text("Learner took")
         expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerafter 1,000 games")
         assert f"from={'-'.join(map(str, heaps))}" in page.url
         assert sum(heaps_of(page)) < sum(heaps)
         page.reload()  # the link opens the same game
     press(page, "Play a position that it gets wrong")
-    expect(page.locator("#say")).to_contain_text(re.compile("took .*Your turn"))
+    expect(page.locator("#status")).to_have_text(re.compile(r"Learner took \d from [A-D]\.\s+That was its mistake: now"))
     start = [int(size) for size in re.search("from=([0-9-]+)", page.url)[1].split("-")]
     assert theory.is_winning(rules, start)
     go(page, "heaps=1-3-5-7-9&vs=perfect&panel=learn")  # 3,424 positions are too many
@@ -539,7 +557,7 @@ def test_too_many_blocks_are_told_until_the_move(visit):
 
 def test_the_address_has_the_stage_and_the_lesson(visit):
     page = visit("heaps=3-4-5&last=loses&vs=master&panel=learn")
-    expect(page.locator("#play-it")).to_have_text("You play it")
+    expect(page.locator("#play-it")).to_have_text("You play against it")
     games = page.locator("#n-games").inner_text()
     page.reload()
     expect(page.locator("#n-games")).to_have_text(games)
