@@ -36,7 +36,6 @@ function fit(width, height, board) {
   return { isLying: true, columns: most, gap: 2, heapGap: 0, label: 64, row, high: Math.min(0.7 * row, 34), wide };
 }
 
-/** Sets the sizes for the room that the board has. */
 function layOut(node) {
   const padding = 2 * parseFloat(getComputedStyle(node).paddingLeft);
   const { board } = state.game;
@@ -102,7 +101,6 @@ function valueText(value, digits = 2) {
   return table && !values ? value.toFixed(digits) : signed(value, digits);
 }
 
-/** The values on the blocks, [move, value]. */
 const shownValues = (heaps) => (state.panel === "learn" && (state.watched?.table ?? shownTable())?.values(heaps)) || [];
 
 export function drawBoard() {

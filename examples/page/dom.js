@@ -65,16 +65,16 @@ export function keep(key, value) {
   }
 }
 
+const page = document.documentElement;
+
 // The theme is kept under the key of Furo, the theme of the documentation.
 export function readTheme() {
   const theme = read("theme");
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
+  page.style.colorScheme = theme === "light" || theme === "dark" ? theme : "";
 }
 
 export function toggleTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  const theme = (document.documentElement.dataset.theme ?? system) === "dark" ? "light" : "dark";
-  keep("theme", theme);
-  document.documentElement.dataset.theme = theme;
+  page.style.colorScheme = (page.style.colorScheme || system) === "dark" ? "light" : "dark";
+  keep("theme", page.style.colorScheme);
 }

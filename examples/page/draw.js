@@ -19,7 +19,6 @@ export const draw = () =>
     drawReplay();
   });
 
-/** After another choice. */
 export const drawChosen = () =>
   keepFocus(() => {
     drawChoice();

@@ -10,9 +10,6 @@ import * as words from "./words.js";
 const STEP = 220; // milliseconds of a stage that is shown
 const MAX_MAPPED = 1000; // positions
 
-// --- The training that is shown ---------------------------------------------------------------------
-
-/** `show()` draws each stage. */
 export function startTraining(show) {
   const { games } = state;
   const isPaused = games !== null && games < trainee().plan.at(-1);
@@ -20,7 +17,6 @@ export function startTraining(show) {
   showNext(state.training, show);
 }
 
-/** Shows one stage after another, until another training is shown or none. */
 function showNext(training, show) {
   if (training !== state.training) return;
   const learner = trainee();
@@ -38,8 +34,6 @@ export function showStage(stage) {
 }
 
 export const stopShow = () => Object.assign(state, { training: null, watched: null });
-
-// --- The panel --------------------------------------------------------------------------------------
 
 export function drawLearn() {
   const { learner, opponent, game, training, settings } = state;
@@ -64,7 +58,6 @@ export function drawLearn() {
   if (hasLearner && table) drawFigures(table);
 }
 
-/** The choices of the training. */
 function drawSettings() {
   const { settings } = state;
   const choices = { rival: Object.keys(RIVALS), rate: RATES, exploration: EXPLORATIONS };

@@ -86,18 +86,14 @@ export class Positions {
     return this.moves.findIndex((each) => isSame(each, move));
   }
 
-  /** The legal actions of each position. */
   get legal() {
-    return (this.legalActions ??= this.findLegal());
+    const actionsIn = (heaps) =>
+      this.moves.flatMap(({ heap, count }, action) => (count <= heaps[heap] ? [action] : []));
+    return (this.legalActions ??= Array.from({ length: this.number }, (_, position) =>
+      actionsIn(this.heapsOf(position)),
+    ));
   }
 
-  findLegal() {
-    const isLegal = ({ heap, count }, heaps) => count <= heaps[heap];
-    const actionsIn = (heaps) => this.moves.flatMap((move, action) => (isLegal(move, heaps) ? [action] : []));
-    return Array.from({ length: this.number }, (_, position) => actionsIn(this.heapsOf(position)));
-  }
-
-  /** The winning actions of each position that is won. */
   get wins() {
     return (this.winningActions ??= this.findWins());
   }
@@ -108,20 +104,17 @@ export class Positions {
     return new Map(wins.flatMap((actions, position) => (actions.length ? [[position, actions]] : [])));
   }
 
-  /** The actions among which an opponent draws in each position. */
   repliesOf(rival) {
-    return this.legal.map((_, position) => RIVALS[rival](this, position, this.heapsOf(position)));
+    const choices = RIVALS[rival];
+    return choices && this.legal.map((_, position) => choices(this, position, this.heapsOf(position)));
   }
 }
 
-/** The values of all moves in all positions. */
 export class Table {
-  /** @param games The number of games after which a learner had it. */
   constructor(positions, values, games = 0, isTried = () => true) {
     Object.assign(this, { positions, numbers: values, games, isTried });
   }
 
-  /** The actions with the highest value. */
   best(position) {
     let top = -Infinity;
     let best = [];
@@ -133,7 +126,6 @@ export class Table {
     return best;
   }
 
-  /** One of the best moves. */
   draw(heaps) {
     return this.positions.moves[drawn(this.best(this.positions.indexOf(heaps)))];
   }
@@ -179,11 +171,6 @@ export class Table {
 
   /** The share of the games that it wins against an opponent if each starts half of them, with random ties. */
   winsAgainst(rival) {
-    this.shares ??= {};
-    return (this.shares[rival] ??= this.play(rival));
-  }
-
-  play(rival) {
     const { steps, number, board } = this.positions;
     const replies = this.positions.repliesOf(rival);
     const wins = [new Float64Array(number), new Float64Array(number)]; // at its move, at the opponent's
@@ -229,7 +216,6 @@ export class Taught extends Table {
     });
   }
 
-  /** Forgets the last game. */
   forget() {
     Object.assign(this, this.before);
   }
@@ -251,22 +237,12 @@ export class Learner {
     this.triedIn = new Uint32Array(this.table.numbers.length).fill(NEVER); // the first game in which a move was tried
   }
 
-  /** The opponent's choices, if it does not play itself. */
-  get replies() {
-    return (this.opponents ??= this.settings.rival === "itself" ? null : this.positions.repliesOf(this.settings.rival));
-  }
-
   get isTrained() {
     return this.tables.length === this.plan.length;
   }
 
-  /** The stage of a number of games, its games, and its table; none before it is trained. */
   stageOf(games) {
     return this.plan.findLastIndex((stage) => stage <= games);
-  }
-
-  stageAt(games) {
-    return this.plan[this.stageOf(games)];
   }
 
   tableAt(games) {
@@ -283,7 +259,6 @@ export class Learner {
     return !this.isTrained;
   }
 
-  /** Its present table as a stage. */
   copy() {
     const { games, table, triedIn, random } = this;
     const copied = new Table(table.positions, table.numbers.slice(), games, (pair) => triedIn[pair] < games);
@@ -318,14 +293,16 @@ export class Learner {
   *game() {
     const { positions, settings, table } = this;
     const { steps, moves } = positions;
+    const replies = (this.replies ??= positions.repliesOf(settings.rival));
     let position = positions.number - 1;
-    if (this.replies && this.games % 2) position -= this.opening(position);
+    const openings = replies?.[position].filter((action) => steps[action] < position); // it never ends the game
+    if (this.games % 2 && openings?.length) position -= steps[this.draw(openings)];
     while (position) {
       const action = this.explore(position);
       const pair = position * moves.length + action;
       if (this.triedIn[pair] === NEVER) this.triedIn[pair] = this.games;
       const left = position - steps[action];
-      const reply = this.replies && left ? this.draw(this.replies[left]) : null;
+      const reply = replies && left ? this.draw(replies[left]) : null;
       const next = left - (steps[reply] ?? 0);
       const target = reply === null ? -table.valueOf(left) : table.valueOf(next);
       yield { position, action, reply, pair, target };
@@ -333,12 +310,6 @@ export class Learner {
       position = next;
     }
     this.games += 1;
-  }
-
-  /** What an opponent's first move subtracts: it never ends the game. */
-  opening(position) {
-    const actions = this.replies[position].filter((action) => this.positions.steps[action] < position);
-    return actions.length ? this.positions.steps[this.draw(actions)] : 0;
   }
 
   draw(actions) {

@@ -5,7 +5,6 @@ import { after, isOver, legalMoves } from "./rules.js";
 
 const loaded = new Map();
 
-/** Loads the network of misère or normal play, once. */
 export async function loadNetwork(misere) {
   const name = misere ? "misere" : "normal";
   if (!loaded.has(name)) {
@@ -22,7 +21,6 @@ const linear = (network, name, inputs) =>
   );
 const tanh = (numbers) => numbers.map(Math.tanh);
 
-/** The features of a digit, from its bits in the heaps. */
 function digitFeatures(network, bits, isLowest) {
   let state = network.initial_state;
   for (const bit of bits) state = tanh(linear(network, `transitions.${bit}`, state));
@@ -42,7 +40,6 @@ function networkValue(network, heaps, known) {
   return Math.tanh(linear(network, "value_layers.2", tanh(linear(network, "value_layers.0", largest)))[0]);
 }
 
-/** The move to the position of the smallest value for the other player. */
 export function networkMove(network, heaps, board) {
   const known = new Map();
   const valueOf = (next) => (isOver(next) ? (board.misere ? 1 : -1) : networkValue(network, next, known));

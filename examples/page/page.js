@@ -15,11 +15,8 @@ import { hasPlayed, lesson, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
-// --- Links and dialogs ------------------------------------------------------------------------------
-
 let players; // a promise: your own are loaded
 
-/** Opens what an address names, or the first board with a message if the link is broken. */
 const openAddress = (address) =>
   play.run(async () => {
     try {
@@ -53,7 +50,6 @@ function openBoards() {
   $("boards").showModal();
 }
 
-/** Shows what is wrong with your own board, or returns it. */
 function drawCustom() {
   const misere = document.querySelector("[name=last]:checked").value === "loses";
   const { errors, board } = readBoard($("c-heaps").value, $("c-max").value, misere);
@@ -71,8 +67,6 @@ function playCustom(event) {
   $("boards").close();
   return play.run(() => play.begin({ board }));
 }
-
-// --- Buttons ----------------------------------------------------------------------------------------
 
 function setStarts(value) {
   state.starts = value;
@@ -122,7 +116,6 @@ function shownLearner() {
   return [state.opponent, ...LEVELS].find(isShown) ?? learnerAfter(games, state.settings);
 }
 
-/** The game's board, without its lesson. */
 function plainBoard() {
   const { heaps, max, misere } = state.game.board;
   return { heaps, max, misere };
@@ -251,7 +244,6 @@ function start() {
     draw();
   };
   $("settings").onchange = ({ target: { id, value } }) => setTraining(id, value);
-  $("charts").onchange = drawShown; // what was hidden has no size
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
   document.addEventListener("click", onClick);

@@ -7,8 +7,6 @@ import { hasGroups, isFriend, lesson, names, phase, shownPly, state } from "./st
 import { turnOf } from "./status.js";
 import * as words from "./words.js";
 
-// --- Moves and replay -------------------------------------------------------------------------------
-
 const makeMove = (_, ply) => {
   const number = make("span", { className: "no", textContent: turnOf(ply) });
   const parts = [make("i", { className: "mark" }), make("b"), make("span"), make("span")];
@@ -46,8 +44,6 @@ export function drawReplay() {
   $("prev").disabled = ply === 0;
   $("next").disabled = ply === n;
 }
-
-// --- Teach me ---------------------------------------------------------------------------------------
 
 export function drawTeach() {
   const { game } = state;

@@ -21,8 +21,6 @@ const WAIT = 50;
 const SLICE = 8; // of training between two frames
 const DRAWN = 25; // the page is drawn after this many slices
 
-// --- The queue --------------------------------------------------------------------------------------
-
 let running = null;
 let waiting = null;
 
@@ -92,7 +90,6 @@ async function perform(move) {
   state.game.play(move);
 }
 
-/** Adds the lessons that the browser keeps. */
 export function readLessons() {
   for (const index of read("nim-lessons")?.match(/\d/g) ?? []) state.done.add(Number(index));
 }
@@ -133,8 +130,6 @@ function finish() {
   }
 }
 
-// --- Choosing and taking ----------------------------------------------------------------------------
-
 export function choose(heap, number, by = state.by) {
   const { board, heaps } = state.game;
   const isSameInput = state.by === by;
@@ -169,9 +164,6 @@ export async function takeChosen() {
   if (["over", "stopped"].includes(phase())) $("status-actions").firstElementChild.focus(how);
 }
 
-// --- Commands ---------------------------------------------------------------------------------------
-
-/** Shows a game, by default in its present position. */
 function show(game, view = null) {
   Object.assign(state, { game, view, chosen: null, failure: null, going: null });
 }
@@ -293,7 +285,6 @@ export function continueFrom(ply) {
   show(game);
 }
 
-/** Opens the game of a link. */
 export function openGame({ game, view, panel, stage, isFirstGiven }, wanted) {
   keepHome(game.board);
   useBoard(game.board);

@@ -34,7 +34,10 @@ const level = (id, name) => trained(id, name, (learner) => learner.levels()[id])
 
 /** The learner after a number of games, at the stage before it. */
 export function learnerAfter(games, settings) {
-  const gamesOf = (learner) => learner.with(settings).stageAt(games);
+  function gamesOf(learner) {
+    const { plan } = learner.with(settings);
+    return plan.findLast((stage) => stage <= games);
+  }
   return trained(stageName(games, settings), "Learner", gamesOf, settings);
 }
 
@@ -81,7 +84,6 @@ export const LEVELS = [
   player("friend", "2 people", "one screen"),
 ];
 
-/** More opponents. Your own players are added. */
 export const OTHERS = [
   player("random", "Random", "any move", (heaps, board) => drawn(legalMoves(heaps, board))),
   ...[1, 2, 3].map((n) => player(`take-${n}`, `Take ${n}`, `always ${n}`, (heaps, board) => takeMove(n, heaps, board))),
@@ -92,7 +94,6 @@ export function playerOf(id) {
   return [...LEVELS, ...OTHERS].find((each) => each.id === id) ?? (stage && learnerAfter(stage.games, stage.settings));
 }
 
-/** A player that play_in_browser.py has tabulated. */
 function ownPlayer({ name, heaps, max_take: max, misere, probabilities, values }) {
   const most = Math.max(...heaps);
   const board = { heaps, max: Math.min(max ?? most, most), misere };

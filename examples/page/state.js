@@ -44,7 +44,6 @@ export function phase() {
 }
 
 export const lesson = () => LESSONS.find((board) => board === state.game.board);
-/** Whether the blocks show their groups. */
 export function hasGroups() {
   const { panel, layout } = state;
   return panel === "teach" && !layout.isLying && layout.columns === 1 && (!lesson() || Boolean(lesson().hasGroups));
@@ -58,7 +57,6 @@ export const shownPly = () => state.view ?? state.game.moves.length;
 export const shownHeaps = () => state.watched?.heaps ?? state.game.heapsAt(shownPly());
 export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
 
-/** The learner that is shown. */
 export const trainee = () => state.learner.with(state.settings);
 
 /** The stage of the learner that is shown, in games. */
@@ -73,7 +71,6 @@ export function shownTable() {
   return opponent.table ?? (games === null ? opponent.taught : null) ?? trainee().tableAt(shownGames());
 }
 
-/** The level that comes after this opponent on this board. */
 export function nextLevel() {
   const next = LEVELS[LEVELS.indexOf(state.opponent) + 1];
   const isLevel = LEVELS.includes(state.opponent) && next && next.id !== "friend";

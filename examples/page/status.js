@@ -4,18 +4,7 @@ import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
 import { isLimited, isWinning, nameOf } from "./rules.js";
 import { goal, plural, watchedText, wordsOf } from "./words.js";
-import {
-  isFriend,
-  isOpponent,
-  lesson,
-  names,
-  nextLevel,
-  phase,
-  shownGames,
-  shownHeaps,
-  shownPly,
-  state,
-} from "./state.js";
+import { isFriend, isOpponent, lesson, names, nextLevel, phase, shownHeaps, shownPly, state } from "./state.js";
 
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
@@ -104,7 +93,6 @@ function howTo() {
   }[by];
 }
 
-/** The number of a move among those of its player, and its name. */
 export const turnOf = (ply) => Math.floor(ply / 2) + 1;
 
 function moveName(ply) {
@@ -197,7 +185,6 @@ export function announce() {
   $("live").textContent = parts.filter(Boolean).join(" ");
 }
 
-/** What "Teach me" says of the chosen move. */
 export function announceChoice() {
   if (state.panel === "teach" && state.chosen && !lesson()) $("live").textContent = $("verdict").textContent;
 }

@@ -19,8 +19,6 @@ export function signed(value, digits = 2) {
   return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
 }
 
-// --- Messages ---------------------------------------------------------------------------------------
-
 export const SAY = {
   nextGame: "From the next game on.",
   copied: "Link copied. It opens this position.",
@@ -36,7 +34,6 @@ export const replaced = (name, reason) => `${SAY[reason]} Perfect plays instead 
 export const brokenLink = (why) => `This link is broken. ${why} Here is the first board.`;
 export const failureOf = ({ message }) => (message === "network" ? SAY.network : `A fault of this page: ${message}`);
 
-/** What is wrong with a link or with a board. */
 export const BAD = {
   nobody: "It names an opponent that is not here.",
   part: (key, text) => `“${text.slice(0, 20)}” does not fit “${key}”.`,
@@ -48,8 +45,6 @@ export const BAD = {
   manyBlocks: (most, n) => `A heap can have at most ${most} blocks. You wrote ${thousands(n)}.`,
   limit: "Write a whole number from 1 on, or leave it empty for any number.",
 };
-
-// --- Teach me ---------------------------------------------------------------------------------------
 
 /** The heaps that count in the misère exception, in words. */
 const singlesOf = (board) => (isLimited(board) ? "heaps with remainder 1" : "heaps of one");
@@ -85,7 +80,6 @@ export function lessonText(heaps, board, { values, sum, large, isException, move
   return `${alone} ${odd.length === 1 ? "has" : "have"} no partner. ${take}: ${changed(heaps, move)}, and every group has a partner.`;
 }
 
-/** A question instead of the recommended move. */
 export function hintText(heaps, board, lesson) {
   if (!lesson.move) return lessonText(heaps, board, lesson);
   const small = isLimited(board) ? "no remainder above 1" : "only heaps of one";
@@ -104,7 +98,6 @@ export function binaryText(heaps, board, { values, sum }) {
   return [line("", digits), ...rows, line("Ones", foot)].join("\n");
 }
 
-/** What the numbers on the blocks mean. */
 export function legendText(board) {
   const aside = isLimited(board) ? `Groups of ${board.max + 1} do not count. ` : "";
   return `The numbers on the blocks are groups of ${listed(digitsOf(board))}. ${aside}A ring marks one without a partner.`;
@@ -133,8 +126,6 @@ function oneHeapTexts({ max, misere }) {
   return [`Leave ${left}. Whatever the other player takes, 1 to ${max}, take what is missing to ${whole}: ${end}.`];
 }
 
-// --- Moves, and Watch it learn ----------------------------------------------------------------------
-
 export const RATINGS = { wins: ["✓", "a winning move"], mistake: ["✗", "a win was possible"], none: ["", ""] };
 export const movesHint = (n) =>
   n ? "Choose a move to see the position after it." : "No moves yet. They will be listed here.";
@@ -146,7 +137,6 @@ export function heapLabel(left, count, value) {
   return `take ${count}, leave ${left - count}${value ? `, value ${value}` : ""}`;
 }
 
-/** What it has learned from your game. */
 export function taughtText({ move, from, to }, hasWon) {
   const trust = to < from ? "less" : to > from ? "more" : "as before";
   return `It ${hasWon ? "won" : "lost"}. It now trusts ${wordsOf(move)} ${trust}: ${signed(from)} → ${signed(to)}.`;
@@ -157,21 +147,17 @@ export const masteryText = "of the winning positions are played right (mastery)"
 const RIVAL_NAMES = { random: "a random player", expert: "the expert" };
 const RIVAL_NOTES = {
   itself: "The dots on the curve are Beginner, Student and Master.",
-  random: "Any move of that player is as likely as another.",
   "take-3": "Take-3 always takes 3 blocks, or what is left of a heap.",
-  expert: "The expert makes no mistake.",
 };
 export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
 export const learnIntro = (rival) =>
-  `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival]}`;
+  `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival] ?? ""}`;
 export const trainingText = (rival, games) => `It plays against ${rivalName(rival)}: game ${thousands(games)}.`;
 export const trainedText = (games, rival) =>
   rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
-const SHARES = { 0.1: "a tenth of", 0.2: "a fifth of", 0.5: "half", 1: "all" };
-const TIMES = { 0.1: "one move in ten", 0.2: "one move in five", 0.5: "every second move" };
 export const settingsText = ({ rate, exploration }) =>
-  `A value moves ${SHARES[rate]} the way to what the game showed; ${TIMES[exploration]} is random.`;
+  `A value moves ${percent(rate)} of the way to what the game showed; ${percent(exploration)} of the moves are random.`;
 
 /** What a training has taught; nobody wins more than half of the games against the expert. */
 export function findingText(rival, wins, winsExpert, mastery) {
@@ -181,7 +167,6 @@ export function findingText(rival, wins, winsExpert, mastery) {
   return `It ${beats}loses ${lost} against the expert, and plays ${percent(mastery)} of the winning positions right.`;
 }
 
-/** The move of a training game that is watched. */
 export function watchedText({ games, move, answer, from, target, to }, rival) {
   const answered = answer ? `The reply of ${rivalName(rival)}: ${wordsOf(answer)}. ` : "";
   const learned = to === undefined ? "" : ` It now expects ${signed(to)}.`;
@@ -191,12 +176,10 @@ export function watchedText({ games, move, answer, from, target, to }, rival) {
   };
 }
 
-/** The line of Python that trains as the page does. */
 export function pythonText({ heaps, max, misere }, { rival }, games) {
-  const limit = isLimited({ heaps, max }) ? `, max_take=${max}` : "";
-  const game = `heaps=(${heaps.join(", ")}${heaps.length === 1 ? "," : ""})${limit}${misere ? "" : ", misere=False"}`;
-  const opponent = rival === "itself" ? "None" : `"${rival}"`;
-  return `agents.train(agent, gym.make("nim_env:Nim-v0", ${game}, opponent=${opponent}), ${games})`;
+  const rules = `heaps=[${heaps.join(", ")}], max_take=${isLimited({ heaps, max }) ? max : "None"}`;
+  const opponent = `misere=${misere ? "True" : "False"}, opponent=${rival === "itself" ? "None" : `"${rival}"`}`;
+  return `agents.train(agent, gym.make("nim_env:Nim-v0", ${rules}, ${opponent}), ${games})`;
 }
 
 export const networkText =
@@ -210,7 +193,6 @@ export const allLose = "No move wins from here, so in the end all blocks are red
 export const nearText = (heaps, near) =>
   `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}, which can be won. `;
 
-/** What the map of positions shows. */
 export function mapText(number, wrong) {
   const squares = "Each square is a position that can be won, from few blocks to many.";
   if (!wrong) return `${squares} It plays a winning move in all ${number}.`;
