@@ -89,7 +89,7 @@ def test_the_script_writes_the_networks_of_the_certificates(tmp_path):
 @pytest.mark.parametrize("repository", [None, "https://github.com/me/nim"])
 def test_the_site_fills_in_the_addresses(repository):
     html = (PAGE / "index.html").read_text(encoding="utf-8")
-    assert not re.search(r"<a (?!class=.skip)[^>]*href", html)  # the page alone has no address, and hides its links
+    assert not re.search(r"<a (?!class=.skip)[^>]*href", html)  # without an address the page hides its links
     assert 'property="og:title"' in html
     filled = runpy.run_path(str(PAGE.parents[1] / "docs" / "scripts" / "fill_page.py"))["filled"](html, repository)
     links = re.findall(r'<a [^>]*href="([^#][^"]*)"', filled)
@@ -99,7 +99,8 @@ def test_the_site_fills_in_the_addresses(repository):
         page, _, section = target.removeprefix("../").partition("#")
         text = (PAGE.parents[1] / "docs" / page.replace(".html", ".md")).read_text(encoding="utf-8")
         assert section in text.lower().replace(" ", "-")
-    assert ('property="og:image" content="https://me.github.io/nim/_static/preview.png"' in filled) == bool(repository)
+    image = 'property="og:image" content="https://me.github.io/nim/_static/preview.png"'
+    assert (image in filled) == bool(repository)
 
 
 def test_the_page_has_the_palette_of_the_pictures():
