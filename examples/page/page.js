@@ -80,7 +80,7 @@ const openLesson = (i) => {
 };
 
 function togglePanel(name) {
-  const { game, done, view } = state;
+  const { game, done, learner, view } = state;
   const panel = state.panel === name ? null : name;
   stopShow();
   Object.assign(state, { panel, chosen: null });
@@ -88,7 +88,8 @@ function togglePanel(name) {
   const next = LESSONS.findIndex((_, i) => !done.has(i));
   const isFree = game.winner === null ? !hasPlayed() : view === null; // no game is lost
   const isStart = !moves.length && start === board.heaps;
-  const isNear = !moves.length && start !== board.heaps && String(start) === String(wonNear(board.heaps, board));
+  const isOther = !moves.length && start !== board.heaps && learner.isSmall;
+  const isNear = isOther && String(start) === String(wonNear(board.heaps, board));
   if (panel === "learn") play.run(openLearn);
   else if (panel === "teach" && isStart && isSameBoard(board, PRESETS[0]) && next >= 0) openLesson(next);
   else if (!panel && isFree && lesson()) play.run(() => play.begin({ board: state.home }));

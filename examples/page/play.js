@@ -9,9 +9,9 @@ import { Learner, SELF_PLAY, stageName } from "./learner.js";
 import { fromLink, toLink } from "./links.js";
 import { PERFECT, learnerAfter } from "./players.js";
 import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
-import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, state, trainee } from "./state.js";
+import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state, trainee } from "./state.js";
 import { announce } from "./status.js";
-import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
+import { failureOf, nearText, newGameSaid, replaced, taughtText } from "./words.js";
 
 const THINK = 350; // milliseconds
 const MARK = 750;
@@ -193,7 +193,9 @@ export function openWon() {
   const isStart = start === board.heaps && !moves.length && phase() === "yours" && !lesson();
   const isLost = isStart && learner.isSmall && !opponent.table && !isWinning(start, board);
   const near = isLost && wonNear(start, board);
-  if (near) begin({ start: near, first: 0 });
+  if (!near) return;
+  begin({ start: near, first: 0 });
+  toast(nearText(start, near));
 }
 
 /** Returns why the wanted opponent does not play on a board, in words. */
@@ -221,11 +223,14 @@ export async function train() {
   const next = () => [trainee(), ...state.learner.family].find((each) => !each.isTrained);
   if (isTraining) return;
   isTraining = true;
-  for (let slice = 0; next(); slice++) {
-    await sleep(0);
-    if (!next()?.train(SLICE) || slice % DRAWN === 0) draw();
+  try {
+    for (let slice = 0; next(); slice++) {
+      await sleep(0);
+      if (!next()?.train(SLICE) || slice % DRAWN === 0) draw();
+    }
+  } finally {
+    isTraining = false; // after a fault in drawing too
   }
-  isTraining = false;
 }
 
 /** Shows the next game of the training, one move after another: before it is learned, and after. Whatever else is
@@ -233,7 +238,7 @@ export async function train() {
 export async function watch() {
   const learner = trainee();
   const { positions } = learner;
-  const games = state.games ?? 0;
+  const games = Math.max(0, shownGames());
   const steps = learner.step(games);
   let isShown = true;
 

@@ -164,7 +164,8 @@ def test_what_a_training_has_taught(rules):
       while (it.train(100));
       const table = it.tables.at(-1), { number, legal, moves } = it.positions;
       const isBest = (position) => moves.map((_, action) => Number(table.best(position).includes(action)));
-      return [Array.from({ length: number }, (_, position) => isBest(position)), table.mastery, ["random", "take-3", "expert"].map((each) => table.winsAgainst(each))];
+      const wins = ["random", "take-3", "expert"].map((each) => table.winsAgainst(each));
+      return [Array.from({ length: number }, (_, position) => isBest(position)), table.mastery, wins];
     })"""
     shares = []
     for best, mastery, wins in compute(function, board=board_of(rules)):
