@@ -8,7 +8,6 @@ import { heapLabel, signed, wordsOf } from "./words.js";
 const LEAST_HEIGHT = 20;
 const gapFor = (size) => (size < 26 ? 2 : size < 50 ? 3 : 5);
 
-/** How a board is laid out: the size of a block, how many stand side by side in a heap, or lying heaps. */
 function fit(width, height, board) {
   const { heaps, max, columns: least = 1 } = board;
   const n = heaps.length;
@@ -62,8 +61,7 @@ function layOut(node) {
   state.layout = layout;
 }
 
-/** The outlines of taken blocks, as the player of each: since your last turn; in the past, of the move that led here;
- * after the end, of the whole game. */
+/** The player of each outlined block: taken since your last turn, by the move that led here, or in the whole game. */
 function ghostsIn(heap) {
   const { game } = state;
   if (state.watched) return [];
@@ -75,7 +73,6 @@ function ghostsIn(heap) {
   return game.moves.slice(from, ply).flatMap(players).reverse();
 }
 
-/** The moves to outline: in a replay those that were missed, else the one that "Teach me" recommends. */
 function hintsFor(heaps) {
   const { game } = state;
   if (state.view !== null) return state.view === game.decisive ? game.better : [];

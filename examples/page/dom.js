@@ -48,7 +48,6 @@ export function toast(text, isUndoable = false) {
 
 export const untoast = () => $("toast").classList.remove("on");
 
-/** A value that the browser keeps, or null. It may be out of reach, as in a private window. */
 export function read(key) {
   try {
     return localStorage.getItem(key);

@@ -5,7 +5,6 @@ import { $ } from "./dom.js";
 import { limit } from "./rules.js";
 import { phase, state } from "./state.js";
 
-/** Connects the board with what changes the game; `step(by)` replays it, and `letters` has more keys of the board. */
 export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
   const board = $("board");
   let pressed = null; // by a finger that is still down

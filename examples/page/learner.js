@@ -26,8 +26,7 @@ const SETTINGS = Object.keys(RIVALS).flatMap((rival) =>
   RATES.flatMap((rate) => EXPLORATIONS.map((exploration) => ({ rival, rate, exploration }))),
 );
 
-/** The settings of a training, one object for each choice. Against an opponent the
- * default is that of examples/compare_opponents.py. */
+/** One object for each choice; against an opponent by default as in examples/compare_opponents.py. */
 export const settingsOf = (rival, rate = rival === "itself" ? 0.5 : 0.2, exploration = rate) =>
   SETTINGS.find((each) => each.rival === rival && each.rate === rate && each.exploration === exploration);
 
@@ -61,8 +60,7 @@ class Random {
 
 export const drawn = (list) => list[Math.floor(Math.random() * list.length)];
 
-/** The positions of a board by their indices, and its moves by their actions. As in nim_env, the last heap's size
- * counts single positions, and a move subtracts a constant from the index. */
+/** As in nim_env, the last heap's size counts single positions, and a move subtracts a constant from the index. */
 export class Positions {
   constructor(board) {
     const { heaps } = board;
@@ -130,7 +128,6 @@ export class Table {
     return this.positions.moves[drawn(this.best(this.positions.indexOf(heaps)))];
   }
 
-  /** The values of the legal moves, [move, value]; the value is null if the move was never tried. */
   values(heaps) {
     const { legal, moves } = this.positions;
     const position = this.positions.indexOf(heaps);
@@ -144,8 +141,7 @@ export class Table {
     return best.filter((action) => this.positions.wins.get(position).includes(action)).length / best.length;
   }
 
-  /** The share of all won positions in which it wins, with random ties; evaluation.mastery takes an agent's first best
-   * move instead. */
+  /** Of all won positions, with random ties; evaluation.mastery takes an agent's first best move instead. */
   get mastery() {
     return (this.share ??= this.evaluate());
   }
@@ -156,7 +152,6 @@ export class Table {
     return won.length ? sum / won.length : 1;
   }
 
-  /** The value of a position for the player to move; at the end the result. */
   valueOf(position) {
     const { legal, moves, board } = this.positions;
     let best = position ? -Infinity : board.misere ? 1 : -1;
@@ -185,7 +180,6 @@ export class Table {
   }
 }
 
-/** A copy of a table that learns from games against you. */
 export class Taught extends Table {
   lessons = 0;
   tried = new Set();
@@ -249,7 +243,6 @@ export class Learner {
     return this.tables[this.stageOf(games)];
   }
 
-  /** Trains for some milliseconds. Returns whether there is more to train. */
   train(milliseconds) {
     const end = performance.now() + milliseconds;
     while (!this.isTrained && performance.now() < end) {
@@ -288,7 +281,7 @@ export class Learner {
     for (const _ of this.game());
   }
 
-  /** Plays a game and learns from it. Yields each move before it is learned, with the value to learn from. An opponent
+  /** Plays a game and learns from it. Yields each move, and again with its new value if it has changed. An opponent
    * starts every other game, and its reply belongs to the move, so the next position is the learner's own. */
   *game() {
     const { positions, settings, table } = this;
@@ -305,8 +298,10 @@ export class Learner {
       const reply = replies && left ? this.draw(replies[left]) : null;
       const next = left - (steps[reply] ?? 0);
       const target = reply === null ? -table.valueOf(left) : table.valueOf(next);
-      yield { position, action, reply, pair, target };
+      const update = { position, action, reply, target, from: table.numbers[pair] };
+      yield update;
       table.learn(pair, target, settings.rate);
+      if (table.numbers[pair] !== update.from) yield { ...update, to: table.numbers[pair] };
       position = next;
     }
     this.games += 1;

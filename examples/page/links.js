@@ -19,7 +19,6 @@ const FORMS = {
 };
 const KEYS = ["lesson", "heaps", "from", "last", "take", "vs", "first", "moves", "view", "panel", "stage"];
 
-/** The link of a game; `shown` has the parts that are not the game's: vs, view, panel and stage. */
 export function toLink({ board, first, start, moves }, shown) {
   const parts = {
     lesson: LESSONS.indexOf(board) + 1 || null,
@@ -38,7 +37,6 @@ export function toLink({ board, first, start, moves }, shown) {
 /** Whether an address names a part of a game: "#board" does not. */
 export const isLink = (hash) => [...new URLSearchParams(hash.slice(1)).keys()].some((key) => KEYS.includes(key));
 
-/** The game of a link and what it shows. Throws an error in one sentence if it is broken. */
 export function fromLink(hash) {
   const parts = Object.fromEntries(new URLSearchParams(hash.slice(1)));
   const wrong = Object.keys(FORMS).find((key) => key in parts && !FORMS[key].test(parts[key]));
@@ -74,7 +72,6 @@ export function fromLink(hash) {
   };
 }
 
-/** The board that someone has written, or what is wrong with it in words. */
 export function readBoard(heapsText, maxText, misere) {
   const words = heapsText.match(/[^\s,;+-]+/g) ?? [];
   const heaps = words.map(Number);

@@ -27,7 +27,6 @@ function digitFeatures(network, bits, isLowest) {
   return tanh(linear(network, "digit_layers.2", tanh(linear(network, "digit_layers.0", [...state, isLowest]))));
 }
 
-/** The value of the player to move, between −1 and 1. `known` keeps features for other positions. */
 function networkValue(network, heaps, known) {
   const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // one leading zero at least
   let largest = Array(16).fill(-1); // features are above

@@ -97,7 +97,6 @@ function togglePanel(name) {
   showPanel();
 }
 
-/** Before the first move, the training is shown from its start. */
 function openLearn() {
   if (!state.game.moves.length) state.games ??= 0;
   play.openWon();
@@ -110,7 +109,6 @@ function showPanel() {
   play.writeLink();
 }
 
-/** The learner that is shown, as a player: a level if it is one. */
 function shownLearner() {
   const { games } = shownTable();
   const isShown = (player) => isLearner(player, state.learner, games, state.settings);
@@ -127,7 +125,6 @@ function playShown(player) {
   return play.run(() => play.begin({ wanted: player, board: plainBoard() }));
 }
 
-/** The learner that is shown plays on from a position of its map, as one that you teach too. */
 function playPosition(position) {
   stopShow();
   const wanted = shownTable() === state.opponent.taught ? state.opponent : shownLearner();
@@ -135,7 +132,6 @@ function playPosition(position) {
   return play.run(() => play.begin({ board: plainBoard(), start, wanted, first: 1 }));
 }
 
-/** The same position again; in one of the map the opponent is to move again. */
 function playAgain() {
   const { board, start, first } = state.game;
   play.begin(start === board.heaps ? {} : { start, first });
@@ -150,7 +146,6 @@ function setTraining(name, value) {
   drawShown();
 }
 
-/** Draws the stage that is shown, and writes it into the address once it stays. */
 function drawShown() {
   draw();
   if (!state.training) play.writeLink();
@@ -244,6 +239,7 @@ function start() {
     showStage(Number(target.value));
     draw();
   };
+  $("games").onchange = play.writeLink;
   $("settings").onchange = ({ target: { id, value } }) => setTraining(id, value);
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;

@@ -6,7 +6,7 @@ import { draw, drawChosen } from "./draw.js";
 import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
 import { Game } from "./game.js";
 import { Learner, SELF_PLAY, stageName } from "./learner.js";
-import { fromLink, toLink } from "./links.js";
+import { toLink } from "./links.js";
 import { PERFECT, learnerAfter } from "./players.js";
 import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
 import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state, trainee } from "./state.js";
@@ -24,7 +24,6 @@ const DRAWN = 25; // the page is drawn after this many slices
 let running = null;
 let waiting = null;
 
-/** Runs a command and then the opponent's move, if it is its turn. */
 export function run(command) {
   waiting = command;
   return (running ??= runAll());
@@ -73,7 +72,6 @@ async function reply() {
   await perform(move);
 }
 
-/** Marks the blocks, lets them leave, and adds the move to the game. */
 async function perform(move) {
   state.going = { ...move, isLeaving: false };
   draw();
@@ -94,23 +92,18 @@ export function readLessons() {
   for (const index of read("nim-lessons")?.match(/\d/g) ?? []) state.done.add(Number(index));
 }
 
-/** Opens the board before the lessons, which the browser keeps too. */
+/** The board before the lessons. */
 export function readHome() {
-  try {
-    state.game = fromLink(read("nim-home") ?? "").game;
-  } catch {
-    /* another version of the page has kept it */
-  }
+  const board = JSON.parse(read("nim-home"));
+  if (board) state.game = new Game(board, 0);
 }
 
-/** Before a lesson replaces a game of another board. */
 function keepHome(board) {
   if (lesson() || !LESSONS.includes(board)) return;
   state.home = state.game.board;
-  keep("nim-home", toLink(new Game(state.home, 0), {}));
+  keep("nim-home", JSON.stringify(state.home));
 }
 
-/** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
 function finish() {
   const { game, opponent } = state;
   const { winner } = game;
@@ -168,8 +161,7 @@ function show(game, view = null) {
   Object.assign(state, { game, view, chosen: null, failure: null, going: null });
 }
 
-/** A new game, by default on the same board against the same opponent. Undo brings a running one back.
- * The theory plays in lessons, and where the wanted opponent cannot. */
+/** A new game. The theory plays in lessons, and where the wanted opponent cannot. */
 export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted, first } = {}) {
   const { game, learner, opponent, games, starts, home } = state;
   if (game.winner !== null) state.before = null;
@@ -198,7 +190,6 @@ export function openWon() {
   toast(nearText(start, near));
 }
 
-/** Returns why the wanted opponent does not play on a board, in words. */
 function chooseOpponent(board) {
   const { wanted, learner } = state;
   const isLesson = LESSONS.includes(board);
@@ -207,7 +198,6 @@ function chooseOpponent(board) {
   return reason && replaced(wanted.name, reason);
 }
 
-/** The learner of a board, which trains at once. */
 function useBoard(board) {
   const { learner, wanted } = state;
   const isLost = wanted.taught && !LESSONS.includes(board) && !isSameBoard(board, wanted.taught.positions.board);
@@ -233,34 +223,21 @@ export async function train() {
   }
 }
 
-/** Shows the next game of the training, one move after another: before it is learned, and after. Whatever else is
- * shown then, or another command, ends the show. */
+/** Shows the next game of the training. Once something else is to be shown, the rest is played at once. */
 export async function watch() {
-  const learner = trainee();
-  const { positions } = learner;
+  const { positions } = trainee();
   const games = Math.max(0, shownGames());
-  const steps = learner.step(games);
   let isShown = true;
-
-  async function show(watched) {
+  for (const update of trainee().step(games)) {
+    if (!isShown) continue;
+    const [move, answer] = [update.action, update.reply].map((action) => positions.moves[action]);
+    const watched = { ...update, games: games + 1, heaps: positions.heapsOf(update.position), move, answer };
     state.watched = watched;
     draw();
     announce();
     await sleep(UPDATE);
     isShown = state.watched === watched && !waiting;
   }
-
-  for (let { value } = steps.next(); isShown && value; ) {
-    const { table, position, action, reply, pair, target } = value;
-    const [move, answer] = [action, reply].map((each) => positions.moves[each]);
-    const from = table.numbers[pair];
-    const watched = { table, heaps: positions.heapsOf(position), games: games + 1, move, answer, from, target };
-    await show(watched);
-    ({ value } = steps.next());
-    const to = table.numbers[pair];
-    if (isShown && to !== from) await show({ ...watched, to });
-  }
-  for (const _ of steps); // the rest at once
   if (state.watched) Object.assign(state, { games: games + 1, watched: null });
 }
 

@@ -1,8 +1,6 @@
-// Who plays against you: learners after a number of games, the theorem, the proven network, simple players, and your
-// own. A player is {id, name, note, why, start}: `note(learner)` is the line below its name, `why(learner)` the reason
-// why it cannot play on the learner's board, a key of SAY, and `start(learner)` makes its policy for one game, from
-// heaps to a move; the move is nothing while the learner has not trained enough. Some have more: `games(learner)` and
-// the `settings` of a trained one, `taught` of one that you teach, `table`, `policy` and `board` of your own.
+// Who plays against you. A player is {id, name, note, why, start}: `note(learner)` is the line below its name,
+// `why(learner)` a key of SAY if it cannot play, and `start(learner)` its policy for one game, from heaps to a move, or
+// to nothing before the learner is trained. A learner has `games(learner)` and `settings` too, and perhaps `taught`.
 
 import { isSameBoard } from "./boards.js";
 import { Positions, SELF_PLAY, Table, Taught, drawn, readStage, stageName } from "./learner.js";
@@ -32,7 +30,6 @@ const trained = (id, name, gamesOf, settings = SELF_PLAY) => ({
 });
 const level = (id, name) => trained(id, name, (learner) => learner.levels()[id]);
 
-/** The learner after a number of games, at the stage before it. */
 export function learnerAfter(games, settings) {
   function gamesOf(learner) {
     const { plan } = learner.with(settings);
@@ -41,11 +38,9 @@ export function learnerAfter(games, settings) {
   return trained(stageName(games, settings), "Learner", gamesOf, settings);
 }
 
-/** Whether a player is the learner with these settings after some games, not one that you teach. */
 export const isLearner = (player, learner, games, settings) =>
   !player.taught && player.games?.(learner) === games && player.settings === settings;
 
-/** The learner with a table, which from then on it learns from you. */
 export function pupil(table, settings) {
   const taught = new Taught(table);
   const start = () => {
@@ -74,7 +69,6 @@ export const NETWORK = player(
   ({ positions }) => (isLimited(positions.board) ? "noLimit" : ""),
 );
 
-/** The opponents at the top of the page, from the weakest on. */
 export const LEVELS = [
   level("beginner", "Beginner"),
   level("student", "Student"),
@@ -118,7 +112,6 @@ function drawnBy(probabilities) {
   return (probabilities.find(([, probability]) => (left -= probability) < 0) ?? probabilities.at(-1))[0];
 }
 
-/** Adds the players of a JSON file to the others; an error if the file is damaged. */
 export async function loadPlayers(address) {
   const players = await (await fetch(address)).json();
   OTHERS.push(...players.map(ownPlayer));

@@ -9,7 +9,6 @@ export const isLimited = ({ heaps, max }) => max < Math.max(...heaps);
 export const isSame = (one, other) => one.heap === other.heap && one.count === other.count;
 export const nameOf = (heap) => String.fromCharCode(65 + heap);
 
-/** The legal moves, heap by heap, the counts rising. */
 export const legalMoves = (heaps, board) =>
   heaps.flatMap((size, heap) => Array.from({ length: limit(size, board) }, (_, i) => ({ heap, count: i + 1 })));
 
@@ -26,8 +25,7 @@ export function isWinning(heaps, board) {
 export const winningMoves = (heaps, board) =>
   legalMoves(heaps, board).filter((move) => !isWinning(after(heaps, move), board));
 
-/** A won position one move after a lost one, with as few winning moves as there are; undefined if every move ends the
- * game. */
+/** A won position one move after a lost one, with few winning moves; undefined if every move ends the game. */
 export function wonNear(heaps, board) {
   const moves = legalMoves(heaps, board);
   const near = moves.map((move) => after(heaps, move)).filter((next) => !isOver(next));
@@ -57,8 +55,7 @@ export function groupOf(n, left, board) {
   }
 }
 
-/** What "Teach me" knows of a position: the remainders, their nim-sum, how many are large, the misère exception, and
- * the move to recommend. */
+/** What "Teach me" knows of a position: remainders, nim-sum, large remainders, misère exception, and a good move. */
 export function analyze(heaps, board) {
   const values = heaps.map((size) => grundy(size, board));
   const sum = values.reduce((xor, value) => xor ^ value, 0);

@@ -1,5 +1,4 @@
-// What the page shows. The drawing modules read it; play.js and page.js change it and draw again. What follows from it
-// is a function here, so that no two parts can disagree.
+// What the page shows: drawing reads it, play.js and page.js change it. What follows from it is a function here.
 
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
@@ -9,29 +8,28 @@ import { LEVELS } from "./players.js";
 export const state = {
   game: new Game(PRESETS[0], 0),
   learner: new Learner(PRESETS[0]), // of the game's board, trained as the levels are
-  settings: SELF_PLAY, // of the learner that is shown
+  settings: SELF_PLAY,
   opponent: LEVELS[0],
   wanted: LEVELS[0], // the one you have chosen, where the board allows it
-  games: null, // those of the learner that is shown; null: the opponent's, or none
+  games: null, // null: the opponent's, or none
   starts: "you", // or "opponent"
   view: null, // the ply of a past position; null: the present
   chosen: null, // a move; isTooMany: more blocks were asked for than a move may take
-  isFirst: true, // before your first move on this page
+  isFirst: true,
   by: matchMedia("(hover: none)").matches ? "touch" : "mouse", // or "keys": the input used last
   going: null, // the move that is being made: {heap, count, isLeaving}
-  failure: null, // why the opponent cannot move, in words
+  failure: null,
   panel: null, // or "moves", "teach" or "learn"
-  showsMove: false, // "Teach me" shows the winning move
-  home: PRESETS[0], // the board before the lessons
-  done: new Set(), // the indices of the lessons you have won
-  training: null, // an object while the stages of the learner are shown one after another
-  watched: null, // the move of a training game that is shown, or its board
+  showsMove: false,
+  home: PRESETS[0],
+  done: new Set(), // lessons
+  training: null, // while the stages are shown
+  watched: null, // an update of the training that is shown
   layout: {}, // of the board: {isLying, columns}
   scores: {}, // against each opponent, [yours, its]
-  before: null, // what "Undo" of a new game brings back
+  before: null, // "Undo" of a new game
 };
 
-/** What happens now, which decides what can be done. */
 export function phase() {
   const { game } = state;
   if (state.failure) return "failed";
@@ -59,13 +57,11 @@ export const scoreOf = () => (state.scores[state.opponent.id] ??= [0, 0]);
 
 export const trainee = () => state.learner.with(state.settings);
 
-/** The stage of the learner that is shown, in games. */
 export function shownGames() {
   const { games, opponent, learner, settings } = state;
   return games ?? (opponent.settings === settings ? (opponent.games(learner) ?? -1) : 0); // −1: it is not trained yet
 }
 
-/** The table that is shown: of your own player or of the learner; none before it is trained. */
 export function shownTable() {
   const { games, opponent } = state;
   return opponent.table ?? (games === null ? opponent.taught : null) ?? trainee().tableAt(shownGames());

@@ -9,8 +9,7 @@ import { isFriend, isOpponent, lesson, names, nextLevel, phase, shownHeaps, show
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
 
-/** For each phase what the status says: the words, the player whose color it has, its kind, and its buttons
- * [text, data-do, value]. */
+/** What each phase says: the words, whose color they have, their kind, and buttons [text, data-do, value]. */
 const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
 
 function failed() {
@@ -62,13 +61,11 @@ function yours() {
   return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [letIt()] : [] };
 }
 
-/** Whether the learner has just gone wrong in a position of its map. */
 function isItsMistake() {
   const { board, start, first, moves } = state.game;
   return start !== board.heaps && first === 1 && moves.length === 1 && moves[0].rating === "mistake" && !isFriend();
 }
 
-/** Whether the game has not begun and whoever starts it, you, is lost. */
 function isLostStart() {
   const { game } = state;
   const isStart = game.first === 0 && !game.moves.length && !isFriend() && !lesson();
@@ -128,7 +125,6 @@ function buttonsAfterLoss(flag) {
   return state.game.first === 0 && !lesson() ? [letIt()] : [];
 }
 
-/** A position of the past: which move led to it, and whether it was the mistake. */
 function past() {
   const { game } = state;
   const ply = shownPly();
@@ -175,7 +171,6 @@ export function drawStatus() {
   actions.hidden = !buttons.length;
 }
 
-/** The whole position in a few sentences, once a turn; with "Teach me" its verdict too. */
 export function announce() {
   const heaps = shownHeaps();
   const left = heaps.map((size, heap) => `${nameOf(heap)} ${size}`).join(", ");

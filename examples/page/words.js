@@ -46,18 +46,15 @@ export const BAD = {
   limit: "Write a whole number from 1 on, or leave it empty for any number.",
 };
 
-/** The heaps that count in the misère exception, in words. */
 const singlesOf = (board) => (isLimited(board) ? "heaps with remainder 1" : "heaps of one");
 const isOneHeap = (board) => board.heaps.length === 1 && isLimited(board);
 const changed = (heaps, { heap, count }) => `${heaps[heap]} becomes ${heaps[heap] - count}`;
 
-/** The sizes of the groups: 4, 2 and 1 for heaps of up to 7. */
 function digitsOf({ heaps, max }) {
   const most = Math.min(Math.max(...heaps), max);
   return [32, 16, 8, 4, 2, 1].filter((digit) => digit <= most);
 }
 
-/** The reason for the recommended move of a position, or why there is none. */
 export function lessonText(heaps, board, { values, sum, large, isException, move }) {
   const whole = board.max + 1;
   const take = move && `Take ${wordsOf(move)}`;
@@ -87,7 +84,6 @@ export function hintText(heaps, board, lesson) {
   return `Which move leaves ${isOneHeap(board) ? `a multiple of ${board.max + 1}` : "every group with a partner"}?`;
 }
 
-/** The heaps digit by digit, and whether each digit occurs an even number of times. */
 export function binaryText(heaps, board, { values, sum }) {
   const digits = digitsOf(board);
   const line = (name, cells) => name.padEnd(8) + cells.map((cell) => String(cell).padStart(5)).join("");
@@ -130,7 +126,6 @@ export const RATINGS = { wins: ["✓", "a winning move"], mistake: ["✗", "a wi
 export const movesHint = (n) =>
   n ? "Choose a move to see the position after it." : "No moves yet. They will be listed here.";
 
-/** A heap for screen readers; `value` is the text of the chosen move's, if it is shown. */
 export function heapLabel(left, count, value) {
   if (!left) return "empty";
   if (!count) return `${plural(left, "block")}, none chosen`;

@@ -502,7 +502,7 @@ def test_watch_it_learn_against_someone(visit):
         expect(page.locator("#rival")).to_have_value("take-3")
         page.reload()
     page.locator("#rate").select_option("1")
-    expect(page.locator("#settings-hint")).to_contain_text("all the way")
+    expect(page.locator("#settings-hint")).to_contain_text("A value moves 100 % of the way")
     expect(page.locator("#n-games")).to_have_text("0")
     expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner20,000 games, take-3")
 
@@ -595,7 +595,7 @@ def test_teach_me_keeps_the_game(visit):
     verdicts = page.evaluate("verdicts")
     assert "You win if you copy." in verdicts
     assert not any("Perfect" in text for text in verdicts)
-    go(page, "heaps=3-4-5&last=wins")
+    go(page, "heaps=3-4-5&last=wins&panel=teach")
     expect(page.locator(".heap")).to_have_count(3)
     press(page, "3 Pairs")
     page.reload()

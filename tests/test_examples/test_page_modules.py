@@ -117,7 +117,9 @@ def test_the_learner_against_an_opponent_is_that_of_agents(seed):
       let used = 0;
       const it = new learner.Learner(board, learner.settingsOf(...chosen), { next: () => draws[used++] });
       const moves = [];
-      while (it.games < games) for (const { position, action } of it.game()) moves.push([position, action]);
+      while (it.games < games) {
+        for (const { position, action, to } of it.game()) if (to === undefined) moves.push([position, action]);
+      }
       return [moves, Array.from(it.table.numbers), used];
     }"""
     chosen = [name, rate, exploration]
