@@ -15,8 +15,7 @@ const SINGLE = "A group has no partner now.";
 const COPY = "You win if you copy.";
 const PAIR = "You win if you make pairs again.";
 
-/** The player named by `first` starts: 0 is you. `wrong` is the reason why a move gives the win away, `plan` how you win
- * when the other player is to move. */
+/** `first` starts: 0 is you. `wrong`: why a move gives the win away. `plan`: how you win when the other is to move. */
 export const LESSONS = [
   board([3, 3], {
     name: "Copy",

@@ -1,5 +1,4 @@
-// Choosing and taking by mouse, finger and keys. Pointing, a tap or an arrow key chooses; a click, a second tap, Enter
-// or the button takes.
+// Pointing, a tap or an arrow key chooses; a click, a second tap, Enter or the button takes.
 
 import { $ } from "./dom.js";
 import { limit } from "./rules.js";

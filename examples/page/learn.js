@@ -69,7 +69,6 @@ function drawSettings() {
   $("settings-hint").textContent = words.settingsText(settings);
 }
 
-/** What this training has taught, in a sentence with its figures. */
 function findingOf(table) {
   const { rival } = state.settings;
   if (state.training || table.lessons || !table.games) return "";
@@ -87,12 +86,8 @@ function drawFigures(table) {
   $("n-games").textContent = words.thousands(table.games) + lessons;
   $("games-word").textContent = table.games === 1 && !lessons ? " game" : " games";
   $("n-mastery").textContent = words.percent(table.mastery);
-  $("mastery-word").textContent = words.masteryText;
   Object.assign($("games"), { max: learner.plan.length - 1, value: learner.stageOf(table.games) });
-  $("games").setAttribute(
-    "aria-valuetext",
-    `${words.plural(table.games, "game")}, ${words.percent(table.mastery)} ${words.masteryText}`,
-  );
+  $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
   $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
   $("train").lastElementChild.textContent = training ? "Pause" : "Train";
   const isIt = table === opponent.taught || isLearner(opponent, state.learner, table.games, settings);
@@ -165,7 +160,6 @@ function drawMap(table) {
   $("play-wrong").disabled = !wrong;
 }
 
-/** One of the positions of the map that most surely go wrong. */
 export function wrongPosition() {
   const table = shownTable();
   const won = [...table.positions.wins.keys()];

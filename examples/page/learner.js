@@ -1,5 +1,4 @@
-// Learning: minimax-Q in self-play, as agents.MinimaxQAgent, and Q-learning against an opponent, as
-// agents.QLearningAgent. With the same draws they learn the same tables. What was learned is evaluated exactly.
+// agents.MinimaxQAgent in self-play, agents.QLearningAgent against an opponent: the same draws give the same tables.
 
 import { isSame, isWinning, legalMoves, limit } from "./rules.js";
 
@@ -37,7 +36,6 @@ export const SELF_PLAY = settingsOf("itself");
 export const stageName = (games, settings) =>
   settings === SELF_PLAY ? String(games) : [games, ...Object.values(settings)].join("~");
 
-/** The stage of a link, or null if it is broken. */
 export function readStage(text) {
   const [games, rival, rate, exploration] = text.split("~");
   const settings = rival === undefined ? SELF_PLAY : settingsOf(rival, Number(rate), Number(exploration));
@@ -85,11 +83,13 @@ export class Positions {
   }
 
   get legal() {
-    const actionsIn = (heaps) =>
-      this.moves.flatMap(({ heap, count }, action) => (count <= heaps[heap] ? [action] : []));
-    return (this.legalActions ??= Array.from({ length: this.number }, (_, position) =>
-      actionsIn(this.heapsOf(position)),
-    ));
+    return (this.legalActions ??= this.findLegal());
+  }
+
+  findLegal() {
+    const isLegal = ({ heap, count }, heaps) => count <= heaps[heap];
+    const actionsIn = (heaps) => this.moves.flatMap((move, action) => (isLegal(move, heaps) ? [action] : []));
+    return Array.from({ length: this.number }, (_, position) => actionsIn(this.heapsOf(position)));
   }
 
   get wins() {
@@ -188,7 +188,6 @@ export class Taught extends Table {
     super(positions, numbers.slice(), games, (pair) => this.tried.has(pair) || isTried(pair));
   }
 
-  /** One update for each move of a game. Returns each move's value before and after. */
   teach({ moves, start }) {
     let position = this.positions.indexOf(start);
     this.before = {
@@ -219,7 +218,6 @@ export class Learner {
   games = 0;
   tables = []; // one for each stage
 
-  /** @param random The generator of its choices, and of its opponent's. */
   constructor(board, settings = SELF_PLAY, random = new Random(7), family = []) {
     family.push(this);
     Object.assign(this, { settings, random, family });
@@ -271,7 +269,6 @@ export class Learner {
     this.tables.splice(at, 0, again.copy());
   }
 
-  /** The learner of the same board with other settings; each is made once. */
   with(settings) {
     const made = this.family.find((each) => each.settings === settings);
     return made ?? new Learner(this.positions.board, settings, undefined, this.family);

@@ -90,16 +90,12 @@ function togglePanel(name) {
   const isStart = !moves.length && start === board.heaps;
   const isOther = !moves.length && start !== board.heaps && learner.isSmall;
   const isNear = isOther && String(start) === String(wonNear(board.heaps, board));
-  if (panel === "learn") play.run(openLearn);
+  if (panel === "learn" && !moves.length) state.games ??= 0;
+  if (panel === "learn") play.run(play.openWon);
   else if (panel === "teach" && isStart && isSameBoard(board, PRESETS[0]) && next >= 0) openLesson(next);
   else if (!panel && isFree && lesson()) play.run(() => play.begin({ board: state.home }));
   else if (isNear) play.run(() => play.begin());
   showPanel();
-}
-
-function openLearn() {
-  if (!state.game.moves.length) state.games ??= 0;
-  play.openWon();
 }
 
 function showPanel() {
@@ -188,11 +184,7 @@ const DO = {
     play.openWon();
     drawShown();
   },
-  step: () =>
-    play.run(() => {
-      play.openWon();
-      return play.watch();
-    }),
+  step: () => play.run(play.watch),
   "play-it": () => playShown(shownLearner()),
   "teach-it": () => {
     delete state.scores.pupil;

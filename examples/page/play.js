@@ -1,5 +1,4 @@
-// Playing. Whatever changes the game is a command, and commands run one after another: while the opponent moves,
-// the last one that was given waits.
+// Whatever changes the game is a command. One runs after another: while the opponent moves, the last one waits.
 
 import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
@@ -92,7 +91,6 @@ export function readLessons() {
   for (const index of read("nim-lessons")?.match(/\d/g) ?? []) state.done.add(Number(index));
 }
 
-/** The board before the lessons. */
 export function readHome() {
   const board = JSON.parse(read("nim-home"));
   if (board) state.game = new Game(board, 0);
@@ -208,7 +206,6 @@ function useBoard(board) {
 
 let isTraining = false;
 
-/** Trains the learners of the page's board, first the one that is shown. */
 export async function train() {
   const next = () => [trainee(), ...state.learner.family].find((each) => !each.isTrained);
   if (isTraining) return;
@@ -225,6 +222,7 @@ export async function train() {
 
 /** Shows the next game of the training. Once something else is to be shown, the rest is played at once. */
 export async function watch() {
+  openWon();
   const { positions } = trainee();
   const games = Math.max(0, shownGames());
   let isShown = true;

@@ -137,8 +137,6 @@ export function taughtText({ move, from, to }, hasWon) {
   return `It ${hasWon ? "won" : "lost"}. It now trusts ${wordsOf(move)} ${trust}: ${signed(from)} → ${signed(to)}.`;
 }
 
-export const masteryText = "of the winning positions are played right (mastery)";
-
 const RIVAL_NAMES = { random: "a random player", expert: "the expert" };
 const RIVAL_NOTES = {
   itself: "The dots on the curve are Beginner, Student and Master.",
