@@ -278,8 +278,8 @@ export class Learner {
     for (const _ of this.game());
   }
 
-  /** Plays a game and learns from it. Yields each move, and again with its new value if it has changed. An opponent
-   * starts every other game, and its reply belongs to the move, so the next position is the learner's own. */
+  /** Plays a game and learns from it. Yields each move, and again if its value has changed. An opponent starts every
+   * other game; its reply belongs to the move, so the next position is the learner's own. */
   *game() {
     const { positions, settings, table } = this;
     const { steps, moves } = positions;
@@ -318,9 +318,8 @@ export class Learner {
     return best.length === 1 ? best[0] : this.draw(best);
   }
 
-  /** How many games each level has trained: beatable, sometimes beatable, hardly beatable on every board.
-   * On 1-3-5-7 the numbers were set by win rates. Elsewhere they are the first stages with 2, 25 and 97 % of the way
-   * from the mastery at the start to 100 %, or the last stage. A number is undefined until its stage is trained. */
+  /** The games of each level, undefined before they are trained. On 1-3-5-7 win rates have set them. Elsewhere the level
+   * is the first stage with 2, 25 or 97 % of the way from the mastery at the start to 100 %. */
   levels() {
     const { heaps, max, misere } = this.positions.board;
     if (String(heaps) === "1,3,5,7" && max === 7 && misere) return { beginner: 20, student: 300, master: 10000 };
