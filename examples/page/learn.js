@@ -18,7 +18,7 @@ export function startTraining(show) {
 }
 
 function showNext(training, show) {
-  if (training !== state.training) return;
+  if (training !== state.training) return show();
   const learner = trainee();
   const next = learner.tables[learner.stageOf(shownGames()) + 1];
   if (next) state.games = next.games;

@@ -10,8 +10,8 @@ const listed = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
 
 /** Only exactly 1 is 100 %. */
 export function percent(share) {
-  if (share === 1) return "100 %";
-  return share > 0.99 ? `${Math.min(99.9, 100 * share).toFixed(1)} %` : `${Math.round(100 * share)} %`;
+  if (share === 1) return "100\u00a0%";
+  return share > 0.99 ? `${Math.min(99.9, 100 * share).toFixed(1)}\u00a0%` : `${Math.round(100 * share)}\u00a0%`;
 }
 
 export function signed(value, digits = 2) {

@@ -482,7 +482,7 @@ def test_watch_it_learn_against_someone(visit):
         wait_for_training(page)
         page.locator("#games").press("End")
         expect(page.locator("#finding")).to_contain_text("of the winning positions right")
-        expect(page.locator("#n-mastery")).to_have_text(re.search(r"\d+ %(?= of the win)", finding_of(page))[0])
+        expect(page.locator("#n-mastery")).to_have_text(re.search(r"\d+\s%(?= of the win)", finding_of(page))[0])
         wrong[rival] = squares.count()
         line = page.locator("#python").text_content()
         opponent = None if rival == "itself" else rival
@@ -652,7 +652,7 @@ def test_the_map_plays_its_positions(visit):
     expect(page.locator("#n-games")).to_have_text("1,000")
     squares = page.locator("#map i")
     expect(squares).to_have_count(335)
-    wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith(': 100 %')).length")
+    wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith('100\u00a0%')).length")
     expect(page.locator("#map-hint")).to_contain_text(f"In {wrong} of 335")
     heaps = [int(size) for size in squares.nth(200).get_attribute("title").partition(":")[0].split("-")]
     squares.nth(200).dispatch_event("click")
