@@ -256,17 +256,18 @@ export class Learner {
     return Object.assign(copied, { random: random.state });
   }
 
-  /** Plays the game after a stage once more, move by move, from the same draws. Its end becomes a stage. */
-  *step(games) {
+  /** Plays the game after a stage once more, from the same draws; its end becomes a stage. Returns its updates. */
+  step(games) {
     const at = this.stageOf(games) + 1;
     const { positions, numbers, random } = this.tables[at - 1];
     const again = new Learner(positions.board, this.settings, new Random(random));
+    const updates = [];
     Object.assign(again, { games, triedIn: this.triedIn, table: new Table(positions, numbers.slice()) });
-    again.table.isTried = (pair) => this.triedIn[pair] <= games;
-    for (const move of again.game()) yield { ...move, table: again.table };
-    if (this.plan[at] === games + 1) return;
+    again.playGame(updates);
+    if (this.plan[at] === games + 1) return updates;
     this.plan.splice(at, 0, games + 1);
     this.tables.splice(at, 0, again.copy());
+    return updates;
   }
 
   with(settings) {
@@ -274,13 +275,8 @@ export class Learner {
     return made ?? new Learner(this.positions.board, settings, undefined, this.family);
   }
 
-  playGame() {
-    for (const _ of this.game());
-  }
-
-  /** Plays a game and learns from it. Yields each move, and again if its value has changed. An opponent starts every
-   * other game; its reply belongs to the move, so the next position is the learner's own. */
-  *game() {
+  /** Plays and learns a game. An opponent starts every other one, and its reply belongs to the learner's move. */
+  playGame(updates) {
     const { positions, settings, table } = this;
     const { steps, moves } = positions;
     const replies = (this.replies ??= positions.repliesOf(settings.rival));
@@ -293,12 +289,11 @@ export class Learner {
       if (this.triedIn[pair] === NEVER) this.triedIn[pair] = this.games;
       const left = position - steps[action];
       const reply = replies && left ? this.draw(replies[left]) : null;
-      const next = left - (steps[reply] ?? 0);
+      const next = reply === null ? left : left - steps[reply];
       const target = reply === null ? -table.valueOf(left) : table.valueOf(next);
-      const update = { position, action, reply, target, from: table.numbers[pair] };
-      yield update;
+      const from = table.numbers[pair];
       table.learn(pair, target, settings.rate);
-      if (table.numbers[pair] !== update.from) yield { ...update, to: table.numbers[pair] };
+      updates?.push({ position, action, reply, pair, target, from, to: table.numbers[pair] });
       position = next;
     }
     this.games += 1;

@@ -4,7 +4,7 @@ import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
 import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
 import { Game } from "./game.js";
-import { Learner, SELF_PLAY, stageName } from "./learner.js";
+import { Learner, SELF_PLAY, Table, stageName } from "./learner.js";
 import { toLink } from "./links.js";
 import { PERFECT, learnerAfter } from "./players.js";
 import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
@@ -220,23 +220,29 @@ export async function train() {
   }
 }
 
-/** Shows the next game of the training. Once something else is to be shown, the rest is played at once. */
+/** Shows the next game of the training, each update before and after it, until something else is to be shown. */
 export async function watch() {
   openWon();
-  const { positions } = trainee();
+  const { positions, triedIn } = trainee();
   const games = Math.max(0, shownGames());
-  let isShown = true;
-  for (const update of trainee().step(games)) {
-    if (!isShown) continue;
+  const numbers = trainee().tableAt(games).numbers.slice();
+  const table = new Table(positions, numbers, games, (pair) => triedIn[pair] <= games);
+  for (const { to, ...update } of trainee().step(games)) {
     const [move, answer] = [update.action, update.reply].map((action) => positions.moves[action]);
-    const watched = { ...update, games: games + 1, heaps: positions.heapsOf(update.position), move, answer };
-    state.watched = watched;
-    draw();
-    announce();
-    await sleep(UPDATE);
-    isShown = state.watched === watched && !waiting;
+    const shown = { ...update, table, games: games + 1, heaps: positions.heapsOf(update.position), move, answer };
+    if (!(await isShown(shown))) break;
+    numbers[update.pair] = to;
+    if (to !== update.from && !(await isShown({ ...shown, to }))) break;
   }
   if (state.watched) Object.assign(state, { games: games + 1, watched: null });
+}
+
+async function isShown(watched) {
+  state.watched = watched;
+  draw();
+  announce();
+  await sleep(UPDATE);
+  return state.watched === watched && !waiting;
 }
 
 export function restore() {

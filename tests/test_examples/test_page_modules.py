@@ -116,11 +116,9 @@ def test_the_learner_against_an_opponent_is_that_of_agents(seed):
     function = """({ board, draws, games, chosen }) => {
       let used = 0;
       const it = new learner.Learner(board, learner.settingsOf(...chosen), { next: () => draws[used++] });
-      const moves = [];
-      while (it.games < games) {
-        for (const { position, action, to } of it.game()) if (to === undefined) moves.push([position, action]);
-      }
-      return [moves, Array.from(it.table.numbers), used];
+      const updates = [];
+      while (it.games < games) it.playGame(updates);
+      return [updates.map(({ position, action }) => [position, action]), Array.from(it.table.numbers), used];
     }"""
     chosen = [name, rate, exploration]
     moves, table, used = compute(function, board=board_of(rules), draws=draws, games=games, chosen=chosen)
@@ -188,8 +186,7 @@ def test_a_step_is_the_next_game_of_the_training():
       const it = new learner.Learner(board).with(learner.settingsOf(rival));
       while (it.train(100));
       const stages = it.plan.length, expected = Array.from(it.tableAt(3).numbers);
-      for (const games of [2, 3]) for (const _ of it.step(games));
-      for (const _ of it.step(4));
+      for (const games of [2, 3, 4]) it.step(games);
       const { numbers, games } = it.tableAt(4), five = Array.from(it.tableAt(5).numbers);
       const again = new learner.Learner(board, it.settings);
       while (again.games < 4) again.playGame();
