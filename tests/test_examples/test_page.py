@@ -198,7 +198,7 @@ def test_training_and_teaching(visit):
     expect(page.locator(".valued .value")).to_have_text(["?"] * 16)
     press(page, "Train")
     expect(page.locator("#learn-intro")).to_contain_text("It plays against itself: game")
-    expect(games).to_have_text("20,000", timeout=30_000)
+    expect(games).to_have_text("20,000", timeout=60_000)
     go(page, "heaps=1-2&vs=0&panel=learn&stage=0")
     press(page, "Teach it")
     click(page, 1, 2)  # the last block is its
