@@ -125,6 +125,7 @@ ELSEWHERE = {  # files outside this folder that are pages
 }
 
 docstring = runpy.run_path(str(FOLDER / "scripts" / "generate.py"))["docstring"]
+filled = runpy.run_path(str(FOLDER / "scripts" / "fill_page.py"))["filled"]
 
 
 def fill_docstrings(app, docname, source):  # noqa: ARG001
@@ -260,12 +261,16 @@ def copy_page(app, exception):
     """The page on which you play, which play.md embeds."""
     if exception is None and app.builder.format == "html":
         ignored = shutil.ignore_patterns("*.py", "__pycache__")
+        page = Path(app.outdir) / "page"
         shutil.copytree(
             ROOT / "examples" / "page",
-            Path(app.outdir) / "page",
+            page,
             ignore=ignored,
             dirs_exist_ok=True,
         )
+        index = page / "index.html"
+        html = filled(index.read_text(encoding="utf-8"), REPOSITORY)
+        index.write_text(html, encoding="utf-8")
 
 
 def setup(app):

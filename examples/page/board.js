@@ -1,22 +1,21 @@
 // The board: one column of blocks for each heap, as large as the screen allows, and the chosen blocks.
 
 import { $, make, set, style, sync } from "./dom.js";
-import { analyze, groupOf, isLimited, isSame, limit, nameOf } from "./rules.js";
-import { isFriend, lesson, phase, shownHeaps, shownPly, shownTable, state } from "./state.js";
+import { analyze, groupOf, isAlone, isLimited, isSame, limit, nameOf } from "./rules.js";
+import { hasGroups, isFriend, phase, shownHeaps, shownPly, shownTable, state } from "./state.js";
 import { heapLabel, signed, wordsOf } from "./words.js";
 
 const LEAST_HEIGHT = 20;
 const gapFor = (size) => (size < 26 ? 2 : size < 50 ? 3 : 5);
 
-/** How a board is laid out: the size of a block, how many stand side by side in a heap, or lying heaps. */
 function fit(width, height, board) {
-  const { heaps, max } = board;
+  const { heaps, max, columns: least = 1 } = board;
   const n = heaps.length;
   const most = Math.max(...heaps);
   const label = height < 330 ? 30 : 44;
   const heapGap = Math.max(6, Math.min(36, (width / n) * 0.14));
   const ones = (size) => size.toString(2).replaceAll("0", "").length;
-  for (let columns = 1; columns <= (n === 1 ? 7 : 3); columns++) {
+  for (let columns = least; columns <= (n === 1 ? 7 : 3); columns++) {
     // one column leaves room between the groups of 4, 2 and 1, so that "Teach me" does not change the size
     const inOne = isLimited(board) ? Math.floor(most / (max + 1)) : Math.max(...heaps.map(ones)) - 1;
     const groups = columns > 1 ? 0 : inOne;
@@ -36,7 +35,6 @@ function fit(width, height, board) {
   return { isLying: true, columns: most, gap: 2, heapGap: 0, label: 64, row, high: Math.min(0.7 * row, 34), wide };
 }
 
-/** Sets the sizes for the room that the board has. */
 function layOut(node) {
   const padding = 2 * parseFloat(getComputedStyle(node).paddingLeft);
   const { board } = state.game;
@@ -63,10 +61,10 @@ function layOut(node) {
   state.layout = layout;
 }
 
-/** The outlines of taken blocks, as the player of each: since your last turn; in the past, of the move that led here;
- * after the end, of the whole game. */
+/** The player of each outlined block: taken since your last turn, by the move that led here, or in the whole game. */
 function ghostsIn(heap) {
   const { game } = state;
+  if (state.watched) return [];
   const ply = shownPly();
   const yours = game.moves.slice(0, ply).findLastIndex((_, i) => game.playerAt(i) === 0);
   const last = state.view !== null || isFriend() ? ply - 1 : yours;
@@ -75,7 +73,6 @@ function ghostsIn(heap) {
   return game.moves.slice(from, ply).flatMap(players).reverse();
 }
 
-/** The moves to outline: in a replay those that were missed, else the one that "Teach me" recommends. */
 function hintsFor(heaps) {
   const { game } = state;
   if (state.view !== null) return state.view === game.decisive ? game.better : [];
@@ -101,8 +98,7 @@ function valueText(value, digits = 2) {
   return table && !values ? value.toFixed(digits) : signed(value, digits);
 }
 
-/** The values on the blocks, [move, value]. */
-const shownValues = (heaps) => (state.panel === "learn" && shownTable()?.values(heaps)) || [];
+const shownValues = (heaps) => (state.panel === "learn" && (state.watched?.table ?? shownTable())?.values(heaps)) || [];
 
 export function drawBoard() {
   const { game, opponent } = state;
@@ -110,8 +106,8 @@ export function drawBoard() {
   const heaps = shownHeaps();
   layOut($("board"));
   const { isLying, columns, wide } = state.layout;
-  const { sum } = analyze(heaps, board);
-  const hasGroups = state.panel === "teach" && !isLying && columns === 1 && (!lesson() || lesson().hasGroups);
+  const analysis = analyze(heaps, board);
+  const isGrouped = hasGroups();
   const values = shownValues(heaps);
   const isMistake = state.view !== null && state.view === game.decisive && !values.length;
   const hints = values.length ? [] : hintsFor(heaps); // a tick would cover the values
@@ -125,10 +121,10 @@ export function drawBoard() {
     const [group, number] = node.children;
     const valued = ghost === undefined && values.find(([each]) => isSame(each, move));
     const value = valued ? valued[1] : undefined;
-    const part = hasGroups && ghost === undefined ? groupOf(n, left, board) : null;
+    const part = isGrouped && ghost === undefined ? groupOf(n, left, board) : null;
     const classes = {
       [`ghost p${ghost}`]: ghost !== undefined,
-      "group-end": hasGroups && n + 1 < left && groupOf(n + 1, left, board).isFirst,
+      "group-end": isGrouped && n + 1 < left && groupOf(n + 1, left, board).isFirst,
       [`going p${game.player}`]: takes(state.going, heap, move.count),
       leaving: takes(state.going, heap, move.count) && state.going.isLeaving,
       locked: move.count > board.max,
@@ -137,12 +133,13 @@ export function drawBoard() {
       valued,
       untried: value === null,
       minus: value < 0,
+      learning: takes(state.watched?.move, heap, move.count),
       "its-move": valued && best.length < 4 && best.some((each) => isSame(each, move)),
     };
     node.className = ["block", ...Object.keys(classes).filter((name) => classes[name])].join(" ");
     group.hidden = !part?.isFirst;
     if (part) group.textContent = part.size;
-    group.className = part && !part.isWhole && sum & part.size ? "odd" : "even";
+    group.className = part && !part.isWhole && isAlone(heap, part.size, analysis) ? "odd" : "even";
     number.textContent = valueText(value, wide < 44 ? 1 : 2);
     style(node, { "--v": `${Math.round(100 * Math.min(1, Math.abs(value ?? 0)))}%` });
   }

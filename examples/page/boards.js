@@ -12,14 +12,17 @@ export const PRESETS = [
 
 const UNEQUAL = "The heaps are unequal now.";
 const SINGLE = "A group has no partner now.";
+const COPY = "You win if you copy.";
+const PAIR = "You win if you make pairs again.";
 
-/** The player named by `first` starts: 0 is you. `wrong` is the reason why a move gives the win away. */
+/** `first` starts: 0 is you. `wrong`: why a move gives the win away. `plan`: how you win when the other is to move. */
 export const LESSONS = [
   board([3, 3], {
     name: "Copy",
     misere: false,
     first: 1,
     wrong: UNEQUAL,
+    plan: COPY,
     text: "Here the last block wins. Two equal heaps: copy each move in the other heap, and you take the last block.",
   }),
   board([2, 5], {
@@ -27,6 +30,7 @@ export const LESSONS = [
     misere: false,
     first: 0,
     wrong: UNEQUAL,
+    plan: COPY,
     text: "Two unequal heaps. Make them equal. Then copy.",
   }),
   board([1, 2, 3], {
@@ -34,6 +38,7 @@ export const LESSONS = [
     misere: false,
     first: 1,
     wrong: SINGLE,
+    plan: PAIR,
     hasGroups: true,
     text: "See 3 as 2 + 1. Then 1-2-3 has a pair of 2s and a pair of 1s. After each move, make pairs again.",
   }),
@@ -42,6 +47,7 @@ export const LESSONS = [
     misere: false,
     first: 0,
     wrong: SINGLE,
+    plan: PAIR,
     hasGroups: true,
     text: "See 3 as 2 + 1, and 5 as 4 + 1. The 4s and the 1s have a partner, the 2 has none. Take it.",
   }),
@@ -49,7 +55,20 @@ export const LESSONS = [
     name: "Last loses",
     first: 0,
     wrong: "Now the other player can leave an odd number of heaps of one.",
+    plan: "You win if you leave an odd number of heaps of one.",
     text: "Now the last block loses. When all other heaps have one block, leave an odd number of heaps of one.",
+  }),
+  board([21], {
+    name: "Multiples of 4",
+    max: 3,
+    misere: false,
+    first: 0,
+    columns: 4,
+    wrong: "The number of blocks is not a multiple of 4 now.",
+    plan: "You win if you make it a multiple of 4 again.",
+    text:
+      "Here a move takes 1 to 3 blocks. Leave a multiple of 4: take the remainder, heap % 4. The expert of this project " +
+      "does no more than that.",
   }),
 ];
 

@@ -48,7 +48,6 @@ export function toast(text, isUndoable = false) {
 
 export const untoast = () => $("toast").classList.remove("on");
 
-/** A value that the browser keeps, or null. It may be out of reach, as in a private window. */
 export function read(key) {
   try {
     return localStorage.getItem(key);
@@ -65,16 +64,16 @@ export function keep(key, value) {
   }
 }
 
+const page = document.documentElement;
+
 // The theme is kept under the key of Furo, the theme of the documentation.
 export function readTheme() {
   const theme = read("theme");
-  if (theme === "light" || theme === "dark") document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
+  page.style.colorScheme = theme === "light" || theme === "dark" ? theme : "";
 }
 
 export function toggleTheme() {
   const system = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  const theme = (document.documentElement.dataset.theme ?? system) === "dark" ? "light" : "dark";
-  keep("theme", theme);
-  document.documentElement.dataset.theme = theme;
+  page.style.colorScheme = (page.style.colorScheme || system) === "dark" ? "light" : "dark";
+  keep("theme", page.style.colorScheme);
 }

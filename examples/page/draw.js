@@ -19,7 +19,6 @@ export const draw = () =>
     drawReplay();
   });
 
-/** After another choice. */
 export const drawChosen = () =>
   keepFocus(() => {
     drawChoice();
@@ -54,6 +53,7 @@ function drawHeader() {
   $("starts-other").textContent = isFriend() ? other : "Opponent";
   $("starts-you").textContent = you;
   $("undo").disabled = !hasPlayed();
+  for (const id of ["levels", "pick-opponent", "more-opponents"]) $(id).hidden = Boolean(lesson()); // the theory plays
 }
 
 function drawPlayers(node, players) {

@@ -46,7 +46,6 @@ export class Game {
     return this.moves.findLastIndex((move, ply) => this.playerAt(ply) !== winner && move.rating === "mistake");
   }
 
-  /** The winning moves where the decisive mistake was made. */
   get better() {
     return winningMoves(this.heapsAt(this.decisive), this.board);
   }

@@ -1,11 +1,9 @@
-// Choosing and taking by mouse, finger and keys. Pointing, a tap or an arrow key chooses; a click, a second tap, Enter
-// or the button takes.
+// Pointing, a tap or an arrow key chooses; a click, a second tap, Enter or the button takes.
 
 import { $ } from "./dom.js";
 import { limit } from "./rules.js";
 import { phase, state } from "./state.js";
 
-/** Connects the board with what changes the game; `step(by)` replays it, and `letters` has more keys of the board. */
 export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
   const board = $("board");
   let pressed = null; // by a finger that is still down

@@ -1,28 +1,25 @@
 // "Watch it learn": the training that is shown, its curve, and the map of positions.
 
 import { $, make, makeSvg, style, sync } from "./dom.js";
-import { drawn } from "./learner.js";
+import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
-import { NETWORK } from "./players.js";
-import { shownGames, shownHeaps, shownTable, state } from "./state.js";
+import { NETWORK, isLearner } from "./players.js";
+import { shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
 const STEP = 220; // milliseconds of a stage that is shown
 const MAX_MAPPED = 1000; // positions
 
-// --- The training that is shown ---------------------------------------------------------------------
-
-/** `show()` draws each stage. */
 export function startTraining(show) {
-  const isAtEnd = shownGames() >= state.learner.plan.at(-1);
-  Object.assign(state, { training: {}, games: isAtEnd ? 0 : shownGames() });
+  const { games } = state;
+  const isPaused = games !== null && games < trainee().plan.at(-1);
+  Object.assign(state, { training: {}, watched: null, games: isPaused ? games : 0 });
   showNext(state.training, show);
 }
 
-/** Shows one stage after another, until another training is shown or none. */
 function showNext(training, show) {
-  if (training !== state.training) return;
-  const { learner } = state;
+  if (training !== state.training) return show();
+  const learner = trainee();
   const next = learner.tables[learner.stageOf(shownGames()) + 1];
   if (next) state.games = next.games;
   else if (learner.isTrained) state.training = null;
@@ -31,56 +28,79 @@ function showNext(training, show) {
 }
 
 export function showStage(stage) {
-  Object.assign(state, { training: null, games: state.learner.tables[stage].games });
+  const { tables } = trainee();
+  Object.assign(state, { games: tables[Math.min(stage, tables.length - 1)].games });
+  stopShow();
 }
 
-// --- The panel --------------------------------------------------------------------------------------
+export const stopShow = () => Object.assign(state, { training: null, watched: null });
 
 export function drawLearn() {
-  const { learner, opponent, game, training } = state;
+  const { learner, opponent, game, training, settings } = state;
   const table = shownTable();
   const isOwn = Boolean(opponent.table);
-  const isLearner = learner.isSmall && !isOwn;
+  const hasLearner = learner.isSmall && !isOwn;
   const hasNetwork = !learner.isSmall && !isOwn && !NETWORK.why(learner);
-  let intro = hasNetwork ? words.networkText : words.learnIntro;
+  let intro = hasNetwork ? words.networkText : words.learnIntro(settings.rival);
   if (isOwn) intro = `${opponent.name} is yours. It does not learn here.`;
-  const text = training ? words.trainingText(shownGames()) : (game.told ?? intro);
-  $("learn-intro").textContent = isLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
+  const text = training ? words.trainingText(settings.rival, shownGames()) : (game.told ?? intro);
+  $("learn-intro").textContent = hasLearner || isOwn || hasNetwork ? text : words.SAY.tooBig;
   $("let-network").hidden = !hasNetwork || opponent === NETWORK;
-  $("learn-figures").hidden = !isLearner || !table;
-  $("learn-hint").hidden = !isLearner && !isOwn;
+  $("learn-figures").hidden = !hasLearner || !table;
+  $("learn-hint").hidden = !hasLearner && !isOwn;
   const heaps = shownHeaps();
   const isLost = !isOwn && heaps.some(Boolean) && !isWinning(heaps, game.board);
   const said = isOwn && !opponent.values ? words.probabilitiesText(opponent.name) : words.valuesText;
-  $("learn-hint").textContent = (isLost ? words.allLose : "") + said;
-  if (isLearner && table) drawFigures(table);
+  const isNear = game.start !== game.board.heaps && !game.moves.length && !isWinning(game.board.heaps, game.board);
+  const told = isNear ? words.nearText(game.board.heaps, game.start) : isLost ? words.allLose : "";
+  $("learn-hint").textContent = told + said;
+  $("same").hidden = !hasLearner;
+  if (hasLearner && table) drawFigures(table);
+}
+
+function drawSettings() {
+  const { settings } = state;
+  const choices = { rival: Object.keys(RIVALS), rate: RATES, exploration: EXPLORATIONS };
+  for (const [name, values] of Object.entries(choices)) {
+    const text = (value) => (name === "rival" ? `Against ${words.rivalName(value)}` : String(value));
+    sync($(name), values, (value) => make("option", { value, textContent: text(value) }));
+    $(name).value = settings[name];
+  }
+  $("settings-hint").textContent = words.settingsText(settings);
+}
+
+function findingOf(table) {
+  const { rival } = state.settings;
+  if (state.training || table.lessons || !table.games) return "";
+  const wins = rival === "itself" ? null : table.winsAgainst(rival);
+  return words.findingText(rival, wins, table.winsAgainst("expert"), table.mastery);
 }
 
 function drawFigures(table) {
-  const { learner, opponent, training } = state;
+  const { opponent, training, settings } = state;
+  const learner = trainee();
+  drawSettings();
+  $("finding").textContent = findingOf(table);
+  $("python").textContent = words.pythonText(state.game.board, settings, learner.plan.at(-1));
   const lessons = table.lessons ? ` + ${table.lessons}` : "";
   $("n-games").textContent = words.thousands(table.games) + lessons;
   $("games-word").textContent = table.games === 1 && !lessons ? " game" : " games";
   $("n-mastery").textContent = words.percent(table.mastery);
-  $("mastery-word").textContent = words.masteryText;
-  Object.assign($("games"), { max: learner.tables.length - 1, value: learner.stageOf(table.games) });
-  $("games").setAttribute(
-    "aria-valuetext",
-    `${words.plural(table.games, "game")}, ${words.percent(table.mastery)} ${words.masteryText}`,
-  );
+  Object.assign($("games"), { max: learner.plan.length - 1, value: learner.stageOf(table.games) });
+  $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
   $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
   $("train").lastElementChild.textContent = training ? "Pause" : "Train";
-  const isIt = opponent.taught ? table === opponent.taught : opponent.games?.(learner) === table.games;
-  Object.assign($("play-it"), { textContent: isIt ? "You play it" : "Play it", disabled: isIt });
+  const isIt = table === opponent.taught || isLearner(opponent, state.learner, table.games, settings);
+  Object.assign($("play-it"), { textContent: isIt ? "You play against it" : "Play against it", disabled: isIt });
   const isTaught = table === opponent.taught;
   Object.assign($("teach-it"), { textContent: isTaught ? "You teach it" : "Teach it", disabled: isTaught });
-  drawCurve(learner.tables, learner.stageOf(table.games));
+  drawCurve(learner, learner.stageOf(table.games));
   drawMap(table);
 }
 
-function drawCurve(tables, at) {
+function drawCurve({ tables, plan, settings }, at) {
   const { clientWidth: width, clientHeight: height } = $("curve");
-  const last = tables.length - 1;
+  const last = plan.length - 1; // before it is trained, so that a slider that is held stays
   const top = 16;
   const bottom = height - 26;
   // the thumb of the range input moves in equal steps, so stages are equally spaced on the axis
@@ -91,20 +111,19 @@ function drawCurve(tables, at) {
   const across = (name, share) => makeSvg("path", { class: name, d: `M0 ${y(share)}H${width}` });
   const dot = (name, i, r) => makeSvg("circle", { class: name, cx: x(i), cy: y(tables[i].mastery), r });
   const anchor = (i) => (i === 0 ? "start" : i === last ? "end" : "middle");
-  const stageWith = (games) => tables.findIndex((table) => table.games === games);
-  const levels = Object.values(state.learner.levels()).map(stageWith);
-  const marked = [0, 10, 100, 1000, tables[last].games].map(stageWith);
-  const number = (i) =>
-    makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(tables[i].games));
+  const stageWith = (games) => plan.indexOf(games);
+  const levels = settings === SELF_PLAY ? Object.values(state.learner.levels()).map(stageWith) : [];
+  const marked = [0, 10, 100, 1000, plan[last]].map(stageWith);
+  const number = (i) => makeSvg("text", { x: x(i), y: height - 6, "text-anchor": anchor(i) }, words.thousands(plan[i]));
   $("curve-svg").setAttribute("viewBox", `0 0 ${width} ${height}`);
   $("curve-svg").replaceChildren(
     across("grid", 1),
     across("grid", 0.5),
     across("grid", 0),
-    makeSvg("path", { class: "rest", d: path(last) }),
+    makeSvg("path", { class: "rest", d: path(tables.length) }),
     makeSvg("path", { class: "area", d: `${path(at)}V${y(0)}H${x(0)}Z` }),
     makeSvg("path", { class: "line", d: path(at) }),
-    ...levels.filter((i) => i >= 0).map((i) => dot("level", i, 4)),
+    ...levels.filter((i) => i >= 0 && tables[i]).map((i) => dot("level", i, 4)),
     makeSvg("path", { class: "head", d: `M${x(at)} ${top - 8}V${y(0)}` }),
     dot("thumb", at, 9),
     makeSvg("text", { x: 0, y: y(1) - 4 }, "100 %"),
@@ -141,9 +160,9 @@ function drawMap(table) {
   $("play-wrong").disabled = !wrong;
 }
 
-/** A position of the map that can go wrong. */
 export function wrongPosition() {
-  const { positions } = shownTable();
-  const wrong = [...positions.wins.keys()].filter((position) => shownTable().rightIn(position) < 1);
-  return drawn(wrong);
+  const table = shownTable();
+  const won = [...table.positions.wins.keys()];
+  const least = Math.min(...won.map((position) => table.rightIn(position)));
+  return drawn(won.filter((position) => table.rightIn(position) === least));
 }

@@ -1,7 +1,6 @@
-// Minimax-Q in self-play, as agents.MinimaxQAgent: with the same draws it learns the same table. What it has learned is
-// evaluated exactly.
+// agents.MinimaxQAgent in self-play, agents.QLearningAgent against an opponent: the same draws give the same tables.
 
-import { isSame, isWinning, legalMoves } from "./rules.js";
+import { isSame, isWinning, legalMoves, limit } from "./rules.js";
 
 const STAGES = [
   0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700, 850, 1000, 1200, 1500,
@@ -10,24 +9,56 @@ const STAGES = [
 const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000]; // of a board with many positions
 const MANY = 20_000; // values in a table
 const MAX_VALUES = 100_000; // of a table that is trained in the page
-const LEARNING_RATE = 0.5;
-const EPSILON = 0.5; // with 0.1, positions off its usual games stay unlearned: 99 % on 1-3-5-7
 const NEVER = 2 ** 32 - 1; // in triedIn
 
+/** Whom a learner can play: the actions among which each opponent draws, as nim_env.policies. */
+export const RIVALS = {
+  itself: null,
+  random: ({ legal }, position) => legal[position],
+  "take-3": ({ legal, moves, board }, position, heaps) =>
+    legal[position].filter((action) => moves[action].count === Math.min(3, limit(heaps[moves[action].heap], board))),
+  expert: ({ legal, wins }, position) => wins.get(position) ?? legal[position],
+};
+export const RATES = [0.1, 0.2, 0.5, 1];
+export const EXPLORATIONS = [0.1, 0.2, 0.5];
+const SETTINGS = Object.keys(RIVALS).flatMap((rival) =>
+  RATES.flatMap((rate) => EXPLORATIONS.map((exploration) => ({ rival, rate, exploration }))),
+);
+
+/** One object for each choice; against an opponent by default as in examples/compare_opponents.py. */
+export const settingsOf = (rival, rate = rival === "itself" ? 0.5 : 0.2, exploration = rate) =>
+  SETTINGS.find((each) => each.rival === rival && each.rate === rate && each.exploration === exploration);
+
+/** How the levels train: with an exploration of 0.1, 1 % of the positions of 1-3-5-7 would stay unlearned. */
+export const SELF_PLAY = settingsOf("itself");
+
+/** A stage in a link: 20, or 20~take-3~0.2~0.2 if it has not trained as the levels have. */
+export const stageName = (games, settings) =>
+  settings === SELF_PLAY ? String(games) : [games, ...Object.values(settings)].join("~");
+
+export function readStage(text) {
+  const [games, rival, rate, exploration] = text.split("~");
+  const settings = rival === undefined ? SELF_PLAY : settingsOf(rival, Number(rate), Number(exploration));
+  return /^\d+$/.test(games) && settings ? { games: Number(games), settings } : null;
+}
+
 /** Numbers from 0 to 1 (mulberry32). */
-function generator(seed) {
-  return () => {
-    let t = (seed += 0x6d2b79f5);
+class Random {
+  constructor(state) {
+    this.state = state;
+  }
+
+  next() {
+    let t = (this.state += 0x6d2b79f5);
     t = Math.imul(t ^ (t >>> 15), t | 1);
     t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
     return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
+  }
 }
 
 export const drawn = (list) => list[Math.floor(Math.random() * list.length)];
 
-/** The positions of a board by their indices, and its moves by their actions. As in nim_env, the last heap's size
- * counts single positions, and a move subtracts a constant from the index. */
+/** As in nim_env, the last heap's size counts single positions, and a move subtracts a constant from the index. */
 export class Positions {
   constructor(board) {
     const { heaps } = board;
@@ -51,7 +82,6 @@ export class Positions {
     return this.moves.findIndex((each) => isSame(each, move));
   }
 
-  /** The legal actions of each position. */
   get legal() {
     return (this.legalActions ??= this.findLegal());
   }
@@ -62,7 +92,6 @@ export class Positions {
     return Array.from({ length: this.number }, (_, position) => actionsIn(this.heapsOf(position)));
   }
 
-  /** The winning actions of each position that is won. */
   get wins() {
     return (this.winningActions ??= this.findWins());
   }
@@ -72,16 +101,18 @@ export class Positions {
     const wins = this.legal.map((legal, position) => legal.filter((action) => !isWon[position - this.steps[action]]));
     return new Map(wins.flatMap((actions, position) => (actions.length ? [[position, actions]] : [])));
   }
+
+  repliesOf(rival) {
+    const choices = RIVALS[rival];
+    return choices && this.legal.map((_, position) => choices(this, position, this.heapsOf(position)));
+  }
 }
 
-/** The values of all moves in all positions. */
 export class Table {
-  /** @param games The number of games after which a learner had it. */
   constructor(positions, values, games = 0, isTried = () => true) {
     Object.assign(this, { positions, numbers: values, games, isTried });
   }
 
-  /** The actions with the highest value. */
   best(position) {
     let top = -Infinity;
     let best = [];
@@ -93,12 +124,10 @@ export class Table {
     return best;
   }
 
-  /** One of the best moves. */
   draw(heaps) {
     return this.positions.moves[drawn(this.best(this.positions.indexOf(heaps)))];
   }
 
-  /** The values of the legal moves, [move, value]; the value is null if the move was never tried. */
   values(heaps) {
     const { legal, moves } = this.positions;
     const position = this.positions.indexOf(heaps);
@@ -112,8 +141,7 @@ export class Table {
     return best.filter((action) => this.positions.wins.get(position).includes(action)).length / best.length;
   }
 
-  /** The share of all won positions in which it wins, with random ties; evaluation.mastery takes an agent's first best
-   * move instead. */
+  /** Of all won positions, with random ties; evaluation.mastery takes an agent's first best move instead. */
   get mastery() {
     return (this.share ??= this.evaluate());
   }
@@ -124,19 +152,34 @@ export class Table {
     return won.length ? sum / won.length : 1;
   }
 
-  /** Q(s, a) ← (1 − α) Q(s, a) − α max Q(s′, ·), where s′ is the other player's position. Returns s′. */
-  update(position, action) {
-    const { moves, steps, legal, board } = this.positions;
-    const pair = position * moves.length + action;
-    const next = position - steps[action];
-    let best = next ? -Infinity : board.misere ? 1 : -1; // for the other player
-    for (const reply of legal[next]) best = Math.max(best, this.numbers[next * moves.length + reply]);
-    this.numbers[pair] = (1 - LEARNING_RATE) * this.numbers[pair] - LEARNING_RATE * best;
-    return next;
+  valueOf(position) {
+    const { legal, moves, board } = this.positions;
+    let best = position ? -Infinity : board.misere ? 1 : -1;
+    for (const action of legal[position]) best = Math.max(best, this.numbers[position * moves.length + action]);
+    return best;
+  }
+
+  /** Q(s, a) ← (1 − α) Q(s, a) + α target. */
+  learn(pair, target, rate) {
+    this.numbers[pair] = (1 - rate) * this.numbers[pair] + rate * target;
+  }
+
+  /** The share of the games that it wins against an opponent if each starts half of them, with random ties. */
+  winsAgainst(rival) {
+    const { steps, number, board } = this.positions;
+    const replies = this.positions.repliesOf(rival);
+    const wins = [new Float64Array(number), new Float64Array(number)]; // at its move, at the opponent's
+    wins[board.misere ? 0 : 1][0] = 1;
+    for (let position = 1; position < number; position++) {
+      [this.best(position), replies[position]].forEach((actions, player) => {
+        const sum = actions.reduce((total, action) => total + wins[1 - player][position - steps[action]], 0);
+        wins[player][position] = sum / actions.length;
+      });
+    }
+    return (wins[0][number - 1] + wins[1][number - 1]) / 2;
   }
 }
 
-/** A copy of a table that learns from games against you. */
 export class Taught extends Table {
   lessons = 0;
   tried = new Set();
@@ -145,7 +188,6 @@ export class Taught extends Table {
     super(positions, numbers.slice(), games, (pair) => this.tried.has(pair) || isTried(pair));
   }
 
-  /** One update for each move of a game. Returns each move's value before and after. */
   teach({ moves, start }) {
     let position = this.positions.indexOf(start);
     this.before = {
@@ -160,13 +202,13 @@ export class Taught extends Table {
       const action = this.positions.actionOf(move);
       const pair = position * this.positions.moves.length + action;
       const from = this.numbers[pair];
-      position = this.update(position, action);
+      position -= this.positions.steps[action];
+      this.learn(pair, -this.valueOf(position), SELF_PLAY.rate);
       this.tried.add(pair);
       return { move, from, to: this.numbers[pair] };
     });
   }
 
-  /** Forgets the last game. */
   forget() {
     Object.assign(this, this.before);
   }
@@ -176,13 +218,13 @@ export class Learner {
   games = 0;
   tables = []; // one for each stage
 
-  /** @param random The generator of its choices. */
-  constructor(board, random = generator(7)) {
-    this.random = random;
+  constructor(board, settings = SELF_PLAY, random = new Random(7), family = []) {
+    family.push(this);
+    Object.assign(this, { settings, random, family });
     this.positions = new Positions(board);
     const { nValues } = this.positions;
     this.isSmall = nValues <= MAX_VALUES;
-    this.plan = !this.isSmall ? [] : nValues > MANY ? [...STAGES, ...LONGER] : STAGES;
+    this.plan = !this.isSmall ? [] : nValues > MANY ? [...STAGES, ...LONGER] : [...STAGES];
     this.table = new Table(this.positions, new Float64Array(this.isSmall ? nValues : 0));
     this.triedIn = new Uint32Array(this.table.numbers.length).fill(NEVER); // the first game in which a move was tried
   }
@@ -191,7 +233,6 @@ export class Learner {
     return this.tables.length === this.plan.length;
   }
 
-  /** The stage of a number of games, and its table; none before it is trained. */
   stageOf(games) {
     return this.plan.findLastIndex((stage) => stage <= games);
   }
@@ -200,50 +241,87 @@ export class Learner {
     return this.tables[this.stageOf(games)];
   }
 
-  /** Trains for some milliseconds. Returns whether there is more to train. */
   train(milliseconds) {
     const end = performance.now() + milliseconds;
     while (!this.isTrained && performance.now() < end) {
-      if (this.games === this.plan[this.tables.length]) this.keep(this.games);
+      if (this.games === this.plan[this.tables.length]) this.tables.push(this.copy());
       this.playGame();
     }
     return !this.isTrained;
   }
 
-  keep(games) {
-    const { positions, numbers } = this.table;
-    this.tables.push(new Table(positions, numbers.slice(), games, (pair) => this.triedIn[pair] < games));
+  copy() {
+    const { games, table, triedIn, random } = this;
+    const copied = new Table(table.positions, table.numbers.slice(), games, (pair) => triedIn[pair] < games);
+    return Object.assign(copied, { random: random.state });
   }
 
-  /** Plays and learns a game. */
-  playGame() {
-    for (let position = this.positions.number - 1; position; ) {
+  /** Plays the game after a stage once more, from the same draws; its end becomes a stage. Returns its updates. */
+  step(games) {
+    const at = this.stageOf(games) + 1;
+    const { positions, numbers, random } = this.tables[at - 1];
+    const again = new Learner(positions.board, this.settings, new Random(random));
+    const updates = [];
+    Object.assign(again, { games, triedIn: this.triedIn, table: new Table(positions, numbers.slice()) });
+    again.playGame(updates);
+    if (this.plan[at] === games + 1) return updates;
+    this.plan.splice(at, 0, games + 1);
+    this.tables.splice(at, 0, again.copy());
+    return updates;
+  }
+
+  with(settings) {
+    const made = this.family.find((each) => each.settings === settings);
+    return made ?? new Learner(this.positions.board, settings, undefined, this.family);
+  }
+
+  /** Plays and learns a game. An opponent starts every other one, and its reply belongs to the learner's move. */
+  playGame(updates) {
+    const { positions, settings, table } = this;
+    const { steps, moves } = positions;
+    const replies = (this.replies ??= positions.repliesOf(settings.rival));
+    let position = positions.number - 1;
+    const openings = replies?.[position].filter((action) => steps[action] < position); // it never ends the game
+    if (this.games % 2 && openings?.length) position -= steps[this.draw(openings)];
+    while (position) {
       const action = this.explore(position);
-      const pair = position * this.positions.moves.length + action;
+      const pair = position * moves.length + action;
       if (this.triedIn[pair] === NEVER) this.triedIn[pair] = this.games;
-      position = this.table.update(position, action);
+      const left = position - steps[action];
+      const reply = replies && left ? this.draw(replies[left]) : null;
+      const next = reply === null ? left : left - steps[reply];
+      const target = reply === null ? -table.valueOf(left) : table.valueOf(next);
+      const from = table.numbers[pair];
+      table.learn(pair, target, settings.rate);
+      updates?.push({ position, action, reply, pair, target, from, to: table.numbers[pair] });
+      position = next;
     }
     this.games += 1;
   }
 
-  /** ε-greedy; one draw decides whether to explore, and what. */
-  explore(position) {
-    const legal = this.positions.legal[position];
-    const uniform = this.random();
-    if (uniform < EPSILON) return legal[Math.floor((uniform / EPSILON) * legal.length)];
-    const best = this.table.best(position);
-    return best.length === 1 ? best[0] : best[Math.floor(this.random() * best.length)];
+  draw(actions) {
+    return actions[Math.floor(this.random.next() * actions.length)];
   }
 
-  /** How many games each level has trained: beatable, sometimes beatable, hardly beatable on every board.
-   * On 1-3-5-7 the numbers were set by win rates. Elsewhere they are the first stages with 2, 25 and 97 % of the way
-   * from the mastery at the start to 100 %, or the last stage. A number is undefined until its stage is trained. */
+  /** ε-greedy; one draw decides whether to explore, and what. */
+  explore(position) {
+    const { exploration } = this.settings;
+    const legal = this.positions.legal[position];
+    const uniform = this.random.next();
+    if (uniform < exploration) return legal[Math.floor((uniform / exploration) * legal.length)];
+    const best = this.table.best(position);
+    return best.length === 1 ? best[0] : this.draw(best);
+  }
+
+  /** The games of each level, undefined before they are trained. On 1-3-5-7 win rates have set them. Elsewhere the level
+   * is the first stage with 2, 25 or 97 % of the way from the mastery at the start to 100 %. */
   levels() {
     const { heaps, max, misere } = this.positions.board;
     if (String(heaps) === "1,3,5,7" && max === 7 && misere) return { beginner: 20, student: 300, master: 10000 };
-    const last = this.isTrained ? this.plan.at(-1) : undefined;
-    const base = this.tables[0]?.mastery;
-    const first = (share) => this.tables.find(({ mastery }) => mastery >= base + share * (1 - base))?.games ?? last;
+    const planned = this.tables.filter(({ games }) => STAGES.includes(games) || LONGER.includes(games));
+    const last = this.isTrained ? planned.at(-1)?.games : undefined;
+    const base = planned[0]?.mastery;
+    const first = (share) => planned.find(({ mastery }) => mastery >= base + share * (1 - base))?.games ?? last;
     return { beginner: first(0.02), student: first(0.25), master: first(0.97) };
   }
 }

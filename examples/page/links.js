@@ -2,23 +2,23 @@
 
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
+import { readStage } from "./learner.js";
 import { isLimited, nameOf } from "./rules.js";
 import { BAD } from "./words.js";
 
 const MAX_HEAPS = 15; // what a screen can show
 const MAX_BLOCKS = 50;
 const FORMS = {
-  lesson: /^[1-5]$/,
+  lesson: /^[1-6]$/,
   from: /^\d+(-\d+)*$/,
   last: /^(loses|wins)$/,
   first: /^(you|opponent)$/,
   view: /^\d+$/,
   panel: /^(moves|teach|learn)$/,
-  stage: /^\d+$/,
+  stage: { test: readStage },
 };
 const KEYS = ["lesson", "heaps", "from", "last", "take", "vs", "first", "moves", "view", "panel", "stage"];
 
-/** The link of a game; `shown` has the parts that are not the game's: vs, view, panel and stage. */
 export function toLink({ board, first, start, moves }, shown) {
   const parts = {
     lesson: LESSONS.indexOf(board) + 1 || null,
@@ -37,7 +37,6 @@ export function toLink({ board, first, start, moves }, shown) {
 /** Whether an address names a part of a game: "#board" does not. */
 export const isLink = (hash) => [...new URLSearchParams(hash.slice(1)).keys()].some((key) => KEYS.includes(key));
 
-/** The game of a link and what it shows. Throws an error in one sentence if it is broken. */
 export function fromLink(hash) {
   const parts = Object.fromEntries(new URLSearchParams(hash.slice(1)));
   const wrong = Object.keys(FORMS).find((key) => key in parts && !FORMS[key].test(parts[key]));
@@ -50,7 +49,8 @@ export function fromLink(hash) {
   const isInside = from.length === board.heaps.length && from.every((size, heap) => size <= board.heaps[heap]);
   if (!isInside || !from.some(Boolean)) throw new Error(BAD.part("from", parts.from));
   const start = String(from) === String(board.heaps) ? board.heaps : from;
-  const first = { you: 0, opponent: 1 }[parts.first] ?? board.first ?? 0;
+  const given = { you: 0, opponent: 1 }[parts.first];
+  const first = given ?? board.first ?? 0;
   const game = new Game(board, first, start);
   for (const text of (parts.moves ?? "").split(".").filter(Boolean)) {
     const [, letter, count] = /^([A-O])(\d+)$/.exec(text) ?? [];
@@ -61,11 +61,17 @@ export function fromLink(hash) {
     }
   }
   const view = parts.view === undefined ? null : Math.min(Number(parts.view), game.moves.length);
-  const stage = parts.stage === undefined ? null : Number(parts.stage);
-  return { game, vs: parts.vs ?? "beginner", view, panel: parts.panel ?? null, stage };
+  const stage = parts.stage === undefined ? null : readStage(parts.stage);
+  return {
+    game,
+    vs: parts.vs ?? "beginner",
+    view,
+    panel: parts.panel ?? null,
+    stage,
+    isFirstGiven: given !== undefined,
+  };
 }
 
-/** The board that someone has written, or what is wrong with it in words. */
 export function readBoard(heapsText, maxText, misere) {
   const words = heapsText.match(/[^\s,;+-]+/g) ?? [];
   const heaps = words.map(Number);

@@ -5,7 +5,6 @@ import { after, isOver, legalMoves } from "./rules.js";
 
 const loaded = new Map();
 
-/** Loads the network of misère or normal play, once. */
 export async function loadNetwork(misere) {
   const name = misere ? "misere" : "normal";
   if (!loaded.has(name)) {
@@ -22,14 +21,12 @@ const linear = (network, name, inputs) =>
   );
 const tanh = (numbers) => numbers.map(Math.tanh);
 
-/** The features of a digit, from its bits in the heaps. */
 function digitFeatures(network, bits, isLowest) {
   let state = network.initial_state;
   for (const bit of bits) state = tanh(linear(network, `transitions.${bit}`, state));
   return tanh(linear(network, "digit_layers.2", tanh(linear(network, "digit_layers.0", [...state, isLowest]))));
 }
 
-/** The value of the player to move, between −1 and 1. `known` keeps features for other positions. */
 function networkValue(network, heaps, known) {
   const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // one leading zero at least
   let largest = Array(16).fill(-1); // features are above
@@ -42,7 +39,6 @@ function networkValue(network, heaps, known) {
   return Math.tanh(linear(network, "value_layers.2", tanh(linear(network, "value_layers.0", largest)))[0]);
 }
 
-/** The move to the position of the smallest value for the other player. */
 export function networkMove(network, heaps, board) {
   const known = new Map();
   const valueOf = (next) => (isOver(next) ? (board.misere ? 1 : -1) : networkValue(network, next, known));

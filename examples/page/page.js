@@ -1,24 +1,22 @@
 // The page starts here: what the buttons do, the dialogs and the links.
 
 import { drawBoard } from "./board.js";
-import { LESSONS, PRESETS } from "./boards.js";
+import { LESSONS, PRESETS, isSameBoard } from "./boards.js";
 import { draw, drawPresets } from "./draw.js";
 import { $, makeSvg, readTheme, toast, toggleTheme } from "./dom.js";
 import { listen } from "./input.js";
-import { drawLearn, showStage, startTraining, wrongPosition } from "./learn.js";
+import { drawLearn, showStage, startTraining, stopShow, wrongPosition } from "./learn.js";
+import { settingsOf } from "./learner.js";
 import { fromLink, isLink, readBoard } from "./links.js";
 import * as play from "./play.js";
-import { LEVELS, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
-import { isLimited } from "./rules.js";
+import { LEVELS, isLearner, learnerAfter, loadPlayers, playerOf, pupil } from "./players.js";
+import { isLimited, wonNear } from "./rules.js";
 import { hasPlayed, lesson, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
-// --- Links and dialogs ------------------------------------------------------------------------------
-
 let players; // a promise: your own are loaded
 
-/** Opens what an address names, or the first board with a message if the link is broken. */
 const openAddress = (address) =>
   play.run(async () => {
     try {
@@ -52,7 +50,6 @@ function openBoards() {
   $("boards").showModal();
 }
 
-/** Shows what is wrong with your own board, or returns it. */
 function drawCustom() {
   const misere = document.querySelector("[name=last]:checked").value === "loses";
   const { errors, board } = readBoard($("c-heaps").value, $("c-max").value, misere);
@@ -71,8 +68,6 @@ function playCustom(event) {
   return play.run(() => play.begin({ board }));
 }
 
-// --- Buttons ----------------------------------------------------------------------------------------
-
 function setStarts(value) {
   state.starts = value;
   if (state.game.winner === null && hasPlayed()) toast(SAY.nextGame);
@@ -85,11 +80,21 @@ const openLesson = (i) => {
 };
 
 function togglePanel(name) {
-  Object.assign(state, { panel: state.panel === name ? null : name, chosen: null, training: null });
-  const next = LESSONS.findIndex((_, i) => !state.done.has(i));
-  const isFree = state.game.winner === null ? !hasPlayed() : state.view === null; // no game is lost
-  if (state.panel === "teach" && isFree && !lesson() && next >= 0) openLesson(next);
-  if (!state.panel && isFree && lesson()) play.run(() => play.begin({ board: state.home }));
+  const { game, done, learner, view } = state;
+  const panel = state.panel === name ? null : name;
+  stopShow();
+  Object.assign(state, { panel, chosen: null });
+  const { board, start, moves } = game;
+  const next = LESSONS.findIndex((_, i) => !done.has(i));
+  const isFree = game.winner === null ? !hasPlayed() : view === null; // no game is lost
+  const isStart = !moves.length && start === board.heaps;
+  const isOther = !moves.length && start !== board.heaps && learner.isSmall;
+  const isNear = isOther && String(start) === String(wonNear(board.heaps, board));
+  if (panel === "learn" && !moves.length) state.games ??= 0;
+  if (panel === "learn") play.run(play.openWon);
+  else if (panel === "teach" && isStart && isSameBoard(board, PRESETS[0]) && next >= 0) openLesson(next);
+  else if (!panel && isFree && lesson()) play.run(() => play.begin({ board: state.home }));
+  else if (isNear) play.run(() => play.begin());
   showPanel();
 }
 
@@ -100,39 +105,43 @@ function showPanel() {
   play.writeLink();
 }
 
-/** The learner that is shown, as a player: a level if it is one. */
 function shownLearner() {
   const { games } = shownTable();
-  const isShown = (player) => !player.taught && player.games?.(state.learner) === games;
-  return [state.opponent, ...LEVELS].find(isShown) ?? learnerAfter(games);
+  const isShown = (player) => isLearner(player, state.learner, games, state.settings);
+  return [state.opponent, ...LEVELS].find(isShown) ?? learnerAfter(games, state.settings);
 }
 
-/** The game's board, without its lesson. */
 function plainBoard() {
   const { heaps, max, misere } = state.game.board;
   return { heaps, max, misere };
 }
 
 function playShown(player) {
-  state.training = null;
+  stopShow();
   return play.run(() => play.begin({ wanted: player, board: plainBoard() }));
 }
 
-/** The learner that is shown plays on from a position of its map, as one that you teach too. */
 function playPosition(position) {
-  state.training = null;
+  stopShow();
   const wanted = shownTable() === state.opponent.taught ? state.opponent : shownLearner();
   const start = state.learner.positions.heapsOf(position);
   return play.run(() => play.begin({ board: plainBoard(), start, wanted, first: 1 }));
 }
 
-/** The same position again; in one of the map the opponent is to move again. */
 function playAgain() {
   const { board, start, first } = state.game;
   play.begin(start === board.heaps ? {} : { start, first });
 }
 
-/** Draws the stage that is shown, and writes it into the address once it stays. */
+function setTraining(name, value) {
+  const { rival, rate, exploration } = { ...state.settings, [name]: value };
+  const settings = name === "rival" ? settingsOf(value) : settingsOf(rival, Number(rate), Number(exploration));
+  stopShow();
+  Object.assign(state, { settings, games: 0 });
+  play.train();
+  drawShown();
+}
+
 function drawShown() {
   draw();
   if (!state.training) play.writeLink();
@@ -170,14 +179,16 @@ const DO = {
     draw();
   },
   train: () => {
-    if (state.training) state.training = null;
+    if (state.training) stopShow();
     else startTraining(drawShown);
+    play.openWon();
     drawShown();
   },
+  step: () => play.run(play.watch),
   "play-it": () => playShown(shownLearner()),
   "teach-it": () => {
     delete state.scores.pupil;
-    return playShown(pupil(shownTable()));
+    return playShown(pupil(shownTable(), state.settings));
   },
   position: (position) => playPosition(Number(position)),
   wrong: () => playPosition(wrongPosition()),
@@ -203,6 +214,7 @@ function start() {
   addEventListener("storage", readTheme); // the documentation around this page has changed it
   document.documentElement.classList.toggle("embedded", parent !== window);
   play.readLessons();
+  play.readHome();
   const block = (x, y) => makeSvg("rect", { x: x * 8, y: 26.5 - y * 4.3, width: 7, height: 3.4, rx: 1 });
   $("logo").append(...[1, 3, 5, 7].flatMap((n, x) => Array.from({ length: n }, (_, y) => block(x, y))));
   const letters = { U: DO.undo, N: DO.new, H: DO.hint, "?": DO.menu };
@@ -214,11 +226,13 @@ function start() {
   $("next").onclick = () => step(1);
   $("ply").oninput = ({ target }) => DO.view(target.value);
   for (const radio of document.getElementsByName("starts")) radio.onchange = () => DO.starts(radio.value);
+  $("games").onpointerdown = stopShow; // the slider stays where it is held
   $("games").oninput = ({ target }) => {
     showStage(Number(target.value));
     draw();
   };
-  $("charts").onchange = drawShown; // what was hidden has no size
+  $("games").onchange = play.writeLink;
+  $("settings").onchange = ({ target: { id, value } }) => setTraining(id, value);
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
   document.addEventListener("click", onClick);
@@ -226,7 +240,6 @@ function start() {
   // the address that was given: the page may have written another one since
   addEventListener("hashchange", ({ newURL }) => isLink(new URL(newURL).hash) && openAddress(newURL));
   players = loadPlayers("data/players.json").then(draw, () => toast(SAY.damaged));
-  play.train(state.learner);
   const onResize = () => {
     drawBoard();
     if (state.panel === "learn") drawLearn();

@@ -3,11 +3,9 @@
 import { LESSONS } from "./boards.js";
 import { $, make, sync } from "./dom.js";
 import { after, analyze, isOver } from "./rules.js";
-import { isFriend, lesson, names, phase, shownPly, state } from "./state.js";
+import { hasGroups, isFriend, lesson, names, phase, shownPly, state } from "./state.js";
 import { turnOf } from "./status.js";
 import * as words from "./words.js";
-
-// --- Moves and replay -------------------------------------------------------------------------------
 
 const makeMove = (_, ply) => {
   const number = make("span", { className: "no", textContent: turnOf(ply) });
@@ -47,8 +45,6 @@ export function drawReplay() {
   $("next").disabled = ply === n;
 }
 
-// --- Teach me ---------------------------------------------------------------------------------------
-
 export function drawTeach() {
   const { game } = state;
   const { board } = game;
@@ -63,6 +59,8 @@ export function drawTeach() {
   const text = state.showsMove ? words.lessonText(heaps, board, analysis) : hint;
   $("lesson").textContent = chosen || !isYourTurn() ? "" : text;
   $("shows-move").checked = state.showsMove;
+  $("legend").textContent = words.legendText(board);
+  $("legend").hidden = !hasGroups();
   for (const id of ["digits", "reasons"]) $(id).hidden = Boolean(lesson());
   $("bits").textContent = words.binaryText(heaps, board, analysis);
   $("why").replaceChildren(...words.whyTexts(board).map((textContent) => make("p", { textContent })));
@@ -83,7 +81,8 @@ function verdictOf({ isWon }) {
   if (isYourTurn()) {
     return isWon ? ["✓ You can win from here.", "good"] : ["No move wins by force. Wait for a mistake.", ""];
   }
-  return isWon ? [`${other} can win from here.`, "bad"] : [`${other} cannot win by force.`, "good"];
+  const plan = lesson()?.plan ?? `${other} cannot win by force.`;
+  return isWon ? [`${other} can win from here.`, "bad"] : [plan, "good"];
 }
 
 function drawLessons() {

@@ -1,31 +1,28 @@
-// Playing. Whatever changes the game is a command, and commands run one after another: while the opponent moves,
-// the last one that was given waits.
+// Whatever changes the game is a command. One runs after another: while the opponent moves, the last one waits.
 
 import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
 import { $, keep, prefersStill, read, sleep, toast, untoast } from "./dom.js";
 import { Game } from "./game.js";
-import { Learner } from "./learner.js";
+import { Learner, SELF_PLAY, Table, stageName } from "./learner.js";
 import { toLink } from "./links.js";
 import { PERFECT, learnerAfter } from "./players.js";
-import { isLimited, isSame, limit } from "./rules.js";
-import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, state } from "./state.js";
+import { isLimited, isSame, isWinning, limit, wonNear } from "./rules.js";
+import { hasPlayed, isFriend, isOpponent, lesson, names, phase, scoreOf, shownGames, state, trainee } from "./state.js";
 import { announce } from "./status.js";
-import { failureOf, newGameSaid, replaced, taughtText } from "./words.js";
+import { failureOf, nearText, newGameSaid, replaced, taughtText } from "./words.js";
 
 const THINK = 350; // milliseconds
 const MARK = 750;
 const LEAVE = 260;
+const UPDATE = 1400; // of a training game that is watched
 const WAIT = 50;
 const SLICE = 8; // of training between two frames
 const DRAWN = 25; // the page is drawn after this many slices
 
-// --- The queue --------------------------------------------------------------------------------------
-
 let running = null;
 let waiting = null;
 
-/** Runs a command and then the opponent's move, if it is its turn. */
 export function run(command) {
   waiting = command;
   return (running ??= runAll());
@@ -46,12 +43,13 @@ async function runAll() {
 async function runOne(command) {
   try {
     await command();
+    train();
     await reply();
     finish();
   } catch (error) {
     state.failure = failureOf(error);
   }
-  state.going = null;
+  Object.assign(state, { going: null, watched: null });
   draw();
   announce();
   writeLink();
@@ -73,7 +71,6 @@ async function reply() {
   await perform(move);
 }
 
-/** Marks the blocks, lets them leave, and adds the move to the game. */
 async function perform(move) {
   state.going = { ...move, isLeaving: false };
   draw();
@@ -90,12 +87,21 @@ async function perform(move) {
   state.game.play(move);
 }
 
-/** Adds the lessons that the browser keeps. */
 export function readLessons() {
   for (const index of read("nim-lessons")?.match(/\d/g) ?? []) state.done.add(Number(index));
 }
 
-/** Once at the end of a game: counts it, ticks the lesson, and lets the learner learn. */
+export function readHome() {
+  const board = JSON.parse(read("nim-home"));
+  if (board) state.game = new Game(board, 0);
+}
+
+function keepHome(board) {
+  if (lesson() || !LESSONS.includes(board)) return;
+  state.home = state.game.board;
+  keep("nim-home", JSON.stringify(state.home));
+}
+
 function finish() {
   const { game, opponent } = state;
   const { winner } = game;
@@ -111,11 +117,9 @@ function finish() {
     const size = ({ from, to }) => Math.abs(to - from);
     own.sort((one, other) => size(other) - size(one));
     if (own.length) game.told = taughtText(own[0], winner === 1);
-    state.games = null;
+    Object.assign(state, { games: null, settings: opponent.settings });
   }
 }
-
-// --- Choosing and taking ----------------------------------------------------------------------------
 
 export function choose(heap, number, by = state.by) {
   const { board, heaps } = state.game;
@@ -141,30 +145,29 @@ export async function takeChosen() {
   if (!move || phase() !== "yours") return;
   await run(async () => {
     if (state.game !== game) return; // a link has opened another
-    Object.assign(state, { chosen: null, isFirst: false, before: null });
+    Object.assign(state, { chosen: null, before: null });
     untoast();
     await perform(move);
+    state.isFirst = false;
   });
   if (state.by === "mouse") await sleep(0); // pressing it gives the focus to a heap first
   const how = { preventScroll: true, focusVisible: state.by === "keys" };
   if (["over", "stopped"].includes(phase())) $("status-actions").firstElementChild.focus(how);
 }
 
-// --- Commands ---------------------------------------------------------------------------------------
-
-/** Shows a game, by default in its present position. */
 function show(game, view = null) {
   Object.assign(state, { game, view, chosen: null, failure: null, going: null });
 }
 
-/** A new game, by default on the same board against the same opponent. Undo brings a running one back.
- * The theory plays in lessons, and where the wanted opponent cannot. */
+/** A new game. The theory plays in lessons, and where the wanted opponent cannot. */
 export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted, first } = {}) {
   const { game, learner, opponent, games, starts, home } = state;
   if (game.winner !== null) state.before = null;
   else if (hasPlayed()) state.before = { game, learner, opponent, wanted: state.wanted, games, starts, home };
-  if (!lesson()) state.home = game.board;
-  if (wanted.games && (wanted.taught || wanted !== state.wanted)) state.games = null;
+  keepHome(board);
+  if (wanted.games && (wanted.taught || wanted !== state.wanted)) {
+    Object.assign(state, { games: null, settings: wanted.settings });
+  }
   state.wanted = wanted;
   useBoard(board);
   const reason = chooseOpponent(board);
@@ -173,7 +176,18 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
 }
 
-/** Returns why the wanted opponent does not play on a board, in words. */
+/** Where the start is lost, its values are all red: before the first move, opens a won position near it instead. */
+export function openWon() {
+  const { game, learner, opponent } = state;
+  const { board, start, moves } = game;
+  const isStart = start === board.heaps && !moves.length && phase() === "yours" && !lesson();
+  const isLost = isStart && learner.isSmall && !opponent.table && !isWinning(start, board);
+  const near = isLost && wonNear(start, board);
+  if (!near) return;
+  begin({ start: near, first: 0 });
+  toast(nearText(start, near));
+}
+
 function chooseOpponent(board) {
   const { wanted, learner } = state;
   const isLesson = LESSONS.includes(board);
@@ -182,33 +196,59 @@ function chooseOpponent(board) {
   return reason && replaced(wanted.name, reason);
 }
 
-/** The learner of a board, which trains at once. */
 function useBoard(board) {
   const { learner, wanted } = state;
   const isLost = wanted.taught && !LESSONS.includes(board) && !isSameBoard(board, wanted.taught.positions.board);
-  if (isLost) state.wanted = learnerAfter(wanted.taught.games);
+  if (isLost) state.wanted = learnerAfter(wanted.taught.games, wanted.settings);
   if (isSameBoard(board, learner.positions.board)) return;
   Object.assign(state, { learner: new Learner(board), games: null, training: null });
-  train(state.learner);
 }
 
-/** Trains a learner while it is the page's. */
-export async function train(learner) {
-  let isMore = true;
-  for (let slice = 0; isMore; slice++) {
-    await sleep(0);
-    if (learner !== state.learner) return;
-    isMore = learner.train(SLICE);
-    if (!isMore || slice % DRAWN === 0) draw();
+let isTraining = false;
+
+export async function train() {
+  const next = () => [trainee(), ...state.learner.family].find((each) => !each.isTrained);
+  if (isTraining) return;
+  isTraining = true;
+  try {
+    for (let slice = 0; next(); slice++) {
+      await sleep(0);
+      if (!next()?.train(SLICE) || slice % DRAWN === 0) draw();
+    }
+  } finally {
+    isTraining = false; // after a fault in drawing too
   }
+}
+
+/** Shows the next game of the training, each update before and after it, until something else is to be shown. */
+export async function watch() {
+  openWon();
+  const { positions, triedIn } = trainee();
+  const games = Math.max(0, shownGames());
+  const numbers = trainee().tableAt(games).numbers.slice();
+  const table = new Table(positions, numbers, games, (pair) => triedIn[pair] <= games);
+  for (const { to, ...update } of trainee().step(games)) {
+    const [move, answer] = [update.action, update.reply].map((action) => positions.moves[action]);
+    const shown = { ...update, table, games: games + 1, heaps: positions.heapsOf(update.position), move, answer };
+    if (!(await isShown(shown))) break;
+    numbers[update.pair] = to;
+    if (to !== update.from && !(await isShown({ ...shown, to }))) break;
+  }
+  if (state.watched) Object.assign(state, { games: games + 1, watched: null });
+}
+
+async function isShown(watched) {
+  state.watched = watched;
+  draw();
+  announce();
+  await sleep(UPDATE);
+  return state.watched === watched && !waiting;
 }
 
 export function restore() {
   if (!state.before) return;
-  const isOther = state.before.learner !== state.learner;
   Object.assign(state, state.before, { before: null, training: null });
   show(state.game);
-  if (isOther) train(state.learner);
   untoast();
 }
 
@@ -231,17 +271,19 @@ export function continueFrom(ply) {
   show(game);
 }
 
-/** Opens the game of a link. */
-export function openGame({ game, view, panel, stage }, wanted) {
-  if (!lesson()) state.home = state.game.board;
+export function openGame({ game, view, panel, stage, isFirstGiven }, wanted) {
+  keepHome(game.board);
   useBoard(game.board);
   untoast();
   if (game.winner !== null) game.score = [0, 0]; // it has been counted
-  if (game.start === game.board.heaps && !game.board.text) state.starts = game.first ? "opponent" : "you";
-  Object.assign(state, { wanted, panel, games: stage, training: null, before: null });
+  const isStart = game.start === game.board.heaps && !game.board.text;
+  if (isStart && isFirstGiven) state.starts = game.first ? "opponent" : "you";
+  const settings = stage?.settings ?? wanted.settings ?? SELF_PLAY;
+  Object.assign(state, { wanted, panel, settings, games: stage?.games ?? null, training: null, before: null });
   const reason = chooseOpponent(game.board);
   if (reason) toast(reason);
   show(game, view);
+  if (panel === "learn") openWon();
   state.isFirst &&= !hasPlayed();
 }
 
@@ -254,10 +296,11 @@ export function view(ply, isFromList = false) {
 }
 
 export function writeLink() {
-  const { game, opponent, wanted, view: ply, panel, games } = state;
+  const { game, opponent, wanted, view: ply, panel, games, settings } = state;
   const player = lesson() ? wanted : opponent;
-  const vs = player.taught ? player.taught.games : player.id;
-  const link = toLink(game, { vs, view: ply, panel, stage: panel === "learn" ? games : null });
+  const vs = player.taught ? stageName(player.taught.games, player.settings) : player.id;
+  const stage = panel === "learn" && games !== null ? stageName(games, settings) : null;
+  const link = toLink(game, { vs, view: ply, panel, stage });
   try {
     history.replaceState(null, "", link);
   } catch {

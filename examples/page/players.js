@@ -1,14 +1,12 @@
-// Who plays against you: learners after a number of games, the theorem, the proven network, simple players, and your
-// own. A player is {id, name, note, why, start}: `note(learner)` is the line below its name, `why(learner)` the reason
-// why it cannot play on the learner's board, a key of SAY, and `start(learner)` makes its policy for one game, from
-// heaps to a move; the move is nothing while the learner has not trained enough. Some have more: `games(learner)` of a
-// trained one, `taught` of one that you teach, `table`, `policy` and `board` of your own.
+// Who plays against you. A player is {id, name, note, why, start}: `note(learner)` is the line below its name,
+// `why(learner)` a key of SAY if it cannot play, and `start(learner)` its policy for one game, from heaps to a move, or
+// to nothing before the learner is trained. A learner has `games(learner)` and `settings` too, and perhaps `taught`.
 
 import { isSameBoard } from "./boards.js";
-import { Positions, Table, Taught, drawn } from "./learner.js";
+import { Positions, SELF_PLAY, Table, Taught, drawn, readStage, stageName } from "./learner.js";
 import { loadNetwork, networkMove } from "./network.js";
 import { isLimited, legalMoves, limit, winningMoves } from "./rules.js";
-import { plural } from "./words.js";
+import { trainedText } from "./words.js";
 
 const player = (id, name, note, policy, why = () => "") => ({
   id,
@@ -21,28 +19,35 @@ const player = (id, name, note, policy, why = () => "") => ({
       policy(heaps, positions.board),
 });
 
-const trained = (id, name, gamesOf) => ({
+const trained = (id, name, gamesOf, settings = SELF_PLAY) => ({
   id,
   name,
+  settings,
   games: gamesOf,
-  note: (learner) => (gamesOf(learner) === undefined ? "learning …" : `after ${plural(gamesOf(learner), "game")}`),
+  note: (learner) => (gamesOf(learner) === undefined ? "learning …" : trainedText(gamesOf(learner), settings.rival)),
   why: ({ isSmall }) => (isSmall ? "" : "tooBig"),
-  start: (learner) => (heaps) => learner.tableAt(gamesOf(learner))?.draw(heaps),
+  start: (learner) => (heaps) => learner.with(settings).tableAt(gamesOf(learner))?.draw(heaps),
 });
 const level = (id, name) => trained(id, name, (learner) => learner.levels()[id]);
 
-/** The learner after a number of games, at the stage before it. */
-export const learnerAfter = (games) =>
-  trained(String(games), "Learner", (learner) => learner.plan[learner.stageOf(games)]);
+export function learnerAfter(games, settings) {
+  function gamesOf(learner) {
+    const { plan } = learner.with(settings);
+    return plan.findLast((stage) => stage <= games);
+  }
+  return trained(stageName(games, settings), "Learner", gamesOf, settings);
+}
 
-/** The learner with a table, which from then on it learns from you. */
-export function pupil(table) {
+export const isLearner = (player, learner, games, settings) =>
+  !player.taught && player.games?.(learner) === games && player.settings === settings;
+
+export function pupil(table, settings) {
   const taught = new Taught(table);
   const start = () => {
     const fixed = new Table(taught.positions, taught.numbers.slice());
     return (heaps) => fixed.draw(heaps);
   };
-  return { ...learnerAfter(table.games), id: "pupil", note: () => "learns from you", taught, start };
+  return { ...learnerAfter(table.games, settings), id: "pupil", note: () => "learns from you", taught, start };
 }
 
 function perfectMove(heaps, board) {
@@ -64,7 +69,6 @@ export const NETWORK = player(
   ({ positions }) => (isLimited(positions.board) ? "noLimit" : ""),
 );
 
-/** The opponents at the top of the page, from the weakest on. */
 export const LEVELS = [
   level("beginner", "Beginner"),
   level("student", "Student"),
@@ -74,16 +78,16 @@ export const LEVELS = [
   player("friend", "2 people", "one screen"),
 ];
 
-/** More opponents. Your own players are added. */
 export const OTHERS = [
   player("random", "Random", "any move", (heaps, board) => drawn(legalMoves(heaps, board))),
   ...[1, 2, 3].map((n) => player(`take-${n}`, `Take ${n}`, `always ${n}`, (heaps, board) => takeMove(n, heaps, board))),
 ];
 
-export const playerOf = (id) =>
-  [...LEVELS, ...OTHERS].find((each) => each.id === id) ?? (/^\d+$/.test(id) ? learnerAfter(Number(id)) : undefined);
+export function playerOf(id) {
+  const stage = readStage(id);
+  return [...LEVELS, ...OTHERS].find((each) => each.id === id) ?? (stage && learnerAfter(stage.games, stage.settings));
+}
 
-/** A player that play_in_browser.py has tabulated. */
 function ownPlayer({ name, heaps, max_take: max, misere, probabilities, values }) {
   const most = Math.max(...heaps);
   const board = { heaps, max: Math.min(max ?? most, most), misere };
@@ -108,7 +112,6 @@ function drawnBy(probabilities) {
   return (probabilities.find(([, probability]) => (left -= probability) < 0) ?? probabilities.at(-1))[0];
 }
 
-/** Adds the players of a JSON file to the others; an error if the file is damaged. */
 export async function loadPlayers(address) {
   const players = await (await fetch(address)).json();
   OTHERS.push(...players.map(ownPlayer));

@@ -9,7 +9,6 @@ export const isLimited = ({ heaps, max }) => max < Math.max(...heaps);
 export const isSame = (one, other) => one.heap === other.heap && one.count === other.count;
 export const nameOf = (heap) => String.fromCharCode(65 + heap);
 
-/** The legal moves, heap by heap, the counts rising. */
 export const legalMoves = (heaps, board) =>
   heaps.flatMap((size, heap) => Array.from({ length: limit(size, board) }, (_, i) => ({ heap, count: i + 1 })));
 
@@ -25,6 +24,15 @@ export function isWinning(heaps, board) {
 // The empty position is lost in normal play and won in misère play, so it needs no separate case.
 export const winningMoves = (heaps, board) =>
   legalMoves(heaps, board).filter((move) => !isWinning(after(heaps, move), board));
+
+/** A won position one move after a lost one, with few winning moves; undefined if every move ends the game. */
+export function wonNear(heaps, board) {
+  const moves = legalMoves(heaps, board);
+  const near = moves.map((move) => after(heaps, move)).filter((next) => !isOver(next));
+  const numbers = near.map((next) => winningMoves(next, board).length);
+  const best = near.filter((_, i) => numbers[i] === Math.min(...numbers));
+  return best[Math.floor(0.6 * best.length)]; // from 1-3-5-7, 1-3-5-4
+}
 
 /** "wins", "mistake" (a win was possible) or "none" (no move wins). */
 export function rate(heaps, move, board) {
@@ -47,8 +55,7 @@ export function groupOf(n, left, board) {
   }
 }
 
-/** What "Teach me" knows of a position: the remainders, their nim-sum, how many are large, the misère exception, and
- * the move to recommend. */
+/** What "Teach me" knows of a position: remainders, nim-sum, large remainders, misère exception, and a good move. */
 export function analyze(heaps, board) {
   const values = heaps.map((size) => grundy(size, board));
   const sum = values.reduce((xor, value) => xor ^ value, 0);
@@ -56,5 +63,12 @@ export function analyze(heaps, board) {
   const wins = isOver(heaps) ? [] : winningMoves(heaps, board);
   const isException = board.misere && large <= 1 && !isOver(heaps);
   const lowers = ({ heap, count }) => grundy(heaps[heap] - count, board) < values[heap]; // it can be reversed else
-  return { values, sum, large, isException, move: wins.find(lowers) ?? wins[0], isWon: wins.length > 0 };
+  const move = wins.find(lowers) ?? wins[0];
+  return { values, sum, large, isException, move, isWon: wins.length > 0 };
+}
+
+/** Whether a heap has the group of a size that has no partner: of several, the one to take from, or the last one. */
+export function isAlone(heap, size, { values, sum, move }) {
+  const having = values.flatMap((value, each) => (value & size ? [each] : []));
+  return Boolean(sum & size) && heap === (having.includes(move?.heap) ? move.heap : having.at(-1));
 }

@@ -3,29 +3,21 @@
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
 import { isLimited, isWinning, nameOf } from "./rules.js";
-import { goal, plural, wordsOf } from "./words.js";
-import {
-  isFriend,
-  isOpponent,
-  lesson,
-  names,
-  nextLevel,
-  phase,
-  shownGames,
-  shownHeaps,
-  shownPly,
-  state,
-} from "./state.js";
+import { goal, plural, watchedText, wordsOf } from "./words.js";
+import { isFriend, isOpponent, lesson, names, nextLevel, phase, shownHeaps, shownPly, state } from "./state.js";
 
-const LET_IT = ["Let it start", "starts", "opponent"];
+const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
 
-/** For each phase what the status says: the words, the player whose color it has, its kind, and its buttons
- * [text, data-do, value]. */
-const STATUS = { failed, past, over, moving, thinking, stopped, yours };
+/** What each phase says: the words, whose color they have, their kind, and buttons [text, data-do, value]. */
+const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
 
 function failed() {
   return { say: state.failure, kind: "error", buttons: [["Try again", "retry"]] };
+}
+
+function watching() {
+  return { ...watchedText(state.watched, state.settings.rival), player: 1, kind: "told" };
 }
 
 function moving() {
@@ -52,16 +44,28 @@ function yours() {
     return { say: `At most ${board.max} in one move`, how, aim, player, kind: "error" };
   }
   const last = game.moves.at(-1);
+  if (isItsMistake()) {
+    return {
+      say: `${names()[1]} took ${wordsOf(last)}.`,
+      how: "That was its mistake: now you can win.",
+      player,
+      kind: "told",
+    };
+  }
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
   const amount = isLimited(board) ? upTo : "as many blocks as you like";
   const rule = isFirst && !lesson() ? `Take ${amount}, from one heap.` : "";
   const turn = isFriend() ? `${names()[player]}’s turn` : told;
   const how = turn && rule ? rule : howTo();
-  return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [LET_IT] : [] };
+  return { say: turn || rule || "Your turn", how, aim, player, buttons: isLostStart() && !rule ? [letIt()] : [] };
 }
 
-/** Whether the game has not begun and whoever starts it, you, is lost. */
+function isItsMistake() {
+  const { board, start, first, moves } = state.game;
+  return start !== board.heaps && first === 1 && moves.length === 1 && moves[0].rating === "mistake" && !isFriend();
+}
+
 function isLostStart() {
   const { game } = state;
   const isStart = game.first === 0 && !game.moves.length && !isFriend() && !lesson();
@@ -86,7 +90,6 @@ function howTo() {
   }[by];
 }
 
-/** The number of a move among those of its player, and its name. */
 export const turnOf = (ply) => Math.floor(ply / 2) + 1;
 
 function moveName(ply) {
@@ -119,10 +122,9 @@ function buttonsAfterWin() {
 
 function buttonsAfterLoss(flag) {
   if (flag >= 0) return [["Show my mistake", "view", flag]];
-  return state.game.first === 0 && !lesson() ? [LET_IT] : [];
+  return state.game.first === 0 && !lesson() ? [letIt()] : [];
 }
 
-/** A position of the past: which move led to it, and whether it was the mistake. */
 function past() {
   const { game } = state;
   const ply = shownPly();
@@ -169,7 +171,6 @@ export function drawStatus() {
   actions.hidden = !buttons.length;
 }
 
-/** The whole position in a few sentences, once a turn; with "Teach me" its verdict too. */
 export function announce() {
   const heaps = shownHeaps();
   const left = heaps.map((size, heap) => `${nameOf(heap)} ${size}`).join(", ");
@@ -179,7 +180,6 @@ export function announce() {
   $("live").textContent = parts.filter(Boolean).join(" ");
 }
 
-/** What "Teach me" says of the chosen move. */
 export function announceChoice() {
   if (state.panel === "teach" && state.chosen && !lesson()) $("live").textContent = $("verdict").textContent;
 }

@@ -1,6 +1,6 @@
 // The sentences of the page that do not depend on its state. Functions return text.
 
-import { isLimited, limit, nameOf } from "./rules.js";
+import { isLimited, nameOf } from "./rules.js";
 
 export const thousands = (n) => String(n).replace(/\B(?=(\d{3})+$)/g, ","); // toLocaleString costs a frame at first
 export const plural = (n, word) => `${thousands(n)} ${word}${n === 1 ? "" : "s"}`;
@@ -10,16 +10,14 @@ const listed = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
 
 /** Only exactly 1 is 100 %. */
 export function percent(share) {
-  if (share === 1) return "100 %";
-  return share > 0.99 ? `${Math.min(99.9, 100 * share).toFixed(1)} %` : `${Math.round(100 * share)} %`;
+  if (share === 1) return "100\u00a0%";
+  return share > 0.99 ? `${Math.min(99.9, 100 * share).toFixed(1)}\u00a0%` : `${Math.round(100 * share)}\u00a0%`;
 }
 
 export function signed(value, digits = 2) {
   const text = Math.abs(value).toFixed(digits);
   return Number(text) === 0 ? text : (value < 0 ? "−" : "+") + text;
 }
-
-// --- Messages ---------------------------------------------------------------------------------------
 
 export const SAY = {
   nextGame: "From the next game on.",
@@ -36,7 +34,6 @@ export const replaced = (name, reason) => `${SAY[reason]} Perfect plays instead 
 export const brokenLink = (why) => `This link is broken. ${why} Here is the first board.`;
 export const failureOf = ({ message }) => (message === "network" ? SAY.network : `A fault of this page: ${message}`);
 
-/** What is wrong with a link or with a board. */
 export const BAD = {
   nobody: "It names an opponent that is not here.",
   part: (key, text) => `“${text.slice(0, 20)}” does not fit “${key}”.`,
@@ -49,20 +46,15 @@ export const BAD = {
   limit: "Write a whole number from 1 on, or leave it empty for any number.",
 };
 
-// --- Teach me ---------------------------------------------------------------------------------------
-
-/** The heaps that count in the misère exception, in words. */
 const singlesOf = (board) => (isLimited(board) ? "heaps with remainder 1" : "heaps of one");
 const isOneHeap = (board) => board.heaps.length === 1 && isLimited(board);
 const changed = (heaps, { heap, count }) => `${heaps[heap]} becomes ${heaps[heap] - count}`;
 
-/** The sizes of the groups: 4, 2 and 1 for heaps of up to 7. */
 function digitsOf({ heaps, max }) {
   const most = Math.min(Math.max(...heaps), max);
   return [32, 16, 8, 4, 2, 1].filter((digit) => digit <= most);
 }
 
-/** The reason for the recommended move of a position, or why there is none. */
 export function lessonText(heaps, board, { values, sum, large, isException, move }) {
   const whole = board.max + 1;
   const take = move && `Take ${wordsOf(move)}`;
@@ -85,7 +77,6 @@ export function lessonText(heaps, board, { values, sum, large, isException, move
   return `${alone} ${odd.length === 1 ? "has" : "have"} no partner. ${take}: ${changed(heaps, move)}, and every group has a partner.`;
 }
 
-/** A question instead of the recommended move. */
 export function hintText(heaps, board, lesson) {
   if (!lesson.move) return lessonText(heaps, board, lesson);
   const small = isLimited(board) ? "no remainder above 1" : "only heaps of one";
@@ -93,7 +84,6 @@ export function hintText(heaps, board, lesson) {
   return `Which move leaves ${isOneHeap(board) ? `a multiple of ${board.max + 1}` : "every group with a partner"}?`;
 }
 
-/** The heaps digit by digit, and whether each digit occurs an even number of times. */
 export function binaryText(heaps, board, { values, sum }) {
   const digits = digitsOf(board);
   const line = (name, cells) => name.padEnd(8) + cells.map((cell) => String(cell).padStart(5)).join("");
@@ -104,7 +94,13 @@ export function binaryText(heaps, board, { values, sum }) {
   return [line("", digits), ...rows, line("Ones", foot)].join("\n");
 }
 
+export function legendText(board) {
+  const aside = isLimited(board) ? `Groups of ${board.max + 1} do not count. ` : "";
+  return `The numbers on the blocks are groups of ${listed(digitsOf(board))}. ${aside}A ring marks one without a partner.`;
+}
+
 export function whyTexts(board) {
+  if (isOneHeap(board)) return oneHeapTexts(board);
   const isCut = isLimited(board);
   const aside = `Set groups of ${board.max + 1} aside: who takes a part of one can be answered by its rest. `;
   const cut = `${isCut ? `${aside}Cut what is left` : "Cut each heap"} into groups of ${listed(digitsOf(board))}`;
@@ -119,29 +115,66 @@ export function whyTexts(board) {
   ];
 }
 
-// --- Moves, and Watch it learn ----------------------------------------------------------------------
+function oneHeapTexts({ max, misere }) {
+  const whole = max + 1;
+  const left = misere ? `1 more than a multiple of ${whole}` : `a multiple of ${whole}`;
+  const end = misere ? "in the end the last block is left to the other player" : "in the end you take the last block";
+  return [`Leave ${left}. Whatever the other player takes, 1 to ${max}, take what is missing to ${whole}: ${end}.`];
+}
 
 export const RATINGS = { wins: ["✓", "a winning move"], mistake: ["✗", "a win was possible"], none: ["", ""] };
 export const movesHint = (n) =>
   n ? "Choose a move to see the position after it." : "No moves yet. They will be listed here.";
 
-/** A heap for screen readers; `value` is the text of the chosen move's, if it is shown. */
 export function heapLabel(left, count, value) {
   if (!left) return "empty";
   if (!count) return `${plural(left, "block")}, none chosen`;
   return `take ${count}, leave ${left - count}${value ? `, value ${value}` : ""}`;
 }
 
-/** What it has learned from your game. */
 export function taughtText({ move, from, to }, hasWon) {
   const trust = to < from ? "less" : to > from ? "more" : "as before";
   return `It ${hasWon ? "won" : "lost"}. It now trusts ${wordsOf(move)} ${trust}: ${signed(from)} → ${signed(to)}.`;
 }
 
-export const masteryText = "of the positions that can be won are played right (mastery)";
-export const learnIntro =
-  "It plays against itself and is told only who won. The dots on the curve are Beginner, Student and Master.";
-export const trainingText = (games) => `It plays against itself: game ${thousands(games)}.`;
+const RIVAL_NAMES = { random: "a random player", expert: "the expert" };
+const RIVAL_NOTES = {
+  itself: "The dots on the curve are Beginner, Student and Master.",
+  "take-3": "Take-3 always takes 3 blocks, or what is left of a heap.",
+};
+export const rivalName = (rival) => RIVAL_NAMES[rival] ?? rival;
+export const learnIntro = (rival) =>
+  `It plays against ${rivalName(rival)} and is told only who won. ${RIVAL_NOTES[rival] ?? ""}`;
+export const trainingText = (rival, games) => `It plays against ${rivalName(rival)}: game ${thousands(games)}.`;
+export const trainedText = (games, rival) =>
+  rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
+
+export const settingsText = ({ rate, exploration }) =>
+  `A value moves ${percent(rate)} of the way to what the game showed; ${percent(exploration)} of the moves are random.`;
+
+/** What a training has taught; nobody wins more than half of the games against the expert. */
+export function findingText(rival, wins, winsExpert, mastery) {
+  const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
+  const beats = ["itself", "expert"].includes(rival) ? "" : `beats ${rivalName(rival)} ${often}, `;
+  const lost = winsExpert === 0.5 ? "no game that can be won" : `${percent(1 - winsExpert)} of the games`;
+  return `It ${beats}loses ${lost} against the expert, and plays ${percent(mastery)} of the winning positions right.`;
+}
+
+export function watchedText({ games, move, answer, from, target, to }, rival) {
+  const answered = answer ? `The reply of ${rivalName(rival)}: ${wordsOf(answer)}. ` : "";
+  const learned = to === undefined ? "" : ` It now expects ${signed(to)}.`;
+  return {
+    say: `Game ${thousands(games)}: it takes ${wordsOf(move)}`,
+    how: `${answered}It expected ${signed(from)} and sees ${signed(target)}.${learned}`,
+  };
+}
+
+export function pythonText({ heaps, max, misere }, { rival }, games) {
+  const rules = `heaps=[${heaps.join(", ")}], max_take=${isLimited({ heaps, max }) ? max : "None"}`;
+  const opponent = `misere=${misere ? "True" : "False"}, opponent=${rival === "itself" ? "None" : `"${rival}"`}`;
+  return `agents.train(agent, gym.make("nim_env:Nim-v0", ${rules}, ${opponent}), ${games})`;
+}
+
 export const networkText =
   "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
 export const valuesText =
@@ -150,8 +183,9 @@ export const valuesText =
 export const probabilitiesText = (name) =>
   `A number is the probability with which ${name} takes this block and all above.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
+export const nearText = (heaps, near) =>
+  `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}, which can be won. `;
 
-/** What the map of positions shows. */
 export function mapText(number, wrong) {
   const squares = "Each square is a position that can be won, from few blocks to many.";
   if (!wrong) return `${squares} It plays a winning move in all ${number}.`;

@@ -5,6 +5,7 @@ import shutil
 import threading
 from pathlib import Path
 
+import gymnasium as gym
 import numpy as np
 import pytest
 
@@ -15,6 +16,7 @@ import axe_playwright_python
 from play_in_browser import PAGE, make_server, tabulate
 from playwright.sync_api import Error, expect, sync_playwright
 
+import agents
 from nim_env import ExpertPolicy, NimRules, theory
 
 AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js")
@@ -22,6 +24,7 @@ PHONE = {"viewport": {"width": 375, "height": 667}, "has_touch": True, "is_mobil
 FAST = """for (const name of ["setTimeout", "setInterval"])
   window[name] = ((wait) => (act, time = 0) => wait(act, time / 20))(window[name]);"""
 CLASSIC = "heaps=1-3-5-7&last=loses"
+TWENTY_ONE = "heaps=21&last=wins&take=3"
 LOST = f"{CLASSIC}&vs=random&moves=D2.B1.C3.D4.C2.B1.A1.B1.D1"  # by the third move, your second
 USERS = NimRules((2, 3))  # the board of the user's player
 
@@ -77,6 +80,10 @@ def heaps_of(page):
 def block(page, heap, count):
     blocks = page.locator(f'[data-heap="{heap}"] .block:not(.ghost)')
     return blocks.nth(blocks.count() - count)
+
+
+def wait_for_training(page):
+    page.wait_for_function("import('/state.js').then(({ trainee }) => trainee().isTrained)")
 
 
 def press(page, name):
@@ -157,7 +164,7 @@ def test_the_first_minute_and_another_board(visit):
     expect(status).to_contain_text("Whoever takes the last block wins.")
     click(page, 0, 1)
     page.locator("#new").click()
-    press(page, "Let it start")  # since you cannot win by force
+    press(page, "Let Beginner start")  # since you cannot win by force
     expect(status).to_contain_text("Beginner took")
     page.locator("[data-do=boards]").click()
     page.get_by_label("Heaps").fill("1 x")
@@ -177,18 +184,21 @@ def test_the_first_minute_and_another_board(visit):
 def test_training_and_teaching(visit):
     page = visit(f"{CLASSIC}&panel=learn")
     games = page.locator("#n-games")
-    expect(page.locator("#games")).to_have_attribute("max", "41")  # all stages are there
+    wait_for_training(page)
     page.locator("#games").press("End")
     expect(games).to_have_text("20,000")
     expect(page.locator("#n-mastery")).to_have_text("100 %")
+    assert heaps_of(page) == [1, 3, 5, 4]  # since the start is lost
+    expect(page.locator("#learn-hint")).to_contain_text("Whoever starts 1-3-5-7 loses")
+    expect(page.locator(".minus")).to_have_count(12)  # one move wins
+    page.locator("#play-it").click()
     expect(page.locator("#learn-hint")).to_contain_text("No move wins from here")
     expect(page.locator(".minus")).to_have_count(16)
-    page.locator("#play-it").click()
     page.locator("#games").press("Home")
     expect(page.locator(".valued .value")).to_have_text(["?"] * 16)
     press(page, "Train")
     expect(page.locator("#learn-intro")).to_contain_text("It plays against itself: game")
-    expect(games).to_have_text("20,000", timeout=30_000)
+    expect(games).to_have_text("20,000", timeout=60_000)
     go(page, "heaps=1-2&vs=0&panel=learn&stage=0")
     press(page, "Teach it")
     click(page, 1, 2)  # the last block is its
@@ -201,7 +211,7 @@ def test_another_board_ends_the_training_that_is_shown(visit):
     for heaps, rest in (("2-3", ""), ("3-4-5", "&vs=random&first=opponent")):
         go(page, f"{CLASSIC}&panel=learn")
         expect(page.locator(".heap")).to_have_count(4)
-        expect(page.locator("#games")).to_have_attribute("max", "41")
+        wait_for_training(page)
         page.locator("#games").press("Home")
         press(page, "Train")
         expect(page.locator("#learn-intro")).to_contain_text("against itself: game")
@@ -247,8 +257,9 @@ def test_a_pointer_that_stays_in_a_block_draws_nothing(visit):
 
 def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
     page, rules = visit(f"{CLASSIC}&vs=master&panel=learn"), NimRules()
-    expect(page.locator("#games")).to_have_attribute("max", "41")
+    wait_for_training(page)
     page.locator("#games").press("Home")
+    page.locator("#new").click()  # from the start
     for _ in range(2):
         while max(heaps := heaps_of(page)) > 1:
             click(page, heaps.index(max(heaps)), 1)
@@ -379,6 +390,7 @@ def test_links(visit):
     ).observe(document.querySelector("#toast"), { attributes: true }); }"""
     page.evaluate(told)
     broken = ("heaps=9-x", "heaps=99", "heaps=3-4&take=0", "last=maybe", "moves=A4", "view=x", "vs=nobody")
+    broken = (*broken, "stage=7~me~1~1", "vs=7~take-3~1~7")
     for number, link in enumerate(broken, 1):
         go(page, "heaps=2-4")
         expect(page.locator(".heap")).to_have_count(2)
@@ -398,25 +410,35 @@ def test_commands_that_replace_a_game(visit):
     expect(page.locator("#say")).to_contain_text("Random took")
 
 
+LESSONS = ["Copy", "Make equal", "Pairs", "The odd group", "Last loses", "Multiples of 4"]
+
+
+def rules_of(page):
+    """The rules of a lesson, on a board on which all its moves are legal."""
+    n = len(heaps_of(page))
+    misere = "loses" in page.locator("#rule").inner_text()
+    return NimRules((21,), 3, misere) if n == 1 else NimRules((7,) * n, misere=misere)
+
+
 def test_teach_me(visit):
     page = visit("", **PHONE)
     lessons, rule, say = page.locator("#lessons button"), page.locator("#rule"), page.locator("#say")
     for board in ("Lesson 1", "1-3-5-7", "Lesson 1"):
         page.locator("[data-value=teach]").click()
         expect(page.locator("#board-name")).to_have_text(board)
-    for lesson, name in enumerate(["Copy", "Make equal", "Pairs", "The odd group", "Last loses"]):
+    for lesson, name in enumerate(LESSONS):
         expect(page.locator("#lessons [aria-pressed=true]")).to_have_text(f"{lesson + 1} {name}")
         expect(say).to_contain_text("Your turn")
         expect(rule).to_be_in_viewport(ratio=1)
-        assert block(page, 1, 1).bounding_box()["height"] >= 44
-        rules = NimRules((7,) * len(heaps_of(page)), misere="loses" in rule.inner_text())
+        assert block(page, -1 % len(heaps_of(page)), 1).bounding_box()["height"] >= 35
+        rules = rules_of(page)
         while any(heaps := heaps_of(page)):
             press_keys(page, *rules.moves[theory.winning_action_mask(rules, heaps).argmax()])
             expect(say).to_contain_text(re.compile("Your turn|You win"))
         expect(lessons.nth(lesson)).to_have_text(f"✓ {name}")
         page.keyboard.press("Enter")  # the next lesson, or a whole game
     page.reload()  # the progress stays in the browser
-    expect(page.locator("#lessons", has_text=re.compile("(✓.*){5}"))).to_have_count(1)
+    expect(page.locator("#lessons", has_text=re.compile("(✓.*){6}"))).to_have_count(1)
     go(page, "heaps=3-4-5&panel=teach")
     expect(page.locator("#live")).to_contain_text("You can win from here.")
     expect(page.locator(".winning")).to_have_count(0)
@@ -432,12 +454,12 @@ def after(heaps, heap, count):
 
 def test_a_lesson_answers_a_wrong_move(visit):
     page = visit("heaps=2-2&panel=teach")
-    for lesson in range(5):
+    for lesson in range(6):
         page.locator("#lessons button").nth(lesson).click()
         expect(page.locator("#board-name")).to_have_text(f"Lesson {lesson + 1}")
         expect(page.locator("#say")).to_contain_text("Your turn")
         heaps = heaps_of(page)
-        rules = NimRules((7,) * len(heaps), misere="loses" in page.locator("#rule").inner_text())
+        rules = rules_of(page)
         wrong = next(move for move in rules.legal_moves(heaps) if theory.is_winning(rules, after(heaps, *move)))
         block(page, *wrong).hover()
         expect(page.locator(".chosen")).to_have_count(wrong[1])
@@ -450,23 +472,199 @@ def test_a_lesson_answers_a_wrong_move(visit):
         assert heaps_of(page) == heaps
 
 
+def test_watch_it_learn_against_someone(visit):
+    page = visit(f"{TWENTY_ONE}&panel=learn")
+    squares = page.locator("#map i.minus")
+    wrong = {}
+    for rival in ("itself", "random", "take-3", "expert"):
+        page.locator("#rival").select_option(rival)
+        expect(page.locator("#n-games")).to_have_text("0")
+        wait_for_training(page)
+        page.locator("#games").press("End")
+        expect(page.locator("#finding")).to_contain_text("of the winning positions right")
+        expect(page.locator("#n-mastery")).to_have_text(re.search(r"\d+\s%(?= of the win)", finding_of(page))[0])
+        wrong[rival] = squares.count()
+        line = page.locator("#python").text_content()
+        opponent = None if rival == "itself" else rival
+        env = gym.make("Nim-v0", heaps=(21,), max_take=3, misere=False, opponent=opponent)
+        learner = agents.MinimaxQAgent if rival == "itself" else agents.QLearningAgent
+        agent = learner(env.observation_space, env.action_space, learning_rate=0.2, epsilon=0.2)
+        exec(line.replace("20000", "20"), {"agent": agent, "agents": agents, "gym": gym})
+        assert len(agents.train(agent, env, 1).returns) == 1
+    assert wrong["itself"] == wrong["random"] == wrong["expert"] == 0
+    assert wrong["take-3"] >= 4
+    page.locator("#rival").select_option("take-3")
+    page.locator("#games").press("End")
+    assert finding_of(page).startswith("It beats take-3 every time, loses 99.")
+    page.locator("#play-it").click()
+    for _ in range(2):
+        expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner20,000 games, take-3")
+        expect(page.locator("#rival")).to_have_value("take-3")
+        page.reload()
+    page.locator("#rate").select_option("1")
+    expect(page.locator("#settings-hint")).to_contain_text("A value moves 100 % of the way")
+    expect(page.locator("#n-games")).to_have_text("0")
+    expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner20,000 games, take-3")
+
+
+def finding_of(page):
+    return page.locator("#finding").inner_text()
+
+
+def test_a_step_shows_one_game(visit):
+    page = visit("heaps=2-2&last=loses&vs=beginner")
+    page.locator("[data-value=learn]").click()
+    expect(page.locator("#n-games")).to_have_text("0")
+    page.add_init_script("setTimeout = ((wait) => (act, time = 0) => wait(act, 20 * time))(setTimeout)")
+    stages = page.locator("#games")
+    wait_for_training(page)
+    before = int(stages.get_attribute("max"))
+    told = """() => {
+      const status = document.querySelector("#status");
+      window.told = [];
+      new MutationObserver(() => told.push(status.innerText)).observe(status, { childList: true, subtree: true });
+    }"""
+    for game, games in (("1", "1"), ("2", "2")):
+        page.evaluate(told)
+        press(page, "Step")
+        expect(page.locator("#n-games")).to_have_text(games)
+        text = " ".join(page.evaluate("told"))
+        assert f"Game {game}: it takes" in text
+        assert "It now expects" in text
+    assert int(stages.get_attribute("max")) == before  # the plan has these stages
+    stages.press("End")
+    last = page.locator("#n-games").inner_text()
+    press(page, "Step")
+    expect(page.locator("#n-games")).not_to_have_text(last)
+    assert int(stages.get_attribute("max")) == before + 1
+    assert heaps_of(page) == [2, 1]  # the game before: a won position near the start
+
+
+def test_the_panel_opens_on_a_won_position(visit):
+    page = visit("")
+    page.locator("[data-value=learn]").click()
+    assert heaps_of(page) == [1, 3, 5, 4]
+    expect(page.locator("#n-games")).to_have_text("0")
+    expect(page.locator(".valued .value")).to_have_text(["?"] * 13)
+    page.locator("[data-value=learn]").click()
+    assert heaps_of(page) == [1, 3, 5, 7]
+    page.reload()
+    click(page, 3, 2)
+    expect(page.locator("#say")).to_contain_text("Your turn")
+    heaps = heaps_of(page)
+    page.locator("[data-value=learn]").click()
+    assert heaps_of(page) == heaps  # a game that has begun stays
+
+
+def test_a_slider_that_is_held_keeps_its_stage(visit):
+    page = visit(f"{CLASSIC}&panel=learn&stage=0")
+    wait_for_training(page)
+    press(page, "Train")
+    expect(page.locator("#train")).to_have_text("Pause")
+    box = page.locator("#games").bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 80)
+    page.mouse.down()
+    games = page.locator("#n-games").inner_text()
+    expect(page.locator("#train")).to_have_text("Train")
+    page.wait_for_timeout(300)
+    expect(page.locator("#n-games")).to_have_text(games)
+    page.mouse.up()
+
+
+def test_teach_me_keeps_the_game(visit):
+    page = visit(f"{TWENTY_ONE}&vs=perfect")
+    board, verdict = page.locator("#board-name"), page.locator("#verdict")
+    page.locator("[data-value=teach]").click()
+    expect(board).to_have_text("21, take 1 to 3")
+    expect(page.locator("#lesson")).to_have_text("Which move leaves a multiple of 4?")
+    expect(page.locator("#why")).to_contain_text("Leave a multiple of 4.")
+    expect(page.locator("#levels")).to_be_visible()
+    go(page, LOST)
+    expect(page.locator("#say")).to_have_text("You lose.")
+    page.locator("[data-value=teach]").click()
+    expect(board).to_have_text("1-3-5-7")
+    press(page, "Show my mistake")
+    expect(verdict).to_have_text("✓ You can win from here.")
+    page.evaluate("""() => { window.verdicts = []; new MutationObserver(([{ target }]) => {
+      verdicts.push(target.textContent);
+    }).observe(document.querySelector("#verdict"), { childList: true }); }""")
+    page.locator("#lessons button").first.click()
+    for name in ("#levels", "#pick-opponent"):
+        expect(page.locator(name)).to_be_hidden()
+    expect(page.locator("#say")).to_contain_text("Your turn")
+    verdicts = page.evaluate("verdicts")
+    assert "You win if you copy." in verdicts
+    assert not any("Perfect" in text for text in verdicts)
+    go(page, "heaps=3-4-5&last=wins&panel=teach")
+    expect(page.locator(".heap")).to_have_count(3)
+    press(page, "3 Pairs")
+    page.reload()
+    expect(board).to_have_text("Lesson 3")
+    page.locator("[data-value=teach]").click()
+    expect(board).to_have_text("3-4-5")  # the board before the lessons
+
+
+def test_one_ring_and_a_legend(visit):
+    page = visit("heaps=1-1-1&last=wins&panel=teach")
+    expect(page.locator(".block em.odd")).to_have_count(1)
+    expect(page.locator("#legend")).to_contain_text("A ring marks one without a partner.")
+    page.locator("#lessons button").first.click()
+    expect(page.locator("#legend")).to_be_hidden()
+
+
+@pytest.mark.parametrize("size", [(375, 667), (390, 844), (320, 568)])
+def test_the_winning_move_can_be_asked_for_on_phones(visit, size):
+    page = visit("heaps=3-4-5&panel=teach", viewport=dict(zip(("width", "height"), size, strict=True)))
+    for lesson in (None, *range(6)):
+        if lesson is not None:
+            page.locator("#lessons button").nth(lesson).click()
+            expect(page.locator("#board-name")).to_have_text(f"Lesson {lesson + 1}")
+        expect(page.locator("#say")).to_contain_text(re.compile("Take as|Your turn"))
+        rail = page.locator("#rail").bounding_box()
+        switch = page.locator(".switch").bounding_box()
+        assert switch["y"] + 30 <= rail["y"], lesson
+
+
+def test_the_first_move_moves_nothing(visit):
+    page = visit(f"{CLASSIC}&vs=perfect")
+    page.evaluate("""() => { window.said = new Set(); new MutationObserver(() => {
+      said.add(document.querySelector("#say").textContent);
+      if (!document.querySelector("#status-actions").hidden) said.add("a button");
+    }).observe(document.querySelector("main"), { childList: true, subtree: true, attributes: true }); }""")
+    click(page, 3, 2)
+    expect(page.locator("#say")).to_contain_text("Perfect took")
+    assert not {"Your turn", "a button"} & set(page.evaluate("[...said]"))
+
+
+def test_a_link_does_not_choose_who_starts(visit):
+    page = visit(f"{CLASSIC}&first=opponent")
+    starts = page.locator("[name=starts][value=opponent]")
+    expect(starts).to_be_checked()
+    go(page, "heaps=3-4-5")
+    expect(page.locator(".heap")).to_have_count(3)
+    expect(starts).to_be_checked()
+    go(page, "heaps=3-4-5&first=you")
+    expect(starts).not_to_be_checked()
+
+
 def test_the_map_plays_its_positions(visit):
     rules, page = NimRules(), visit(f"{CLASSIC}&vs=perfect&panel=learn&stage=1000")
     expect(page.locator("#n-games")).to_have_text("1,000")
     squares = page.locator("#map i")
     expect(squares).to_have_count(335)
-    wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith(': 100 %')).length")
+    wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith('100\u00a0%')).length")
     expect(page.locator("#map-hint")).to_contain_text(f"In {wrong} of 335")
     heaps = [int(size) for size in squares.nth(200).get_attribute("title").partition(":")[0].split("-")]
     squares.nth(200).dispatch_event("click")
     for _ in range(2):
-        expect(page.locator("#say")).to_contain_text(re.compile("took .*Your turn"))
+        expect(page.locator("#say")).to_contain_text("Learner took")
         expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerafter 1,000 games")
         assert f"from={'-'.join(map(str, heaps))}" in page.url
         assert sum(heaps_of(page)) < sum(heaps)
         page.reload()  # the link opens the same game
     press(page, "Play a position that it gets wrong")
-    expect(page.locator("#say")).to_contain_text(re.compile("took .*Your turn"))
+    told = re.compile(r"Learner took \d from [A-D]\.\s+That was its mistake: now you can win\.")
+    expect(page.locator("#status")).to_have_text(told)
     start = [int(size) for size in re.search("from=([0-9-]+)", page.url)[1].split("-")]
     assert theory.is_winning(rules, start)
     go(page, "heaps=1-3-5-7-9&vs=perfect&panel=learn")  # 3,424 positions are too many
@@ -539,7 +737,7 @@ def test_too_many_blocks_are_told_until_the_move(visit):
 
 def test_the_address_has_the_stage_and_the_lesson(visit):
     page = visit("heaps=3-4-5&last=loses&vs=master&panel=learn")
-    expect(page.locator("#play-it")).to_have_text("You play it")
+    expect(page.locator("#play-it")).to_have_text("You play against it")
     games = page.locator("#n-games").inner_text()
     page.reload()
     expect(page.locator("#n-games")).to_have_text(games)

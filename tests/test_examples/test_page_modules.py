@@ -19,7 +19,7 @@ from play_in_browser import PAGE
 
 import agents
 from nim_env import NimRules, evaluation, theory
-from nim_env.policies import TabularPolicy
+from nim_env.policies import TabularPolicy, checked_policy
 
 NODE = shutil.which("node") or Path(playwright.__file__).with_name("driver") / "node"
 MODULES = ["rules", "boards", "game", "learner", "network", "links", "players", "words"]
@@ -65,7 +65,7 @@ def test_rules_theory_and_lessons_in_every_position(heaps, max_take, misere):
 def test_the_learner_is_that_of_agents(rules):
     function = """({ board, draws, games }) => {
       let used = 0;
-      const it = new learner.Learner(board, () => draws[used++]);
+      const it = new learner.Learner(board, learner.SELF_PLAY, { next: () => draws[used++] });
       while (it.games < games) it.playGame();
       const { positions } = it, { wins } = positions;
       return [Array.from(it.table.numbers), it.table.mastery,
@@ -87,6 +87,141 @@ def test_the_learner_is_that_of_agents(rules):
     assert np.array(right, dtype=float) == pytest.approx(exact.winning_move, abs=1e-12, nan_ok=True)
 
 
+class OpponentStarts(gym.Wrapper):
+    """The opponent starts every second game, from the second on."""
+
+    games = 0
+
+    def reset(self, **options):
+        first = "opponent" if self.games % 2 else "agent"
+        self.games += 1
+        return super().reset(**options | {"options": {"first_player": first}})
+
+
+def random_training(generator):
+    """A board, an opponent and the settings of a training."""
+    heaps = tuple(generator.integers(1, 7, generator.integers(1, 4)).tolist())
+    max_take = None if generator.random() < 0.5 else int(generator.integers(1, 5))
+    rules = NimRules((*heaps, 4), max_take, bool(generator.integers(2)))
+    name = str(generator.choice(["random", "take-3", "expert"]))
+    return rules, name, float(generator.choice([0.1, 0.2, 0.5, 1])), float(generator.choice([0.1, 0.2, 0.5]))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_learner_against_an_opponent_is_that_of_agents(seed):
+    generator = np.random.default_rng(seed)
+    rules, name, rate, exploration = random_training(generator)
+    games = 200
+    draws = generator.random(games * 3 * sum(rules.heaps)).tolist()
+    function = """({ board, draws, games, chosen }) => {
+      let used = 0;
+      const it = new learner.Learner(board, learner.settingsOf(...chosen), { next: () => draws[used++] });
+      const updates = [];
+      while (it.games < games) it.playGame(updates);
+      return [updates.map(({ position, action }) => [position, action]), Array.from(it.table.numbers), used];
+    }"""
+    chosen = [name, rate, exploration]
+    moves, table, used = compute(function, board=board_of(rules), draws=draws, games=games, chosen=chosen)
+
+    numbers = iter(draws)
+    policy = checked_policy(name, rules)
+    played = []
+
+    def reply(heaps, mask):
+        """The opponent's move by the next draw; its opening never ends the game."""
+        support = np.flatnonzero(policy.support(heaps, mask))
+        if (heaps == rules.heaps).all():
+            support = [action for action in support if rules.apply(heaps, action).any()]
+        return support[int(next(numbers) * len(support))]
+
+    env = OpponentStarts(gym.make("nim_env:Nim-v0", **asdict(rules), opponent=reply))
+    settings = {"learning_rate": rate, "epsilon": exploration}
+    agent = agents.QLearningAgent(env.observation_space, env.action_space, **settings)
+    agent.generator = SimpleNamespace(random=numbers.__next__)
+    act = agent.act
+
+    def record(observation, *arguments, **options):
+        action = act(observation, *arguments, **options)
+        played.append([index_of(rules, observation), action])
+        return action
+
+    agent.act = record
+    agents.train(agent, env, games, seed=0)
+    assert moves == played
+    assert table == agent.q_values(rules.all_positions()).ravel().tolist()
+    assert next(numbers) == draws[used]
+
+
+def index_of(rules, heaps):
+    """The row of a position in ``all_positions``."""
+    return int(np.ravel_multi_index(heaps, np.add(rules.heaps, 1)))
+
+
+@pytest.mark.parametrize("rules", LEARNED)
+def test_what_a_training_has_taught(rules):
+    function = """({ board }) => ["itself", "random", "take-3", "expert"].map((rival) => {
+      const it = new learner.Learner(board).with(learner.settingsOf(rival));
+      while (it.train(100));
+      const table = it.tables.at(-1), { number, legal, moves } = it.positions;
+      const isBest = (position) => moves.map((_, action) => Number(table.best(position).includes(action)));
+      const wins = ["random", "take-3", "expert"].map((each) => table.winsAgainst(each));
+      return [Array.from({ length: number }, (_, position) => isBest(position)), table.mastery, wins];
+    })"""
+    shares = []
+    for best, mastery, wins in compute(function, board=board_of(rules)):
+        best = np.array(best, dtype=float)
+        player = TabularPolicy(rules, best / np.maximum(1, best.sum(axis=1, keepdims=True)))
+        for name, share in zip(("random", "take-3", "expert"), wins, strict=True):
+            exact = [evaluation.win_probability(rules, player, name, first) for first in (True, False)]
+            assert share == pytest.approx(np.mean(exact), abs=1e-12)
+        assert mastery == pytest.approx(evaluation.mastery(rules, player).expert, abs=1e-12)
+        shares.append(mastery)
+    by_itself, _, against_take_3, against_expert = shares
+    assert against_take_3 < 0.75 < by_itself
+    assert against_take_3 < against_expert
+
+
+def test_a_step_is_the_next_game_of_the_training():
+    function = """({ board }) => ["itself", "take-3"].map((rival) => {
+      const it = new learner.Learner(board).with(learner.settingsOf(rival));
+      while (it.train(100));
+      const stages = it.plan.length, expected = Array.from(it.tableAt(3).numbers);
+      for (const games of [2, 3, 4]) it.step(games);
+      const { numbers, games } = it.tableAt(4), five = Array.from(it.tableAt(5).numbers);
+      const again = new learner.Learner(board, it.settings);
+      while (again.games < 4) again.playGame();
+      const four = Array.from(again.table.numbers);
+      again.playGame();
+      const isSame = (one, other) => String(Array.from(one)) === String(Array.from(other));
+      return [it.plan.length - stages, games, isSame(expected, it.tableAt(3).numbers), isSame(four, numbers),
+              isSame(five, again.table.numbers)];
+    })"""
+    for answer in compute(function, board=board_of(NimRules())):
+        assert answer == [1, 4, True, True, True]
+
+
+def test_one_ring_marks_the_group_without_a_partner():
+    function = """({ heaps }) => {
+      const board = { heaps, max: Math.max(...heaps), misere: false }, analysis = rules.analyze(heaps, board);
+      return [1, 2, 4].map((size) => heaps.map((_, heap) => rules.isAlone(heap, size, analysis)));
+    }"""
+    for heaps in ([1, 1, 1], [1, 3, 5, 4], [7, 5, 3, 2], [2, 2]):
+        for size, rings in zip((1, 2, 4), compute(function, heaps=heaps), strict=True):
+            assert sum(rings) == sum(heap & size > 0 for heap in heaps) % 2
+            assert all(heap & size for heap, ring in zip(heaps, rings, strict=True) if ring)
+
+
+def test_a_won_position_near_a_lost_start():
+    function = "({ board }) => rules.wonNear(board.heaps, board) ?? null"
+    for rules in (NimRules(), NimRules((20,), 3, misere=False), NimRules((3, 3))):
+        position = compute(function, board=board_of(rules))
+        assert not theory.is_winning(rules, rules.heaps)
+        assert theory.is_winning(rules, position)
+        assert np.not_equal(position, rules.heaps).sum() == 1
+    assert compute(function, board=board_of(NimRules())) == [1, 3, 5, 4]
+    assert compute(function, board=board_of(NimRules((1,)))) is None  # every move ends the game
+
+
 @pytest.mark.parametrize("misere", [True, False])
 def test_the_network_plays_perfectly(misere):
     function = """({ board, positions, weights }) =>
@@ -105,10 +240,11 @@ def test_a_link_opens_the_position_that_it_was_made_of():
       const start = board.heaps.map((size) => Math.ceil(size / 2));
       const one = new game.Game(board, first, start), answers = [];
       while (one.winner === null) {
-        const link = links.toLink(one, { vs: "20", view: null, panel: "learn", stage: 7 });
+        const link = links.toLink(one, { vs: "20", view: null, panel: "learn", stage: "7~take-3~0.2~0.5" });
         const { game: other, vs, view, panel, stage } = links.fromLink(link);
         const isSame = String(other.heaps) === String(one.heaps) && boards.isSameBoard(other.board, board);
-        answers.push(isSame && other.first === first && String([vs, view, panel, stage]) === "20,,learn,7");
+        const isStage = stage.games === 7 && stage.settings === learner.settingsOf("take-3", 0.2, 0.5);
+        answers.push(isSame && isStage && other.first === first && String([vs, view, panel]) === "20,,learn");
         one.play(learner.drawn(rules.legalMoves(one.heaps, board)));
       }
       return answers;

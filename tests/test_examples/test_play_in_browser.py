@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 import sys
 import threading
 import urllib.error
@@ -83,6 +84,23 @@ def test_the_script_writes_the_networks_of_the_certificates(tmp_path):
     make_data.main(make_data.Args(folder=tmp_path))
     for file in tmp_path.iterdir():
         assert file.read_bytes() == (PAGE / "data" / file.name).read_bytes()
+
+
+@pytest.mark.parametrize("repository", [None, "https://github.com/me/nim"])
+def test_the_site_fills_in_the_addresses(repository):
+    html = (PAGE / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r"<a (?!class=.skip)[^>]*href", html)  # without an address the page hides its links
+    assert 'property="og:title"' in html
+    filled = runpy.run_path(str(PAGE.parents[1] / "docs" / "scripts" / "fill_page.py"))["filled"](html, repository)
+    links = re.findall(r'<a [^>]*href="([^#][^"]*)"', filled)
+    expected = ["../getting_started.html#a-first-agent", "../index.html"]
+    assert sorted(links) == expected + ([repository] if repository else [])
+    for target in expected:
+        page, _, section = target.removeprefix("../").partition("#")
+        text = (PAGE.parents[1] / "docs" / page.replace(".html", ".md")).read_text(encoding="utf-8")
+        assert section in text.lower().replace(" ", "-")
+    image = 'property="og:image" content="https://me.github.io/nim/_static/preview.png"'
+    assert (image in filled) == bool(repository)
 
 
 def test_the_page_has_the_palette_of_the_pictures():
