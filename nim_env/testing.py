@@ -65,7 +65,7 @@ def assert_learns(
         trained = train(seed)
         player, values = trained if isinstance(trained, tuple) else (trained, None)
         policy = tabulate(rules, player, np.float64, illegal_action="lose")
-        told = {"rewards": rewards, "initial": initial, "on_policy": on_policy}
+        told = {"discount": discount, "rewards": rewards, "initial": initial, "on_policy": on_policy}
         assessed = assess(
             rules, policy, values, is_mask_required=True, opponent=opponent, discount=discount, **told
         )
