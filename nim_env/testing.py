@@ -66,9 +66,7 @@ def assert_learns(
         player, values = trained if isinstance(trained, tuple) else (trained, None)
         policy = tabulate(rules, player, np.float64, illegal_action="lose")
         told = {"discount": discount, "rewards": rewards, "initial": initial, "on_policy": on_policy}
-        assessed = assess(
-            rules, policy, values, is_mask_required=True, opponent=opponent, discount=discount, **told
-        )
+        assessed = assess(rules, policy, values, is_mask_required=True, opponent=opponent, **told)
         expert, diagnosis = assessed.mastery.expert, assessed.diagnosis
         is_wrong = diagnosis.result == "bug" or diagnosis.findings[0].startswith(("untrained", "discount of"))
         if expert < min_expert or is_wrong:
