@@ -27,58 +27,115 @@ from nim_env.rules import NimRules
 
 @dataclass
 class _Games:
-    """What the environment keeps of its games, an entry for each.
+    """The games of the environment: each array has an entry for each of them.
 
     Attributes:
-        states: The states on the board.
-        is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
-        to_play: Whether player 1 is to move, in self-play.
-        elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
-        opponents: Who the opponents are, numbers of :class:`Opponents`.
+        states: The state of each game, as :mod:`nim_env.board` numbers states. is_over: Whether the game is over
+        or truncated, so the next step starts an episode. With autoreset disabled,
+            ``reset`` must.
+        to_play: Whether player 1 is to move. Only used in self-play.
+        elapsed_steps: The number of steps of the episode. Only counted if there are ``max_episode_steps``.
+        opponents: The opponent of each game, as :class:`Opponents` numbers opponents.
     """
 
     states: States
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
-    opponents: NDArray[np.int64]
+    opponents: NDArray[np.intp]
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     """Many games of :class:`nim_env.envs.gym_env.NimEnv` in one environment, stepped together.
 
-    Rules, spaces, rewards and arguments are those of the single environment, for each of the ``num_envs`` games.
-    Observations are int64 of shape ``(num_envs, n_heaps)`` unless the argument ``observation`` changes them,
-    rewards float64 of shape ``(num_envs,)``, terminations and truncations bool of shape ``(num_envs,)``. Every
-    returned array is a copy.
+    ## Description
+    Each of the ``num_envs`` games has the rules, the spaces and the rewards of the single environment. ``step``
+    takes an action for each game and returns arrays with one row for each game, which is much faster than stepping
+    the games one by one. The games are independent of each other. When an episode ends, the environment starts the
+    next one by itself, unless ``autoreset_mode="Disabled"``.
+
+    ## Example
+    Random play in 1,024 games against the expert:
+
+    ```python
+    import gymnasium as gym
+    import nim_env  # registers Nim-v0
+    import numpy as np
+
+    envs = gym.make_vec(
+        "Nim-v0", num_envs=1024, opponent="expert", autoreset_mode="SameStep"
+    )
+    generator = np.random.default_rng(0)
+    observations, infos = envs.reset(seed=0)
+    wins = games = 0
+    for _ in range(100):
+        mask = infos["action_mask"]
+        # draws a uniformly random legal action for every game
+        actions = (generator.random(mask.shape) * mask).argmax(axis=1)
+        observations, rewards, terminations, truncations, infos = envs.step(actions)
+        wins += int((rewards > 0).sum())
+        games += int(terminations.sum())
+    print(f"{wins} of {games} games won")
+    ```
+
+    ```text
+    128 of 24840 games won
+    ```
+
+    ## Spaces and returned arrays
+    - Actions: integers of shape ``(num_envs,)``, the numbers of moves in ``env.unwrapped.rules.moves``.
+    - Observations: the heap sizes, int64, shape ``(num_envs, n_heaps)``, or another encoding of them that the
+      argument ``observation`` selects.
+    - Rewards: float64, shape ``(num_envs,)``.
+    - Terminations and truncations: bool, shape ``(num_envs,)``.
+    - Action masks, ``infos["action_mask"]`` and ``env.unwrapped.action_masks()``: int8, shape
+      ``(num_envs, n_actions)``. The rows of finished games are all ones.
+
+    Every returned array is a copy, so you can change it.
 
     ## Information
-    The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
-    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; in self-play ``to_play``, and with an
-    ``OpponentPool`` ``opponent``, both int64 of shape ``(num_envs,)``. For each key, the key with a leading
-    underscore holds a bool array of shape ``(num_envs,)``: True for the environments that have just been stepped
-    or reset.
+    ``infos`` has the same keys as in the single environment:
+
+    - ``action_mask``: the action masks, as described above.
+    - ``illegal_action``: bool, shape ``(num_envs,)``.
+    - ``to_play`` (only in self-play): int64, shape ``(num_envs,)``.
+    - ``opponent`` (only with an ``OpponentPool``): int64, shape ``(num_envs,)``.
+
+    Each key also exists with a leading underscore, as in Gymnasium's own vector environments.
+    ``infos["_action_mask"]``, for example, is a bool array of shape ``(num_envs,)`` that is True for the games
+    that have just been stepped or reset.
 
     ## Arguments
-    The arguments of the single environment, as in ``gym.make_vec("Nim-v0", num_envs=1024)``, and:
+    The environment takes the arguments of the single environment, and these:
 
-    - ``num_envs`` = 1: the number of games.
-    - ``autoreset_mode`` = ``"NextStep"``: the step after the end of an episode starts the next one and ignores the
-      action; ``"SameStep"``: the last step of an episode starts the next one and returns its end in
-      ``info["final_obs"]`` and ``info["final_info"]``; ``"Disabled"``: ``reset(options={"reset_mask": ...})``
-      starts the next one. Or an ``AutoresetMode``.
-    - ``max_episode_steps`` = ``None``: truncates an episode after this many steps; -1 or ``None`` for no limit.
-    - ``render_mode``: as in the single environment, but not ``"human"``, since there is one window only.
-      ``render`` returns one text or picture for each game, without the last moves.
+    - ``num_envs=1``: the number of games.
+    - ``autoreset_mode="NextStep"``: how the next episode of a game starts, as a name or as an ``AutoresetMode``.
+      - ``"NextStep"``: the step after the last step of an episode starts the next episode and ignores the action.
+      - ``"SameStep"``: the last step of an episode also starts the next one. It returns the first observation of
+        the new episode; the last observation and the last information of the old one are in ``infos["final_obs"]``
+        and ``infos["final_info"]``.
+      - ``"Disabled"``: you call ``reset(options={"reset_mask": ...})``.
+    - ``max_episode_steps=None``: the number of steps after which an episode is truncated. ``None`` or -1 for no
+      limit.
+    - ``render_mode=None``: ``"ansi"`` or ``"rgb_array"``. ``render`` returns a text or a picture for each game,
+      without the last moves. There is no ``"human"``, since there is only one window.
 
-    A callable opponent gets one position at a time, as in the single environment. A policy gets batches.
+    A function as the opponent is called with one position at a time, as in the single environment. A policy is
+    called with a batch of positions.
 
-    ``reset(options=...)`` takes ``heaps``, shape ``(n_heaps,)`` for all games or ``(num_envs, n_heaps)``;
-    ``first_player``; and ``reset_mask``, bool of shape ``(num_envs,)``, the games to reset. The other games
-    continue, and their rows stay the same.
+    ``reset(options=...)`` takes a dictionary with these keys:
+
+    - ``heaps``: the positions to start from, one for all games, shape ``(n_heaps,)``, or one for each game, shape
+      ``(num_envs, n_heaps)``.
+    - ``first_player``: the same values as the argument.
+    - ``reset_mask``: which games to reset, bool, shape ``(num_envs,)``. The other games continue, and their rows
+      in the returned arrays stay the same.
 
     ## Errors
-    The errors of the single environment. Every game is unchanged after an error.
+    The errors are the same as in the single environment. After an error, every game is unchanged.
+
+    ## Version history
+    - v0: initial version.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": FRAMES_PER_SECOND}
