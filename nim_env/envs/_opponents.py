@@ -1,10 +1,16 @@
-"""Which opponent plays a game: a policy, or the member of a pool that was drawn for it. It plays to the end."""
+"""Which opponent plays each game.
+
+A game that begins gets its opponent from a *source*: the opponent is a policy, or a member of a pool that is drawn
+for this game. It plays to the end of the game, even if ``set_opponent`` replaces the source in the meantime or the
+pool removes the member.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from nim_env._internal import limits
@@ -13,14 +19,18 @@ from nim_env.board import Board, States
 from nim_env.envs._replies import STARTS, Replies, replies_of, start_row
 from nim_env.policies import OpponentPool, Policy
 
+Indices: TypeAlias = NDArray[np.intp]
+
 
 class Source:
-    """Where games that begin get their opponents: from a policy, from a pool, or in self-play from ``None``.
+    """The source of the opponents of games that begin: a policy, a pool, or ``None`` in self-play.
+
+    Each opponent has a number: a member of a pool has its number in the pool, and a policy is number 0.
 
     Attributes:
-        pool: The pool, if it is one.
-        numbers: The number of each member, a range; a policy is number 0.
-        replies: The replies of each member, by its number.
+        pool: The pool, or ``None`` if the source is a policy.
+        numbers: The numbers of all opponents of the source, as of the last check.
+        replies: The replies of each opponent, by its number.
     """
 
     def __init__(self, board: Board, opponent: Policy | OpponentPool | None) -> None:
@@ -29,10 +39,13 @@ class Source:
         self._policy = None if isinstance(opponent, OpponentPool) else opponent
         self.numbers = range(0)
         self.replies: dict[int, Replies] = {}
-        self._start = ""  # the one that was checked last
+        self._start = ""  # the start of the last check
 
     def check(self, start: str) -> None:
-        """Raises now what a game with this start would raise later, and takes the pool's present members."""
+        """Checks that all opponents can play games with this start, after members of the pool have changed.
+
+        Raises the ValueError of :meth:`Replies.check`.
+        """
         if start == self._start and (self.pool is None or self.pool.numbers == self.numbers):
             return
         policies = {0: self._policy}
@@ -51,70 +64,66 @@ class Source:
         self._start = start
 
     def check_episode(self, start: str) -> None:
-        """The same when a game begins: a pool needs a member that can be drawn."""
+        """The same, and raises ValueError if no member of the pool has a positive weight."""
         self.check(start)
         if self.pool is not None:
             _ = self.pool.probabilities
 
-    def draw(self, generator: np.random.Generator, size: int | None = None) -> Any:
-        """The number of the opponent of one game, or of ``size`` games; 0 is a policy."""
+    def draw(self, generator: Generator, size: int | None = None) -> Any:
+        """Draws the number of the opponent of one game, or of ``size`` games."""
         return 0 if self.pool is None else self.numbers.start + self.pool.draw(generator, size)
 
 
 class Opponents:
-    """The opponents of the games of a vector environment, each a number that is never used again.
+    """The opponents of the games of a vector environment.
 
-    A game that begins draws its opponent from ``source``. One in progress keeps its own, although the source has
-    changed or the pool has removed it. ``opponents`` are those of all games, int64 of shape ``(n,)``.
+    Games can have opponents from an earlier source, so every opponent gets a number here that is never used again.
+    Several methods take or return ``opponents``, the number of the opponent of each game: np.intp, shape ``(n,)``.
 
     Attributes:
-        source: Where games that begin get their opponents.
-        only: The replies of the one policy that plays all games, else ``None``. Then ``opponents`` mean nothing.
+        source: The source of the opponents of games that begin.
+        only: If a single policy plays all games, its replies, and ``opponents`` are not used. Otherwise ``None``.
     """
 
     only: Replies | None = None
 
     def __init__(self, board: Board, source: Source) -> None:
         self._board = board
-        self._replies: dict[int, Replies] = {}  # of the opponents that the source has or a game keeps
-        self._members = np.empty(0, dtype=np.int64)  # the number of each opponent in its pool, -1 for none
-        self._tables: dict[str, AliasLists | None] = {}  # by the start of the episodes
-        self._first = 0  # the opponent that is number 0 of the source
-        self.change(source, self._members)
+        self._replies: dict[int, Replies] = {}  # of each opponent that is in the source or plays a game
+        self._members = np.empty(0, dtype=np.int64)  # the number of each opponent in its pool, -1 for a policy
+        self._tables: dict[str, AliasLists | None] = {}  # for each start, the lists of all opponents
+        self._first = 0  # the opponent whose number in the source is 0
+        self.change(source, np.empty(0, dtype=np.intp))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_tables": {}}  # which are made again
+        return {**self.__dict__, "_tables": {}}  # the tables are created again
 
-    def change(self, source: Source, opponents: NDArray[np.int64]) -> None:
-        """Sets the source of games that begin; ``opponents`` are those of all games, and are written to."""
+    def change(self, source: Source, opponents: Indices) -> None:
+        """Replaces the source. Writes the present opponents of all games to ``opponents``."""
         if self.only is not None:
             opponents[:] = self._first
         self.source = source
         self._first = len(self._members)
         self._update(opponents)
 
-    def infos(self, opponents: NDArray[np.int64], is_new: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """The number of each opponent in its pool, -1 for none; nothing if all come from policies."""
+    def infos(self, opponents: Indices, is_new: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+        """The number of each opponent in its pool, -1 for a policy. An empty dictionary if all are policies."""
         if self.source.pool is not None and not self._has_leavers:
-            return {"opponent": opponents - self._first, "_opponent": is_new.copy()}
+            members = np.subtract(opponents, self._first, dtype=np.int64)
+            return {"opponent": members, "_opponent": is_new.copy()}
         members = self._members.take(opponents)
         return {"opponent": members, "_opponent": is_new & (members >= 0)} if members.max() >= 0 else {}
 
-    def many(
-        self, states: States, opponents: NDArray[np.int64], start: str, generator: np.random.Generator
-    ) -> tuple[States, NDArray[np.int64]]:
-        """The states after the replies, and the opponents, new ones in games that begin."""
-        if self.only is not None:
-            return self.only.many(states, start, generator), opponents
-        begins = (states == self._board.begins).nonzero()[0]
-        if len(begins):
-            opponents = self.begin(opponents, begins, start, generator)
+    def many(self, states: States, opponents: Indices, start: str, generator: Generator) -> tuple[States, Indices]:
+        """Draws new opponents for games that begin. Returns the states after the replies, and the opponents."""
+        if self.only is None:
+            begins = (states == self._board.begins).nonzero()[0]
+            if len(begins):
+                opponents = self.begin(opponents, begins, start, generator)
         return self.replied(states, opponents, start, generator), opponents
 
-    def begin(
-        self, opponents: NDArray[np.int64], games: NDArray[np.int64], start: str, generator: np.random.Generator
-    ) -> NDArray[np.int64]:
-        """The opponents after new ones were drawn for ``games``, indices."""
+    def begin(self, opponents: Indices, games: Indices, start: str, generator: Generator) -> Indices:
+        """Draws new opponents for ``games``, which are indices. Returns the opponents of all games."""
         self.source.check(start)
         if self._has_leavers or self.source.replies is not self._present:
             self._update(opponents)
@@ -123,9 +132,7 @@ class Opponents:
             opponents[games] = self._first + self.source.draw(generator, len(games))
         return opponents
 
-    def replied(
-        self, states: States, opponents: NDArray[np.int64], start: str, generator: np.random.Generator
-    ) -> States:
+    def replied(self, states: States, opponents: Indices, start: str, generator: Generator) -> States:
         """The states after the replies of the opponents."""
         if self.only is not None:
             return self.only.many(states, start, generator)
@@ -140,8 +147,8 @@ class Opponents:
             after[games] = self._replies[opponent].many(states[games], start, generator)
         return after
 
-    def _update(self, opponents: NDArray[np.int64]) -> None:
-        """Takes the members of the source, and forgets opponents that neither it nor a game has."""
+    def _update(self, opponents: Indices) -> None:
+        """Adds the new opponents of the source, and deletes those that are not in the source and play no game."""
         present = {self._first + number: replies for number, replies in self.source.replies.items()}
         seated = {each: self._replies[each] for each in np.unique(opponents).tolist() if each in self._replies}
         self._present = self.source.replies
@@ -151,13 +158,13 @@ class Opponents:
             self._replies = seated | present
             new = np.arange(len(self._members) - self._first, self.source.numbers.stop)
             self._members = np.append(self._members, new if self.source.pool else np.full_like(new, -1))
-            n_lists = start_row(self._board, STARTS[-1]) + 1  # of one opponent
-            self._first_lists = np.zeros(len(self._members), dtype=np.int64)
+            n_lists = start_row(self._board, STARTS[-1]) + 1  # for each opponent
+            self._first_lists = np.zeros(len(self._members), dtype=np.intp)
             self._first_lists[list(self._replies)] = np.arange(len(self._replies)) * n_lists
             self._tables = {}
 
     def _table(self, start: str) -> AliasLists | None:
-        """The lists of all opponents in turn; ``None`` if some are queried, or they are too many."""
+        """The lists of all opponents, joined; ``None`` if an opponent is queried or the lists are too large."""
         if start not in self._tables:
             parts = [replies.every_list for replies in self._replies.values() if replies.is_joinable]
             is_joined = len(parts) == len(self._replies) and sum(map(len, parts)) <= limits.JOINED

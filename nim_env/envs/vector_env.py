@@ -281,7 +281,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = self._opponents.begin(games.opponents, envs, start, generator)
         if starts is None:
-            starts = np.full(len(envs), self.board.begins)
+            starts = np.full(len(envs), self.board.begins, dtype=self._state_type)
             if self._is_stochastic:
                 starts = self._opponents.replied(starts, opponents[envs], start, generator)
         games.opponents = opponents
