@@ -256,7 +256,7 @@ def _unchanged(states: States) -> AliasLists:
 
 
 def is_fixed(policy: Any) -> bool:
-    """Whether a policy always gives the same answer to a position. False for mixtures, whose members can change."""
+    """Whether a policy always gives the same answer to a position. Mixtures do not, as their members can change."""
     return policy is None or is_built_in(policy) or type(policy) is TabularPolicy
 
 
