@@ -183,7 +183,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         source.check(self._options.start)
         self._opponents = Opponents(self.board, source)
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        # states are looked up in tables, which on 32-bit platforms is possible only with indices of 32 bits
+        # states are indices of the tables, if there are any, and on 32-bit platforms NumPy requires np.intp for them
         self._state_type = np.intp if isinstance(self.board, TabulatedBoard) else np.int64
         self._games: _Games | None = None  # None before the first reset
 
@@ -335,9 +335,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         """The actions as indices. An ignored action that is not in the action space becomes 0."""
         array = np.asarray(actions)
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise InvalidAction(
-                f"actions must be integers of shape ({self.num_envs},); got {array.dtype} of shape {array.shape}"
-            )
+            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
         numbers = np.asarray(array, dtype=np.int64)
         is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned numbers, negative ones are large
         if np.count_nonzero(is_wrong):
@@ -345,9 +343,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             is_wrong &= ~is_ignored
             if is_wrong.any():
                 env = int(is_wrong.argmax())
-                raise InvalidAction(
-                    f"actions[{env}] must be an integer from 0 to {self.rules.n_actions - 1}; got {array[env]}"
-                )
+                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
         return np.asarray(numbers, dtype=np.intp)
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
