@@ -72,7 +72,6 @@ ROUTES = {
         "nim_env.envs.vector_env.NimVectorEnv.step",
         "nim_env.envs.vector_env.NimVectorEnv._agent_step",
         "nim_env.envs.vector_env.NimVectorEnv._restart",
-        "nim_env.envs.vector_env.NimVectorEnv._checked_actions",
         "nim_env.envs.vector_env.NimVectorEnv._get_infos",
         "nim_env.envs.vector_env.NimVectorEnv._final_infos",
         "nim_env.board.Board.positions",

@@ -42,9 +42,9 @@ class Source:
         self._start = ""  # the start of the last check
 
     def check(self, start: str) -> None:
-        """Checks that all opponents can play games with this start, after members of the pool have changed.
+        """Adopts changes of the pool, and checks that all opponents can play games with this start.
 
-        Raises the ValueError of :meth:`Replies.check`.
+        Raises ValueError as :meth:`Replies.check` does.
         """
         if start == self._start and (self.pool is None or self.pool.numbers == self.numbers):
             return

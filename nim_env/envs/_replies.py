@@ -110,10 +110,7 @@ class Replies(Kept[Choices]):
         return states[slot] if keep is None or scaled - slot < keep[slot] else aliases[slot]
 
     def many(self, states: States, start: str, generator: np.random.Generator) -> States:
-        """Draws the states after the replies in many games, whose number is ``n``: an array of shape ``(n,)``.
-
-        From the state ``begins`` it draws the first state of an episode. Games that are over keep their state.
-        """
+        """The states after the replies; after ``begins``, first states. Games that are over keep their state."""
         uniforms = generator.random(len(states))
         if self._is_fixed and isinstance(self.board, TabulatedBoard):
             return self._table(start).draw(states, uniforms)
@@ -256,7 +253,7 @@ def _unchanged(states: States) -> AliasLists:
 
 
 def is_fixed(policy: Any) -> bool:
-    """Whether a policy always gives the same answer to a position. Mixtures do not, as their members can change."""
+    """Whether a policy always gives the same answer to a position. False for a mixture: its members can change."""
     return policy is None or is_built_in(policy) or type(policy) is TabularPolicy
 
 

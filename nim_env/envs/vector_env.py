@@ -183,7 +183,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         source.check(self._options.start)
         self._opponents = Opponents(self.board, source)
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
-        # states are looked up in tables, which on 32-bit platforms is possible only with indices of 32 bits
+        # states are indices if the board has tables, and for indices NumPy requires np.intp on 32-bit platforms
         self._state_type = np.intp if isinstance(self.board, TabulatedBoard) else np.int64
         self._games: _Games | None = None  # None before the first reset
 
@@ -241,7 +241,6 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
-        actions = self._checked_actions(actions, before.is_over)
         states = self._agent_step(before, actions)
         opponents = before.opponents
         if self._is_stochastic:
@@ -263,16 +262,27 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos |= self._get_infos(games, self._everywhere)
         return self._rows.observations(games.states), rewards, terminated, truncated, infos
 
-    def _agent_step(self, games: _Games, actions: NDArray[np.intp]) -> States:
-        """The states after the agent's actions. A game that was over is in the state ``begins``."""
-        states = self.board.after(games.states, actions)
+    def _agent_step(self, games: _Games, actions: Any) -> States:
+        """The states after the agent's actions. A game that was over ignores its action and is in ``begins``."""
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
+            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
+        numbers = np.asarray(array, dtype=np.int64)
+        is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned numbers, negative ones are large
+        if np.count_nonzero(is_wrong):
+            numbers = np.where(is_wrong, 0, numbers)
+            is_wrong &= ~games.is_over
+            if is_wrong.any():
+                env = int(is_wrong.argmax())
+                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
+        states = self.board.after(games.states, np.asarray(numbers, dtype=np.intp))
         if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
             states[games.is_over] = self.board.begins
         if self._options.illegal_action == "raise":
             is_illegal = states > self.board.lost
             if is_illegal.any():
                 env = int(is_illegal.argmax())
-                message = self.rules.illegal_action_message(int(actions[env]), self.board.heaps(games.states[env]))
+                message = self.rules.illegal_action_message(int(numbers[env]), self.board.heaps(games.states[env]))
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
@@ -330,25 +340,6 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
             strict=True,
         )
         return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
-
-    def _checked_actions(self, actions: Any, is_ignored: NDArray[np.bool_]) -> NDArray[np.intp]:
-        """The actions as indices. An ignored action that is not in the action space becomes 0."""
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise InvalidAction(
-                f"actions must be integers of shape ({self.num_envs},); got {array.dtype} of shape {array.shape}"
-            )
-        numbers = np.asarray(array, dtype=np.int64)
-        is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned numbers, negative ones are large
-        if np.count_nonzero(is_wrong):
-            numbers = np.where(is_wrong, 0, numbers)
-            is_wrong &= ~is_ignored
-            if is_wrong.any():
-                env = int(is_wrong.argmax())
-                raise InvalidAction(
-                    f"actions[{env}] must be an integer from 0 to {self.rules.n_actions - 1}; got {array[env]}"
-                )
-        return np.asarray(numbers, dtype=np.intp)
 
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
         """``options["reset_mask"]`` as an array. Without it, all games are reset."""
