@@ -91,9 +91,9 @@ function drawFigures(table) {
   $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
   $("train").lastElementChild.textContent = training ? "Pause" : "Train";
   const isIt = table === opponent.taught || isLearner(opponent, state.learner, table.games, settings);
-  Object.assign($("play-it"), { textContent: isIt ? "You play against it" : "Play against it", disabled: isIt });
+  Object.assign($("play-it"), { textContent: isIt ? "You play it now" : "Play against it", disabled: isIt });
   const isTaught = table === opponent.taught;
-  Object.assign($("teach-it"), { textContent: isTaught ? "You teach it" : "Teach it", disabled: isTaught });
+  Object.assign($("teach-it"), { textContent: isTaught ? "You teach it now" : "Teach it", disabled: isTaught });
   drawCurve(learner, learner.stageOf(table.games));
   drawMap(table);
 }
@@ -126,13 +126,13 @@ function drawCurve({ tables, plan, settings }, at) {
     ...levels.filter((i) => i >= 0 && tables[i]).map((i) => dot("level", i, 4)),
     makeSvg("path", { class: "head", d: `M${x(at)} ${top - 8}V${y(0)}` }),
     dot("thumb", at, 9),
-    makeSvg("text", { x: 0, y: y(1) - 4 }, "100 %"),
-    makeSvg("text", { x: 0, y: y(0.5) - 4 }, "50 %"),
+    makeSvg("text", { x: 0, y: y(1) - 4 }, "100%"),
+    makeSvg("text", { x: 0, y: y(0.5) - 4 }, "50%"),
     ...marked.filter((i) => i >= 0).map(number),
   );
 }
 
-/** A square for each position that can be won, in columns by the number of blocks left. */
+/** A cell for each position that can be won, in columns by the number of blocks left. */
 function drawMap(table) {
   const { positions } = table;
   const won = [...positions.wins.keys()];
@@ -143,17 +143,17 @@ function drawMap(table) {
   const columns = Map.groupBy(won, blocks);
   let wrong = 0;
   const makeColumn = () => make("div");
-  const makeSquare = () => make("i", { data: { do: "position" } });
+  const makeCell = () => make("i", { data: { do: "position" } });
   const ordered = [...columns.keys()].sort((one, other) => one - other).map((n) => columns.get(n));
   style($("map"), { "--rows": Math.ceil(Math.max(...ordered.map(({ length }) => length)) / 2) });
   sync($("map"), ordered, makeColumn, (node, column) =>
-    sync(node, column, makeSquare, (square, position) => {
+    sync(node, column, makeCell, (cell, position) => {
       const right = table.rightIn(position);
       wrong += right < 1;
-      square.dataset.value = position;
-      square.className = right < 0.5 ? "minus" : "";
-      square.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
-      style(square, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
+      cell.dataset.value = position;
+      cell.className = right < 0.5 ? "minus" : "";
+      cell.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
+      style(cell, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
     }),
   );
   $("map-hint").textContent = words.mapText(won.length, wrong);

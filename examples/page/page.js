@@ -232,7 +232,7 @@ function start() {
     draw();
   };
   $("games").onchange = play.writeLink;
-  $("settings").onchange = ({ target: { id, value } }) => setTraining(id, value);
+  for (const id of ["rival", "rate", "exploration"]) $(id).onchange = ({ target }) => setTraining(id, target.value);
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
   document.addEventListener("click", onClick);
