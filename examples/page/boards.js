@@ -1,5 +1,3 @@
-// The boards to choose, and the lessons, which are small boards with one idea each.
-
 const board = (heaps, rest) => ({ heaps, max: Math.max(...heaps), misere: true, ...rest });
 
 export const PRESETS = [
@@ -15,7 +13,7 @@ const SINGLE = "A group has no partner now.";
 const COPY = "You win if you copy.";
 const PAIR = "You win if you make pairs again.";
 
-/** `first` starts: 0 is you. `wrong`: why a move gives the win away. `plan`: how you win when the other is to move. */
+/** `wrong` says why a move gives the win away, and `plan` how you win when the other player is to move. */
 export const LESSONS = [
   board([3, 3], {
     name: "Copy",

@@ -1,4 +1,4 @@
-// The sentences of the page that do not depend on its state. Functions return text.
+// The sentences that do not depend on the state.
 
 import { isLimited, nameOf } from "./rules.js";
 
@@ -152,7 +152,7 @@ export const trainedText = (games, rival) =>
 export const settingsText = ({ rate, exploration }) =>
   `A value moves ${percent(rate)} of the way to what the game showed, and ${percent(exploration)} of the moves are random.`;
 
-/** What a training has taught; nobody wins more than half of the games against the expert. */
+/** Nobody wins more than half of the games against the expert. */
 export function findingText(rival, wins, winsExpert, mastery) {
   const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
   const beats = wins ? `beats ${rivalName(rival)} ${often}` : `never beats ${rivalName(rival)}`;
