@@ -61,7 +61,7 @@ function layOut(node) {
   state.layout = layout;
 }
 
-/** The player of each outlined block: taken since your last turn, or by the move that led here. */
+/** The player of each outlined block: taken since your last turn, by the move that led here, or in the whole game. */
 function ghostsIn(heap) {
   const { game } = state;
   if (state.watched) return [];

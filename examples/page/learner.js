@@ -226,7 +226,7 @@ export class Learner {
     this.isSmall = nValues <= MAX_VALUES;
     this.plan = !this.isSmall ? [] : nValues > MANY ? [...STAGES, ...LONGER] : [...STAGES];
     this.table = new Table(this.positions, new Float64Array(this.isSmall ? nValues : 0));
-    this.triedIn = new Uint32Array(this.table.numbers.length).fill(NEVER); // first in this game
+    this.triedIn = new Uint32Array(this.table.numbers.length).fill(NEVER); // the game in which a move was first tried
   }
 
   get isTrained() {

@@ -13,7 +13,7 @@ import { hasPlayed, lesson, shownPly, shownTable, state } from "./state.js";
 import { announce } from "./status.js";
 import { BAD, SAY, brokenLink, failureOf } from "./words.js";
 
-let players; // a promise
+let players; // a promise: your own are loaded
 
 const openAddress = (address) =>
   play.run(async () => {
@@ -209,7 +209,7 @@ function onClick(event) {
 
 function start() {
   readTheme();
-  addEventListener("storage", readTheme); // by the documentation
+  addEventListener("storage", readTheme); // the documentation around the page has changed it
   document.documentElement.classList.toggle("embedded", parent !== window);
   play.readLessons();
   play.readHome();

@@ -159,7 +159,7 @@ function show(game, view = null) {
   Object.assign(state, { game, view, chosen: null, failure: null, going: null });
 }
 
-/** The theory plays in lessons, and if the wanted opponent cannot. */
+/** Starts a new game. The theory plays in lessons, and if the wanted opponent cannot. */
 export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted, first } = {}) {
   const { game, learner, opponent, games, starts, home } = state;
   if (game.winner !== null) state.before = null;
