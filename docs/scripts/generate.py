@@ -145,7 +145,7 @@ ROUTES = {
 
 
 def route(name):
-    """What one reads to understand one thing, by file, with its lines and statements; a module is its docstring."""
+    """What one reads to understand one thing, by file: lines and statements. A module is its docstring."""
     files = {}
     for dotted in ROUTES[name]:
         documented = pkgutil.resolve_name(dotted)
