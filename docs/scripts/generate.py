@@ -195,7 +195,9 @@ def parts(package):
         if part == "game":
             label = f"the game: {', '.join(f'`{name}`' for name in GAME)}"
         else:
-            holds = importlib.import_module(f"{package}.{part}").__doc__.partition("\n")[0].rstrip(".")
+            file = folder / f"{part}.py"
+            source = (file if file.exists() else folder / part / "__init__.py").read_text(encoding="utf-8")
+            holds = ast.get_docstring(ast.parse(source)).partition("\n")[0].rstrip(".")
         users = {other for other, names in imports.items() if part in names and other != "__init__"}
         named = [", ".join(sorted(name.strip("_") for name in names)) or "–" for names in (imports[part], users)]
         rows.append(f"| {label} | {holds.replace('``', '`')} | {' | '.join(named)} |")
