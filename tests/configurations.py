@@ -62,7 +62,11 @@ def plain(value):
         return [plain(part) for part in value]
     if not isinstance(value, np.ndarray):
         return type(value), value
-    return plain(value.tolist()) if value.dtype == object else (value.dtype.str, value.shape, value.tobytes())
+    if value.dtype == object:
+        return plain(value.tolist())
+    if value.dtype == np.intp:  # Gymnasium batches ints in the type of the platform, 32 bits on some
+        value = value.astype(np.int64)
+    return value.dtype.str, value.shape, value.tobytes()
 
 
 def distribution_after(rules, heaps, policy):
