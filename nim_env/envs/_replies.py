@@ -20,8 +20,8 @@ from nim_env._internal.draws import AliasLists, alias_lists, draw, draw_equal, j
 from nim_env._internal.limits import chunks
 from nim_env.board import Board, Kept, States, TabulatedBoard, shared
 from nim_env.envs._rows import Rows
-from nim_env.policies import MixturePolicy, Player, Policy, TabularPolicy
-from nim_env.policies.built_in import is_built_in
+from nim_env.policies import MixturePolicy, NimPolicy, Player, Policy, TabularPolicy
+from nim_env.policies.built_in import UniformPolicy
 
 STARTS = ("agent", "opponent", "random", "anywhere")
 
@@ -127,7 +127,7 @@ class Replies(Kept[Choices]):
         """Numbers in proportion to the probabilities of the moves, shape ``(..., n_actions)``; of openings too."""
         heaps = self.board.heaps(states) if heaps is None else heaps
         masks = self.board.masks(states) if masks is None else masks
-        if is_built_in(self.policy):
+        if isinstance(self.policy, UniformPolicy) and self.policy.is_fixed:
             weights: NDArray[Any] = self.policy.support(heaps, masks)
         else:
             assert self.policy is not None
@@ -139,7 +139,7 @@ class Replies(Kept[Choices]):
         """The states after moves that are drawn in proportion to the weights."""
         if not weights.any(axis=-1).all():
             raise self._no_opening()
-        actions = draw_equal(weights, uniforms) if is_built_in(self.policy) else draw(weights, uniforms)
+        actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
         return self.board.after_reply(states, actions)
 
     def _no_opening(self) -> ValueError:
@@ -228,7 +228,7 @@ def _unchanged(states: States) -> AliasLists:
 
 def is_fixed(policy: Any) -> bool:
     """Whether a policy always answers a position alike; a mixture's members decide."""
-    return policy is None or is_built_in(policy) or type(policy) is TabularPolicy
+    return policy is None or (isinstance(policy, NimPolicy) and policy.is_fixed)
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:

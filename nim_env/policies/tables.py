@@ -16,7 +16,7 @@ from nim_env.policies.player import IllegalAction
 from nim_env.rules import NimRules
 
 
-class TabularPolicy(NimPolicy):
+class TabularPolicy(NimPolicy, is_fixed=True):
     """A policy that looks its probabilities up in a table.
 
     Args:
