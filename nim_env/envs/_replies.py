@@ -45,16 +45,12 @@ class Replies(Kept[Choices]):
         self._is_fixed = is_fixed(policy)
         self._is_opening = np.array(board.rules.offsets) != board.full  # a move that opens a game does not end it
         self._tables: dict[str, AliasLists] = {}  # by the start of the episodes
+        if isinstance(policy, TabularPolicy):  # raises now if a row is not a distribution over legal actions
+            for part in chunks(board.n - 1, board.rules.n_actions, start=1):
+                self._weights(np.arange(part.start, part.stop, dtype=np.int64))
 
     def __reduce__(self) -> Any:
         return replies_of, (self.board, self.policy)  # a copied or unpickled environment shares them
-
-    def check(self, start: str) -> None:
-        """Raises now what a game would raise later: a table has an invalid row, or as :meth:`check_start`."""
-        if isinstance(self.policy, TabularPolicy):
-            for part in chunks(self.board.n - 1, self.board.rules.n_actions, start=1):
-                self._weights(np.arange(part.start, part.stop))
-        self.check_start(start)
 
     def check_start(self, start: str) -> None:
         """A ValueError where the opponent may start and no opening move leaves the game in progress."""

@@ -131,8 +131,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._board = shared(Board, self.rules)
         self._offsets = self.rules.offsets
         self._rows = shared(Rows, self._board, self.encoding)
-        self._source = Source(self._board, self._options.policy)
-        self._source.check(self._options.start)
+        self._source = Source(self._board, self._options.policy, self._options.start)
         self._replies: Replies  # of the opponent of this game
         self._number: int | None = None  # of that opponent in its pool
         self._row: Row | None = None  # of the state of the game; None before the first reset
@@ -155,10 +154,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         open the game although ``first_player`` lets it, or the environment is for self-play.
         """
         options = self._options.with_opponent(opponent)
-        source = Source(self._board, options.policy)
-        source.check(options.start)
+        self._source = Source(self._board, options.policy, options.start)
         self._options = options
-        self._source = source
 
     @property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it
@@ -219,7 +216,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         episode = self._options.for_episode(options, ("heaps", "first_player"))
         heaps = options.get("heaps")
         state = None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
-        self._source.check_episode(episode.start)
+        self._source.update_for_episode(episode.start)
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers

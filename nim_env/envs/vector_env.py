@@ -122,9 +122,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._is_stochastic = opponent is not None or random_start
         self.board = shared(kind_for_many(self.rules), self.rules)
         self._rows = shared(Rows, self.board, self.encoding)
-        source = Source(self.board, self._options.policy)
-        source.check(self._options.start)
-        self._opponents = Opponents(self.board, source)
+        self._opponents = Opponents(self.board, Source(self.board, self._options.policy, self._options.start))
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
         self._games: _Games | None = None  # None before the first reset
 
@@ -138,8 +136,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         options = self._options.with_opponent(opponent)
         if opponent is self.opponent:  # a pool that has grown, whose members keep their numbers
             return
-        source = Source(self.board, options.policy)
-        source.check(options.start)
+        source = Source(self.board, options.policy, options.start)
         self._opponents.change(
             source, np.empty(0, dtype=np.int64) if self._games is None else self._games.opponents
         )
@@ -160,7 +157,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
         starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
-        self._opponents.source.check_episode(episode.start)
+        self._opponents.source.update_for_episode(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
         self._restart(games, envs, episode.start, starts)
@@ -281,17 +278,17 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
-        infos = {
+        infos: dict[str, Any] = {
             "action_mask": self.board.masks(games.states),
-            "_action_mask": is_new.copy(),
             "illegal_action": games.states > self.board.lost,
-            "_illegal_action": is_new.copy(),
         }
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
-            infos["_to_play"] = is_new.copy()
-        if self._opponents.only is None:
-            infos |= self._opponents.infos(games.opponents, is_new)
+        if self._opponents.has_members:
+            infos["opponent"] = self._opponents.members(games.opponents)
+        infos |= {f"_{name}": is_new.copy() for name in infos}
+        if self._opponents.has_members:
+            infos["_opponent"] &= infos["opponent"] >= 0
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
@@ -301,10 +298,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         final = self._rows.observations(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over)
-        infos["action_mask"] *= games.is_over.view(np.int8)[:, None]  # zeros for the other games
-        for name in ("to_play", "opponent"):
-            if name in infos:
-                infos[name] *= games.is_over
+        for values in infos.values():
+            by_game = values.T  # a view with the games in its last axis
+            by_game *= games.is_over  # zeros for the other games
         return {
             "final_obs": observations,
             "_final_obs": games.is_over.copy(),
