@@ -113,8 +113,7 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
     Raises:
         TypeError: If ``max_size`` is not an integer, or a member is not a policy.
         ValueError: If a member was made for another game, a weight is negative or not finite, the number of
-        weights
-            differs from the number of members, or ``max_size`` is below 1.
+            weights differs from the number of members, or ``max_size`` is below 1.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The checkers of Gymnasium and PettingZoo, without an unexpected warning."""
+"""The checkers of Gymnasium and PettingZoo pass without unexpected warnings."""
 
 import gymnasium as gym
 import pettingzoo
@@ -13,7 +13,7 @@ from nim_env import NimRules, rendering
 
 @pytest.fixture(autouse=True)
 def fast_window(monkeypatch):
-    """Gymnasium's checker opens a window: it is in memory, and its frames take no time."""
+    """Gymnasium's checker opens a window. This one exists only in memory, and its frames take no time."""
     monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
     monkeypatch.setattr(rendering, "FRAMES_PER_SECOND", 0)
 

@@ -1,4 +1,4 @@
-"""Whole games of the single environments against the rules as a person states them, illegal actions included."""
+"""Whole games in the environments with one game, illegal actions included, compared with the rules in Python."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ from nim_env import NimEnv, aec_env
 
 
 class Game:
-    """Nim in plain Python: player 0 moves first; with a probability of 5 % an action is any, else legal."""
+    """Nim in plain Python. Player 0 moves first. An action is legal, or with a probability of 5 % any action."""
 
     def __init__(self, rules, seed):
         self.rules, self.generator = rules, np.random.default_rng(seed)
@@ -54,7 +54,8 @@ class Game:
 @given(any_rules, seeds)
 def test_pettingzoo(rules, seed):
     game = Game(rules, seed)
-    env = aec_env.env(**game.arguments, random_start=True, render_mode="ansi")  # but positions are given
+    # random_start has no effect, since each game starts from a given position
+    env = aec_env.env(**game.arguments, random_start=True, render_mode="ansi")
     assert env.observation_space("player_0")["observation"] == MultiDiscrete(np.add(rules.heaps, 1))
     assert env.observation_space("player_0")["action_mask"] == Box(0, 1, (len(game.actions),), np.int8)
     assert env.action_space("player_1") == Discrete(len(game.actions))
@@ -73,7 +74,7 @@ def test_pettingzoo(rules, seed):
             is_legal = game.play(action)
             env.step(action)
         rewards = [-1, -1]
-        rewards[game.winner] = int(is_legal)  # PettingZoo's convention: nothing for the other's illegal action
+        rewards[game.winner] = int(is_legal)  # in PettingZoo, an opponent's illegal action earns no reward
         assert [env.rewards[player] for player in env.possible_agents] == rewards
         reason = "" if is_legal else f": Player {2 - game.winner}'s move was illegal"
         assert env.render().splitlines()[-1] == f"Player {game.winner + 1} won{reason}"
@@ -106,7 +107,7 @@ def test_gymnasium(rules, seed, is_self_play):
         game.play(replies[-1])
         return replies[-1]
 
-    # the learner moves first where a position is given
+    # the learner moves first from a given position
     env = NimEnv(**game.arguments, opponent=None if is_self_play else opponent, random_start=True)
     assert env.observation_space == MultiDiscrete(np.add(rules.heaps, 1))
     assert env.action_space == Discrete(len(game.actions))

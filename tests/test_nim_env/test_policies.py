@@ -1,4 +1,4 @@
-"""Every policy's distribution, and what is done with custom policies."""
+"""The distribution of every policy, and how custom policies are checked."""
 
 import copy
 import functools
@@ -99,7 +99,7 @@ def test_names_and_policies():
     for name in ("take-0", "take-", "take--1", "take-1.5", "grandmaster", "", "Random", "take-٣"):
         with pytest.raises(ValueError, match=f"opponent.*'{name}'"):
             checked_policy(name, SIMPLE, "opponent")
-    for other in (None, 3, Discrete(3), RandomPolicy, TabularPolicy):  # a class in place of an instance
+    for other in (None, 3, Discrete(3), RandomPolicy, TabularPolicy):  # a class instead of an instance
         with pytest.raises(TypeError, match=r"opponent.*ModelPolicy"):
             checked_policy(other, SIMPLE, "opponent")
     for n in (0, 3.0):
@@ -148,7 +148,7 @@ def test_a_batched_function_returns_one_action_for_each_position(answer):
 @few_examples
 @given(any_rules, seeds)
 def test_pairs_and_actions_are_the_same_player(rules, seed):
-    """Functions that return pairs or actions, of one position or of batches; they get copies of the arrays."""
+    """Functions can return pairs or actions, for one position or for a batch. They get copies of the arrays."""
     table = random_table(rules, seed, deterministic=True).probabilities
     chosen = table.argmax(axis=1)
     positions, mask = unfinished(rules)
@@ -200,7 +200,7 @@ def draw(heaps, mask):  # noqa: ARG001
     return GENERATOR.choice(np.flatnonzero(mask))
 
 
-DRAWING = {  # random play in all forms
+DRAWING = {  # functions that play at random, in every form that a function can have
     "function": draw,
     "batch": batched(lambda heaps, masks: [draw(*pair) for pair in zip(heaps, masks, strict=True)]),
     "pairs": from_moves(RULES, lambda heaps: tuple(GENERATOR.choice(RULES.legal_moves(heaps)))),
@@ -210,7 +210,7 @@ DRAWING = {  # random play in all forms
 
 @pytest.mark.parametrize("player", DRAWING.values(), ids=DRAWING)
 def test_chance_is_measured_by_frequencies_and_never_as_if_it_were_none(player):
-    """Binomial bounds around the distribution of the player: five standard errors."""
+    """The measured frequencies lie within five standard errors of the player's distribution."""
     for mixed in (player, MixturePolicy(RULES, ["expert", player])):
         for function in (evaluation.mastery, evaluation.report, solver.best_response, tabulate):
             with pytest.raises(InvalidPolicyOutput, match=r"then .*SampledPolicy"):
@@ -220,13 +220,13 @@ def test_chance_is_measured_by_frequencies_and_never_as_if_it_were_none(player):
     sampled = SampledPolicy(player, 200)
     found = sampled.action_probabilities(positions, mask)
     assert (abs(found - expected) <= 5 * np.sqrt(expected * (1 - expected) / 200)).all()
-    np.testing.assert_allclose(found * 200, np.round(found * 200))  # of 200 answers
+    np.testing.assert_allclose(found * 200, np.round(found * 200))  # frequencies of 200 answers
     assert abs(evaluation.mastery(RULES, sampled).expert - evaluation.mastery(RULES, "random").expert) < 0.05
-    evaluation.play_match(RULES, player, player, games=50, seed=0)  # where it may draw
+    evaluation.play_match(RULES, player, player, games=50, seed=0)  # a match takes players that draw
 
 
 def test_two_answers_that_differ_by_rounding_are_the_same():
-    """As those of a network, whose sums a processor may order in two ways."""
+    """For example, a processor can add the numbers in a network in two orders, which round differently."""
     answers = iter([[0.5, 0.5, 0], [0.5 - 1e-7, 0.5 + 1e-7, 0]])
     policy = Returns(None)
     policy.action_probabilities = lambda *_: next(answers)
@@ -239,7 +239,10 @@ NONSENSE = [None, -1, 6, 99, 2**63, 1.0, np.nan, "take 3", True, np.True_, (0, N
 
 @pytest.mark.parametrize("answer", NONSENSE, ids=str)
 def test_every_kind_of_nonsense_loses(answer):
-    """In each form of a function, wherever the heaps sum to an even number; else the player is an expert."""
+    """In each form of a function. The player gives a nonsensical answer if the heaps sum to an even number.
+
+    Otherwise it plays as the expert does.
+    """
     positions, mask = unfinished(RULES)
     right = np.append(0, ExpertPolicy(RULES).support(positions, mask).argmax(axis=1))  # by index
 
@@ -319,7 +322,7 @@ def test_illegal_action_is_a_keyword(function):
     assert parameter.kind is parameter.KEYWORD_ONLY
 
 
-FIGURES = {  # one of each function that takes illegal_action
+FIGURES = {  # a number from each function that takes illegal_action
     "mastery": lambda player, **option: evaluation.mastery(SIMPLE, player, **option).expert,
     "exploitability": lambda player, **option: evaluation.exploitability(SIMPLE, player, **option),
     "report": lambda player, **option: evaluation.report(SIMPLE, player, **option),
@@ -376,7 +379,8 @@ def test_outputs_that_are_a_distribution(illegal_action):
         assert found.dtype == np.float64
         np.testing.assert_allclose(found, output, rtol=1e-5)
         assert illegal == 0
-    found, illegal = Player(Returns([1 - 1e-6, 0, 1e-6]), "lose").query(POSITION, MASK)  # a small one counts
+    # a small probability of an illegal action counts
+    found, illegal = Player(Returns([1 - 1e-6, 0, 1e-6]), "lose").query(POSITION, MASK)
     np.testing.assert_allclose([*found, illegal], [1 - 1e-6, 0, 0, 1e-6])
     with pytest.raises(InvalidPolicyOutput, match="above 1"):
         Player(Returns([0.5, 1, 0]), "lose").query(POSITION, MASK)
@@ -477,7 +481,7 @@ def test_sampling_never_yields_an_action_of_probability_0(row, number):
 
 
 class OfOneHeap:
-    """A function of the heap size in every form that a callable has."""
+    """A function of the heap size, in every form that a callable can have."""
 
     def __init__(self, function):
         self.getMove = self.move = lambda heap, *_, **__: function(heap)
@@ -512,7 +516,7 @@ def test_an_answer_of_a_function_of_one_heap_that_is_not_a_legal_number_is_an_il
     rules = NimRules((9,), max_take=3)
     position, mask = np.array([8]), rules.action_mask([8])
 
-    for wrong_at in ([8], [8, 9]):  # 9 is the start, with which the function is tried
+    for wrong_at in ([8], [8, 9]):  # the function is first tried with 9, the starting size
 
         def play(heap, wrong_at=wrong_at):
             return answer if heap in wrong_at else 1

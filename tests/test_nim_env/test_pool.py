@@ -22,7 +22,10 @@ EVERY_KIND = pytest.mark.parametrize("kind", ["single", "vector"])
 
 
 class NthLegal:
-    """Plays the legal action of a number, counted round, so that a reply tells whose it is."""
+    """Plays the legal action with a number, modulo the number of legal actions.
+
+    Players with different numbers reply differently, so a reply shows who made it.
+    """
 
     def __init__(self, number):
         self.number = number
@@ -32,7 +35,7 @@ class NthLegal:
         return int(legal[self.number % len(legal)])
 
 
-MEMBERS = {  # of a number, in each form that the environments treat alone
+MEMBERS = {  # makes the member with a number, in each form that the environments handle separately
     "table": lambda number: tabulate(RULES, NthLegal(number)),
     "policy": lambda number: Wrapped(tabulate(RULES, NthLegal(number))),
     "function": NthLegal,
@@ -55,10 +58,17 @@ def once(call, *arguments, **options):
 
 
 class Played:
-    """Random legal moves in all games. Each game has one opponent to its end, the infos say which, and it replies.
+    """Plays random legal moves in all games of an environment, and checks the opponents.
 
-    ``number_of`` is the number of the NthLegal that a member plays, and ``policy`` that of an opponent in no pool.
-    ``games`` and ``wins`` count by member. ``attempt`` calls the methods of the environment.
+    Each game must keep its opponent to the end, the infos must say which one it is, and each reply must be its
+    reply.
+
+    Attributes:
+        number_of: A function from the number of a pool's member to the number of the NthLegal that it plays as.
+        policy: The number of the NthLegal that an opponent outside a pool plays as.
+        attempt: A function that calls a method of the environment with some arguments.
+        games: The number of finished games, by member.
+        wins: The number of games won, by member.
     """
 
     def __init__(
@@ -71,8 +81,8 @@ class Played:
         self.env, self.number_of, self.policy, self.attempt = env, number_of, policy, attempt
         self.generator = np.random.default_rng(0)
         self.games, self.wins = np.zeros((2, 20), dtype=int)
-        self.told = [None] * env.num_envs  # what the infos say of each game
-        self.player = [None] * env.num_envs  # the NthLegal of each game
+        self.told = [None] * env.num_envs  # the member that the infos name, for each game
+        self.player = [None] * env.num_envs  # the number of the NthLegal that plays in each game
         self.heaps, self.infos = env.reset(seed=0)
         for index in range(env.num_envs):
             self.begin(index)
@@ -133,7 +143,7 @@ class Played:
 @EVERY_KIND
 @pytest.mark.parametrize("form", MEMBERS)
 def test_a_member_plays_its_games_to_the_end(kind, mode, form):
-    """While members join and leave, weights change, and the environment is pickled."""
+    """This holds while members join and leave, weights change, and the environment is pickled."""
     pool = OpponentPool(RULES, map(MEMBERS[form], range(2)), max_size=4)
     played = Played(make(kind, mode, opponent=pool))
     for step in range(1, 91):
@@ -163,7 +173,7 @@ def test_set_opponent_leaves_games_in_progress(kind, mode):
     ):
         for _ in range(3):
             played.step()
-        set_opponent(played.env, "expert")  # it is replaced before a game begins
+        set_opponent(played.env, "expert")  # replaced before a game begins
         set_opponent(played.env, opponent)
         played.number_of, played.policy = first.__add__, policy
     for _ in range(30):
@@ -175,7 +185,7 @@ def test_set_opponent_leaves_games_in_progress(kind, mode):
 @EVERY_KIND
 @pytest.mark.parametrize("form", ["table", "some queried"])
 def test_win_rates_by_member_are_the_exact_ones(kind, mode, form):
-    """A member joins in the middle; the rates of a random agent are those of the exact evaluation."""
+    """A random agent wins as often against each member as the exact evaluation says. One member joins later."""
     pool = OpponentPool(RULES, [MEMBERS[form](1), MEMBERS[form](0)], weights=[1, 3])
     played = Played(make(kind, mode, 100, opponent=pool, first_player="agent"), [1, 0, 2].__getitem__)
     for step in range(60):
@@ -195,7 +205,7 @@ def test_win_rates_by_member_are_the_exact_ones(kind, mode, form):
     seeds,
 )
 def test_members_are_drawn_by_weight(weights, max_size, seed):
-    """Of the members that are left; those of weight 0 never."""
+    """Only members that are left in the pool are drawn, and members with weight 0 never."""
     pool = OpponentPool(RULES, ["random"] * len(weights), weights, max_size)
     left = [Fraction(weight) for weight in weights[-max_size:]]
     assert pool.weights == left
@@ -234,7 +244,9 @@ def test_figures_of_a_pool_are_those_of_its_members(rules, seed, illegal_action)
 
 @pytest.mark.parametrize("kind", [NimEnv, NimVectorEnv])
 def test_what_a_pool_cannot_do(kind):
-    """It cannot be drawn from while it is empty, or open a game that ends at once. Nothing changes."""
+    """It raises errors that change nothing: an empty pool has no member to draw, and an opening move cannot end a
+    game.
+    """
     one_heap = NimRules((3,), misere=False)
     pool = OpponentPool(one_heap)
     env = kind(heaps=(3,), misere=False, opponent=pool, first_player="opponent")
@@ -286,7 +298,7 @@ def test_functions_of_a_policy_refuse_a_pool(function):
 
 
 class Flaky(NthLegal):
-    """Fails at the first of two attempts."""
+    """Fails at the first of two attempts to call it."""
 
     fails = False
     n_failed = 0
@@ -311,7 +323,7 @@ class Flaky(NthLegal):
 
 @EVERY_MODE
 def test_a_member_that_fails_changes_no_game(mode):
-    """Not even one whose member the pool has removed."""
+    """Not even a game whose opponent has left the pool."""
     pool = OpponentPool(RULES, map(MEMBERS["table"], range(2)), max_size=2)
     played = Played(make("vector", mode, opponent=pool), attempt=Flaky.twice)
     before = Flaky.n_failed

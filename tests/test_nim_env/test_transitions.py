@@ -1,4 +1,4 @@
-"""``env.unwrapped.P`` against the rules."""
+"""``env.unwrapped.P`` compared with the rules."""
 
 from collections import defaultdict
 
@@ -59,7 +59,7 @@ def test_each_environment_has_its_own_for_its_opponent():
     assert first.P == second.P
     kept = first.P
     assert kept is first.P
-    first.P[382][0].append("mine")  # the same outcomes as of another move from the full heaps
+    first.P[382][0].append("mine")  # equal to the outcomes of a move from the full heaps
     assert "mine" not in str(second.P)
     assert str(first.P).count("mine") == 1
     first.set_opponent("expert")
