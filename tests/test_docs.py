@@ -16,14 +16,17 @@ OTHERS = ("deep_rl.md", "scaling_out.md", "test_suite.md")  # other test files r
 PAGES = [ROOT / "README.md", ROOT / "examples" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
-generate = runpy.run_path(str(ROOT / "docs" / "scripts" / "generate.py"))["generate"]
+script = runpy.run_path(str(ROOT / "docs" / "scripts" / "generate.py"))
+generate = script["generate"]
+
+
+BLOCK = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.DOTALL | re.MULTILINE)
 
 
 def code_blocks(page):
     """Returns the Python blocks of a page with the output below each. Generated parts are tested with the code."""
     text = re.sub(r"<!-- generated: .*?<!-- end -->", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
-    block = r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?"
-    return re.findall(block, text, re.DOTALL | re.MULTILINE)
+    return BLOCK.findall(text)
 
 
 WITH_CODE = [page for page in PAGES if code_blocks(page) and page.name not in OTHERS]
@@ -38,6 +41,13 @@ def test_the_code_of_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page
         printed = re.sub(r" +$", "", capsys.readouterr().out, flags=re.MULTILINE)
         if output and not doctest.OutputChecker().check_output(output, printed, doctest.ELLIPSIS):
             assert printed == output, f"block {number}"
+
+
+@pytest.mark.parametrize("name", ["gym_env.NimEnv", "vector_env.NimVectorEnv", "aec_env"])
+def test_the_example_of_an_environment_prints_what_its_docstring_says(name, capsys):
+    ((code, output),) = BLOCK.findall(script["docstring"](f"nim_env.envs.{name}"))
+    exec(code, {})
+    assert capsys.readouterr().out == output
 
 
 def test_the_output_in_the_readme_is_that_of_its_command(tmp_path, monkeypatch):

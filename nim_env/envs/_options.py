@@ -1,4 +1,4 @@
-"""The arguments that the environments share, and the options of ``reset``, checked."""
+"""Checks of the arguments that the environments share, of the options of ``reset``, and of actions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
 
 @dataclass(frozen=True)
 class Options:
-    """The checked arguments of an environment. In PettingZoo's environment there is no opponent.
+    """The arguments of an environment, which are checked here.
 
-    ``first_player`` becomes ``"random"`` where there is an opponent and it was not given.
+    ``opponent`` is ``None`` in self-play and in PettingZoo's environment. If there is an opponent,
+    ``first_player`` is ``"random"`` by default.
     """
 
     rules: NimRules
@@ -51,7 +52,7 @@ class Options:
 
     @cached_property
     def policy(self) -> Policy | OpponentPool | None:
-        """The opponent as a policy or a pool; ``None`` in self-play."""
+        """The opponent, converted to a policy or a pool; ``None`` in self-play."""
         if self.opponent is None:
             return None
         if isinstance(self.opponent, OpponentPool):
@@ -60,17 +61,23 @@ class Options:
 
     @cached_property
     def start(self) -> str:
-        """How an episode begins, one of the four starts of :mod:`nim_env.envs._replies`."""
+        """How episodes begin: one of the four starts that :mod:`nim_env.envs._replies` describes."""
         return "anywhere" if self.random_start else self.first_player or "agent"
 
     def with_opponent(self, opponent: PolicyLike | OpponentPool) -> Options:
-        """The options after ``set_opponent``."""
+        """The same options with another opponent."""
         if self.opponent is None or opponent is None:
-            raise ValueError(f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; make another env")
+            raise ValueError(
+                f"opponent={opponent!r} cannot replace opponent={self.opponent!r}; create a new environment to "
+                "switch to or from self-play"
+            )
         return replace(self, opponent=opponent)
 
     def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> Options:
-        """The options of one episode, given those of ``reset``; one that is not ``allowed`` is an error."""
+        """The options of one episode, in which ``reset_options`` override the arguments.
+
+        Raises ValueError if ``reset_options`` has a key that is not ``allowed``.
+        """
         for key in reset_options:
             checked_choice("each key of options", key, allowed)
         first_player = reset_options.get("first_player")
@@ -78,9 +85,10 @@ class Options:
 
 
 def checked_starts(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """The indices of ``options["heaps"]``, one position for all games or one for each, where a game is reset.
+    """The indices of the positions ``options["heaps"]``, for the games in which ``is_reset`` is True.
 
-    ``is_reset`` has a bool for each game. A position that is over is a ValueError.
+    ``heaps`` has one position for all games or one for each game. Raises ValueError if one of the games would
+    start with empty heaps.
     """
     indices = np.asarray(rules.index(heaps))
     fits = indices.shape in ((), is_reset.shape)
@@ -88,13 +96,14 @@ def checked_starts(heaps: Any, rules: NimRules, is_reset: NDArray[np.bool_]) -> 
     if not fits or not starts.all():
         shape = (*is_reset.shape, rules.n_heaps)
         raise ValueError(
-            f'options["heaps"] must be heap sizes of shape {shape[-1:]} or {shape}, not all 0; got {heaps!r}'
+            f'options["heaps"] must hold heap sizes of shape {shape[-1:]} or {shape}, with an object in each '
+            f"position; got {heaps!r}"
         )
     return starts
 
 
 def checked_action(action: Any, n_actions: int) -> int:
-    """``action`` as an int of the action space."""
+    """``action`` as an int. Raises InvalidAction if it is not in the action space."""
     try:
         number = checked_integer("action", action)
     except TypeError:

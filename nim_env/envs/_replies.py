@@ -1,10 +1,19 @@
-"""The opponent's half of a game: how an episode begins, and the replies, as states of a board.
+"""The opponent's half of a game: how an episode starts, and how the opponent replies.
 
-A *fixed* policy always answers a position alike: it is built in, a table, or a mixture of such. Its replies are
-drawn from lists of states, which are made once. Any other policy is queried at each move.
+The *state* of a game is a number (:mod:`nim_env.board`). A *reply* is the opponent's move after a move of the
+agent. It changes the state of the game.
 
-An episode has one of four starts: the ``"agent"`` moves first, the ``"opponent"`` does, either at ``"random"``, or
-the agent from a random position, ``"anywhere"``.
+A policy is called *fixed* if it always gives the same answer to a position: a built-in policy, a table, or a
+mixture of these. For a fixed policy, each state has a *list*: the states after the possible replies, with their
+probabilities. The lists are created once, and each reply is drawn from one of them. Any other policy is queried at
+each move.
+
+An episode has one of four *starts*:
+
+- ``"agent"``: the agent moves first.
+- ``"opponent"``: the opponent moves first.
+- ``"random"``: either of them moves first, with equal probability.
+- ``"anywhere"``: the agent moves first, from a random position.
 """
 
 from __future__ import annotations
@@ -27,7 +36,14 @@ STARTS = ("agent", "opponent", "random", "anywhere")
 
 
 class Choices(NamedTuple):
-    """The :class:`AliasLists` of one state in plain Python numbers, which one game draws from faster."""
+    """The list of one state in plain Python numbers, from which a single game draws faster.
+
+    Attributes:
+        n_slots: The number of slots. A draw chooses one of them with equal probabilities.
+        states: The state of each slot.
+        aliases: The other state of each slot.
+        keep: The probability of the first of the two states; ``None`` if it is always 1.
+    """
 
     n_slots: int
     states: list[int]
@@ -36,32 +52,40 @@ class Choices(NamedTuple):
 
 
 class Replies(Kept[Choices]):
-    """The replies of a policy on a board; in self-play, without a policy, of nobody."""
+    """The replies of one policy on a board. In self-play there is no policy, and no replies.
+
+    As a dictionary, it holds the :class:`Choices` of the states that single games have visited.
+
+    Attributes:
+        board: The board.
+        policy: The policy, or ``None`` in self-play.
+    """
 
     def __init__(self, board: Board, policy: Policy | None) -> None:
         super().__init__(board.rules)
         self.board = board
         self.policy = policy
         self._is_fixed = is_fixed(policy)
-        self._is_opening = np.array(board.rules.offsets) != board.full  # a move that opens a game does not end it
-        self._tables: dict[str, AliasLists] = {}  # by the start of the episodes
-        if isinstance(policy, TabularPolicy):  # raises now if a row is not a distribution over legal actions
+        self._is_opening = np.array(board.rules.offsets) != board.full  # an opening move does not end the game
+        self._tables: dict[str, AliasLists] = {}  # for each start, a list for every state
+        if isinstance(policy, TabularPolicy):
+            # raises an error now that would otherwise occur later, in the middle of a game
             for part in chunks(board.n - 1, board.rules.n_actions, start=1):
                 self._weights(np.arange(part.start, part.stop, dtype=np.int64))
 
     def __reduce__(self) -> Any:
-        return replies_of, (self.board, self.policy)  # a copied or unpickled environment shares them
+        return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
 
     def check_start(self, start: str) -> None:
-        """A ValueError where the opponent may start and no opening move leaves the game in progress."""
+        """Raises ValueError if the opponent can move first but every opening move would end the game."""
         if start in ("opponent", "random"):
             if self._is_fixed:
-                self[self.board.begins]
+                self[self.board.begins]  # raises the error
             elif not self._is_opening.any():
                 raise self._no_opening()
 
     def begin(self, start: str, rows: Rows, generator: np.random.Generator) -> int:
-        """The first state of one game."""
+        """Draws the state in which the agent makes its first move, for a single game."""
         if start == "anywhere":
             return int(self.board.random(generator))
         if start == "opponent" or (start == "random" and generator.random() < 0.5):
@@ -69,7 +93,7 @@ class Replies(Kept[Choices]):
         return self.board.full
 
     def one(self, state: int, rows: Rows, generator: np.random.Generator) -> int:
-        """The state after the reply in a game in progress; from ``begins`` after an opening move."""
+        """Draws the state after the reply in a single game; in the state ``begins``, after an opening move."""
         if not self._is_fixed:
             row = rows[state]
             weights = self._weights(np.int64(state), row.heaps, row.action_mask)
@@ -80,7 +104,7 @@ class Replies(Kept[Choices]):
         return states[slot] if keep is None or scaled - slot < keep[slot] else aliases[slot]
 
     def many(self, states: States, start: str, generator: np.random.Generator) -> States:
-        """The states after the replies, from ``begins`` the first states; games that are over stay as they are."""
+        """The states after the replies; after ``begins``, first states. Games that are over keep their state."""
         uniforms = generator.random(len(states))
         if self._is_fixed and isinstance(self.board, TabulatedBoard):
             return self._table(start).draw(states, uniforms)
@@ -94,7 +118,7 @@ class Replies(Kept[Choices]):
             is_moving |= begins
         elif start == "random":
             is_moving |= begins & (uniforms >= 0.5)
-            uniforms[begins] = 2 * uniforms[begins] - 1  # where the opponent starts, uniform for its move
+            uniforms[begins] = 2 * uniforms[begins] - 1  # again uniform for the opponent's move, if it starts
         if self.policy is not None:
             moving = is_moving.nonzero()[0]
             for part in chunks(len(moving), board.rules.n_actions):
@@ -103,7 +127,10 @@ class Replies(Kept[Choices]):
         return after
 
     def make(self, state: int) -> Choices:
-        """The choices in one state; on a small board those of all states are made at once, which is faster."""
+        """Creates the choices of one state.
+
+        On a small board, the lists of all states are created at once, which is faster.
+        """
         if self.board.n * self.board.rules.n_actions <= limits.REPLIES:
             lists = self.every_list
             row = start_row(self.board, "opponent") if state == self.board.begins else state
@@ -117,10 +144,8 @@ class Replies(Kept[Choices]):
         keep = None if lists.keep is None else lists.keep[slots].tolist()
         return Choices(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
 
-    def _weights(
-        self, states: Any, heaps: NDArray[np.int64] | None = None, masks: NDArray[np.int8] | None = None
-    ) -> NDArray[Any]:
-        """Numbers in proportion to the probabilities of the moves, shape ``(..., n_actions)``; of openings too."""
+    def _weights(self, states: Any, heaps: Any = None, masks: Any = None) -> NDArray[Any]:
+        """Numbers in proportion to the probabilities of the moves: an array of shape ``(..., n_actions)``."""
         heaps = self.board.heaps(states) if heaps is None else heaps
         masks = self.board.masks(states) if masks is None else masks
         if isinstance(self.policy, UniformPolicy) and self.policy.is_fixed:
@@ -132,25 +157,28 @@ class Replies(Kept[Choices]):
         return weights * (self._is_opening | ~opens[..., None]).view(np.int8) if opens.any() else weights
 
     def _drawn(self, states: Any, weights: NDArray[Any], uniforms: Any) -> Any:
-        """The states after moves that are drawn in proportion to the weights."""
+        """Draws moves in proportion to ``weights``, and returns the states after them."""
         if not weights.any(axis=-1).all():
             raise self._no_opening()
         actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
         return self.board.after_reply(states, actions)
 
     def _no_opening(self) -> ValueError:
+        """The error for an opponent that cannot move first."""
         return ValueError(
-            f'use first_player="agent": opponent={self.policy!r} has no opening move from heaps '
-            f"{self.board.rules.heaps} that leaves the game in progress"
+            f"opponent={self.policy!r} cannot move first, since each of its opening moves from heaps "
+            f'{self.board.rules.heaps} would end the game; pass first_player="agent"'
         )
 
     def _lists(self, states: States) -> AliasLists:
-        """A list for each state: the states after the moves."""
+        """A list for each of ``states``: the states after the replies."""
+        if self.policy is None:
+            return _unchanged(states)
         after = self.board.after_reply
         return alias_lists(self._weights(states)).mapped(lambda rows, actions: after(states[rows], actions))
 
     def _table(self, start: str) -> AliasLists:
-        """A list for every state; that of ``begins`` has the first states of episodes with this start."""
+        """A list for every state. The list of ``begins`` has the first states of episodes with this start."""
         lists = self._tables.get(start)
         if lists is None:
             row = start_row(self.board, start)
@@ -161,22 +189,18 @@ class Replies(Kept[Choices]):
 
     @property
     def is_joinable(self) -> bool:
-        """Whether :attr:`every_list` holds all that many games need, and never changes."""
+        """Whether all replies to many games can be drawn from :attr:`every_list`, and it never changes."""
         return isinstance(self.board, TabulatedBoard) and is_fixed(self.policy)
 
     @cached_property
     def every_list(self) -> AliasLists:
-        """The lists of all states, and after them one for each start: the first states of episodes."""
+        """The lists of all states, and then a list for each start: the first states of episodes."""
         board = self.board
         full = np.array([board.full])
         in_progress = np.arange(1, board.n)
-        if self.policy is None:
-            replies = [_unchanged(in_progress)]
-            opened = AliasLists(np.zeros_like(full), full[:0])
-        else:
-            replies = [self._lists(in_progress[part]) for part in chunks(board.n - 1, board.rules.n_actions)]
-            opened = self._lists(np.array([board.begins]))
-        # the full heaps in as many slots as the opening moves, so that both players start equally often
+        replies = [self._lists(in_progress[part]) for part in chunks(board.n - 1, board.rules.n_actions)]
+        opened = self._lists(np.array([board.begins]))
+        # full heaps have as many slots as the opening moves, so both players start equally often
         both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])
         either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
         anywhere = AliasLists(np.array([board.n - 1]), in_progress)
@@ -186,7 +210,7 @@ class Replies(Kept[Choices]):
 
 
 class MixtureReplies(Replies):
-    """The replies of a mixture, whose members may change while games are in progress."""
+    """The replies of a mixture, whose members and weights can change while games are in progress."""
 
     def __init__(self, board: Board, policy: MixturePolicy) -> None:
         super().__init__(board, policy)
@@ -202,7 +226,7 @@ class MixtureReplies(Replies):
         return super().many(states, start, generator)
 
     def _update(self) -> None:
-        """Forgets the lists if the members have changed."""
+        """Deletes the lists if the members or the weights have changed."""
         members = self._mixture.policies, self._mixture.weights
         if members != self._members:
             self.clear()
@@ -213,22 +237,22 @@ class MixtureReplies(Replies):
 
 
 def start_row(board: Board, start: str) -> int:
-    """The list of the first states of episodes with this start, in the lists of all states."""
+    """The position in :attr:`Replies.every_list` of the list of the first states of episodes with this start."""
     return 2 * board.n + 1 + STARTS.index(start)
 
 
 def _unchanged(states: States) -> AliasLists:
-    """Lists of which each holds its own state alone."""
+    """A list for each of ``states`` that holds only the state itself."""
     return AliasLists(np.ones_like(states), states)
 
 
 def is_fixed(policy: Any) -> bool:
-    """Whether a policy always answers a position alike; a mixture's members decide."""
+    """Whether a policy always gives the same answer to a position. False for a mixture: its members can change."""
     return policy is None or (isinstance(policy, NimPolicy) and policy.is_fixed)
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:
-    """The replies of a policy, those of a fixed one and of a mixture shared by all environments of the board."""
+    """The replies of a policy. Environments with the same board share them if it is fixed or a mixture."""
     if isinstance(policy, MixturePolicy):
         return shared(MixtureReplies, board, policy)
     return shared(Replies, board, policy) if is_fixed(policy) else Replies(board, policy)

@@ -1,4 +1,10 @@
-"""What the environments look up of the states of a board through an encoding."""
+"""What a step returns, looked up by the state of the game.
+
+The *state* of a game is a number (:mod:`nim_env.board`). The observation, the action mask, the reward and whether
+the game is over depend only on the state, so they are computed once for each state. For single games, all of them
+are stored in the *row* of the state. For many games, there is a table of the observations; the board has the other
+tables.
+"""
 
 from __future__ import annotations
 
@@ -14,17 +20,19 @@ from nim_env.encodings import Encoding
 
 
 class Row:
-    """What one game looks up of its state. The arrays are shared, so an environment returns copies.
+    """Everything that an environment with one game returns in a state.
+
+    All environments of the same game and encoding share the arrays, so they return copies of them.
 
     Attributes:
         state: The state.
         heaps: The heap sizes, int64 of shape ``(n_heaps,)``.
         observation: The encoded heap sizes, an array or a NumPy number.
-        action_mask: The legal actions, int8 of shape ``(n_actions,)``; all ones where the game is over.
-        is_legal: The action mask as bytes, which plain Python indexes fastest.
+        action_mask: The legal actions, int8 of shape ``(n_actions,)``; all ones if the game is over.
+        is_legal: The action mask as bytes, which Python indexes faster than an array.
         is_over: Whether the game is over.
-        is_illegal: Whether it is over by an illegal action.
-        reward: The mover's reward.
+        is_illegal: Whether an illegal action has ended the game.
+        reward: The reward of the agent; in self-play, of the player who has just moved.
     """
 
     __slots__ = ("action_mask", "heaps", "is_illegal", "is_legal", "is_over", "observation", "reward", "state")
@@ -41,7 +49,11 @@ class Row:
 
 
 class Rows(Kept[Row]):
-    """The rows of the states of a board; the observations of many states from a table, where it fits."""
+    """The row of each state of a board, and the observations of many states.
+
+    A row is created when its state is first visited. The observations of many states come from a table, if the
+    board is small enough for one.
+    """
 
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self.board = board
@@ -52,13 +64,14 @@ class Rows(Kept[Row]):
         self._observations: NDArray[Any] | None = None
 
     def __reduce__(self) -> Any:
-        return shared, (Rows, self.board, self.encoding)  # a copied or unpickled environment shares them
+        return shared, (Rows, self.board, self.encoding)  # environments that are copied or unpickled share them
 
     def make(self, state: int) -> Row:
+        """Creates the row of a state."""
         return Row(self.board, self.encoding, state)
 
     def observations(self, states: States) -> NDArray[Any]:
-        """The observations of some states: a new array of shape ``(n, *shape)``."""
+        """The observations of ``n`` states: a new array of shape ``(n, *shape)``."""
         if not self._fits:
             return self.encoding.encode(self.board.heaps(states))
         if self._observations is None:

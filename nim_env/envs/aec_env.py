@@ -11,24 +11,64 @@
 | Observation shape  | (n_heaps,)                                                                   |
 | Observation values | [0, starting heap sizes]                                                     |
 
+The players take turns, and each turn removes one or more objects, up to `max_take`, from a single heap. In misère
+play (the default), the player who takes the last object loses. In normal play, that player wins. You control both
+players, and each step is one move. To play against an opponent that is part of the environment, use
+`nim_env.NimEnv`.
+
+### Example
+Both players play the first legal move:
+
+```python
+import nim_env  # registers nim-v0
+import pettingzoo
+
+env = pettingzoo.make("aec", "nim-v0", heaps=(1, 2))
+env.reset(seed=0)
+for player in env.agent_iter():
+    observation, reward, terminated, truncated, info = env.last()
+    if terminated:
+        print(player, "has the reward", reward)
+        action = None  # removes the player
+    else:
+        action = int(observation["action_mask"].argmax())
+        heap, count = env.unwrapped.rules.moves[action]
+        print(player, "takes", count, "from heap", heap)
+    env.step(action)
+```
+
+```text
+player_0 takes 1 from heap 0
+player_1 takes 1 from heap 1
+player_0 takes 1 from heap 1
+player_1 has the reward 1.0
+player_0 has the reward -1.0
+```
+
 ### Observation space
-A dictionary: `"observation"`, the heap sizes (int64, the same for both players) or another encoding of them, and
-`"action_mask"`, int8, 1 where the action is legal. The mask is all zeros for the player who is not to move, and
-for both players in a finished game.
+An observation is a dictionary with two entries. `"observation"` holds the heap sizes (int64, the same for both
+players), or another encoding of them that the argument `observation` selects. `"action_mask"` shows the legal
+actions (int8, shape `(n_actions,)`, 1 if the action is legal). The mask is all zeros for the player who is not to
+move, and for both players when the game is over.
 
 ### Action space
-An index into `env.unwrapped.rules.moves`, as in `nim_env.NimEnv`. A player who makes an illegal action loses at
-once: −1 for that player, 0 for the other, and `infos[player]["illegal_action"]` is True.
+An action is the number of a move in `env.unwrapped.rules.moves`, as in `nim_env.NimEnv`. A player who makes an
+illegal action loses at once: that player's reward is −1, the other player's reward is 0, and
+`infos[player]["illegal_action"]` is True.
 
 ### Rewards
+The players receive their rewards when the game ends. All earlier rewards are 0.
+
 | Winner | Loser |
 | :----: | :---: |
 | +1     | -1    |
 
 ### Arguments
-`heaps`, `max_take`, `misere`, `random_start`, `observation`, `illegal_action` and `render_mode`, as in
-`nim_env.NimEnv`. `reset(options={"heaps": ...})` starts one game from another position. Unknown options are
-ignored, as in PettingZoo's own environments.
+The arguments `heaps`, `max_take`, `misere`, `random_start`, `observation`, `illegal_action` and `render_mode` are
+the same as in `nim_env.NimEnv`.
+
+`reset(options={"heaps": ...})` starts a single game from another position. Other options are ignored, as in
+PettingZoo's own environments.
 
 ### Version history
 * v0: initial version
@@ -59,18 +99,23 @@ _PLAYERS = ("player_0", "player_1")
 
 
 def env(**kwargs: Any) -> raw_env:
-    """Makes the environment with the arguments of :class:`raw_env`.
+    """Creates the environment with the arguments of :class:`raw_env`.
 
-    It needs none of PettingZoo's stock wrappers: :class:`raw_env` checks order, range and legality itself.
+    PettingZoo's stock wrappers are not needed, since :class:`raw_env` itself checks that an action is in the
+    action space and legal, and that methods are called in the right order.
     """
     return raw_env(**kwargs)
 
 
 class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc]  # noqa: N801  PettingZoo has no types, and names it so
-    """Two-player Nim; the module describes spaces, rewards, arguments and the options of ``reset``.
+    """Nim for two players, who are called agents in PettingZoo.
 
-    A call that needs a game raises ``ResetNeeded`` before ``reset`` and after the end. An action outside the
-    space, other than None in a finished game, or illegal with ``illegal_action="raise"`` raises ``InvalidAction``.
+    The docstring of the module describes the spaces, the rewards, the arguments and the options of ``reset``.
+
+    A method that needs a game raises ``ResetNeeded`` if ``reset`` has not been called. So do ``step`` and ``last``
+    once both players have been removed from a finished game. ``step`` raises ``InvalidAction`` if the action is
+    not in the action space, if it is illegal and ``illegal_action="raise"``, or if it is not ``None`` although the
+    game is over. After an error the game is unchanged.
     """
 
     metadata: dict[str, Any] = {
@@ -101,11 +146,11 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self._board = shared(Board, self.rules)
         self._offsets = self.rules.offsets
         self._rows = shared(Rows, self._board, self.encoding)
-        self._row: Row | None = None  # of the state of the game; None before the first reset
-        self._last_row: Row  # before the last move
+        self._row: Row | None = None  # the row of the current state, None before the first reset
+        self._last_row: Row  # the row of the state before the last move
         self._to_play = 0  # 0 or 1
         self.agents: list[str] = []  # none before the first reset
-        self._calls = 0  # resets and steps so far; agent_iter checks that one was made
+        self._calls = 0  # the number of calls of reset and step, which agent_iter watches
         self._np_random: np.random.Generator | None = None
         self.possible_agents = list(_PLAYERS)
         mask_space = Box(0, 1, (self._n_actions,), np.int8)
@@ -116,17 +161,17 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self.state_space = MultiDiscrete(np.append(self.rules.shape, 2))
 
     def observation_space(self, agent: str) -> Dict:
-        """The observation space of a player, always the same object."""
+        """Returns the observation space of a player, always the same object."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> Discrete:
-        """The action space of a player, always the same object."""
+        """Returns the action space of a player, always the same object."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: Mapping[str, Any] | None = None) -> None:
-        """Starts a game, from the position of ``options["heaps"]`` if there is one. Other options are ignored.
+        """Starts a game with full heaps, or from ``options["heaps"]``, or with ``random_start`` at random.
 
-        ``seed`` seeds the generator of ``random_start``.
+        Other options are ignored. ``seed`` determines the random positions of this and later games.
         """
         heaps = (options or {}).get("heaps")
         state = self._board.full if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
@@ -150,14 +195,17 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             self.render()
 
     def step(self, action: Any) -> None:
-        """Plays ``action``, an integer, for ``agent_selection``. In a finished game ``None`` removes a player."""
+        """Plays ``action``, an integer, for the player ``agent_selection``.
+
+        When the game is over, the only possible action is ``None``, which removes the player from ``agents``.
+        """
         row = self._row
         if row is None or not self.agents:
-            raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
+            raise ResetNeeded("no game is in progress; call reset() before the first step and after each game")
         if row.is_over:
             if action is not None:
-                raise InvalidAction(f"the game is over, the only action left is None; got {action!r}")
-            self._was_dead_step(None)  # PettingZoo's own method for a terminated agent
+                raise InvalidAction(f"action must be None, since the game is over; got {action!r}")
+            self._was_dead_step(None)  # PettingZoo's method for an agent that has terminated
             self._calls += 1
             return
         if type(action) is not int or not 0 <= action < self._n_actions:
@@ -174,7 +222,7 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         self._row = row = self._rows[state]
         if row.is_over:
             self.rewards = {mover: row.reward, other: 0.0 if row.is_illegal else -row.reward}
-            self._cumulative_rewards = self.rewards.copy()  # all rewards before were 0
+            self._cumulative_rewards = self.rewards.copy()  # all earlier rewards were 0
             self.terminations = dict.fromkeys(_PLAYERS, True)
             self.infos[mover]["illegal_action"] = row.is_illegal
         self._to_play ^= 1
@@ -184,13 +232,12 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             self.render()
 
     def observe(self, agent: str) -> dict[str, NDArray[Any]]:
-        """``"observation"``, the encoded heap sizes, and ``"action_mask"``, int8 of shape ``(n_actions,)``.
+        """Returns the observation of a player.
 
-        The mask is all zeros unless the player is to move.
+        It is a dictionary with ``"observation"``, the encoded heap sizes, and ``"action_mask"``, int8 of shape
+        ``(n_actions,)``. The mask is all zeros unless it is the player's turn.
         """
-        row = self._row
-        if row is None:
-            raise ResetNeeded("there is nothing to observe before reset(); call reset() first")
+        row = self._started()
         if agent == self.agent_selection and not row.is_over:
             mask = row.action_mask.copy()
         elif agent in _PLAYERS:
@@ -202,9 +249,13 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
     def last(
         self, observe: bool = True
     ) -> tuple[dict[str, NDArray[Any]] | None, float, bool, bool, dict[str, Any]]:
-        """Observation, cumulative reward, terminated, truncated and info of ``agent_selection``."""
+        """Returns what the player ``agent_selection`` gets before its move.
+
+        This is its observation (``None`` if ``observe`` is False), the sum of its rewards since its last move,
+        whether it has terminated, whether it was truncated (always False), and its information.
+        """
         if not self.agents:
-            raise ResetNeeded("there is no player to move: call reset() first, and again when a game is over")
+            raise ResetNeeded("there is no player to move; call reset() before the first game and after each game")
         agent = self.agent_selection
         return (
             self.observe(agent) if observe else None,
@@ -215,11 +266,11 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         )
 
     def agent_iter(self, max_iter: int = 2**63) -> Iterator[str]:
-        """Iterates over the player to move, until both players are removed.
+        """Yields the player to move until both players have been removed.
 
-        A loop that calls neither ``step`` nor ``reset`` raises an AssertionError, since it would never end.
+        Raises AssertionError if the loop calls neither ``step`` nor ``reset``, since it would never end.
         """
-        self._started()  # raises before the first reset
+        self._started()  # raises an error before the first reset
         while self.agents and max_iter > 0:
             calls = self._calls
             yield self.agent_selection
@@ -228,21 +279,26 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
             max_iter -= 1
 
     def state(self) -> NDArray[np.int64]:
-        """The heap sizes and the player to move (0 or 1): int64 of shape ``(n_heaps + 1,)``."""
+        """Returns the heap sizes, then the player to move (0 or 1): int64 of shape ``(n_heaps + 1,)``."""
         return np.append(self._started().heaps, self._to_play)
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
+        """Renders the position as ``render_mode`` says.
+
+        Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
+        ``"human"``, it updates the window and returns ``None``.
+        """
         row = self._started()
         last_heaps = self._last_row.heaps.tolist()
         view = view_of(self.rules, row.heaps.tolist(), self._to_play, row.is_over, row.reward > 0, [last_heaps])
         return self._display.render(view)
 
     def close(self) -> None:
-        """Closes the window of ``render_mode="human"``; the next frame opens another."""
+        """Closes the window of ``render_mode="human"``. The next frame opens a new one."""
         self._display.close()
 
     def _started(self) -> Row:
+        """The row of the current state, or an error before the first ``reset``."""
         if self._row is None:
-            raise ResetNeeded("there is no game before reset(); call reset() first")
+            raise ResetNeeded("no game has been started; call reset() first")
         return self._row

@@ -28,77 +28,126 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     """The game of Nim against an opponent, or in self-play.
 
     ## Description
-    There are heaps of objects. Two players take turns; each takes one object or more, up to ``max_take``, from a
-    single heap. In misère play (the default) the player who takes the last object loses; in normal play that
-    player wins. The agent plays against an opponent that is part of the environment, so one step is the agent's
-    move and the opponent's reply. With ``opponent=None`` (self-play) the agent plays both sides.
+    Nim is a game for two players. It begins with several heaps of objects. The players take turns, and each turn
+    removes one or more objects, up to ``max_take``, from a single heap. In misère play (the default), the player
+    who takes the last object loses. In normal play, that player wins.
+
+    Your agent is one of the players. The environment plays the other one, the opponent, so each step is the
+    agent's move followed by the opponent's reply. With ``opponent=None`` (self-play) there is no opponent: each
+    step is one move, and the agent plays both sides.
+
+    ## Example
+    An agent that plays random legal moves meets an expert:
+
+    ```python
+    import gymnasium as gym
+    import nim_env  # registers Nim-v0
+
+    env = gym.make("Nim-v0", opponent="expert")
+    env.action_space.seed(0)
+    observation, info = env.reset(seed=0)
+    terminated = False
+    while not terminated:
+        action = env.action_space.sample(info["action_mask"])
+        observation, reward, terminated, truncated, info = env.step(action)
+        print(observation, reward)
+    ```
+
+    ```text
+    [1 3 0 2] 0.0
+    [1 0 0 0] 0.0
+    [0 0 0 0] -1.0
+    ```
 
     ## Action space
-    ``Discrete(n_actions)``: an index into ``env.unwrapped.rules.moves``, the ``(heap, count)`` pairs that can be
-    played from the starting heaps, heap by heap, count rising. 1-3-5-7 has 16:
+    The space is ``Discrete(n_actions)``. An action is the number of a move, and a move is a pair
+    ``(heap, count)``: it takes ``count`` objects from heap number ``heap``. All moves that can be played from the
+    starting heaps are numbered, sorted by heap and then by count. The heaps 1-3-5-7 have 16 moves:
 
     | action     | 0      | 1 to 3      | 4 to 8      | 9 to 15     |
     |------------|--------|-------------|-------------|-------------|
     | takes      | 1      | 1 to 3      | 1 to 5      | 1 to 7      |
     | from heap  | A      | B           | C           | D           |
 
-    In a pair heap A is 0. ``rules.action(heap, count)`` is the inverse. Actions are Python or NumPy integers or
-    0-d arrays or tensors of integers. 1.0 and True are not actions.
+    In a pair, heap A is 0, heap B is 1, and so on. ``env.unwrapped.rules.moves`` lists the pairs, and
+    ``env.unwrapped.rules.action(heap, count)`` returns the number of a pair. An action can be a Python integer, a
+    NumPy integer, or a 0-d array or tensor of integers. Other types, such as 1.0 and True, are refused.
 
     ## Observation space
-    ``MultiDiscrete(heaps + 1)``: the heap sizes, int64, shape ``(n_heaps,)``. The argument ``observation`` changes
-    it, see ``nim_env.encodings``.
+    The space is ``MultiDiscrete(heaps + 1)``. An observation is the size of each heap: int64, shape
+    ``(n_heaps,)``. The argument ``observation`` selects another encoding; ``nim_env.encodings`` describes them.
 
     ## Action mask
-    ``info["action_mask"]``, and ``env.unwrapped.action_masks()``: int8, shape ``(n_actions,)``, 1 where the
-    action is legal now, as ``action_space.sample(mask)`` takes it. In a finished game it is all ones.
+    The mask shows which actions are legal in the current position: int8, shape ``(n_actions,)``, 1 if the action
+    is legal and 0 if it is not. ``reset`` and ``step`` return it as ``info["action_mask"]``, and
+    ``env.unwrapped.action_masks()`` returns it at any time. ``env.action_space.sample(mask)`` draws a legal
+    action. When the game is over, the mask is all ones, since a masked softmax over zeros would return NaN.
 
     ## Rewards
-    +1.0 for the winner and −1.0 for the loser when the game ends, else 0.0. In self-play the reward is that of the
-    player who has just moved.
+    When the game ends, the reward is +1.0 if the agent has won and −1.0 if it has lost. Every other reward is 0.0.
+    In self-play, the reward is for the player who has just moved.
 
     ## Starting state
-    The full heaps, after an opening move of the opponent where the opponent starts (``first_player``). An opening
-    move never ends the game, since ``reset`` cannot return a finished game. With ``random_start`` or
-    ``options["heaps"]`` the agent faces that position, without an opening move.
+    An episode starts with full heaps. The argument ``first_player`` determines who moves first. If it is the
+    opponent, ``reset`` plays the opponent's opening move and returns the position after it. An opening move never
+    ends the game, since ``reset`` cannot return a finished game. The opponent chooses among its other moves, in
+    proportion to their probabilities.
+
+    With ``random_start`` or ``options["heaps"]``, the episode starts from a random or a given position instead.
+    The agent is then the first to move.
 
     ## Episode end
-    Terminated when the last object is taken, or by an illegal action, which loses at once. Never truncated
-    (``max_episode_steps`` of ``gym.make`` truncates).
+    An episode is terminated when the last object is taken. It is also terminated by an illegal action of the
+    agent, which loses at once. Episodes are never truncated, unless you pass ``max_episode_steps`` to
+    ``gym.make``.
 
     ## Information
-    - ``action_mask``: see above.
-    - ``illegal_action``: whether the episode has just ended by an illegal action.
-    - ``to_play`` (in self-play): 0 or 1, the player to move; 0 after ``reset``.
-    - ``opponent`` (with an ``OpponentPool``): the number of the member who plays this episode, counted from 0 in
-      the order of adding.
+    ``reset`` and ``step`` return a dictionary with these keys:
+
+    - ``action_mask``: the legal actions, as described above.
+    - ``illegal_action``: whether an illegal action has just ended the episode.
+    - ``to_play`` (only in self-play): the player to move, 0 or 1. It is 0 after ``reset``.
+    - ``opponent`` (only with an ``OpponentPool``): the number of the member that plays this episode. Members are
+      numbered from 0 in the order in which they were added to the pool.
 
     ## Arguments
-    - ``heaps`` = ``(1, 3, 5, 7)``: starting heap sizes.
-    - ``max_take`` = ``None``: the maximum number of objects that one move may take; ``None`` for no limit.
-    - ``misere`` = ``True``: whether the player who takes the last object loses.
-    - ``opponent`` = ``"random"``: or ``"take-N"``, ``"expert"``, a policy (an object with
-      ``action_probabilities``), a callable ``(observation, action_mask) -> action`` on one position, on a board of
-      one heap also a callable ``heap -> number of objects``, a ``nim_env.OpponentPool``, from which
-      each episode draws a member, or ``None`` for self-play. ``env.unwrapped.set_opponent(policy)`` changes it for
-      later episodes.
-    - ``first_player`` = ``"random"``: or ``"agent"``, or ``"opponent"``. Not allowed in self-play; ignored with
-      ``random_start``.
-    - ``random_start`` = ``False``: whether every episode starts from a uniformly drawn position other than the
-      empty one ("exploring starts").
-    - ``observation`` = ``"heaps"``: or ``"one_hot"``, ``"bits"``, ``"unary"``, ``"index"``, or an
-      ``nim_env.Encoding``. The opponent always gets heap sizes.
-    - ``illegal_action`` = ``"lose"``: or ``"raise"``, which raises an error and leaves the game unchanged.
-    - ``render_mode`` = ``None``: or ``"ansi"`` (text), ``"rgb_array"`` (pixels), or ``"human"`` (a window that
-      ``reset`` and ``step`` update, two frames a second). The last two need pygame.
+    - ``heaps=(1, 3, 5, 7)``: the starting heap sizes.
+    - ``max_take=None``: the maximum number of objects that one move can take, or ``None`` for no limit.
+    - ``misere=True``: whether the player who takes the last object loses.
+    - ``opponent="random"``: the opponent, in one of the forms below. ``env.unwrapped.set_opponent(opponent)``
+      changes it for later episodes.
+      - ``"random"``, ``"take-N"`` (for example ``"take-3"``) or ``"expert"``;
+      - a policy, that is, an object with the method ``action_probabilities``;
+      - a function ``(observation, action_mask) -> action``, which is called with one position at a time;
+      - on a board with one heap, also a function ``heap -> number of objects``;
+      - a ``nim_env.OpponentPool``, from which a member is drawn for each episode;
+      - ``None`` for self-play.
+    - ``first_player="random"``: who moves first, ``"agent"``, ``"opponent"`` or either of them at random. It is
+      ignored with ``random_start`` and cannot be set in self-play.
+    - ``random_start=False``: whether every episode starts from a position drawn uniformly from all positions
+      except the empty one ("exploring starts").
+    - ``observation="heaps"``: the encoding that the agent observes, ``"heaps"``, ``"one_hot"``, ``"bits"``,
+      ``"unary"``, ``"index"`` or a ``nim_env.Encoding``. The opponent always observes heap sizes.
+    - ``illegal_action="lose"``: what an illegal action does. With ``"lose"``, it loses the game. With ``"raise"``,
+      it raises an error and leaves the game unchanged.
+    - ``render_mode=None``: ``"ansi"`` (text), ``"rgb_array"`` (pixels) or ``"human"`` (a window that ``reset`` and
+      ``step`` update, at two frames per second). ``"rgb_array"`` and ``"human"`` need pygame.
 
-    ``reset(options=...)`` takes ``heaps``, the position to start from (no heap above its starting size), and
-    ``first_player``, both for one episode.
+    ``reset(options=...)`` takes a dictionary with one or both of these keys. They apply only to the new episode.
+
+    - ``heaps``: the position to start from. Each heap can hold at most its starting size.
+    - ``first_player``: the same values as the argument.
 
     ## Errors
-    ``ValueError`` for wrong arguments; ``nim_env.policies.InvalidPolicyOutput``, a ``ValueError``, for an opponent
-    that returns anything but a legal action; ``gymnasium.error.InvalidAction`` for an action outside the space;
-    ``gymnasium.error.ResetNeeded`` for a step before ``reset`` or after the end. None of them changes the game.
+    An error leaves the game unchanged.
+
+    - ``ValueError`` or ``TypeError``: an argument or an option is invalid.
+    - ``gymnasium.error.InvalidAction``: an action is not in the action space, or it is illegal and
+      ``illegal_action="raise"``.
+    - ``gymnasium.error.ResetNeeded``: ``step``, ``render`` or ``action_masks`` was called before ``reset``, or
+      ``step`` after the end of the episode.
+    - ``nim_env.policies.InvalidPolicyOutput``, a ``ValueError``: the opponent returned something other than a
+      legal action or a distribution over legal actions.
 
     ## Version history
     - v0: initial version.
@@ -132,26 +181,27 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._offsets = self.rules.offsets
         self._rows = shared(Rows, self._board, self.encoding)
         self._source = Source(self._board, self._options.policy, self._options.start)
-        self._replies: Replies  # of the opponent of this game
-        self._number: int | None = None  # of that opponent in its pool
-        self._row: Row | None = None  # of the state of the game; None before the first reset
-        self._last_states: tuple[int, int]  # before and after the agent's last move
+        self._replies: Replies  # the replies of the opponent in this game
+        self._number: int | None = None  # the opponent's number in its pool, None without a pool
+        self._row: Row | None = None  # the row of the current state, None before the first reset
+        self._last_states: tuple[int, int]  # the states before and after the agent's last move
         self._to_play = 0
-        self._transitions: tuple[Any, Any] = (None, None)  # what they were made for, and P
+        self._transitions: tuple[Any, Any] = (None, None)  # the members and weights that P was made for, and P
 
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
-        """The opponent as it was passed, ``None`` in self-play. :meth:`set_opponent` changes it."""
+        """The opponent, as it was passed; ``None`` in self-play. :meth:`set_opponent` replaces it."""
         return self._options.opponent
 
     def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
-        """Changes the opponent of games that begin later. A game in progress keeps its opponent to the end.
+        """Replaces the opponent for games that begin later. A game in progress keeps its opponent to the end.
 
-        A wrapped environment offers it as ``env.unwrapped.set_opponent``, and a ``VecEnv`` of Stable-Baselines3 by
-        ``env_method("set_opponent", policy)``.
+        If the environment is wrapped, call ``env.unwrapped.set_opponent(opponent)``. On a ``VecEnv`` of
+        Stable-Baselines3, call ``env_method("set_opponent", opponent)``.
 
-        A ValueError leaves the opponent as it was: the new one is unknown, was made for another game, or cannot
-        open the game although ``first_player`` lets it, or the environment is for self-play.
+        Raises ValueError if the name is unknown, the opponent was made for another game, all of its opening moves
+        would end the game although it may move first, or the environment is for self-play. Raises TypeError if the
+        object cannot play at all. After an error the environment still has its old opponent.
         """
         options = self._options.with_opponent(opponent)
         self._source = Source(self._board, options.policy, options.start)
@@ -159,14 +209,19 @@ class NimEnv(Env[NDArray[Any], np.int64]):
 
     @property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it
-        """``P[state][action]`` lists ``(probability, next state, reward, terminated)``, as in FrozenLake.
+        """The transition probabilities, in the form of Gymnasium's FrozenLake, for value and policy iteration.
 
-        A state is an observation of ``observation="index"``. Every action is in every state, an illegal one as a
-        lost game, and what terminates leads to the finished state 0. It is made at its first use, and again when
-        the opponent, or a member or a weight of a mixture, has changed. Each environment has its own.
+        ``P[state][action]`` is a list of tuples ``(probability, next state, reward, terminated)``. A state is the
+        number that ``observation="index"`` shows, and the next state is the one after the opponent's reply. Each
+        state has an entry for every action; an illegal action loses the game. A transition that terminates the
+        game leads to state 0.
 
-        An AttributeError names why there is none: another observation, self-play, an opponent without a table,
-        such as a function, or more than 100,000 positions times actions.
+        The dictionary is created at its first use. It is created again after the opponent has changed, or a member
+        or a weight of the mixture that plays as the opponent. Environments do not share it.
+
+        Raises AttributeError, with the reason, if there is no ``P``: if the observation is not ``"index"``, in
+        self-play, if the opponent is a pool, a function or a custom policy (``tabulate`` converts a policy to a
+        table), or if the number of positions times actions is above 100,000.
         """
         policy = self._options.policy
         members: tuple[Any, ...] = (policy,)
@@ -174,15 +229,18 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         if isinstance(policy, MixturePolicy):
             members, weights = policy.policies, policy.weights
         if self._options.observation != "index":
-            raise AttributeError('P needs observation="index": its states are these observations')
+            raise AttributeError(f'P needs observation="index"; got observation={self._options.observation!r}')
         if policy is None or isinstance(policy, OpponentPool) or not all(map(is_fixed, members)):
-            needed = "an opponent with a table, as policies.tabulate(rules, policy) makes one"
-            raise AttributeError(f"P needs {needed}; got opponent={self.opponent!r}")
+            raise AttributeError(
+                f"P needs a fixed opponent; got opponent={self.opponent!r}; convert a policy to a table with "
+                "policies.tabulate(rules, policy)"
+            )
         if self._transitions[0] != (members, weights):
             self._transitions = (members, weights[:]), self._new_transitions(policy)
         return self._transitions[1]
 
     def _new_transitions(self, policy: Policy) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:
+        """Creates :attr:`P` for an opponent."""
         rules = self.rules
         n_entries = rules.n_positions * rules.n_actions
         try:
@@ -193,6 +251,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         last = rules.terminal_reward
 
         def replied(after: int) -> list[tuple[float, int, float, bool]]:
+            """The outcomes of the opponent's reply at the position with the index ``after``."""
             if after == 0:
                 return [(1.0, 0, last, True)]
             weights = replies[after] / replies[after].sum()
@@ -211,16 +270,20 @@ class NimEnv(Env[NDArray[Any], np.int64]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Starts an episode; the class describes ``options``. A seed decides everything random."""
+        """Starts an episode, and returns the first observation and the information.
+
+        The seed determines everything that is random: who moves first, the start and the opponent's moves. The
+        docstring of the class describes ``options``.
+        """
         options = options or {}
         episode = self._options.for_episode(options, ("heaps", "first_player"))
         heaps = options.get("heaps")
         state = None if heaps is None else checked_starts(heaps, self.rules, np.array(True)).item()
-        self._source.update_for_episode(episode.start)
+        self._source.check_episode(episode.start)
         self._display.open()
         super().reset(seed=seed)
-        generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
-        before = self._board.full  # before an opening move
+        generator = self.np_random  # created at the first reset, so copies draw the same numbers
+        before = self._board.full  # the state before an opening move
         number = self._source.draw(generator)
         replies = self._source.replies[number]
         if state is None:
@@ -237,14 +300,15 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         return row.observation.copy(), self._get_info(row)
 
     def step(self, action: Any) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
-        """Plays ``action`` and, unless the game is over or in self-play, the opponent's reply.
+        """Plays ``action``, an integer in the action space, and then the opponent's reply.
 
-        ``action`` is an integer of the action space. ``truncated`` is always False.
+        There is no reply if the action ends the game, or in self-play. Returns the observation, the reward,
+        ``terminated``, ``truncated`` (always False) and the information.
         """
         row = self._row
         if row is None or row.is_over:
-            raise ResetNeeded("there is no game to step: call reset() first, and again when a game is over")
-        if type(action) is not int or not 0 <= action < self._n_actions:  # False in the usual case, and fast
+            raise ResetNeeded("no game is in progress; call reset() before the first step and after each game")
+        if type(action) is not int or not 0 <= action < self._n_actions:  # usually False, and fast
             action = checked_action(action, self._n_actions)
         before = row.state
         if row.is_legal[action]:
@@ -263,11 +327,15 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         return row.observation.copy(), row.reward, row.is_over, False, self._get_info(row)
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions: int8 of shape ``(n_actions,)``, all ones when the game is over."""
+        """Returns the legal actions: int8 of shape ``(n_actions,)``, all ones if the game is over."""
         return self._started().action_mask.copy()
 
     def render(self) -> str | NDArray[np.uint8] | None:
-        """The position as text, or as RGB values, uint8 of shape ``(400, 600, 3)``, or in the window."""
+        """Renders the position as ``render_mode`` says.
+
+        Returns a text for ``"ansi"``, and RGB values, uint8 of shape ``(400, 600, 3)``, for ``"rgb_array"``. For
+        ``"human"``, it updates the window and returns ``None``.
+        """
         row = self._started()
         last_heaps = [self._rows[state].heaps.tolist() for state in self._last_states]
         to_play = self._to_play if self._is_self_play else None
@@ -275,15 +343,17 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         return self._display.render(view)
 
     def close(self) -> None:
-        """Closes the window of ``render_mode="human"``; the next frame opens another."""
+        """Closes the window of ``render_mode="human"``. The next frame opens a new one."""
         self._display.close()
 
     def _started(self) -> Row:
+        """The row of the current state, or an error before the first ``reset``."""
         if self._row is None:
-            raise ResetNeeded("there is no game before reset(); call reset() first")
+            raise ResetNeeded("no game has been started; call reset() first")
         return self._row
 
     def _get_info(self, row: Row) -> dict[str, Any]:
+        """The information that ``reset`` and ``step`` return."""
         info = {"action_mask": row.action_mask.copy(), "illegal_action": row.is_illegal}
         if self._is_self_play:
             info["to_play"] = self._to_play

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nim_env._internal import limits
 from nim_env._internal.checks import checked_choice, checked_integer
-from nim_env.board import States, kind_for_many, shared
+from nim_env.board import States, TabulatedBoard, kind_for_many, shared
 from nim_env.encodings import ObservationLike
 from nim_env.envs._opponents import Opponents, Source
 from nim_env.envs._options import FirstPlayer, Options, checked_starts
@@ -27,58 +27,115 @@ from nim_env.rules import NimRules
 
 @dataclass
 class _Games:
-    """What the environment keeps of its games, an entry for each.
+    """The games of the environment: each array has an entry for each of them.
 
     Attributes:
-        states: The states on the board.
-        is_over: Whether the next step starts an episode, or with autoreset disabled ``reset`` must.
-        to_play: Whether player 1 is to move, in self-play.
-        elapsed_steps: The steps of the episode, counted with ``max_episode_steps`` only.
-        opponents: Who the opponents are, numbers of :class:`Opponents`.
+        states: The state of each game, as :mod:`nim_env.board` numbers states.
+        is_over: Whether the game is over or truncated. The next step then starts an episode. With autoreset
+            disabled, ``reset`` must start it.
+        to_play: Whether player 1 is to move. Only used in self-play.
+        elapsed_steps: The number of steps of the episode. Only counted if there are ``max_episode_steps``.
+        opponents: The opponent of each game, as :class:`Opponents` numbers opponents.
     """
 
     states: States
     is_over: NDArray[np.bool_]
     to_play: NDArray[np.bool_]
     elapsed_steps: NDArray[np.int64]
-    opponents: NDArray[np.int64]
+    opponents: NDArray[np.intp]
 
 
 class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     """Many games of :class:`nim_env.envs.gym_env.NimEnv` in one environment, stepped together.
 
-    Rules, spaces, rewards and arguments are those of the single environment, for each of the ``num_envs`` games.
-    Observations are int64 of shape ``(num_envs, n_heaps)`` unless the argument ``observation`` changes them,
-    rewards float64 of shape ``(num_envs,)``, terminations and truncations bool of shape ``(num_envs,)``. Every
-    returned array is a copy.
+    ## Description
+    Each of the ``num_envs`` games has the rules, the spaces and the rewards of the single environment. ``step``
+    takes an action for each game and returns arrays with one row for each game, which is much faster than stepping
+    the games one by one. The games are independent of each other. When an episode ends, the environment starts the
+    next one by itself, unless ``autoreset_mode="Disabled"``.
+
+    ## Example
+    Random play in 1,024 games against the expert:
+
+    ```python
+    import gymnasium as gym
+    import nim_env  # registers Nim-v0
+    import numpy as np
+
+    envs = gym.make_vec(
+        "Nim-v0", num_envs=1024, opponent="expert", autoreset_mode="SameStep"
+    )
+    generator = np.random.default_rng(0)
+    observations, infos = envs.reset(seed=0)
+    wins = games = 0
+    for _ in range(100):
+        mask = infos["action_mask"]
+        # draws a uniformly random legal action for every game
+        actions = (generator.random(mask.shape) * mask).argmax(axis=1)
+        observations, rewards, terminations, truncations, infos = envs.step(actions)
+        wins += int((rewards > 0).sum())
+        games += int(terminations.sum())
+    print(f"{wins} of {games} games won")
+    ```
+
+    ```text
+    128 of 24840 games won
+    ```
+
+    ## Spaces and returned arrays
+    - Actions: integers of shape ``(num_envs,)``, the numbers of moves in ``env.unwrapped.rules.moves``.
+    - Observations: the heap sizes, int64, shape ``(num_envs, n_heaps)``, or another encoding of them that the
+      argument ``observation`` selects.
+    - Rewards: float64, shape ``(num_envs,)``.
+    - Terminations and truncations: bool, shape ``(num_envs,)``.
+    - Action masks, ``infos["action_mask"]`` and ``env.unwrapped.action_masks()``: int8, shape
+      ``(num_envs, n_actions)``. The rows of finished games are all ones.
+
+    Every returned array is a copy, so you can change it.
 
     ## Information
-    The keys of the single environment: ``action_mask``, int8 of shape ``(num_envs, n_actions)``, all ones for
-    finished games; ``illegal_action``, bool of shape ``(num_envs,)``; in self-play ``to_play``, and with an
-    ``OpponentPool`` ``opponent``, both int64 of shape ``(num_envs,)``. For each key, the key with a leading
-    underscore holds a bool array of shape ``(num_envs,)``: True for the environments that have just been stepped
-    or reset.
+    ``infos`` has the same keys as in the single environment:
+
+    - ``action_mask``: the action masks, as described above.
+    - ``illegal_action``: bool, shape ``(num_envs,)``.
+    - ``to_play`` (only in self-play): int64, shape ``(num_envs,)``.
+    - ``opponent`` (only with an ``OpponentPool``): int64, shape ``(num_envs,)``.
+
+    Each key also exists with a leading underscore, as in Gymnasium's own vector environments.
+    ``infos["_action_mask"]``, for example, is a bool array of shape ``(num_envs,)`` that is True for the games
+    that have just been stepped or reset.
 
     ## Arguments
-    The arguments of the single environment, as in ``gym.make_vec("Nim-v0", num_envs=1024)``, and:
+    The environment takes the arguments of the single environment, and these:
 
-    - ``num_envs`` = 1: the number of games.
-    - ``autoreset_mode`` = ``"NextStep"``: the step after the end of an episode starts the next one and ignores the
-      action; ``"SameStep"``: the last step of an episode starts the next one and returns its end in
-      ``info["final_obs"]`` and ``info["final_info"]``; ``"Disabled"``: ``reset(options={"reset_mask": ...})``
-      starts the next one. Or an ``AutoresetMode``.
-    - ``max_episode_steps`` = ``None``: truncates an episode after this many steps; -1 or ``None`` for no limit.
-    - ``render_mode``: as in the single environment, but not ``"human"``, since there is one window only.
-      ``render`` returns one text or picture for each game, without the last moves.
+    - ``num_envs=1``: the number of games.
+    - ``autoreset_mode="NextStep"``: how the next episode of a game starts, as a name or as an ``AutoresetMode``.
+      - ``"NextStep"``: the step after the last step of an episode starts the next episode and ignores the action.
+      - ``"SameStep"``: the last step of an episode also starts the next one. It returns the first observation of
+        the new episode; the last observation and the last information of the old one are in ``infos["final_obs"]``
+        and ``infos["final_info"]``.
+      - ``"Disabled"``: you call ``reset(options={"reset_mask": ...})``.
+    - ``max_episode_steps=None``: the number of steps after which an episode is truncated. ``None`` or -1 for no
+      limit.
+    - ``render_mode=None``: ``"ansi"`` or ``"rgb_array"``. ``render`` returns a text or a picture for each game,
+      without the last moves. There is no ``"human"``, since there is only one window.
 
-    A callable opponent gets one position at a time, as in the single environment. A policy gets batches.
+    A function as the opponent is called with one position at a time, as in the single environment. A policy is
+    called with a batch of positions.
 
-    ``reset(options=...)`` takes ``heaps``, shape ``(n_heaps,)`` for all games or ``(num_envs, n_heaps)``;
-    ``first_player``; and ``reset_mask``, bool of shape ``(num_envs,)``, the games to reset. The other games
-    continue, and their rows stay the same.
+    ``reset(options=...)`` takes a dictionary with these keys:
+
+    - ``heaps``: the positions to start from, one for all games, shape ``(n_heaps,)``, or one for each game, shape
+      ``(num_envs, n_heaps)``.
+    - ``first_player``: the same values as the argument.
+    - ``reset_mask``: which games to reset, bool, shape ``(num_envs,)``. The other games continue, and their rows
+      in the returned arrays stay the same.
 
     ## Errors
-    The errors of the single environment. Every game is unchanged after an error.
+    The errors are the same as in the single environment. After an error, every game is unchanged.
+
+    ## Version history
+    - v0: initial version.
     """
 
     metadata = {"render_modes": ["ansi", "rgb_array"], "render_fps": FRAMES_PER_SECOND}
@@ -124,40 +181,46 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._rows = shared(Rows, self.board, self.encoding)
         self._opponents = Opponents(self.board, Source(self.board, self._options.policy, self._options.start))
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
+        # states are indices if the board has tables, and for indices NumPy requires np.intp on 32-bit platforms
+        self._state_type = np.intp if isinstance(self.board, TabulatedBoard) else np.int64
         self._games: _Games | None = None  # None before the first reset
 
     @property
     def opponent(self) -> PolicyLike | OpponentPool | None:
-        """The opponent as it was passed, ``None`` in self-play. :meth:`set_opponent` changes it."""
+        """The opponent, as it was passed; ``None`` in self-play. :meth:`set_opponent` replaces it."""
         return self._options.opponent
 
     def set_opponent(self, opponent: PolicyLike | OpponentPool) -> None:
-        """Changes the opponent of games that begin later, as in the single environment."""
+        """Replaces the opponent for games that begin later. A game in progress keeps its opponent to the end.
+
+        The errors are the same as in the single environment.
+        """
         options = self._options.with_opponent(opponent)
-        if opponent is self.opponent:  # a pool that has grown, whose members keep their numbers
+        if opponent is self.opponent:  # a pool that has grown: its members keep their numbers
             return
         source = Source(self.board, options.policy, options.start)
         self._opponents.change(
-            source, np.empty(0, dtype=np.int64) if self._games is None else self._games.opponents
+            source, np.empty(0, dtype=np.intp) if self._games is None else self._games.opponents
         )
         self._options = options
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[NDArray[Any], dict[str, Any]]:
-        """Starts an episode in every environment, or in those of ``options["reset_mask"]``.
+        """Starts an episode in every game, or only in the games of ``options["reset_mask"]``.
 
-        A seed decides everything random. The class describes ``options``.
+        The seed is a single integer that determines everything random in all games. The docstring of the class
+        describes ``options``. Returns the first observations and the information.
         """
         if not isinstance(seed, int | None):
-            raise TypeError(f"seed must be one int, which decides all {self.num_envs} games; got {seed!r}")
+            raise TypeError(f"seed must be one int, which determines all {self.num_envs} games; got {seed!r}")
         options = options or {}
         episode = self._options.for_episode(options, ("heaps", "first_player", "reset_mask"))
         reset_mask = self._checked_reset_mask(options.get("reset_mask"))
         envs = np.flatnonzero(reset_mask)
         heaps = options.get("heaps")
         starts = None if heaps is None else checked_starts(heaps, self.rules, reset_mask)
-        self._opponents.source.update_for_episode(episode.start)
+        self._opponents.source.check_episode(episode.start)
         games = self._games or self._new_games()
         super().reset(seed=seed)
         self._restart(games, envs, episode.start, starts)
@@ -167,14 +230,14 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def step(
         self, actions: Any
     ) -> tuple[NDArray[Any], NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]:
-        """Plays an action in every environment and, unless the game is over or in self-play, the opponent's reply.
+        """Plays an action in every game, and then the opponent's reply if the game is in progress.
 
-        ``actions`` are integers of the action space, shape ``(num_envs,)``; ignored where an episode starts.
+        ``actions`` are integers in the action space, shape ``(num_envs,)``. In games that were over, the action is
+        ignored, and a new episode starts.
         """
         before = self._started_games()
         if self.autoreset_mode is AutoresetMode.DISABLED and before.is_over.any():
             raise ResetNeeded(f"environment {before.is_over.argmax()} is over; reset it by options['reset_mask']")
-        actions = self._checked_actions(actions, before.is_over)
         states = self._agent_step(before, actions)
         opponents = before.opponents
         if self._is_stochastic:
@@ -196,25 +259,36 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         infos |= self._get_infos(games, self._everywhere)
         return self._rows.observations(games.states), rewards, terminated, truncated, infos
 
-    def _agent_step(self, games: _Games, actions: NDArray[np.int64]) -> States:
-        """The states after the agent's actions, those of games that begin where the game was over."""
-        states = self.board.after(games.states, actions)
-        if self.max_episode_steps is not None:  # on the board a truncated game is still in progress
+    def _agent_step(self, games: _Games, actions: Any) -> States:
+        """The states after the agent's actions. A game that was over ignores its action and is in ``begins``."""
+        array = np.asarray(actions)
+        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
+            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
+        numbers = np.asarray(array, dtype=np.int64)
+        is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned numbers, negative ones are large
+        if np.count_nonzero(is_wrong):
+            numbers = np.where(is_wrong, 0, numbers)
+            is_wrong &= ~games.is_over
+            if is_wrong.any():
+                env = int(is_wrong.argmax())
+                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
+        states = self.board.after(games.states, np.asarray(numbers, dtype=np.intp))
+        if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
             states[games.is_over] = self.board.begins
         if self._options.illegal_action == "raise":
             is_illegal = states > self.board.lost
             if is_illegal.any():
                 env = int(is_illegal.argmax())
-                message = self.rules.illegal_action_message(int(actions[env]), self.board.heaps(games.states[env]))
+                message = self.rules.illegal_action_message(int(numbers[env]), self.board.heaps(games.states[env]))
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
-    def _restart(self, games: _Games, envs: NDArray[np.int64], start: str, starts: States | None = None) -> None:
-        """Starts new episodes in ``envs``, in ``starts`` if given; an opponent that fails changes no game."""
-        generator = self.np_random  # makes it at the first reset, so that copies draw the same numbers
+    def _restart(self, games: _Games, envs: NDArray[np.intp], start: str, starts: States | None = None) -> None:
+        """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
+        generator = self.np_random  # created at the first reset, so copies draw the same numbers
         opponents = self._opponents.begin(games.opponents, envs, start, generator)
         if starts is None:
-            starts = np.full(len(envs), self.board.begins)
+            starts = np.full(len(envs), self.board.begins, dtype=self._state_type)
             if self._is_stochastic:
                 starts = self._opponents.replied(starts, opponents[envs], start, generator)
         games.opponents = opponents
@@ -224,26 +298,36 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         games.elapsed_steps[envs] = 0
 
     def _new_games(self) -> _Games:
-        """Games of which none has started."""
-        zeros = np.zeros(self.num_envs, dtype=np.int64)
-        return _Games(zeros, zeros > 0, zeros > 0, zeros.copy(), zeros - 1)
+        """The games before their first episode."""
+        states = np.zeros(self.num_envs, dtype=self._state_type)
+        is_over = states > 0
+        elapsed_steps = np.zeros(self.num_envs, dtype=np.int64)
+        opponents = np.full(self.num_envs, -1, dtype=np.intp)
+        return _Games(states, is_over, is_over.copy(), elapsed_steps, opponents)
 
     def _started_games(self) -> _Games:
+        """The games, or an error before the first ``reset``."""
         if self._games is None:
-            raise ResetNeeded("there are no games before reset(); call reset() first")
+            raise ResetNeeded("no games have been started; call reset() first")
         return self._games
 
     @property
     def states(self) -> States:
-        """The state of each game as a number of :attr:`board`, int64 of shape ``(num_envs,)``."""
+        """The state of each game, as :mod:`nim_env.board` numbers states: integers of shape ``(num_envs,)``.
+
+        Their dtype is np.intp if the board has tables, so they can be used as indices, and int64 otherwise.
+        """
         return self._started_games().states.copy()
 
     def action_masks(self) -> NDArray[np.int8]:
-        """The legal actions: int8 of shape ``(num_envs, n_actions)``, all ones where a game is over."""
+        """Returns the legal actions: int8 of shape ``(num_envs, n_actions)``, all ones in games that are over."""
         return self.board.masks(self._started_games().states)
 
     def render(self) -> tuple[Any, ...]:
-        """A text, or RGB values, uint8 of shape ``(400, 600, 3)``, for each game, without its last moves."""
+        """Renders each game, without its last moves, as ``render_mode`` says.
+
+        Returns a text for each game, or RGB values, uint8 of shape ``(400, 600, 3)``.
+        """
         games = self._started_games()
         views = zip(
             self.board.heaps(games.states).tolist(),
@@ -254,30 +338,19 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         )
         return tuple(self._display.render(view_of(self.rules, *view)) for view in views)
 
-    def _checked_actions(self, actions: Any, is_ignored: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The actions as int64, 0 where they are ignored and not in the action space."""
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
-        numbers: NDArray[np.int64] = array.astype(np.int64, copy=False)
-        is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned, negative numbers are large
-        if np.count_nonzero(is_wrong):
-            numbers = np.where(is_wrong, 0, numbers)
-            is_wrong &= ~is_ignored
-            if is_wrong.any():
-                env = int(is_wrong.argmax())
-                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
-        return numbers
-
     def _checked_reset_mask(self, mask: Any) -> NDArray[np.bool_]:
+        """``options["reset_mask"]`` as an array. Without it, all games are reset."""
         array = self._everywhere if mask is None else np.array(mask)
         if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
-            raise ValueError(f"reset_mask must hold {self.num_envs} booleans, not all False; got {mask!r}")
+            raise ValueError(
+                f"reset_mask must hold {self.num_envs} booleans, at least one of them True; got {mask!r}"
+            )
         if self._games is None and not array.all():
-            raise ResetNeeded(f"environment {array.argmin()} was never reset: reset all environments first")
+            raise ResetNeeded(f"environment {array.argmin()} was never reset; reset all environments first")
         return array
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
+        """The information about all games. The keys with an underscore show for which of them it is new."""
         infos: dict[str, Any] = {
             "action_mask": self.board.masks(games.states),
             "illegal_action": games.states > self.board.lost,
@@ -294,12 +367,12 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
     def _final_infos(self, games: _Games) -> dict[str, Any]:
         """The last observations and infos of the episodes that have just ended, in Gymnasium's form."""
         ended = games.is_over.nonzero()[0]
-        observations = np.empty(self.num_envs, dtype=object)  # of None
+        observations = np.empty(self.num_envs, dtype=object)  # None for the other games
         final = self._rows.observations(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over)
         for values in infos.values():
-            by_game = values.T  # a view with the games in its last axis
+            by_game = values.T  # a view whose last axis is the games
             by_game *= games.is_over  # zeros for the other games
         return {
             "final_obs": observations,
