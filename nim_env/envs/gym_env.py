@@ -119,11 +119,13 @@ class NimEnv(Env[NDArray[Any], np.int64]):
       - ``"random"``, ``"take-N"`` (for example ``"take-3"``) or ``"expert"``;
       - a policy, that is, an object with the method ``action_probabilities``;
       - a function ``(observation, action_mask) -> action``, which is called with one position at a time;
-      - on a board with one heap, also a function ``heap -> number of objects``;
+      - on a board with one heap, also a function ``heap -> number of objects``, or an object with such a method
+        ``getMove``;
       - a ``nim_env.OpponentPool``, from which a member is drawn for each episode;
       - ``None`` for self-play.
-    - ``first_player="random"``: who moves first, ``"agent"``, ``"opponent"`` or either of them at random. It is
-      ignored with ``random_start`` and cannot be set in self-play.
+    - ``first_player=None``: who moves first, ``"agent"``, ``"opponent"``, or ``"random"`` for either of them with
+      equal probability. ``None`` is the same as ``"random"``. The argument is ignored with ``random_start``, and
+      it cannot be set in self-play.
     - ``random_start=False``: whether every episode starts from a position drawn uniformly from all positions
       except the empty one ("exploring starts").
     - ``observation="heaps"``: the encoding that the agent observes, ``"heaps"``, ``"one_hot"``, ``"bits"``,
@@ -200,7 +202,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         Stable-Baselines3, call ``env_method("set_opponent", opponent)``.
 
         Raises ValueError if the name is unknown, the opponent was made for another game, all of its opening moves
-        would end the game although it may move first, or the environment is for self-play. Raises TypeError if the
+        would end the game although it can move first, or the environment is for self-play. Raises TypeError if the
         object cannot play at all. After an error the environment still has its old opponent.
         """
         options = self._options.with_opponent(opponent)
