@@ -127,10 +127,7 @@ class Replies(Kept[Choices]):
         return after
 
     def make(self, state: int) -> Choices:
-        """Creates the choices of one state.
-
-        On a small board, the lists of all states are created at once, which is faster.
-        """
+        """Creates the choices of one state. On a small board, all lists are created at once, which is faster."""
         if self.board.n * self.board.rules.n_actions <= limits.REPLIES:
             lists = self.every_list
             row = start_row(self.board, "opponent") if state == self.board.begins else state
