@@ -71,7 +71,7 @@ class Replies(Kept[Choices]):
         if isinstance(policy, TabularPolicy):
             # raises an error now that would otherwise occur later, in the middle of a game
             for part in chunks(board.n - 1, board.rules.n_actions, start=1):
-                self._weights(np.arange(part.start, part.stop, dtype=np.int64))
+                self._weights(np.arange(part.start, part.stop))
 
     def __reduce__(self) -> Any:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
