@@ -108,7 +108,7 @@ class Board:
 
     def positions(self, states: Any) -> Any:
         """Returns the index of each state's position."""
-        return np.minimum(states % self.lost, self.full)
+        return np.minimum(states % self.lost, self.full, dtype=np.int64)
 
     def heaps(self, states: Any) -> NDArray[np.int64]:
         """Returns the heap sizes of each state, int64 of shape ``(..., n_heaps)``."""

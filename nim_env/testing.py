@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from nim_env._internal.checks import checked_integer
-from nim_env.evaluation.judgment import judge
+from nim_env.evaluation.assessment import assess
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 
@@ -65,12 +65,12 @@ def assert_learns(
         trained = train(seed)
         player, values = trained if isinstance(trained, tuple) else (trained, None)
         policy = tabulate(rules, player, np.float64, illegal_action="lose")
-        told = {"rewards": rewards, "initial": initial, "on_policy": on_policy}
-        judged = judge(rules, policy, values, is_mask_required=True, opponent=opponent, discount=discount, **told)
-        expert, diagnosis = judged.mastery.expert, judged.diagnosis
+        told = {"discount": discount, "rewards": rewards, "initial": initial, "on_policy": on_policy}
+        assessed = assess(rules, policy, values, is_mask_required=True, opponent=opponent, **told)
+        expert, diagnosis = assessed.mastery.expert, assessed.diagnosis
         is_wrong = diagnosis.result == "bug" or diagnosis.findings[0].startswith(("untrained", "discount of"))
         if expert < min_expert or is_wrong:
             failed.append(seed)
         lines.append(f"seed {seed}: expert mastery {expert:.4f}. {diagnosis.verdict}")
-        lines += judged.mistakes
+        lines += assessed.mistakes
     assert not failed, "\n".join([f"seeds {failed} fail on {rules}:", *lines])

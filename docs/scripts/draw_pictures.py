@@ -481,7 +481,7 @@ def draw_game(path):
             if rules.is_over(heaps):
                 break
             if len(moves) % 2 == 0:  # the opponent's turn, announced
-                count, heap = re.search(r"takes (\d+) from ([A-D])", window.inner_text("main")).groups()
+                count, heap = re.search(r"t(?:akes|ook) (\d+) from ([A-D])", window.inner_text("main")).groups()
                 moves.append(f"{heap}{count}")
             else:
                 heap, count = rules.moves[theory.winning_action_mask(rules, heaps).argmax()]

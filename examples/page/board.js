@@ -1,4 +1,4 @@
-// The board: one column of blocks for each heap, as large as the screen allows, and the chosen blocks.
+// The board, as large as the screen allows, and the chosen blocks.
 
 import { $, make, set, style, sync } from "./dom.js";
 import { analyze, groupOf, isAlone, isLimited, isSame, limit, nameOf } from "./rules.js";
@@ -16,7 +16,7 @@ function fit(width, height, board) {
   const heapGap = Math.max(6, Math.min(36, (width / n) * 0.14));
   const ones = (size) => size.toString(2).replaceAll("0", "").length;
   for (let columns = least; columns <= (n === 1 ? 7 : 3); columns++) {
-    // one column leaves room between the groups of 4, 2 and 1, so that "Teach me" does not change the size
+    // room between the groups of 4, 2 and 1, so "Teach me" does not change the size
     const inOne = isLimited(board) ? Math.floor(most / (max + 1)) : Math.max(...heaps.map(ones)) - 1;
     const groups = columns > 1 ? 0 : inOne;
     const rows = Math.ceil(most / columns) + (isLimited(board) ? 0 : groups * 0.14);
@@ -29,7 +29,7 @@ function fit(width, height, board) {
       return { columns, gap, heapGap, label, row: 0, high, wide: Math.min(wide, most) };
     }
   }
-  // these rows may be the only targets below 44 pixels; − and + correct a slip
+  // targets below 44 pixels, but − and + correct a slip
   const row = Math.min(56, height / n);
   const wide = Math.min(30, (width - 66) / most - 2);
   return { isLying: true, columns: most, gap: 2, heapGap: 0, label: 64, row, high: Math.min(0.7 * row, 34), wide };
@@ -90,7 +90,7 @@ const makeHeap = (_, heap) =>
   );
 const makeBlock = () => make("i", {}, make("em"), make("span", { className: "value" }));
 
-/** A value as it is written; probabilities, which your own player may have instead, have no sign. */
+/** A value with its sign; the probabilities of your own player have none. */
 function valueText(value, digits = 2) {
   const { table, values } = state.opponent;
   if (value === undefined) return "";

@@ -1,11 +1,9 @@
-// The boards to choose, and the lessons, which are small boards with one idea each.
-
 const board = (heaps, rest) => ({ heaps, max: Math.max(...heaps), misere: true, ...rest });
 
 export const PRESETS = [
   board([1, 3, 5, 7], { name: "1-3-5-7", note: "the classic" }),
   board([3, 4, 5], { name: "3-4-5", note: "small and sharp" }),
-  board([21], { name: "21, take 1 to 3", note: "one heap", max: 3, misere: false }),
+  board([21], { name: "21", note: "take 1 to 3", max: 3, misere: false }),
   board([1, 3, 5, 7, 9], { name: "5 heaps", note: "1-3-5-7-9" }),
   board([3, 31, 12, 25, 7, 18, 29, 5, 22, 14, 27, 10], { name: "Big", note: "12 heaps of up to 31" }),
 ];
@@ -15,7 +13,7 @@ const SINGLE = "A group has no partner now.";
 const COPY = "You win if you copy.";
 const PAIR = "You win if you make pairs again.";
 
-/** `first` starts: 0 is you. `wrong`: why a move gives the win away. `plan`: how you win when the other is to move. */
+/** `wrong` says why a move gives the win away, and `plan` how you win when the other player is to move. */
 export const LESSONS = [
   board([3, 3], {
     name: "Copy",
@@ -67,8 +65,8 @@ export const LESSONS = [
     wrong: "The number of blocks is not a multiple of 4 now.",
     plan: "You win if you make it a multiple of 4 again.",
     text:
-      "Here a move takes 1 to 3 blocks. Leave a multiple of 4: take the remainder, heap % 4. The expert of this project " +
-      "does no more than that.",
+      "Here a move takes 1 to 3 blocks. Divide the heap by 4 and take the remainder, so you leave a multiple of 4. " +
+      "That is all the expert does.",
   }),
 ];
 

@@ -1,10 +1,7 @@
-// A few helpers for the page's elements, and what the browser keeps.
-
 export const $ = (id) => document.getElementById(id);
 export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 export const prefersStill = matchMedia("(prefers-reduced-motion: reduce)");
 
-/** An element. `data` and `attrs` are dictionaries; the rest are properties. */
 export function make(tag, { data, attrs, ...properties } = {}, ...children) {
   const node = Object.assign(document.createElement(tag), properties);
   Object.assign(node.dataset, data);
@@ -28,7 +25,7 @@ export function style(node, properties) {
   for (const [name, value] of Object.entries(properties)) node.style.setProperty(name, value);
 }
 
-/** Keeps the children of a node in step with a list: each is made once and then updated, so the focus stays. */
+/** Makes each child once and then updates it, so the focus stays. */
 export function sync(parent, items, create, update = () => {}) {
   while (parent.children.length > items.length) parent.lastElementChild.remove();
   items.forEach((item, i) => update(parent.children[i] ?? parent.appendChild(create(item, i)), item, i));
@@ -66,7 +63,7 @@ export function keep(key, value) {
 
 const page = document.documentElement;
 
-// The theme is kept under the key of Furo, the theme of the documentation.
+// Furo, the theme of the documentation, uses the same key.
 export function readTheme() {
   const theme = read("theme");
   page.style.colorScheme = theme === "light" || theme === "dark" ? theme : "";

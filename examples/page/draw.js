@@ -1,5 +1,3 @@
-// Draws the page: the header and the dialogs here, and all parts in the right order.
-
 import { drawBoard, drawChoice } from "./board.js";
 import { LESSONS, PRESETS, isSameBoard } from "./boards.js";
 import { $, make, sync } from "./dom.js";
@@ -27,7 +25,7 @@ export const drawChosen = () =>
     announceChoice();
   });
 
-/** Moves the focus to the board from what is disabled or hidden by drawing. */
+/** Moves the focus to the board if drawing disables or hides what has it. */
 function keepFocus(drawParts) {
   const node = document.activeElement;
   drawParts();
@@ -42,7 +40,7 @@ function drawHeader() {
   const preset = PRESETS.find((each) => isSameBoard(each, { ...board, misere: each.misere }));
   const named = preset?.name ?? (board.heaps.length < 6 ? board.heaps.join("-") : `${board.heaps.length} heaps`);
   $("board-name").textContent = lesson() ? `Lesson ${LESSONS.indexOf(lesson()) + 1}` : named;
-  $("rule").textContent = `Rule: last ${board.misere ? "loses" : "wins"}`;
+  $("rule").textContent = `Last block ${board.misere ? "loses" : "wins"}`;
   $("opponent").textContent = state.opponent.name;
   $("score-text").textContent = `Score: ${you} ${score[0]}, ${other} ${score[1]}`;
   $("score-numbers").textContent = `${score[0]} : ${score[1]}`;
@@ -79,13 +77,10 @@ function drawPanel() {
 }
 
 export function drawPresets() {
-  const create = ({ name, note }, value) =>
-    make(
-      "button",
-      { data: { do: "preset", value } },
-      make("b", { textContent: name }),
-      make("small", { textContent: note }),
-    );
+  const create = ({ name, note }, value) => {
+    const texts = [make("b", { textContent: name }), make("small", { textContent: note })];
+    return make("button", { data: { do: "preset", value } }, ...texts);
+  };
   sync($("presets"), PRESETS, create, (button, preset) =>
     button.setAttribute("aria-pressed", String(isSameBoard(preset, state.game.board))),
   );

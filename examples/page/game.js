@@ -1,12 +1,12 @@
-// One game: a board, who starts, where, and the moves with their ratings. Player 0 is you, or Player 1 of two people.
+// Player 0 is you, or Player 1 of two people.
 
 import { after, isOver, isSame, legalMoves, rate, winningMoves } from "./rules.js";
 
 export class Game {
   moves = [];
-  score = null; // the score that counts this game, once it is over
-  told = null; // what the learner has learned from it, in words
-  policy = null; // of the opponent, from its first move on
+  score = null; // the one that counts this game
+  told = null; // what the learner learned from it
+  policy = null; // of the opponent
 
   constructor(board, first, start = board.heaps) {
     Object.assign(this, { board, first, start });
@@ -39,7 +39,7 @@ export class Game {
     this.moves.push({ heap, count, rating: rate(this.heaps, { heap, count }, this.board) });
   }
 
-  /** The move by which the loser gave the win away for the last time; −1 if there is none. */
+  /** The move that finally gave the win away, or −1. */
   get decisive() {
     const { winner } = this;
     if (winner === null) return -1;

@@ -6,7 +6,7 @@ import { phase, state } from "./state.js";
 
 export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
   const board = $("board");
-  let pressed = null; // by a finger that is still down
+  let pressed = null;
 
   function onMouse({ type, button }, target) {
     if (type === "pointermove" && target) choose(target.heap, target.count, "mouse");
@@ -33,7 +33,7 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
     }
   }
 
-  // not when the pointer leaves the board, so that a mouse can reach the buttons below it
+  // of the parent, so a mouse can reach the buttons below the board
   board.parentElement.addEventListener("pointerleave", (event) => {
     if (event.pointerType === "mouse" && state.by === "mouse") unchoose();
   });
@@ -44,7 +44,7 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
     });
   }
 
-  /** The heap and count under a pointer. For a finger the nearest block counts, so that all of the heap is a target. */
+  /** For a finger the nearest block counts, so the whole heap is a target. */
   function targetOf({ target, clientX, clientY }, isMouse) {
     const heap = target.closest(".heap");
     const blocks = [...(heap?.querySelectorAll(".block:not(.ghost)") ?? [])];
@@ -70,7 +70,7 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
       focusHeap(heaps[heap] ? heap : heaps.findIndex(Boolean));
   }
 
-  /** Does what a key does in the board; returns whether it does something. The heap may be −1: none has the focus. */
+  /** Returns whether the key does something. The heap is −1 if none has the focus. */
   function act(key, heap) {
     const { heaps, board } = state.game;
     const { isLying } = state.layout;
@@ -106,7 +106,7 @@ export function listen({ choose, unchoose, takeChosen: take }, step, letters) {
       if (key === "ArrowLeft" || key === "ArrowRight") step(key === "ArrowLeft" ? -1 : 1);
       return;
     }
-    if (!isArrow && !target.closest("#board")) return; // arrows work anywhere
+    if (!isArrow && !target.closest("#board")) return;
     if (act(key, Number(target.closest(".heap")?.dataset.heap ?? -1))) event.preventDefault();
   });
   board.addEventListener("focusin", ({ target }) => {

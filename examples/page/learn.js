@@ -1,5 +1,3 @@
-// "Watch it learn": the training that is shown, its curve, and the map of positions.
-
 import { $, make, makeSvg, style, sync } from "./dom.js";
 import { EXPLORATIONS, RATES, RIVALS, SELF_PLAY, drawn } from "./learner.js";
 import { isWinning } from "./rules.js";
@@ -7,8 +5,8 @@ import { NETWORK, isLearner } from "./players.js";
 import { shownGames, shownHeaps, shownTable, state, trainee } from "./state.js";
 import * as words from "./words.js";
 
-const STEP = 220; // milliseconds of a stage that is shown
-const MAX_MAPPED = 1000; // positions
+const STEP = 220; // milliseconds
+const MAX_MAPPED = 1000;
 
 export function startTraining(show) {
   const { games } = state;
@@ -90,20 +88,18 @@ function drawFigures(table) {
   $("games").setAttribute("aria-valuetext", `${words.plural(table.games, "game")}, ${words.percent(table.mastery)}`);
   $("train").firstElementChild.firstElementChild.setAttribute("href", training ? "#i-pause" : "#i-play");
   $("train").lastElementChild.textContent = training ? "Pause" : "Train";
-  const isIt = table === opponent.taught || isLearner(opponent, state.learner, table.games, settings);
-  Object.assign($("play-it"), { textContent: isIt ? "You play against it" : "Play against it", disabled: isIt });
-  const isTaught = table === opponent.taught;
-  Object.assign($("teach-it"), { textContent: isTaught ? "You teach it" : "Teach it", disabled: isTaught });
+  $("teach-it").disabled = table === opponent.taught;
+  $("play-it").disabled = $("teach-it").disabled || isLearner(opponent, state.learner, table.games, settings);
   drawCurve(learner, learner.stageOf(table.games));
   drawMap(table);
 }
 
 function drawCurve({ tables, plan, settings }, at) {
   const { clientWidth: width, clientHeight: height } = $("curve");
-  const last = plan.length - 1; // before it is trained, so that a slider that is held stays
+  const last = plan.length - 1; // before it is trained, so a slider that is held stays
   const top = 16;
   const bottom = height - 26;
-  // the thumb of the range input moves in equal steps, so stages are equally spaced on the axis
+  // stages are equally spaced, as the thumb of a range input moves
   const x = (i) => 11 + ((width - 22) * i) / Math.max(1, last);
   const y = (share) => top + (bottom - top) * (1 - share);
   const points = tables.map(({ mastery }, i) => `${x(i).toFixed(1)} ${y(mastery).toFixed(1)}`);
@@ -122,17 +118,17 @@ function drawCurve({ tables, plan, settings }, at) {
     across("grid", 0),
     makeSvg("path", { class: "rest", d: path(tables.length) }),
     makeSvg("path", { class: "area", d: `${path(at)}V${y(0)}H${x(0)}Z` }),
-    makeSvg("path", { class: "line", d: path(at) }),
+    makeSvg("path", { d: path(at) }),
     ...levels.filter((i) => i >= 0 && tables[i]).map((i) => dot("level", i, 4)),
     makeSvg("path", { class: "head", d: `M${x(at)} ${top - 8}V${y(0)}` }),
     dot("thumb", at, 9),
-    makeSvg("text", { x: 0, y: y(1) - 4 }, "100 %"),
-    makeSvg("text", { x: 0, y: y(0.5) - 4 }, "50 %"),
+    makeSvg("text", { x: 0, y: y(1) - 4 }, "100%"),
+    makeSvg("text", { x: 0, y: y(0.5) - 4 }, "50%"),
     ...marked.filter((i) => i >= 0).map(number),
   );
 }
 
-/** A square for each position that can be won, in columns by the number of blocks left. */
+/** A cell for each position that can be won, in columns by the number of blocks left. */
 function drawMap(table) {
   const { positions } = table;
   const won = [...positions.wins.keys()];
@@ -142,19 +138,22 @@ function drawMap(table) {
   const blocks = (position) => positions.heapsOf(position).reduce((sum, size) => sum + size, 0);
   const columns = Map.groupBy(won, blocks);
   let wrong = 0;
-  const makeColumn = () => make("div");
-  const makeSquare = () => make("i", { data: { do: "position" } });
+  const makeCell = () => make("i", { data: { do: "position" } });
   const ordered = [...columns.keys()].sort((one, other) => one - other).map((n) => columns.get(n));
   style($("map"), { "--rows": Math.ceil(Math.max(...ordered.map(({ length }) => length)) / 2) });
-  sync($("map"), ordered, makeColumn, (node, column) =>
-    sync(node, column, makeSquare, (square, position) => {
-      const right = table.rightIn(position);
-      wrong += right < 1;
-      square.dataset.value = position;
-      square.className = right < 0.5 ? "minus" : "";
-      square.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
-      style(square, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
-    }),
+  sync(
+    $("map"),
+    ordered,
+    () => make("div"),
+    (node, column) =>
+      sync(node, column, makeCell, (cell, position) => {
+        const right = table.rightIn(position);
+        wrong += right < 1;
+        cell.dataset.value = position;
+        cell.className = right < 0.5 ? "minus" : "";
+        cell.title = `${positions.heapsOf(position).join("-")}: ${words.percent(right)}`;
+        style(cell, { "--v": `${Math.round(Math.abs(200 * right - 100))}%` });
+      }),
   );
   $("map-hint").textContent = words.mapText(won.length, wrong);
   $("play-wrong").disabled = !wrong;

@@ -6,12 +6,12 @@ const STAGES = [
   0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 40, 50, 70, 100, 130, 170, 200, 250, 300, 400, 500, 600, 700, 850, 1000, 1200, 1500,
   1750, 2000, 2500, 3000, 3500, 4000, 4500, 5000, 6000, 7000, 8500, 10000, 12500, 15000, 20000,
 ];
-const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000]; // of a board with many positions
-const MANY = 20_000; // values in a table
-const MAX_VALUES = 100_000; // of a table that is trained in the page
-const NEVER = 2 ** 32 - 1; // in triedIn
+const LONGER = [30000, 50000, 70000, 100000, 150000, 200000, 300000, 500000];
+const MANY = 20_000;
+const MAX_VALUES = 100_000;
+const NEVER = 2 ** 32 - 1;
 
-/** Whom a learner can play: the actions among which each opponent draws, as nim_env.policies. */
+/** The actions among which each opponent draws, as in nim_env.policies. */
 export const RIVALS = {
   itself: null,
   random: ({ legal }, position) => legal[position],
@@ -25,14 +25,14 @@ const SETTINGS = Object.keys(RIVALS).flatMap((rival) =>
   RATES.flatMap((rate) => EXPLORATIONS.map((exploration) => ({ rival, rate, exploration }))),
 );
 
-/** One object for each choice; against an opponent by default as in examples/compare_opponents.py. */
+/** One object for each choice; the defaults are as in examples/compare_opponents.py. */
 export const settingsOf = (rival, rate = rival === "itself" ? 0.5 : 0.2, exploration = rate) =>
   SETTINGS.find((each) => each.rival === rival && each.rate === rate && each.exploration === exploration);
 
-/** How the levels train: with an exploration of 0.1, 1 % of the positions of 1-3-5-7 would stay unlearned. */
+/** How the levels train: with an exploration of 0.1, 1% of the positions of 1-3-5-7 would stay unlearned. */
 export const SELF_PLAY = settingsOf("itself");
 
-/** A stage in a link: 20, or 20~take-3~0.2~0.2 if it has not trained as the levels have. */
+/** In a link: 20, or 20~take-3~0.2~0.2 if it trained otherwise than the levels. */
 export const stageName = (games, settings) =>
   settings === SELF_PLAY ? String(games) : [games, ...Object.values(settings)].join("~");
 
@@ -135,13 +135,13 @@ export class Table {
     return legal[position].map((action) => [moves[action], valueOf(position * moves.length + action)]);
   }
 
-  /** The probability with which one of its best moves wins, in a position that is won. */
+  /** The probability that it plays a winning move. */
   rightIn(position) {
     const best = this.best(position);
     return best.filter((action) => this.positions.wins.get(position).includes(action)).length / best.length;
   }
 
-  /** Of all won positions, with random ties; evaluation.mastery takes an agent's first best move instead. */
+  /** With random ties; evaluation.mastery takes an agent's first best move instead. */
   get mastery() {
     return (this.share ??= this.evaluate());
   }
@@ -164,11 +164,11 @@ export class Table {
     this.numbers[pair] = (1 - rate) * this.numbers[pair] + rate * target;
   }
 
-  /** The share of the games that it wins against an opponent if each starts half of them, with random ties. */
+  /** The share of games that it wins if each player starts half of them, with random ties. */
   winsAgainst(rival) {
     const { steps, number, board } = this.positions;
     const replies = this.positions.repliesOf(rival);
-    const wins = [new Float64Array(number), new Float64Array(number)]; // at its move, at the opponent's
+    const wins = [new Float64Array(number), new Float64Array(number)];
     wins[board.misere ? 0 : 1][0] = 1;
     for (let position = 1; position < number; position++) {
       [this.best(position), replies[position]].forEach((actions, player) => {
@@ -216,7 +216,7 @@ export class Taught extends Table {
 
 export class Learner {
   games = 0;
-  tables = []; // one for each stage
+  tables = [];
 
   constructor(board, settings = SELF_PLAY, random = new Random(7), family = []) {
     family.push(this);
@@ -226,7 +226,7 @@ export class Learner {
     this.isSmall = nValues <= MAX_VALUES;
     this.plan = !this.isSmall ? [] : nValues > MANY ? [...STAGES, ...LONGER] : [...STAGES];
     this.table = new Table(this.positions, new Float64Array(this.isSmall ? nValues : 0));
-    this.triedIn = new Uint32Array(this.table.numbers.length).fill(NEVER); // the first game in which a move was tried
+    this.triedIn = new Uint32Array(this.table.numbers.length).fill(NEVER); // the game in which a move was first tried
   }
 
   get isTrained() {
@@ -256,7 +256,7 @@ export class Learner {
     return Object.assign(copied, { random: random.state });
   }
 
-  /** Plays the game after a stage once more, from the same draws; its end becomes a stage. Returns its updates. */
+  /** Replays the game after a stage with the same draws, as a stage of its own. Returns its updates. */
   step(games) {
     const at = this.stageOf(games) + 1;
     const { positions, numbers, random } = this.tables[at - 1];
@@ -275,13 +275,13 @@ export class Learner {
     return made ?? new Learner(this.positions.board, settings, undefined, this.family);
   }
 
-  /** Plays and learns a game. An opponent starts every other one, and its reply belongs to the learner's move. */
+  /** An opponent starts every other game, and its reply belongs to the learner's move. */
   playGame(updates) {
     const { positions, settings, table } = this;
     const { steps, moves } = positions;
     const replies = (this.replies ??= positions.repliesOf(settings.rival));
     let position = positions.number - 1;
-    const openings = replies?.[position].filter((action) => steps[action] < position); // it never ends the game
+    const openings = replies?.[position].filter((action) => steps[action] < position); // never the last block
     if (this.games % 2 && openings?.length) position -= steps[this.draw(openings)];
     while (position) {
       const action = this.explore(position);
@@ -303,7 +303,7 @@ export class Learner {
     return actions[Math.floor(this.random.next() * actions.length)];
   }
 
-  /** ε-greedy; one draw decides whether to explore, and what. */
+  /** ε-greedy: one draw decides whether to explore, and what. */
   explore(position) {
     const { exploration } = this.settings;
     const legal = this.positions.legal[position];
@@ -313,8 +313,8 @@ export class Learner {
     return best.length === 1 ? best[0] : this.draw(best);
   }
 
-  /** The games of each level, undefined before they are trained. On 1-3-5-7 win rates have set them. Elsewhere the level
-   * is the first stage with 2, 25 or 97 % of the way from the mastery at the start to 100 %. */
+  /** The games of each level, chosen by win rates on 1-3-5-7. Elsewhere a level is the first stage with 2, 25 or 97%
+   * of the way from the mastery at the start to 100%. */
   levels() {
     const { heaps, max, misere } = this.positions.board;
     if (String(heaps) === "1,3,5,7" && max === 7 && misere) return { beginner: 20, student: 300, master: 10000 };

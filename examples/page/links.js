@@ -1,4 +1,4 @@
-// Links, #heaps=1-3-5-7&last=loses&vs=beginner&first=you&moves=D2.B1&view=1&panel=learn&stage=20, and custom boards.
+// Links, such as #heaps=1-3-5-7&last=loses&vs=beginner&first=you&moves=D2.B1, and custom boards.
 
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
@@ -6,7 +6,7 @@ import { readStage } from "./learner.js";
 import { isLimited, nameOf } from "./rules.js";
 import { BAD } from "./words.js";
 
-const MAX_HEAPS = 15; // what a screen can show
+const MAX_HEAPS = 15;
 const MAX_BLOCKS = 50;
 const FORMS = {
   lesson: /^[1-6]$/,
@@ -34,7 +34,6 @@ export function toLink({ board, first, start, moves }, shown) {
   return `#${given.map((key) => `${key}=${encodeURIComponent(parts[key])}`).join("&")}`;
 }
 
-/** Whether an address names a part of a game: "#board" does not. */
 export const isLink = (hash) => [...new URLSearchParams(hash.slice(1)).keys()].some((key) => KEYS.includes(key));
 
 export function fromLink(hash) {

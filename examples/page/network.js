@@ -1,5 +1,4 @@
-// The digit network of examples/learn_the_rule: it reads the heaps digit by digit, on boards of any size.
-// Its weights come from a certificate that check.py accepts, so that its play is proven (without a limit of a move).
+// The digit network of examples/learn_the_rule, whose play is proven if moves have no limit: check.py accepts its weights.
 
 import { after, isOver, legalMoves } from "./rules.js";
 
@@ -28,8 +27,8 @@ function digitFeatures(network, bits, isLowest) {
 }
 
 function networkValue(network, heaps, known) {
-  const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // one leading zero at least
-  let largest = Array(16).fill(-1); // features are above
+  const nDigits = Math.max(1, 32 - Math.clz32(Math.max(...heaps))) + 1; // with a leading zero
+  let largest = Array(16).fill(-1);
   for (let digit = 0; digit < nDigits; digit++) {
     const bits = heaps.map((size) => (size >> digit) & 1);
     const key = `${bits},${digit === 0}`;

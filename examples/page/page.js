@@ -1,9 +1,7 @@
-// The page starts here: what the buttons do, the dialogs and the links.
-
 import { drawBoard } from "./board.js";
 import { LESSONS, PRESETS, isSameBoard } from "./boards.js";
 import { draw, drawPresets } from "./draw.js";
-import { $, makeSvg, readTheme, toast, toggleTheme } from "./dom.js";
+import { $, readTheme, toast, toggleTheme } from "./dom.js";
 import { listen } from "./input.js";
 import { drawLearn, showStage, startTraining, stopShow, wrongPosition } from "./learn.js";
 import { settingsOf } from "./learner.js";
@@ -21,7 +19,7 @@ const openAddress = (address) =>
   play.run(async () => {
     try {
       const link = fromLink(new URL(address).hash);
-      if (!playerOf(link.vs)) await players; // your own player, perhaps
+      if (!playerOf(link.vs)) await players;
       if (!playerOf(link.vs)) throw new Error(BAD.nobody);
       play.openGame(link, playerOf(link.vs));
     } catch (error) {
@@ -86,7 +84,7 @@ function togglePanel(name) {
   Object.assign(state, { panel, chosen: null });
   const { board, start, moves } = game;
   const next = LESSONS.findIndex((_, i) => !done.has(i));
-  const isFree = game.winner === null ? !hasPlayed() : view === null; // no game is lost
+  const isFree = game.winner === null ? !hasPlayed() : view === null;
   const isStart = !moves.length && start === board.heaps;
   const isOther = !moves.length && start !== board.heaps && learner.isSmall;
   const isNear = isOther && String(start) === String(wonNear(board.heaps, board));
@@ -211,12 +209,10 @@ function onClick(event) {
 
 function start() {
   readTheme();
-  addEventListener("storage", readTheme); // the documentation around this page has changed it
+  addEventListener("storage", readTheme); // the documentation around the page has changed it
   document.documentElement.classList.toggle("embedded", parent !== window);
   play.readLessons();
   play.readHome();
-  const block = (x, y) => makeSvg("rect", { x: x * 8, y: 26.5 - y * 4.3, width: 7, height: 3.4, rx: 1 });
-  $("logo").append(...[1, 3, 5, 7].flatMap((n, x) => Array.from({ length: n }, (_, y) => block(x, y))));
   const letters = { U: DO.undo, N: DO.new, H: DO.hint, "?": DO.menu };
   listen(play, step, letters);
   $("take").onclick = play.takeChosen;
@@ -226,18 +222,18 @@ function start() {
   $("next").onclick = () => step(1);
   $("ply").oninput = ({ target }) => DO.view(target.value);
   for (const radio of document.getElementsByName("starts")) radio.onchange = () => DO.starts(radio.value);
-  $("games").onpointerdown = stopShow; // the slider stays where it is held
+  $("games").onpointerdown = stopShow;
   $("games").oninput = ({ target }) => {
     showStage(Number(target.value));
     draw();
   };
   $("games").onchange = play.writeLink;
-  $("settings").onchange = ({ target: { id, value } }) => setTraining(id, value);
+  for (const id of ["rival", "rate", "exploration"]) $(id).onchange = ({ target }) => setTraining(id, target.value);
   $("custom").oninput = drawCustom;
   $("custom").onsubmit = playCustom;
   document.addEventListener("click", onClick);
   addEventListener("unhandledrejection", ({ reason }) => toast(failureOf(reason)));
-  // the address that was given: the page may have written another one since
+  // not location.hash: the page may have rewritten it
   addEventListener("hashchange", ({ newURL }) => isLink(new URL(newURL).hash) && openAddress(newURL));
   players = loadPlayers("data/players.json").then(draw, () => toast(SAY.damaged));
   const onResize = () => {

@@ -1,5 +1,3 @@
-// The panels "Moves" and "Teach me", and the replay below the board.
-
 import { LESSONS } from "./boards.js";
 import { $, make, sync } from "./dom.js";
 import { after, analyze, isOver } from "./rules.js";
@@ -8,7 +6,7 @@ import { turnOf } from "./status.js";
 import * as words from "./words.js";
 
 const makeMove = (_, ply) => {
-  const number = make("span", { className: "no", textContent: turnOf(ply) });
+  const number = make("span", { textContent: turnOf(ply) });
   const parts = [make("i", { className: "mark" }), make("b"), make("span"), make("span")];
   return make("li", {}, make("button", { data: { do: "view", value: ply + 1 } }, number, ...parts));
 };
@@ -25,7 +23,7 @@ export function drawMoves() {
     button.setAttribute("aria-current", view === ply + 1 ? "step" : "false");
     name.textContent = names()[game.playerAt(ply)];
     text.textContent = `took ${words.wordsOf(move)}`;
-    rating.className = `rating ${move.rating}${ply === flag ? " flag" : ""}`;
+    rating.className = `rating ${move.rating}`;
     Object.assign(rating, { title, textContent: ply === flag ? "⚑ gave the win away" : mark });
   });
 }
@@ -48,7 +46,7 @@ export function drawReplay() {
 export function drawTeach() {
   const { game } = state;
   const { board } = game;
-  const chosen = lesson() ? null : state.chosen; // a lesson answers moves
+  const chosen = lesson() ? null : state.chosen;
   const here = game.heapsAt(shownPly());
   const heaps = chosen ? after(here, chosen) : here;
   const analysis = analyze(heaps, board);

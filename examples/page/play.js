@@ -1,4 +1,4 @@
-// Whatever changes the game is a command. One runs after another: while the opponent moves, the last one waits.
+// Whatever changes the game is a command. While the opponent moves, the last one waits.
 
 import { LESSONS, isSameBoard } from "./boards.js";
 import { draw, drawChosen } from "./draw.js";
@@ -15,10 +15,10 @@ import { failureOf, nearText, newGameSaid, replaced, taughtText } from "./words.
 const THINK = 350; // milliseconds
 const MARK = 750;
 const LEAVE = 260;
-const UPDATE = 1400; // of a training game that is watched
+const UPDATE = 1400;
 const WAIT = 50;
-const SLICE = 8; // of training between two frames
-const DRAWN = 25; // the page is drawn after this many slices
+const SLICE = 8;
+const DRAWN = 25; // slices of training between two pictures of the page
 
 let running = null;
 let waiting = null;
@@ -59,7 +59,7 @@ async function reply() {
   const { game, opponent, learner } = state;
   if (phase() !== "thinking") return;
   draw();
-  writeLink(); // it has your move
+  writeLink();
   await sleep(THINK);
   game.policy ??= opponent.start(learner);
   let move = await game.policy(game.heaps);
@@ -129,7 +129,7 @@ export function choose(heap, number, by = state.by) {
   const count = Math.max(1, Math.min(number, limit(heaps[heap], board)));
   const chosen = { heap, count, isTooMany: isLimited(board) && number > board.max };
   const isSameChoice = state.chosen && isSame(state.chosen, chosen) && state.chosen.isTooMany === chosen.isTooMany;
-  if (isSameChoice && isSameInput) return; // a pointer moves within a block
+  if (isSameChoice && isSameInput) return;
   state.chosen = chosen;
   drawChosen();
 }
@@ -159,7 +159,7 @@ function show(game, view = null) {
   Object.assign(state, { game, view, chosen: null, failure: null, going: null });
 }
 
-/** A new game. The theory plays in lessons, and where the wanted opponent cannot. */
+/** Starts a new game. The theory plays in lessons, and if the wanted opponent cannot. */
 export function begin({ board = state.game.board, start = board.heaps, wanted = state.wanted, first } = {}) {
   const { game, learner, opponent, games, starts, home } = state;
   if (game.winner !== null) state.before = null;
@@ -176,7 +176,7 @@ export function begin({ board = state.game.board, start = board.heaps, wanted = 
   if (reason || state.before) toast(reason || newGameSaid(isFriend(), names()[1]), Boolean(state.before));
 }
 
-/** Where the start is lost, its values are all red: before the first move, opens a won position near it instead. */
+/** The values of a lost start are all red, so before the first move this opens a won position near it. */
 export function openWon() {
   const { game, learner, opponent } = state;
   const { board, start, moves } = game;
@@ -220,7 +220,7 @@ export async function train() {
   }
 }
 
-/** Shows the next game of the training, each update before and after it, until something else is to be shown. */
+/** Shows the next game of the training, each update before and after it. */
 export async function watch() {
   openWon();
   const { positions, triedIn } = trainee();
@@ -275,7 +275,7 @@ export function openGame({ game, view, panel, stage, isFirstGiven }, wanted) {
   keepHome(game.board);
   useBoard(game.board);
   untoast();
-  if (game.winner !== null) game.score = [0, 0]; // it has been counted
+  if (game.winner !== null) game.score = [0, 0];
   const isStart = game.start === game.board.heaps && !game.board.text;
   if (isStart && isFirstGiven) state.starts = game.first ? "opponent" : "you";
   const settings = stage?.settings ?? wanted.settings ?? SELF_PLAY;
@@ -287,7 +287,7 @@ export function openGame({ game, view, panel, stage, isFirstGiven }, wanted) {
   state.isFirst &&= !hasPlayed();
 }
 
-/** Shows a past position. At the end of a game, the list of moves also shows the last one as past. */
+/** After a game, the list of moves also shows the last position as past. */
 export function view(ply, isFromList = false) {
   const { moves, winner } = state.game;
   const isNow = ply >= moves.length && !(isFromList && winner !== null);

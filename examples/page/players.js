@@ -51,7 +51,7 @@ export function pupil(table, settings) {
 }
 
 function perfectMove(heaps, board) {
-  const wins = winningMoves(heaps, board); // a lost position is played on slowly
+  const wins = winningMoves(heaps, board); // a lost position is played slowly
   return drawn(wins.length ? wins : legalMoves(heaps, board).filter(({ count }) => count === 1));
 }
 

@@ -25,16 +25,15 @@ export function isWinning(heaps, board) {
 export const winningMoves = (heaps, board) =>
   legalMoves(heaps, board).filter((move) => !isWinning(after(heaps, move), board));
 
-/** A won position one move after a lost one, with few winning moves; undefined if every move ends the game. */
+/** A won position after one move, with few winning moves; undefined if every move ends the game. */
 export function wonNear(heaps, board) {
   const moves = legalMoves(heaps, board);
   const near = moves.map((move) => after(heaps, move)).filter((next) => !isOver(next));
   const numbers = near.map((next) => winningMoves(next, board).length);
   const best = near.filter((_, i) => numbers[i] === Math.min(...numbers));
-  return best[Math.floor(0.6 * best.length)]; // from 1-3-5-7, 1-3-5-4
+  return best[Math.floor(0.6 * best.length)]; // 1-3-5-4 from 1-3-5-7
 }
 
-/** "wins", "mistake" (a win was possible) or "none" (no move wins). */
 export function rate(heaps, move, board) {
   const wins = winningMoves(heaps, board);
   if (!wins.length) return "none";
@@ -55,19 +54,18 @@ export function groupOf(n, left, board) {
   }
 }
 
-/** What "Teach me" knows of a position: remainders, nim-sum, large remainders, misère exception, and a good move. */
 export function analyze(heaps, board) {
   const values = heaps.map((size) => grundy(size, board));
   const sum = values.reduce((xor, value) => xor ^ value, 0);
   const large = values.filter((value) => value >= 2).length;
   const wins = isOver(heaps) ? [] : winningMoves(heaps, board);
   const isException = board.misere && large <= 1 && !isOver(heaps);
-  const lowers = ({ heap, count }) => grundy(heaps[heap] - count, board) < values[heap]; // it can be reversed else
+  const lowers = ({ heap, count }) => grundy(heaps[heap] - count, board) < values[heap]; // other moves can be reversed
   const move = wins.find(lowers) ?? wins[0];
   return { values, sum, large, isException, move, isWon: wins.length > 0 };
 }
 
-/** Whether a heap has the group of a size that has no partner: of several, the one to take from, or the last one. */
+/** Whether this heap has the group without a partner: of several, the one to take from, or the last one. */
 export function isAlone(heap, size, { values, sum, move }) {
   const having = values.flatMap((value, each) => (value & size ? [each] : []));
   return Boolean(sum & size) && heap === (having.includes(move?.heap) ? move.heap : having.at(-1));

@@ -1,4 +1,4 @@
-// What the page shows: drawing reads it, play.js and page.js change it. What follows from it is a function here.
+// Drawing reads the state, play.js and page.js change it.
 
 import { LESSONS, PRESETS } from "./boards.js";
 import { Game } from "./game.js";
@@ -7,26 +7,26 @@ import { LEVELS } from "./players.js";
 
 export const state = {
   game: new Game(PRESETS[0], 0),
-  learner: new Learner(PRESETS[0]), // of the game's board, trained as the levels are
+  learner: new Learner(PRESETS[0]),
   settings: SELF_PLAY,
   opponent: LEVELS[0],
-  wanted: LEVELS[0], // the one you have chosen, where the board allows it
-  games: null, // null: the opponent's, or none
-  starts: "you", // or "opponent"
-  view: null, // the ply of a past position; null: the present
-  chosen: null, // a move; isTooMany: more blocks were asked for than a move may take
+  wanted: LEVELS[0], // your choice, which the board may not allow
+  games: null, // null: as the opponent
+  starts: "you",
+  view: null, // a past ply
+  chosen: null, // {heap, count, isTooMany}
   isFirst: true,
-  by: matchMedia("(hover: none)").matches ? "touch" : "mouse", // or "keys": the input used last
-  going: null, // the move that is being made: {heap, count, isLeaving}
+  by: matchMedia("(hover: none)").matches ? "touch" : "mouse", // or "keys"
+  going: null, // {heap, count, isLeaving}
   failure: null,
-  panel: null, // or "moves", "teach" or "learn"
+  panel: null,
   showsMove: false,
   home: PRESETS[0],
   done: new Set(), // lessons
   training: null, // while the stages are shown
-  watched: null, // an update of the training that is shown
-  layout: {}, // of the board: {isLying, columns}
-  scores: {}, // against each opponent, [yours, its]
+  watched: null,
+  layout: {}, // {isLying, columns}
+  scores: {}, // by opponent: [yours, its]
   before: null, // "Undo" of a new game
 };
 
@@ -59,7 +59,7 @@ export const trainee = () => state.learner.with(state.settings);
 
 export function shownGames() {
   const { games, opponent, learner, settings } = state;
-  return games ?? (opponent.settings === settings ? (opponent.games(learner) ?? -1) : 0); // −1: it is not trained yet
+  return games ?? (opponent.settings === settings ? (opponent.games(learner) ?? -1) : 0);
 }
 
 export function shownTable() {

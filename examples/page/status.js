@@ -1,4 +1,4 @@
-// The status, the only voice of the page, on the screen and for screen readers.
+// The status, on the screen and for screen readers.
 
 import { $, make, sync } from "./dom.js";
 import { LESSONS } from "./boards.js";
@@ -9,7 +9,7 @@ import { isFriend, isOpponent, lesson, names, nextLevel, phase, shownHeaps, show
 const letIt = () => [`Let ${state.opponent.name} start`, "starts", "opponent"];
 const AGAIN = ["Play again", "again"];
 
-/** What each phase says: the words, whose color they have, their kind, and buttons [text, data-do, value]. */
+// a button is [text, data-do, value]
 const STATUS = { failed, watching, past, over, moving, thinking, stopped, yours };
 
 function failed() {
@@ -45,12 +45,8 @@ function yours() {
   }
   const last = game.moves.at(-1);
   if (isItsMistake()) {
-    return {
-      say: `${names()[1]} took ${wordsOf(last)}.`,
-      how: "That was its mistake: now you can win.",
-      player,
-      kind: "told",
-    };
+    const how = "That was its mistake: now you can win.";
+    return { say: `${names()[1]} took ${wordsOf(last)}.`, how, player, kind: "told" };
   }
   const told = last && !isFriend() ? `${state.opponent.name} took ${wordsOf(last)}. Your turn.` : "";
   const upTo = board.max === 1 ? "1 block" : `1 to ${board.max} blocks`;
@@ -75,19 +71,17 @@ function isLostStart() {
 function howTo() {
   const { chosen, isFirst, by, layout } = state;
   const { board } = state.game;
-  if (isLimited(board)) {
-    const top = `one of the ${layout.isLying ? "last" : "top"} ${plural(board.max, "block")}`;
-    return { mouse: `Click ${top}.`, touch: `Tap ${top}, then Take.`, keys: "Arrow keys choose, Enter takes." }[by];
-  }
-  if (chosen && isFirst) {
+  const { isLying, columns } = layout;
+  const press = by === "mouse" ? "Click" : "Tap";
+  if (chosen && isFirst && !isLimited(board)) {
     return { mouse: "Click to take them.", touch: "Tap Take, or the block again.", keys: "Enter takes them." }[by];
   }
-  const rest = layout.isLying ? "all to its right go" : layout.columns === 1 ? "all above it go" : "the marked ones go";
-  return {
-    mouse: `Click a block: it and ${rest}.`,
-    touch: `Tap a block: it and ${rest}.`,
-    keys: "Arrow keys choose, Enter takes.",
-  }[by];
+  if (by === "keys") return "Arrow keys choose, Enter takes.";
+  if (isLimited(board)) {
+    return `${press} one of the ${isLying ? "last" : "top"} ${plural(board.max, "block")}${by === "mouse" ? "" : ", then Take"}.`;
+  }
+  const rest = isLying ? "all to its right" : columns === 1 ? "all above it" : "the marked ones";
+  return `${press} a block to take it and ${rest}.`;
 }
 
 export const turnOf = (ply) => Math.floor(ply / 2) + 1;
@@ -108,8 +102,7 @@ function over() {
   if (isClean && isYours) why = `${names()[winner]} made no mistake.`;
   const buttons = isYours ? buttonsAfterWin() : buttonsAfterLoss(flag);
   const again = lesson() ? ["Again", "again"] : AGAIN;
-  const kind = isYours ? "over won" : "over";
-  return { say, how: `${told} ${game.told ?? why}`, player: winner, kind, buttons: [...buttons, again] };
+  return { say, how: `${told} ${game.told ?? why}`, player: winner, kind: "over", buttons: [...buttons, again] };
 }
 
 function buttonsAfterWin() {
@@ -143,12 +136,10 @@ function past() {
   if (flag >= 0 && ply === flag + 1) {
     return { say, aim, how: better, player, kind: "past flagged", buttons: [["Show better", "view", flag], AGAIN] };
   }
-  const back = [
-    ["Back to the game", "view", n],
-    ["Play on from here", "from-here", ply],
-  ];
   const how = ply ? `After ${ply} of ${plural(n, "move")}.` : "";
-  return { say, how, player, kind: "past", buttons: game.winner === null ? back : [AGAIN] };
+  const onward = ["Play on from here", "from-here", ply];
+  const buttons = game.winner === null ? [["Back to the game", "view", n], onward] : [AGAIN];
+  return { say, how, player, kind: "past", buttons };
 }
 
 export function drawStatus() {
@@ -158,16 +149,12 @@ export function drawStatus() {
   $("aim").textContent = aim;
   $("how").textContent = how;
   $("status").className = `p${player} ${kind}`.trim();
-  sync(
-    actions,
-    buttons,
-    () => make("button"),
-    (button, [text, action, value], i) => {
-      button.textContent = text;
-      button.className = i === 0 && state.view === null ? `primary p${player}` : "";
-      Object.assign(button.dataset, { do: action, value: value ?? "" });
-    },
-  );
+  const create = () => make("button");
+  sync(actions, buttons, create, (button, [text, action, value], i) => {
+    button.textContent = text;
+    button.className = i === 0 && state.view === null ? `primary p${player}` : "";
+    Object.assign(button.dataset, { do: action, value: value ?? "" });
+  });
   actions.hidden = !buttons.length;
 }
 

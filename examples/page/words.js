@@ -1,4 +1,4 @@
-// The sentences of the page that do not depend on its state. Functions return text.
+// The sentences that do not depend on the state.
 
 import { isLimited, nameOf } from "./rules.js";
 
@@ -8,10 +8,10 @@ export const wordsOf = ({ heap, count }) => `${count} from ${nameOf(heap)}`;
 export const goal = ({ misere }) => `Whoever takes the last block ${misere ? "loses" : "wins"}.`;
 const listed = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
 
-/** Only exactly 1 is 100 %. */
+/** Only exactly 1 is 100%. */
 export function percent(share) {
-  if (share === 1) return "100\u00a0%";
-  return share > 0.99 ? `${Math.min(99.9, 100 * share).toFixed(1)}\u00a0%` : `${Math.round(100 * share)}\u00a0%`;
+  const isNear = share > 0.99 && share < 1;
+  return `${isNear ? Math.min(99.9, 100 * share).toFixed(1) : Math.round(100 * share)}%`;
 }
 
 export function signed(value, digits = 2) {
@@ -24,7 +24,7 @@ export const SAY = {
   copied: "Link copied. It opens this position.",
   copyBy: "Copy the address of this page: it opens this position.",
   network: "The network could not be loaded.",
-  noLimit: "The network has learned the game without a limit of a move.",
+  noLimit: "The network has learned only games without a limit on a move.",
   tooBig: "This board has too many positions for a table.",
   wrongBoard: "This player knows another board.",
   damaged: "The file of your players is damaged.",
@@ -150,22 +150,24 @@ export const trainedText = (games, rival) =>
   rival === "itself" ? `after ${plural(games, "game")}` : `${plural(games, "game")}, ${rivalName(rival)}`;
 
 export const settingsText = ({ rate, exploration }) =>
-  `A value moves ${percent(rate)} of the way to what the game showed; ${percent(exploration)} of the moves are random.`;
+  `A value moves ${percent(rate)} of the way to what the game showed, and ${percent(exploration)} of the moves are random.`;
 
-/** What a training has taught; nobody wins more than half of the games against the expert. */
+/** Nobody wins more than half of the games against the expert. */
 export function findingText(rival, wins, winsExpert, mastery) {
   const often = wins === 1 ? "every time" : `in ${percent(wins)} of the games`;
-  const beats = ["itself", "expert"].includes(rival) ? "" : `beats ${rivalName(rival)} ${often}, `;
-  const lost = winsExpert === 0.5 ? "no game that can be won" : `${percent(1 - winsExpert)} of the games`;
-  return `It ${beats}loses ${lost} against the expert, and plays ${percent(mastery)} of the winning positions right.`;
+  const beats = wins ? `beats ${rivalName(rival)} ${often}` : `never beats ${rivalName(rival)}`;
+  const lost = winsExpert ? `${percent(1 - winsExpert)} of the games` : "every game";
+  const versus = winsExpert === 0.5 ? "wins every game that it can win" : `loses ${lost}`;
+  const parts = [`${versus} against the expert`, `plays ${percent(mastery)} of the winning positions right`];
+  return `It ${listed(["itself", "expert"].includes(rival) ? parts : [beats, ...parts])}.`;
 }
 
 export function watchedText({ games, move, answer, from, target, to }, rival) {
-  const answered = answer ? `The reply of ${rivalName(rival)}: ${wordsOf(answer)}. ` : "";
+  const answered = answer ? `The reply by ${rivalName(rival)} is ${wordsOf(answer)}. ` : "";
   const learned = to === undefined ? "" : ` It now expects ${signed(to)}.`;
   return {
     say: `Game ${thousands(games)}: it takes ${wordsOf(move)}`,
-    how: `${answered}It expected ${signed(from)} and sees ${signed(target)}.${learned}`,
+    how: `${answered}It expected ${signed(from)} and got ${signed(target)}.${learned}`,
   };
 }
 
@@ -178,16 +180,16 @@ export function pythonText({ heaps, max, misere }, { rival }, games) {
 export const networkText =
   "A network of 873 weights, trained on boards of up to 5 heaps, plays it perfectly. That is proven.";
 export const valuesText =
-  "What it expects if a move takes this block and all above: blue wins (+1), red loses (−1), hatched: never tried. " +
-  "The diamond marks its move.";
+  "A number is what it expects from taking this block and all above it: +1 (blue) is a win and −1 (red) a loss. " +
+  "Hatched moves were never tried. The diamond marks its move.";
 export const probabilitiesText = (name) =>
-  `A number is the probability with which ${name} takes this block and all above.`;
+  `A number is the probability with which ${name} takes this block and all above it.`;
 export const allLose = "No move wins from here, so in the end all blocks are red. ";
 export const nearText = (heaps, near) =>
   `Whoever starts ${heaps.join("-")} loses, so the board shows ${near.join("-")}, which can be won. `;
 
 export function mapText(number, wrong) {
-  const squares = "Each square is a position that can be won, from few blocks to many.";
-  if (!wrong) return `${squares} It plays a winning move in all ${number}.`;
-  return `${squares} In ${wrong} of ${number}, paler or red, it can go wrong. Choose one to play it.`;
+  const cells = "Each cell is a position that can be won. The ones with the fewest blocks are on the left.";
+  if (!wrong) return `${cells} It plays a winning move in all ${number}.`;
+  return `${cells} In ${wrong} of ${number}, the pale and red ones, it can make a mistake. Choose one to play it.`;
 }

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nim_env import evaluation, policies
 from nim_env.check import players, specification
-from nim_env.evaluation.judgment import judge
+from nim_env.evaluation.assessment import assess
 from nim_env.policies import FunctionPolicy, NimPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.map import position_map
 from nim_env.rules import NimRules
@@ -47,7 +47,7 @@ def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
         policy = probabilities_of(rules, player.policy)
     q_values = _table(player, name)
     told = {} if q_values is None else _known_of_training(player, name, args)
-    mastery, mistakes, diagnosis = judge(rules, policy, q_values, is_mask_required=False, **told)
+    mastery, mistakes, diagnosis = assess(rules, policy, q_values, is_mask_required=False, **told)
     unanswered = _unanswered(player, policy)
     wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
     result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)

@@ -155,8 +155,8 @@ class Opponents:
             self._members = np.append(self._members, new if self.source.pool else np.full_like(new, -1))
             self.has_members = bool((self._members[list(self._replies)] >= 0).any())
             n_lists = start_row(self._board, STARTS[-1]) + 1  # for each opponent
-            self._first_lists = np.zeros(len(self._members), dtype=np.intp)
-            self._first_lists[list(self._replies)] = np.arange(len(self._replies)) * n_lists
+            self._first_lists = np.zeros(len(self._members), dtype=np.int64)
+            self._first_lists[list(self._replies)] = np.arange(len(self._replies), dtype=np.int64) * n_lists
             self._tables = {}
 
     def _table(self, start: str) -> AliasLists | None:

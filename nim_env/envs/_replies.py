@@ -71,7 +71,7 @@ class Replies(Kept[Choices]):
         if isinstance(policy, TabularPolicy):
             # raises an error now that would otherwise occur later, in the middle of a game
             for part in chunks(board.n - 1, board.rules.n_actions, start=1):
-                self._weights(np.arange(part.start, part.stop))
+                self._weights(np.arange(part.start, part.stop, dtype=np.int64))
 
     def __reduce__(self) -> Any:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
@@ -132,7 +132,7 @@ class Replies(Kept[Choices]):
             lists = self.every_list
             row = start_row(self.board, "opponent") if state == self.board.begins else state
         else:
-            lists = self._lists(np.array([state]))
+            lists = self._lists(np.array([state], dtype=np.int64))
             row = 0
         n_slots = int(lists.counts[row])
         if not n_slots:
@@ -193,15 +193,15 @@ class Replies(Kept[Choices]):
     def every_list(self) -> AliasLists:
         """The lists of all states, and then a list for each start: the first states of episodes."""
         board = self.board
-        full = np.array([board.full])
-        in_progress = np.arange(1, board.n)
+        full = np.array([board.full], dtype=np.int64)
+        in_progress = np.arange(1, board.n, dtype=np.int64)
         replies = [self._lists(in_progress[part]) for part in chunks(board.n - 1, board.rules.n_actions)]
-        opened = self._lists(np.array([board.begins]))
+        opened = self._lists(np.array([board.begins], dtype=np.int64))
         # full heaps have as many slots as the opening moves, so both players start equally often
         both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])
         either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
         anywhere = AliasLists(np.array([board.n - 1]), in_progress)
-        over = np.arange(board.lost, 2 * board.n + 1)
+        over = np.arange(board.lost, 2 * board.n + 1, dtype=np.int64)
         starts = [_unchanged(full), opened, either, anywhere]
         return joined([_unchanged(full * 0), *replies, _unchanged(full), _unchanged(over), *starts])
 

@@ -75,5 +75,7 @@ class Rows(Kept[Row]):
         if not self._fits:
             return self.encoding.encode(self.board.heaps(states))
         if self._observations is None:
-            self._observations = self.encoding.encode(self.board.heaps(np.arange(2 * self.board.n + 1)))
-        return self._observations.take(states, axis=0)
+            self._observations = self.encoding.encode(
+                self.board.heaps(np.arange(self.board.n_states, dtype=np.int64))
+            )
+        return self._observations.take(states.astype(np.intp, copy=False), axis=0)

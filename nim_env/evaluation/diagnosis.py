@@ -268,7 +268,7 @@ def _untrained(case: Case) -> Diagnosis | None:
     """Values that never moved, unless a bug keeps all values where they start."""
     if case.is_trained.any():
         return None
-    stays = [bug for bug in case.bugs if np.all(bug.target.mean == case.reading.initial)]
+    stays = [bug for bug in case.bugs if np.all(bug.target.mean == case.start)]
     text = "all values are still the initial one: nothing was learned"
     return _unless(case, stays, _undecided, text, "untrained")
 

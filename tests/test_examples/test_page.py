@@ -160,7 +160,7 @@ def test_the_first_minute_and_another_board(visit):
     assert heaps_of(page) == [1, 3, 5, 7]
     expect(status).to_contain_text("Take as many blocks as you like, from one heap.")
     expect(status).to_contain_text("Whoever takes the last block loses.")
-    press(page, "Rule: last loses")
+    press(page, "Last block loses")
     expect(status).to_contain_text("Whoever takes the last block wins.")
     click(page, 0, 1)
     page.locator("#new").click()
@@ -187,7 +187,7 @@ def test_training_and_teaching(visit):
     wait_for_training(page)
     page.locator("#games").press("End")
     expect(games).to_have_text("20,000")
-    expect(page.locator("#n-mastery")).to_have_text("100 %")
+    expect(page.locator("#n-mastery")).to_have_text("100%")
     assert heaps_of(page) == [1, 3, 5, 4]  # since the start is lost
     expect(page.locator("#learn-hint")).to_contain_text("Whoever starts 1-3-5-7 loses")
     expect(page.locator(".minus")).to_have_count(12)  # one move wins
@@ -273,7 +273,7 @@ def test_an_opponent_keeps_its_table_whatever_is_shown(visit):
     expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learnerafter 100 games")
     expect(page.locator("#play-it")).to_be_enabled()
     go(page, "heaps=1&last=loses&panel=learn")  # no position can be won
-    expect(page.locator("#n-mastery")).to_have_text("100 %")
+    expect(page.locator("#n-mastery")).to_have_text("100%")
 
 
 def test_each_opponent_has_its_score(visit):
@@ -482,7 +482,7 @@ def test_watch_it_learn_against_someone(visit):
         wait_for_training(page)
         page.locator("#games").press("End")
         expect(page.locator("#finding")).to_contain_text("of the winning positions right")
-        expect(page.locator("#n-mastery")).to_have_text(re.search(r"\d+\s%(?= of the win)", finding_of(page))[0])
+        expect(page.locator("#n-mastery")).to_have_text(re.search(r"\d+%(?= of the win)", finding_of(page))[0])
         wrong[rival] = squares.count()
         line = page.locator("#python").text_content()
         opponent = None if rival == "itself" else rival
@@ -502,7 +502,7 @@ def test_watch_it_learn_against_someone(visit):
         expect(page.locator("#rival")).to_have_value("take-3")
         page.reload()
     page.locator("#rate").select_option("1")
-    expect(page.locator("#settings-hint")).to_contain_text("A value moves 100 % of the way")
+    expect(page.locator("#settings-hint")).to_contain_text("A value moves 100% of the way")
     expect(page.locator("#n-games")).to_have_text("0")
     expect(page.locator("#levels [aria-pressed=true]")).to_have_text("Learner20,000 games, take-3")
 
@@ -575,7 +575,7 @@ def test_teach_me_keeps_the_game(visit):
     page = visit(f"{TWENTY_ONE}&vs=perfect")
     board, verdict = page.locator("#board-name"), page.locator("#verdict")
     page.locator("[data-value=teach]").click()
-    expect(board).to_have_text("21, take 1 to 3")
+    expect(board).to_have_text("21")
     expect(page.locator("#lesson")).to_have_text("Which move leaves a multiple of 4?")
     expect(page.locator("#why")).to_contain_text("Leave a multiple of 4.")
     expect(page.locator("#levels")).to_be_visible()
@@ -652,7 +652,7 @@ def test_the_map_plays_its_positions(visit):
     expect(page.locator("#n-games")).to_have_text("1,000")
     squares = page.locator("#map i")
     expect(squares).to_have_count(335)
-    wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith('100\u00a0%')).length")
+    wrong = squares.evaluate_all("squares => squares.filter(({ title }) => !title.endsWith('100%')).length")
     expect(page.locator("#map-hint")).to_contain_text(f"In {wrong} of 335")
     heaps = [int(size) for size in squares.nth(200).get_attribute("title").partition(":")[0].split("-")]
     squares.nth(200).dispatch_event("click")
@@ -720,7 +720,7 @@ def test_a_running_game_comes_back_after_two_new_ones(visit):
     expect(page.locator("#say")).to_contain_text("took")
     heaps = heaps_of(page)
     for _ in range(2):
-        press(page, "Rule")
+        press(page, "Last block")
     page.locator("#toast-undo").dispatch_event("click")
     expect(page.locator("#say")).to_contain_text("took")
     assert heaps_of(page) == heaps
@@ -737,7 +737,7 @@ def test_too_many_blocks_are_told_until_the_move(visit):
 
 def test_the_address_has_the_stage_and_the_lesson(visit):
     page = visit("heaps=3-4-5&last=loses&vs=master&panel=learn")
-    expect(page.locator("#play-it")).to_have_text("You play against it")
+    expect(page.locator("#play-it")).to_be_disabled()
     games = page.locator("#n-games").inner_text()
     page.reload()
     expect(page.locator("#n-games")).to_have_text(games)
@@ -846,7 +846,7 @@ VIEWS = [
 
 def test_every_layout(visit):
     page, found = visit(f"{CLASSIC}&moves=D2.B1"), []
-    press(page, "Rule")  # the notice that a game is replaced stays
+    press(page, "Last block")  # the notice that a game is replaced stays
     page.evaluate("document.querySelector('#toast').style.visibility = 'visible'")
     for link in VIEWS:
         go(page, link)

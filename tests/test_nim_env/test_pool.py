@@ -97,7 +97,7 @@ class Played:
     def told_by(infos, index):
         if "opponent" not in infos or not infos["_opponent"][index]:
             return None
-        assert infos["opponent"].dtype == np.int64
+        assert infos["opponent"].dtype in (np.int64, np.intp)  # Gymnasium's SyncVectorEnv has intp
         return int(infos["opponent"][index])
 
     @staticmethod

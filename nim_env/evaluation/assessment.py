@@ -1,4 +1,4 @@
-"""The judgment of a trained player, by its moves and by its values."""
+"""The assessment of a trained player, by its moves and by its values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nim_env.policies import TabularPolicy
 from nim_env.rules import NimRules
 
 
-class Judgment(NamedTuple):
+class Assessment(NamedTuple):
     """What a player's moves and values show.
 
     Attributes:
@@ -26,10 +26,10 @@ class Judgment(NamedTuple):
     diagnosis: Diagnosis
 
 
-def judge(
+def assess(
     rules: NimRules, policy: TabularPolicy, values: ArrayLike | None, *, is_mask_required: bool, **told: Any
-) -> Judgment:
-    """Judges a trained player.
+) -> Assessment:
+    """Assesses a trained player.
 
     Args:
         rules: The game.
@@ -40,7 +40,7 @@ def judge(
         **told: The other arguments of :func:`diagnose`.
 
     Returns:
-        The judgment. A player that makes no mistake is never told to train longer.
+        The assessment. A player that makes no mistake is never told to train longer.
     """
     found = mastery(rules, policy, illegal_action="lose")
     diagnosis = diagnose_moves(rules, policy)
@@ -49,4 +49,4 @@ def judge(
     if "train longer" in diagnosis.findings and not len(found.mistake_indices):
         verdict = "No bug found. Every move is right, although not all values have settled."
         diagnosis = Diagnosis("no bug found", verdict, ("perfect play",))
-    return Judgment(found, mistake_sentences(rules, policy, illegal_action="lose"), diagnosis)
+    return Assessment(found, mistake_sentences(rules, policy, illegal_action="lose"), diagnosis)
