@@ -3,6 +3,7 @@
 A page marks such a part with ``<!-- generated: KIND NAME -->`` and ``<!-- end -->``, which no reader sees.
 """
 
+import ast
 import contextlib
 import functools
 import importlib
@@ -12,6 +13,7 @@ import pkgutil
 import re
 import sys
 import tempfile
+import textwrap
 from pathlib import Path
 
 import gymnasium as gym
@@ -143,7 +145,7 @@ ROUTES = {
 
 
 def route(name):
-    """What one reads to understand one thing, by file, with the numbers of lines; a module is its docstring."""
+    """What one reads to understand one thing, by file: lines and statements. A module is its docstring."""
     files = {}
     for dotted in ROUTES[name]:
         documented = pkgutil.resolve_name(dotted)
@@ -151,14 +153,24 @@ def route(name):
         file = Path(inspect.getsourcefile(code)).relative_to(FOLDER.parent).as_posix()
         label = dotted.removeprefix(file.removesuffix(".py").replace("/", ".")).lstrip(".")
         source = inspect.getsource(code) if label else code.__doc__
-        read = files.setdefault(file, [])
-        read.append((f"`{label}`" if label else "its docstring", len(source.splitlines())))
-    rows = ["| file | read | lines |", "|---|---|---|"]
+        counts = len(source.splitlines()), _n_statements(source) if label else 0
+        files.setdefault(file, []).append((f"`{label}`" if label else "its docstring", counts))
+    rows = ["| file | read | lines | statements |", "|---|---|--:|--:|"]
+    totals = [0, 0]
     for file, read in files.items():
-        labels = ", ".join(label for label, _ in read)
-        rows.append(f"| [{file}](../{file}) | {labels} | {sum(lines for _, lines in read)} |")
-    total = sum(lines for read in files.values() for _, lines in read)
-    return "\n".join([*rows, f"| {len(files)} files | | {total} |"])
+        sums = [sum(counts[i] for _, counts in read) for i in (0, 1)]
+        totals = [total + number for total, number in zip(totals, sums, strict=True)]
+        rows.append(f"| [{file}](../{file}) | {', '.join(label for label, _ in read)} | {sums[0]} | {sums[1]} |")
+    return "\n".join([*rows, f"| {len(files)} files | | {totals[0]} | {totals[1]} |"])
+
+
+def _n_statements(source):
+    """The number of statements, each on one line, without docstrings."""
+    tree = ast.parse(textwrap.dedent(source))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
+            node.body[0].value.value = ""  # unparsed as one line, which is not counted
+    return sum(line.strip() not in ("", '""""""', "''") for line in ast.unparse(tree).splitlines())
 
 
 GAME = ("rules", "theory", "board", "encodings")

@@ -351,17 +351,19 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     def _get_infos(self, games: _Games, is_new: NDArray[np.bool_]) -> dict[str, Any]:
         """The information about all games. The keys with an underscore show for which of them it is new."""
-        infos: dict[str, Any] = {
+        infos = {
             "action_mask": self.board.masks(games.states),
+            "_action_mask": is_new.copy(),
             "illegal_action": games.states > self.board.lost,
+            "_illegal_action": is_new.copy(),
         }
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
+            infos["_to_play"] = is_new.copy()
         if self._opponents.has_members:
-            infos["opponent"] = self._opponents.members(games.opponents)
-        infos |= {f"_{name}": is_new.copy() for name in infos}
-        if self._opponents.has_members:
-            infos["_opponent"] &= infos["opponent"] >= 0
+            members = self._opponents.members(games.opponents)
+            infos["opponent"] = members
+            infos["_opponent"] = is_new & (members >= 0)
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
