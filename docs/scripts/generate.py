@@ -89,7 +89,7 @@ ROUTES = {
         "nim_env.envs._opponents.Opponents.many",
         "nim_env.envs._opponents.Opponents.begin",
         "nim_env.envs._opponents.Opponents.replied",
-        "nim_env.envs._opponents.Opponents.infos",
+        "nim_env.envs._opponents.Opponents.members",
         "nim_env.envs._replies.Replies.many",
         "nim_env.envs._replies.Replies._weights",
         "nim_env.envs._replies.Replies._lists",

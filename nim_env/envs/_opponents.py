@@ -33,33 +33,31 @@ class Source:
         replies: The replies of each opponent, by its number.
     """
 
-    def __init__(self, board: Board, opponent: Policy | OpponentPool | None) -> None:
+    def __init__(self, board: Board, opponent: Policy | OpponentPool | None, start: str) -> None:
         self._board = board
         self.pool = opponent if isinstance(opponent, OpponentPool) else None
         self._policy = None if isinstance(opponent, OpponentPool) else opponent
         self.numbers = range(0)
         self.replies: dict[int, Replies] = {}
         self._start = ""  # the start of the last check
+        self.check(start)
 
     def check(self, start: str) -> None:
         """Adopts changes of the pool, and checks that all opponents can play games with this start.
 
-        Raises ValueError as :meth:`Replies.check` does.
+        Raises ValueError if the table of an opponent has an invalid row, or if an opponent cannot move first.
         """
-        if start == self._start and (self.pool is None or self.pool.numbers == self.numbers):
+        numbers = range(1) if self.pool is None else self.pool.numbers
+        if start == self._start and numbers == self.numbers:
             return
-        policies = {0: self._policy}
-        if self.pool is not None:
-            policies = dict(zip(self.pool.numbers, self.pool.policies, strict=True))
-        replies = {}
-        for number, policy in policies.items():
-            known = self.replies.get(number)
-            replies[number] = replies_of(self._board, policy) if known is None else known
-            if known is None:
-                replies[number].check(start)
-            else:
-                known.check_start(start)
-        self.numbers = range(1) if self.pool is None else self.pool.numbers
+        policies = (self._policy,) if self.pool is None else self.pool.policies
+        replies = {
+            number: self.replies[number] if number in self.replies else replies_of(self._board, policy)
+            for number, policy in zip(numbers, policies, strict=True)
+        }
+        for each in replies.values():
+            each.check_start(start)
+        self.numbers = numbers
         self.replies = replies
         self._start = start
 
@@ -83,6 +81,7 @@ class Opponents:
     Attributes:
         source: The source of the opponents of games that begin.
         only: If a single policy plays all games, its replies, and ``opponents`` are not used. Otherwise ``None``.
+        has_members: Whether an opponent that is in the source or plays a game is a member of a pool.
     """
 
     only: Replies | None = None
@@ -106,13 +105,9 @@ class Opponents:
         self._first = len(self._members)
         self._update(opponents)
 
-    def infos(self, opponents: Indices, is_new: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-        """The number of each opponent in its pool, -1 for a policy. An empty dictionary if all are policies."""
-        if self.source.pool is not None and not self._has_leavers:
-            members = np.subtract(opponents, self._first, dtype=np.int64)
-            return {"opponent": members, "_opponent": is_new.copy()}
-        members = self._members.take(opponents)
-        return {"opponent": members, "_opponent": is_new & (members >= 0)} if members.max() >= 0 else {}
+    def members(self, opponents: Indices) -> NDArray[np.int64]:
+        """The number of each opponent in its pool, -1 for a policy."""
+        return self._members.take(opponents)
 
     def many(self, states: States, opponents: Indices, start: str, generator: Generator) -> tuple[States, Indices]:
         """Draws new opponents for games that begin. Returns the states after the replies, and the opponents."""
@@ -158,6 +153,7 @@ class Opponents:
             self._replies = seated | present
             new = np.arange(len(self._members) - self._first, self.source.numbers.stop)
             self._members = np.append(self._members, new if self.source.pool else np.full_like(new, -1))
+            self.has_members = bool((self._members[list(self._replies)] >= 0).any())
             n_lists = start_row(self._board, STARTS[-1]) + 1  # for each opponent
             self._first_lists = np.zeros(len(self._members), dtype=np.int64)
             self._first_lists[list(self._replies)] = np.arange(len(self._replies), dtype=np.int64) * n_lists

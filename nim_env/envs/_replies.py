@@ -29,8 +29,8 @@ from nim_env._internal.draws import AliasLists, alias_lists, draw, draw_equal, j
 from nim_env._internal.limits import chunks
 from nim_env.board import Board, Kept, States, TabulatedBoard, shared
 from nim_env.envs._rows import Rows
-from nim_env.policies import MixturePolicy, Player, Policy, TabularPolicy
-from nim_env.policies.built_in import is_built_in
+from nim_env.policies import MixturePolicy, NimPolicy, Player, Policy, TabularPolicy
+from nim_env.policies.built_in import UniformPolicy
 
 STARTS = ("agent", "opponent", "random", "anywhere")
 
@@ -68,19 +68,13 @@ class Replies(Kept[Choices]):
         self._is_fixed = is_fixed(policy)
         self._is_opening = np.array(board.rules.offsets) != board.full  # an opening move does not end the game
         self._tables: dict[str, AliasLists] = {}  # for each start, a list for every state
+        if isinstance(policy, TabularPolicy):
+            # raises an error now that would otherwise occur later, in the middle of a game
+            for part in chunks(board.n - 1, board.rules.n_actions, start=1):
+                self._weights(np.arange(part.start, part.stop, dtype=np.int64))
 
     def __reduce__(self) -> Any:
         return replies_of, (self.board, self.policy)  # environments that are copied or unpickled share the lists
-
-    def check(self, start: str) -> None:
-        """Raises ValueError if a table has an invalid row, or for the reason of :meth:`check_start`.
-
-        Without this check, the same error would occur later, in the middle of a game.
-        """
-        if isinstance(self.policy, TabularPolicy):
-            for part in chunks(self.board.n - 1, self.board.rules.n_actions, start=1):
-                self._weights(np.arange(part.start, part.stop, dtype=np.int64))
-        self.check_start(start)
 
     def check_start(self, start: str) -> None:
         """Raises ValueError if the opponent can move first but every opening move would end the game."""
@@ -133,10 +127,7 @@ class Replies(Kept[Choices]):
         return after
 
     def make(self, state: int) -> Choices:
-        """Creates the choices of one state.
-
-        On a small board, the lists of all states are created at once, which is faster.
-        """
+        """Creates the choices of one state. On a small board, all lists are created at once, which is faster."""
         if self.board.n * self.board.rules.n_actions <= limits.REPLIES:
             lists = self.every_list
             row = start_row(self.board, "opponent") if state == self.board.begins else state
@@ -154,7 +145,7 @@ class Replies(Kept[Choices]):
         """Numbers in proportion to the probabilities of the moves: an array of shape ``(..., n_actions)``."""
         heaps = self.board.heaps(states) if heaps is None else heaps
         masks = self.board.masks(states) if masks is None else masks
-        if is_built_in(self.policy):
+        if isinstance(self.policy, UniformPolicy) and self.policy.is_fixed:
             weights: NDArray[Any] = self.policy.support(heaps, masks)
         else:
             assert self.policy is not None
@@ -166,7 +157,7 @@ class Replies(Kept[Choices]):
         """Draws moves in proportion to ``weights``, and returns the states after them."""
         if not weights.any(axis=-1).all():
             raise self._no_opening()
-        actions = draw_equal(weights, uniforms) if is_built_in(self.policy) else draw(weights, uniforms)
+        actions = draw_equal(weights, uniforms) if weights.dtype == np.int8 else draw(weights, uniforms)
         return self.board.after_reply(states, actions)
 
     def _no_opening(self) -> ValueError:
@@ -254,7 +245,7 @@ def _unchanged(states: States) -> AliasLists:
 
 def is_fixed(policy: Any) -> bool:
     """Whether a policy always gives the same answer to a position. False for a mixture: its members can change."""
-    return policy is None or is_built_in(policy) or type(policy) is TabularPolicy
+    return policy is None or (isinstance(policy, NimPolicy) and policy.is_fixed)
 
 
 def replies_of(board: Board, policy: Policy | None) -> Replies:

@@ -182,8 +182,7 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._board = shared(Board, self.rules)
         self._offsets = self.rules.offsets
         self._rows = shared(Rows, self._board, self.encoding)
-        self._source = Source(self._board, self._options.policy)
-        self._source.check(self._options.start)
+        self._source = Source(self._board, self._options.policy, self._options.start)
         self._replies: Replies  # the replies of the opponent in this game
         self._number: int | None = None  # the opponent's number in its pool, None without a pool
         self._row: Row | None = None  # the row of the current state, None before the first reset
@@ -207,10 +206,8 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         object cannot play at all. After an error the environment still has its old opponent.
         """
         options = self._options.with_opponent(opponent)
-        source = Source(self._board, options.policy)
-        source.check(options.start)
+        self._source = Source(self._board, options.policy, options.start)
         self._options = options
-        self._source = source
 
     @property
     def P(self) -> dict[int, dict[int, list[tuple[float, int, float, bool]]]]:  # noqa: N802  as FrozenLake names it

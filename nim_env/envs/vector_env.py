@@ -30,9 +30,9 @@ class _Games:
     """The games of the environment: each array has an entry for each of them.
 
     Attributes:
-        states: The state of each game, as :mod:`nim_env.board` numbers states. is_over: Whether the game is over
-        or truncated, so the next step starts an episode. With autoreset disabled,
-            ``reset`` must.
+        states: The state of each game, as :mod:`nim_env.board` numbers states.
+        is_over: Whether the game is over or truncated. The next step then starts an episode. With autoreset
+            disabled, ``reset`` must start it.
         to_play: Whether player 1 is to move. Only used in self-play.
         elapsed_steps: The number of steps of the episode. Only counted if there are ``max_episode_steps``.
         opponents: The opponent of each game, as :class:`Opponents` numbers opponents.
@@ -179,9 +179,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         self._is_stochastic = opponent is not None or random_start
         self.board = shared(kind_for_many(self.rules), self.rules)
         self._rows = shared(Rows, self.board, self.encoding)
-        source = Source(self.board, self._options.policy)
-        source.check(self._options.start)
-        self._opponents = Opponents(self.board, source)
+        self._opponents = Opponents(self.board, Source(self.board, self._options.policy, self._options.start))
         self._everywhere = np.ones(self.num_envs, dtype=np.bool_)
         # states are indices if the board has tables, and for indices NumPy requires np.intp on 32-bit platforms
         self._state_type = np.intp if isinstance(self.board, TabulatedBoard) else np.int64
@@ -200,8 +198,7 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         options = self._options.with_opponent(opponent)
         if opponent is self.opponent:  # a pool that has grown: its members keep their numbers
             return
-        source = Source(self.board, options.policy)
-        source.check(options.start)
+        source = Source(self.board, options.policy, options.start)
         self._opponents.change(
             source, np.empty(0, dtype=np.intp) if self._games is None else self._games.opponents
         )
@@ -363,8 +360,10 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
             infos["_to_play"] = is_new.copy()
-        if self._opponents.only is None:
-            infos |= self._opponents.infos(games.opponents, is_new)
+        if self._opponents.has_members:
+            members = self._opponents.members(games.opponents)
+            infos["opponent"] = members
+            infos["_opponent"] = is_new & (members >= 0)
         return infos
 
     def _final_infos(self, games: _Games) -> dict[str, Any]:
@@ -374,9 +373,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         final = self._rows.observations(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over)
-        infos["action_mask"] *= games.is_over.view(np.int8)[:, None]  # zeros for the other games
-        for name in infos.keys() & {"to_play", "opponent"}:
-            infos[name] *= games.is_over
+        for values in infos.values():
+            by_game = values.T  # a view whose last axis is the games
+            by_game *= games.is_over  # zeros for the other games
         return {
             "final_obs": observations,
             "_final_obs": games.is_over.copy(),

@@ -36,18 +36,28 @@ class Policy(Protocol):
 class NimPolicy:
     """The attributes that a policy can have, with their defaults.
 
+    A class whose objects always give the same answer in a position says so in its class statement:
+    ``class ExpertPolicy(UniformPolicy, is_fixed=True)``. Subclasses do not inherit this, since they can override
+    ``action_probabilities`` and draw random numbers.
+
     Attributes:
         observation_space: The space that an agent or a model observes; ``None`` for heap sizes.
         action_space: The action space of an agent or a model, or ``None``.
         fault: What was wrong with its last answer, or ``None``. Error messages quote it.
         is_measurement: Whether its probabilities are frequencies that it measured. Exact figures query every other
             policy twice, to make sure that it gives the same answer both times.
+        is_fixed: Whether it always gives the same answer in a position. The environments then draw its moves from
+            tables, and exact figures query it once.
     """
 
     observation_space: Space[Any] | None = None
     action_space: Space[Any] | None = None
     fault: str | None = None
     is_measurement: bool = False
+    is_fixed: bool = False
+
+    def __init_subclass__(cls, *, is_fixed: bool = False) -> None:
+        cls.is_fixed = is_fixed
 
 
 class _ForeignPolicy(NimPolicy):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,7 +28,7 @@ class UniformPolicy(NimPolicy, ABC):
 
 
 @dataclass(frozen=True)
-class RandomPolicy(UniformPolicy):
+class RandomPolicy(UniformPolicy, is_fixed=True):
     """Draws uniformly from the legal actions."""
 
     def support(self, heaps: ArrayLike, action_mask: ArrayLike) -> NDArray[np.int8]:  # noqa: ARG002
@@ -38,7 +37,7 @@ class RandomPolicy(UniformPolicy):
 
 
 @dataclass(frozen=True)
-class TakePolicy(UniformPolicy):
+class TakePolicy(UniformPolicy, is_fixed=True):
     """Takes ``n`` objects from a non-empty heap drawn uniformly, or as many as are left or allowed.
 
     Args:
@@ -61,7 +60,7 @@ class TakePolicy(UniformPolicy):
 
 
 @dataclass(frozen=True)
-class ExpertPolicy(UniformPolicy):
+class ExpertPolicy(UniformPolicy, is_fixed=True):
     """Plays perfectly: draws a winning action, or any legal action if none wins.
 
     On one heap in normal play with takes of up to 3, it takes ``heap % 4`` objects, or a random number if that is
@@ -77,8 +76,3 @@ class ExpertPolicy(UniformPolicy):
         """Marks the winning actions, or all legal actions if none wins."""
         winning = theory.winning_action_mask(self.rules, heaps)
         return np.where(winning.any(axis=-1, keepdims=True), winning, np.asarray(action_mask)).astype(np.int8)
-
-
-def is_built_in(policy: Any) -> TypeGuard[UniformPolicy]:
-    """Whether ``policy`` is a RandomPolicy, TakePolicy or ExpertPolicy, which draw uniformly."""
-    return type(policy) in (RandomPolicy, TakePolicy, ExpertPolicy)

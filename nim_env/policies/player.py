@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._internal.checks import checked_choice
 from nim_env._internal.draws import draw
 from nim_env.policies.base import Policy, described
-from nim_env.policies.built_in import is_built_in
 
 _TOLERANCE = 1e-5  # for the sum of float32 probabilities, and between two answers of one policy
 _ROUNDING = 1e-12  # for the sum of a row of float64 numbers that were divided by their sum
@@ -62,10 +61,11 @@ class Player:
         """Asks the policy for its moves in positions of shape ``(..., n_heaps)``. It gets copies of the arrays.
 
         With ``twice``, as exact figures need it, two different answers to the same position are an error too.
-        Built-in policies are asked once even then, since their answers cannot differ.
+        Policies whose answers cannot differ are asked once even then.
         """
         probabilities = answers_of(self.policy, heaps, action_mask)
-        if twice and not (is_built_in(self.policy) or described(self.policy).is_measurement):
+        attributes = described(self.policy)  # after the answers, since a fault belongs to them
+        if twice and not (attributes.is_fixed or attributes.is_measurement):
             again = answers_of(self.policy, heaps, action_mask)
             differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
             _refuse(self.policy, _DRAWS, differs, heaps, probabilities, again)
@@ -73,8 +73,10 @@ class Player:
         is_complete = np.abs(sums - 1) <= _TOLERANCE
         if self.illegal_action == "raise":
             is_illegal = ((probabilities > 0) & (action_mask == 0)).any(axis=-1)
-            fault = described(self.policy).fault
-            fault = fault or "illegal actions have positive probability, or the probabilities do not sum to 1"
+            fault = (
+                attributes.fault
+                or "illegal actions have positive probability, or the probabilities do not sum to 1"
+            )
             _refuse(self.policy, fault, is_illegal | ~is_complete, heaps, probabilities)
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask

@@ -16,7 +16,7 @@ from nim_env.policies.player import IllegalAction
 from nim_env.rules import NimRules
 
 
-class TabularPolicy(NimPolicy):
+class TabularPolicy(NimPolicy, is_fixed=True):
     """A policy that looks its probabilities up in a table.
 
     Args:
@@ -39,7 +39,8 @@ class TabularPolicy(NimPolicy):
 
     def action_probabilities(self, observation: ArrayLike, action_mask: Any = None) -> NDArray[Any]:  # noqa: ARG002
         """Returns rows of the table. The mask is ignored."""
-        return self.probabilities.take(self.rules.index(observation), axis=0)  # a copy
+        rows = np.asarray(self.rules.index(observation), dtype=np.intp)
+        return self.probabilities.take(rows, axis=0)  # a copy
 
 
 def tabulate(

@@ -1,4 +1,4 @@
-"""The PettingZoo environment: by hand, its API's rules, seeds, copies and bad input."""
+"""The PettingZoo environment: games by hand, the rules of its API, seeds, copies and bad input."""
 
 import copy
 import pickle
@@ -15,13 +15,16 @@ EVERY_GAME = pytest.mark.parametrize("configuration", GAMES.values(), ids=GAMES)
 
 
 def state(env):
-    """All that an environment says of its game."""
+    """Everything that an environment returns about its game."""
     parts = env.agents, env.agent_selection, env.rewards, env.terminations, env.infos, env.state()
     return plain(parts + tuple(env.observe(player) for player in env.possible_agents))
 
 
 def play(env, overwrite=False):
-    """All that the rest of a game of random play returns, as plain data; on request it overwrites its arrays."""
+    """Plays the rest of a game at random. Returns the results as plain data.
+
+    With ``overwrite`` it overwrites the returned arrays, which must not change the environment.
+    """
     generator, record = np.random.default_rng(7), []
     for player in env.agent_iter():
         observation, *rest = env.last()
@@ -83,7 +86,7 @@ def test_agent_iter():
     next(turns)
     env.reset()
     assert next(turns) == "player_0"
-    with pytest.raises(AssertionError, match="step"):  # the loop has neither stepped nor reset
+    with pytest.raises(AssertionError, match="step"):  # the loop called neither step nor reset
         next(turns)
 
 
@@ -101,7 +104,7 @@ def test_wrong_options_change_nothing_and_unknown_ones_are_ignored():
 
 @EVERY_GAME
 def test_seeds_copies_and_returned_arrays(configuration):
-    """A seed decides everything, whatever was played before, and whatever is done to the returned arrays."""
+    """A seed determines everything, no matter what was played before or what is written to the returned arrays."""
     first, second = aec_env.env(**configuration), aec_env.env(**configuration)
     second.reset(seed=77)
     play(second)

@@ -1,4 +1,4 @@
-"""The Gymnasium environment: by hand, its random moves, seeds, copies, opponents and bad input."""
+"""The Gymnasium environment: games by hand, random moves, seeds, copies, opponents and bad input."""
 
 import copy
 import functools
@@ -22,7 +22,10 @@ def make(**arguments):
 
 
 def play_on(env, generator, overwrite=False):
-    """Random play to the end of the game, as plain data; on request it overwrites the returned arrays."""
+    """Plays at random to the end of the game. Returns the results as plain data.
+
+    With ``overwrite`` it overwrites the returned arrays, which must not change the environment.
+    """
     record, is_over = [], False
     while not is_over:
         mask = env.unwrapped.action_masks()
@@ -47,7 +50,7 @@ def play(env, seed, overwrite=False):
 
 
 def rest_of(env):
-    """How a copy of an environment continues: the rest of its game, and the starts of three more."""
+    """How a copy of an environment continues: the rest of its game, and the starts of three more games."""
     env = copy.deepcopy(env)
     record = [env.unwrapped.action_masks().tolist(), *play_on(env, np.random.default_rng(7))]
     return record + [env.reset()[0].tolist() for _ in range(3)]
@@ -92,7 +95,7 @@ MIXTURE = MixturePolicy(NimRules(), ["expert", UNEVEN], weights=[2, 1])
     "opponent", ["random", "take-2", "expert", Noisy(NimRules()), Wrapped(RandomPolicy()), UNEVEN, MIXTURE]
 )
 def test_openings_and_replies_are_drawn_from_the_policy(opponent):
-    """Also by a subclass of a built-in policy."""
+    """This also holds for a subclass of a built-in policy, which is queried."""
     policy = checked_policy(opponent, NimRules())
     for first_player, probability in (("agent", 0.0), ("opponent", 1.0), (None, 0.5)):
         env = make(opponent=opponent, first_player=first_player)
@@ -131,7 +134,7 @@ def test_impossible_opening_is_refused(heaps, opponent):
             env.reset(options={"first_player": "opponent"})
         with pytest.raises(ValueError, match="first_player"):
             kind(opponent=None).reset(options={"first_player": "agent"})
-        env = kind(heaps=(4,), first_player="opponent", opponent=lambda *_: 3)  # known only when it opens
+        env = kind(heaps=(4,), first_player="opponent", opponent=lambda *_: 3)  # not known before it moves
         with pytest.raises(ValueError, match=r"opponent=.*first_player="):
             env.reset(seed=1)
 
@@ -159,7 +162,7 @@ def test_opponent_that_fails_changes_no_game():
         (lambda: env.step(0), InvalidPolicyOutput),
         (env.reset, InvalidPolicyOutput),
         (lambda: env.reset(seed=3), InvalidPolicyOutput),
-        (lambda: env.step(0), StopIteration),  # its own error arrives
+        (lambda: env.step(0), StopIteration),  # an error in the function propagates
     ):
         with pytest.raises(error):
             call()
@@ -171,7 +174,7 @@ OPPONENTS = {"random": "random", "callable": first_legal, "table": tabulate(NimR
 
 @pytest.mark.parametrize("after", OPPONENTS)
 def test_set_opponent(after):
-    """A game in progress goes on as before, and the next one is played as with the new opponent from the start."""
+    """A game in progress keeps its opponent. The next one is the same as with the new opponent from the start."""
     for before in OPPONENTS:
         env, old, new = (make(opponent=OPPONENTS[name]) for name in (before, before, after))
         env.unwrapped.set_opponent(OPPONENTS[after])
@@ -187,7 +190,7 @@ def test_set_opponent(after):
 
 @EVERY_CONFIGURATION
 def test_seeds_copies_and_returned_arrays(configuration):
-    """A seed decides everything, whatever was played before, and whatever is done to the returned arrays."""
+    """A seed determines everything, no matter what was played before or what is written to the returned arrays."""
     first, second = make(**configuration), make(**configuration)
     play(second, seed=99)
     for seed in range(5):

@@ -153,7 +153,7 @@ AI = "class AI:\n    def choose_action(self, state): return state.index(max(stat
         ("    q = {'2-3': [0.5]}", ["'2-3'"]),
         ("    q = {((2, 3), (0, 1)): None}", ["((2, 3), (0, 1))", "None"]),
         ("    q = {(2, 3): 0.5}", ["(2, 3)"]),
-        ("    q = {((2, 3), (3, 1)): 0.5}", ["((2, 3), (3, 1))"]),  # the size of a heap in place of its number
+        ("    q = {((2, 3), (3, 1)): 0.5}", ["((2, 3), (3, 1))"]),  # the size of a heap instead of its number
         ("    def get_q_value(self, state, action): return {}[action]", ["line 3", "KeyError"]),
         ("    def get_q_value(self, state, action): return None", ["NoneType", "get_q_value"]),
     ],

@@ -1,4 +1,4 @@
-"""The vector environment against Gymnasium's SyncVectorEnv, its random moves, options, copies and bad input."""
+"""The vector environment: compared with SyncVectorEnv, random moves, options, copies and bad input."""
 
 import copy
 import pickle
@@ -43,14 +43,17 @@ def make(num_envs=4, **arguments):
 
 
 def draw_actions(mask, generator, illegal=0.0):
-    """Random legal actions, and with probability ``illegal`` any action of the space."""
+    """Draws random legal actions, or with probability ``illegal`` any actions of the space."""
     weights = generator.random(mask.shape) * mask
     is_any = generator.random(len(mask)) < illegal
     return np.where(is_any, generator.integers(mask.shape[1], size=len(mask)), weights.argmax(axis=1))
 
 
 def play(env, overwrite=False):
-    """All that random play returns, and the next start; on request it overwrites what was returned or passed."""
+    """Plays at random, resets the environment, and returns all results.
+
+    With ``overwrite`` it overwrites all arrays that were returned or passed.
+    """
     generator, record = np.random.default_rng(1), []
 
     def keep(*results):
@@ -82,7 +85,7 @@ def fill(value):
 
 
 def rest_of(env):
-    """How an environment continues, itself left as it is."""
+    """How a copy of an environment continues."""
     return play(copy.deepcopy(env))
 
 
@@ -112,7 +115,7 @@ DETERMINISTIC = {
 @pytest.mark.parametrize("max_episode_steps", [1, 3, -1])
 @pytest.mark.parametrize("name", DETERMINISTIC)
 def test_equal_to_sync_vector_env(name, max_episode_steps, mode):
-    """Value for value, dtypes and truncation by TimeLimit included."""
+    """All values and dtypes are equal, and so is the truncation by the wrapper TimeLimit."""
     arguments = {**DETERMINISTIC[name], "max_episode_steps": max_episode_steps}
     sync = gym.make_vec(
         "Nim-v0", 6, vectorization_mode="sync", vector_kwargs={"autoreset_mode": mode}, **arguments
@@ -139,10 +142,10 @@ def test_equal_to_sync_vector_env(name, max_episode_steps, mode):
         n_truncated += results[0][3].sum()
         is_over = results[0][2] | results[0][3]
         if mode is AutoresetMode.DISABLED and is_over.any():
-            seed = None if step % 3 else step  # which makes these environments forget who lost
+            seed = None if step % 3 else step  # with and without a seed
             results = [env.reset(seed=seed, options={"reset_mask": is_over.copy()}) for env in (sync, ours)]
             assert plain(results[0][0]) == plain(results[1][0])
-            for key, value in results[0][1].items():  # other rows are 0 there, and as they were here
+            for key, value in results[0][1].items():  # SyncVectorEnv has 0 in the other rows, and ours keeps them
                 rows = slice(None) if key[0] == "_" else is_over
                 np.testing.assert_array_equal(results[1][1][key][rows], value[rows])
     assert n_terminated > 5 or max_episode_steps > 0
@@ -150,14 +153,14 @@ def test_equal_to_sync_vector_env(name, max_episode_steps, mode):
 
 
 NUMBER = 5_000
-WAYS = {  # heaps of games in which a step is computed in each of the ways there are
+WAYS = {  # heaps for each way in which a step is computed
     "table of moves": (1, 3, 5, 7),
     "tables": (1, 3, 5, 7, 30),
     "large": (1, 3, 5, 7, *[1] * 12),
     "queried": (1, 3, 5, 7),
     "set later": (1, 3, 5, 7),
 }
-UNEVEN = {  # opponents whose replies are drawn by weight, from lists or, for one member, as it is queried
+UNEVEN = {  # opponents whose replies are drawn by weight, from lists or from the answers of a queried member
     "table": random_table(NimRules(), 0),
     "mixture": MixturePolicy(NimRules(), ["take-2", random_table(NimRules(), 1)], weights=[1, 3]),
     "queried member": MixturePolicy(NimRules(), ["expert", first_legal]),
@@ -173,7 +176,7 @@ UNEVEN = {  # opponents whose replies are drawn by weight, from lists or, for on
 )
 def test_openings_and_replies_are_drawn_from_the_policy(way, name, first_player, probability):
     rules, opponent = NimRules(WAYS[way]), UNEVEN.get(name, name)
-    is_pool = isinstance(opponent, OpponentPool)  # the first move in a game is that of a mixture
+    is_pool = isinstance(opponent, OpponentPool)  # for the first move in a game, a pool is a mixture
     mixed = MixturePolicy(rules, opponent.policies, opponent.weights) if is_pool else opponent
     policy = checked_policy(mixed, rules)
     made_with = {"queried": Wrapped(policy), "set later": first_legal}.get(way, opponent)
@@ -217,7 +220,7 @@ INVALID = random_table(NimRules(), 0).probabilities * np.where(np.arange(384) ==
 @pytest.mark.parametrize(
     ("opponent", "message"),
     [(TabularPolicy(NimRules(), INVALID), "sum to 1"), (Player(RandomPolicy(), "lose"), "illegal_action")],
-    ids=["a row of a table", "a player whose illegal actions lose"],  # an opponent has no way to lose by one
+    ids=["a row of a table", "a player whose illegal actions lose"],
 )
 def test_opponents_that_could_fail_are_refused_at_once(kind, opponent, message):
     with pytest.raises(ValueError, match=message):
@@ -249,7 +252,7 @@ def test_random_starts_are_uniform(opponent, mode):
 
 @pytest.mark.parametrize("opponent", [first_legal, "take-1", None], ids=["callable", "take-1", "self-play"])
 def test_options_of_some_environments(opponent):
-    """The others stay as they are: environment 1 lost by an illegal action, and environment 2 is in progress."""
+    """The other games do not change: environment 1 lost by an illegal action, and environment 2 is in progress."""
     env = make(4, opponent=opponent, first_player=opponent and "opponent", autoreset_mode="Disabled")
     env.reset(seed=0, options={"heaps": (0, 3, 5, 7)})
     after = env.step(np.array([1, 0, 4, 15]))[0]
@@ -275,7 +278,7 @@ OPPONENTS = {"random": "random", "callable": first_legal, "policy": LAST_LEGAL}
 @pytest.mark.parametrize("max_episode_steps", [None, 4])
 @pytest.mark.parametrize("after", OPPONENTS)
 def test_set_opponent_holds_for_games_that_begin_later(after, max_episode_steps, mode):
-    """A new game is played as with the new opponent from the start; see test_pool.py for games in progress."""
+    """A new game is the same as if the new opponent had always been set. test_pool.py tests games in progress."""
     arguments = {"render_mode": "ansi", "max_episode_steps": max_episode_steps, "autoreset_mode": mode.value}
     expected, *envs = (make(7, opponent=each, **arguments) for each in (OPPONENTS[after], *OPPONENTS.values()))
     expected.reset(seed=4)
@@ -290,7 +293,7 @@ def test_set_opponent_holds_for_games_that_begin_later(after, max_episode_steps,
             env.unwrapped.set_opponent("take-1")
 
 
-SMALL_GYM = {name: GYM[name] for name in GYM if name != "seven heaps"}  # whose tables take a second to make
+SMALL_GYM = {name: GYM[name] for name in GYM if name != "seven heaps"}  # its tables take a second to make
 EVERY_CONFIGURATION = pytest.mark.parametrize("configuration", SMALL_GYM.values(), ids=SMALL_GYM)
 
 
@@ -300,7 +303,7 @@ def test_seeds_copies_and_returned_arrays(configuration, mode):
     env, other = (make(20, autoreset_mode=mode, render_mode="ansi", **configuration) for _ in range(2))
     start = plain(env.reset(seed=3))
     other.reset(seed=8)
-    if mode is not AutoresetMode.DISABLED:  # into the middle of the games
+    if mode is not AutoresetMode.DISABLED:  # games in progress
         other.step(other.unwrapped.action_masks().argmax(axis=1))
     record = rest_of(other)
     assert record == play(pickle.loads(pickle.dumps(other))) == play(other)
@@ -389,7 +392,7 @@ def test_calls_before_reset():
 
 @EVERY_MODE
 def test_opponent_that_raises_changes_no_game(mode):
-    """Its own exception arrives, whether it replies or opens."""
+    """Its exception propagates, whether it occurs in a reply or in an opening move."""
     calls_left = 10**9
 
     def opponent(observation, action_mask):
@@ -404,7 +407,7 @@ def test_opponent_that_raises_changes_no_game(mode):
     step = partial(env.step, env.unwrapped.action_masks().argmax(axis=1))
     reset = partial(env.reset, options={"reset_mask": np.array([False, True, False, True])})
     before = rest_of(env)
-    # environments 1 and 3 end: two replies, and two openings where they start anew at once
+    # environments 1 and 3 end, so there are two replies, and two opening moves if they restart at once
     for call, n in ((step, 4 if mode is AutoresetMode.SAME_STEP else 2), (reset, 2)):
         for calls_left in range(n):
             with pytest.raises(RuntimeError, match="mine"):
