@@ -373,9 +373,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         final = self._rows.observations(games.states[ended])
         observations[ended] = np.fromiter(final, dtype=object, count=len(ended))
         infos = self._get_infos(games, games.is_over)
-        for values in infos.values():
-            by_game = values.T  # a view whose last axis is the games
-            by_game *= games.is_over  # zeros for the other games
+        for name in infos.keys() & {"action_mask", "to_play", "opponent"}:  # zeros for the other games
+            by_game = infos[name].T  # a view whose last axis is the games
+            by_game *= games.is_over
         return {
             "final_obs": observations,
             "_final_obs": games.is_over.copy(),
