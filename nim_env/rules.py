@@ -110,7 +110,7 @@ class NimRules:
 
     @property
     def n_actions(self) -> int:
-        """The number of actions: ``len(moves)``."""
+        """The number of actions, ``len(moves)``."""
         return len(self.moves)
 
     @cached_property
@@ -134,7 +134,7 @@ class NimRules:
 
     @property
     def terminal_reward(self) -> float:
-        """The reward of the player who takes the last object: 1.0 in normal play and -1.0 in misère play."""
+        """The reward of the player who takes the last object, 1.0 in normal play and -1.0 in misère play."""
         return -1.0 if self.misere else 1.0
 
     @cached_property
@@ -148,12 +148,12 @@ class NimRules:
 
     @cached_property
     def n_positions(self) -> int:
-        """The number of positions, including the empty one: an exact int of any size."""
+        """The number of positions, including the empty one, an exact int of any size."""
         return math.prod(self.shape)
 
     @cached_property
     def strides(self) -> tuple[int, ...]:
-        """The factors that turn heap sizes into an index: the index of a position is ``heaps @ strides``.
+        """The factors that turn heap sizes into an index, which is ``heaps @ strides``.
 
         They are the strides of an array of :attr:`shape`, counted in elements. Raises ValueError if the game has
         more than 2⁶³ - 1 positions, since an index has 64 bits.

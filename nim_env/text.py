@@ -19,11 +19,11 @@ from nim_env.policies import TabularPolicy
 from nim_env.rules import NimRules, heap_name
 
 Style: TypeAlias = Literal["nim", "rules", "numbers"]
-"""The wording of a prompt: ``"nim"`` names the game, ``"rules"`` states its rules without its name, and
+"""The wording of a prompt. ``"nim"`` names the game, ``"rules"`` states its rules without its name, and
 ``"numbers"`` tells the same game as a story about numbers."""
 Verdict: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
-"""The verdict on an answer: it has no move or an illegal move, or else, in a winning position, a winning move or a
-mistake. In a losing position, where every move loses, a legal move is ``"lost"``."""
+"""The verdict on an answer. It has no move or an illegal move, or else, in a winning position, a winning move or a
+mistake. In a losing position, in which every move loses, a legal move is ``"lost"``."""
 
 _MOST_HEAPS = 26
 _PROMPTS = {

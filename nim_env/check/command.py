@@ -120,8 +120,8 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
 
     Returns:
-        The exit status: 0 if every file was judged, 1 if a player is below ``--min-expert``, and 2 if a file could
-        not be judged.
+        The exit status, which is 0 if every file was judged, 1 if a player is below ``--min-expert``, and 2 if a
+        file could not be judged.
     """
     args = parse(arguments)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so the child processes are ended too

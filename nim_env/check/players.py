@@ -88,7 +88,7 @@ class LoadedPlayer:
 
     @property
     def state_values(self) -> ValueFunction | None:
-        """The values of positions for the player to move: the best Q-value of each. None if it has no values."""
+        """The best Q-value of each position, for the player to move. None if the player has no values."""
         values = self.values
         if values is None:
             return None

@@ -524,8 +524,9 @@ def diagnose_moves(rules: NimRules, policy: PolicyLike) -> Diagnosis:
         policy: The player, which is queried as by :func:`mastery`. It can play illegal actions.
 
     Returns:
-        The diagnosis, without a witness. It has one finding: ``"perfect play"``, ``"no mask at prediction"``,
-        ``"opponent's reward"``, ``"minimum in place of the maximum"`` or ``"train longer"``.
+        The diagnosis, without a witness. Its only finding is one of ``"perfect play"``,
+        ``"no mask at prediction"``, ``"opponent's reward"``, ``"minimum in place of the maximum"`` and
+        ``"train longer"``.
     """
     plays = probabilities(rules, policy)[1:]
     heaps = rules.all_positions()[1:]

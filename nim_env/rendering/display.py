@@ -26,7 +26,7 @@ class Display:
         render_mode: ``"ansi"``, ``"rgb_array"``, ``"human"`` or ``None``.
 
     Raises:
-        DependencyNotInstalled: If the mode is ``"human"`` and pygame is not installed.
+        gymnasium.error.DependencyNotInstalled: If the mode is ``"human"`` and pygame is not installed.
     """
 
     def __init__(self, render_mode: str | None) -> None:
