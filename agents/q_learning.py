@@ -184,7 +184,7 @@ class QLearningAgent(TabularAgent):
 
 
 def _checked_schedule(name: str, value: Any) -> Any:
-    """Returns a function unchanged and a number as a float, after checking that it is between 0 and 1."""
+    """Returns a function unchanged. Returns a number as a float, if it is between 0 and 1."""
     if callable(value):
         return value
     if not isinstance(value, Real):

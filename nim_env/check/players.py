@@ -297,13 +297,11 @@ def _replaced(name: str, value: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def foreign_code(name: str, where: str) -> Iterator[None]:
-    """Runs code of a player's file, which prints nothing and gets no input.
-
-    It can import modules in its folder at any time.
+    """A context in which code of a player's file prints nothing, gets no input, and can import its neighbors.
 
     Args:
         name: The player, as the command line names it.
-        where: What the code is doing, for error messages.
+        where: At which point of the check the code runs, for error messages: "when it plays".
 
     Raises:
         PlayerError: If the code raises an error. The message names its line.

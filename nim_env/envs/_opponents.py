@@ -110,7 +110,10 @@ class Opponents:
         return self._members.take(opponents)
 
     def many(self, states: States, opponents: Indices, start: str, generator: Generator) -> tuple[States, Indices]:
-        """Draws new opponents for games that begin. Returns the states after the replies, and the opponents."""
+        """Lets the opponents reply in many games, and draws new opponents for those that begin.
+
+        Returns the states after the replies, and the opponents.
+        """
         if self.only is None:
             begins = (states == self._board.begins).nonzero()[0]
             if len(begins):

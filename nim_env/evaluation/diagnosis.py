@@ -68,7 +68,8 @@ class Diagnosis:
         result: ``"no bug found"``, ``"bug"`` or ``"undecided"``.
         verdict: The result and what to do next, in a few sentences.
         findings: The names of what was found. There are several if values cannot tell them apart.
-        witness: The first value that its own next values do not explain. None if there is none, and for moves.
+        witness: The first value that its own next values do not explain. None if there is none, and
+            in a diagnosis of moves.
     """
 
     result: str

@@ -344,7 +344,6 @@ def win_probabilities(
         opponent: The other player, likewise.
         illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
 
-
     Returns:
         Two arrays, float64 of shape ``(n_positions,)``, by the index of the position: if ``policy`` moves first,
         and if it moves second. In the empty position the game is over. In misère play the player to move has won

@@ -187,9 +187,8 @@ class SampledMastery:
         """Returns the Wilson score interval of expert mastery, as :meth:`MatchResult.interval` does.
 
         The interval has the stated confidence if the policy is deterministic. For a stochastic policy it is wider
-        than
-        necessary: probabilities with mean p have a variance of at most p (1 - p), the variance of a win that has
-        the probability p.
+        than necessary: probabilities with mean p have a variance of at most p (1 - p), the variance of a win that
+        has the probability p.
         """
         return _wilson_interval(self.expert, len(self.positions), confidence)
 

@@ -71,7 +71,7 @@ class _ForeignPolicy(NimPolicy):
 
 
 def described(policy: Any) -> NimPolicy:
-    """Returns the policy itself, or the attributes of one that does not inherit from :class:`NimPolicy`."""
+    """Returns an object with the attributes of a policy: the policy itself if it is a :class:`NimPolicy`."""
     return policy if isinstance(policy, NimPolicy) else _ForeignPolicy(policy)
 
 

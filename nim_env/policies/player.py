@@ -48,7 +48,7 @@ class Player:
     Anything else raises :class:`InvalidPolicyOutput`.
 
     With ``"lose"``, illegal actions can have positive probability, and the probabilities of a position can sum to
-    less than 1. Both count as a probability of losing the game. It counts as 0 if it is below 1e-12.
+    less than 1. Both count as losing the game. A probability of losing below 1e-12 counts as 0.
     """
 
     policy: Policy
