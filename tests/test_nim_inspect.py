@@ -161,5 +161,5 @@ def test_logs_that_do_not_fit_are_refused(tmp_path):
     for pair in (logs[:2], logs[1:]):
         with pytest.raises(ValueError, match="positions"):
             main(pair)
-    with pytest.raises(Exception, match="won position"):
+    with pytest.raises(Exception, match="position"):
         nim("1")
