@@ -82,5 +82,5 @@ def test_environments_of_neighboring_env_runners_start_elsewhere():
 def test_a_wrong_value(refused):
     with refused("minibatch_size", "10000"):
         main(Args(batch_size=10_000))
-    with refused("num_env_runners", "3", "2 CPUs"):
+    with refused("num_env_runners", "3", "at most 2"):
         main(Args(num_env_runners=3))
