@@ -26,23 +26,24 @@ def test_a_build_takes_no_address_from_where_it_runs():
     assert "urls" not in project(ROOT)
 
 
-def test_a_release_has_the_address_in_its_metadata_and_in_every_link_of_its_page(tmp_path):
+def test_a_release_has_the_address_in_its_metadata_and_its_page_links_to_its_own_files(tmp_path):
     for name in ("README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, tmp_path)
     address = "https://github.com/someone/nim.env"
-    subprocess.run([sys.executable, ROOT / ".ci" / "write_addresses.py", address], cwd=tmp_path, check=True)
+    program = ROOT / ".ci" / "write_addresses.py"
+    subprocess.run([sys.executable, program, address, "v1.2.3"], cwd=tmp_path, check=True)
     released = project(tmp_path)
     assert released.pop("urls") == {
         "Source": address,
         "Issues": f"{address}/issues",
-        "Changelog": f"{address}/blob/main/CHANGELOG.md",
+        "Changelog": f"{address}/blob/v1.2.3/CHANGELOG.md",
     }
     assert released == project(ROOT)
     pages = [(folder / released["readme"]).read_text(encoding="utf-8") for folder in (ROOT, tmp_path)]
     before, after = (re.findall(r"(?:\]\(|src=\"|srcset=\")([^)\"]+)", page) for page in pages)
     for old, new in zip(before, after, strict=True):
         kind = "raw" if re.search(r"\.(svg|png|gif)$", old) else "blob"
-        assert new == (old if old.startswith("https://") else f"{address}/{kind}/main/{old}")
+        assert new == (old if old.startswith("https://") else f"{address}/{kind}/v1.2.3/{old}")
 
 
 def test_the_citation_has_the_version_and_its_date_once_it_is_released():
