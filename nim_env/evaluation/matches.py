@@ -13,7 +13,7 @@ from nim_env import theory
 from nim_env._internal import limits
 from nim_env._internal.checks import checked_bool, checked_integer
 from nim_env._internal.limits import chunks
-from nim_env.evaluation.exact import right_probabilities
+from nim_env.evaluation.accuracy import right_probabilities
 from nim_env.policies import (
     IllegalAction,
     OpponentPool,
