@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from nim_env import theory
-from nim_env.evaluation.diagnosis import findings, thresholds, verdicts
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
 from nim_env.evaluation.diagnosis.case import Bug, Case
-from nim_env.evaluation.diagnosis.evidence import explained, satisfies_bellman
 from nim_env.evaluation.diagnosis.known_bugs import likely_bugs, nearest_bug
 from nim_env.evaluation.diagnosis.other_readings import diagnosis_under_other_readings
 from nim_env.evaluation.diagnosis.symptoms import first_symptom
@@ -55,7 +54,7 @@ def _only_sorted(case: Case) -> Diagnosis | None:
 
 def _settled(case: Case) -> Diagnosis | None:
     """Values that satisfy Bellman's equation."""
-    if not satisfies_bellman(case):
+    if not evidence.satisfies_bellman(case):
         return None
     text = f"{_share_settled(case)} where {findings.BELLMAN} puts them"
     if case.reward_scale != 1:
@@ -63,7 +62,7 @@ def _settled(case: Case) -> Diagnosis | None:
         return verdicts.no_bug(text, findings.OTHER_SCALE)
     if case.is_self_play and case.exploration == 1:
         by_move, by_turn = case.targets
-        if explained(case, [by_turn]) > explained(case, [by_move]):
+        if evidence.explained(case, [by_turn]) > evidence.explained(case, [by_move]):
             text += ", for replies drawn at random: explore less"
     return verdicts.no_bug(text, findings.BELLMAN)
 
@@ -92,7 +91,7 @@ def _train_longer(case: Case) -> Diagnosis:
 
 
 def _share_settled(case: Case) -> str:
-    return f"{explained(case, case.targets):.0%} of the trained values have settled"
+    return f"{evidence.explained(case, case.targets):.0%} of the trained values have settled"
 
 
 def _unless_bug(

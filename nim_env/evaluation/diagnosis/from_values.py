@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from nim_env.evaluation.diagnosis import findings, thresholds, verdicts
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
 from nim_env.evaluation.diagnosis.case import Case
 from nim_env.evaluation.diagnosis.decision import decide
-from nim_env.evaluation.diagnosis.evidence import explained
 from nim_env.evaluation.diagnosis.learner import Floats, Learner, Reading
 from nim_env.evaluation.diagnosis.verdicts import Diagnosis
 from nim_env.policies import PolicyLike
@@ -126,7 +125,7 @@ def _future_at_end(learner: Learner, reading: Reading) -> float:
     if reading.initial is None or not (agrees and is_far_larger):
         return 0.0
     shifted = Case(learner, reading._replace(win=reading.win + future, loss=reading.loss + future))
-    return future if explained(shifted, shifted.targets) >= thresholds.MIN_EXPLAINED else 0.0
+    return future if evidence.explained(shifted, shifted.targets) >= thresholds.MIN_EXPLAINED else 0.0
 
 
 def _reward_scale(learner: Learner) -> float:

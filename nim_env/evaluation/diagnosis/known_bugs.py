@@ -4,16 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import thresholds, verdicts
+from nim_env.evaluation.diagnosis import evidence, thresholds, verdicts
 from nim_env.evaluation.diagnosis.case import Bug, Case, Target
 from nim_env.evaluation.diagnosis.equations import Equation
-from nim_env.evaluation.diagnosis.evidence import (
-    contradicts,
-    distance_outside,
-    explained,
-    min_contradictions,
-    prefers,
-)
 from nim_env.evaluation.diagnosis.learner import Bools, Floats
 from nim_env.evaluation.diagnosis.verdicts import Diagnosis
 from nim_env.evaluation.diagnosis.witness import first_witness
@@ -27,7 +20,7 @@ def likely_bugs(case: Case) -> list[Bug]:
     return [
         bug
         for bug in case.bugs
-        if any(_fits_better(case, bug.target, among, ~every, 0.5, 0.5) for among in (case.is_trained, every))
+        if any(_fits_better(case, bug.target, among, every, 0.5, 0.5) for among in (case.is_trained, every))
     ]
 
 
@@ -68,15 +61,15 @@ def is_proven(case: Case, bug: Bug) -> bool:
     """
     if case.initial is None and not _has_learned_last_moves(case, bug.equation):
         return False
-    contradicts_bellman = contradicts(case, case.targets)
-    contradicts_bug = contradicts(case, [bug.target])
+    contradicts_bellman = evidence.contradicts(case, case.targets)
+    contradicts_bug = evidence.contradicts(case, [bug.target])
     n_for = (contradicts_bellman & ~contradicts_bug).sum()
     n_against = (contradicts_bug & ~contradicts_bellman).sum()
     if n_against > thresholds.MAX_CONTRADICTING * case.is_trained.sum():
         return False
     initial = case.initial or 0.0
     is_between = case.loss < initial < case.win
-    min_for = thresholds.MIN_COUNT if is_between else min_contradictions(case)
+    min_for = thresholds.MIN_COUNT if is_between else evidence.min_contradictions(case)
     if n_for >= max(min_for, thresholds.MIN_NEARER * (n_for + n_against)):
         return True
     to_bellman = np.array([t.mean - initial for t in case.targets])
@@ -88,15 +81,15 @@ def is_proven(case: Case, bug: Bug) -> bool:
 def _explains_nearly_all(case: Case, bug: Target, to_bellman: Floats) -> bool:
     """The second proof. ``to_bellman`` are Bellman's targets minus the initial value, shape ``(n_targets, P)``.
 
-    From an initial value other than 0, a value on its way to Bellman's target passes the target of the bug. Such a
-    value does not speak for the bug.
+    From an initial value other than 0, a value may pass the target of the bug on its way to Bellman's target. Such
+    a value does not count as evidence for the bug.
     """
     initial = case.initial or 0.0
     to_bug = bug.mean - initial
     is_on_way = (to_bug * to_bellman >= 0) & (np.abs(to_bug) <= np.abs(to_bellman))
-    is_passed = np.asarray(is_on_way.any(axis=0) & (initial != 0))
+    counts = np.asarray(~is_on_way.any(axis=0) | (initial == 0))
     return all(
-        _fits_better(case, bug, among, is_passed, thresholds.MIN_EXPLAINED, thresholds.MIN_NEARER)
+        _fits_better(case, bug, among, counts, thresholds.MIN_EXPLAINED, thresholds.MIN_NEARER)
         for among in (case.is_trained, case.may_be_trained)
     )
 
@@ -108,7 +101,7 @@ def _avoids_bellman(case: Case, bug: Target, to_bellman: Floats) -> bool:
     is_far = np.abs(to_bellman) > thresholds.APART
     is_forbidden = case.counts_as_trained & (is_shut & is_far).all(axis=0)  # the bug cannot move it this way
     is_comparable = case.counts_as_trained & ~is_forbidden & is_far.any(axis=0)
-    n_gone = (is_forbidden & (distance_outside(case, [bug]) > _ROUNDING)).sum()
+    n_gone = (is_forbidden & (evidence.distance_outside(case, [bug]) > _ROUNDING)).sum()
     if n_gone > thresholds.MAX_CONTRADICTING * is_forbidden.sum():
         return False
     # the probability that a value has not moved, by Laplace's rule from the comparable ones
@@ -117,17 +110,17 @@ def _avoids_bellman(case: Case, bug: Target, to_bellman: Floats) -> bool:
 
 
 def _fits_better(
-    case: Case, bug: Target, among: Bools, excluded: Bools, min_explained: float, min_nearer: float
+    case: Case, bug: Target, among: Bools, counts: Bools, min_explained: float, min_nearer: float
 ) -> bool:
     """Whether a bug explains the values better than Bellman's equation does.
 
-    It must explain at least the fraction ``min_explained``, and no less than Bellman's equation. Of the values
-    that can tell the two apart, without the excluded ones, at least the fraction ``min_nearer`` must lie nearer to
-    the bug's target.
+    It must explain at least the fraction ``min_explained`` of the values in ``among``, and no less than Bellman's
+    equation. At least the fraction ``min_nearer`` of the values that can tell the two apart must lie nearer to the
+    bug's target; only values in ``counts`` are counted for this.
     """
-    share = explained(case, [bug], among)
-    is_best = share >= max(min_explained, explained(case, case.targets, among))
-    return is_best and prefers(case, bug, (case.counts_as_trained | among) & ~excluded, min_nearer)
+    share = evidence.explained(case, [bug], among)
+    is_best = share >= max(min_explained, evidence.explained(case, case.targets, among))
+    return is_best and evidence.prefers(case, bug, (case.counts_as_trained | among) & counts, min_nearer)
 
 
 def _has_learned_last_moves(case: Case, equation: Equation) -> bool:

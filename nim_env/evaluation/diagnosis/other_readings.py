@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import findings, thresholds, verdicts
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
 from nim_env.evaluation.diagnosis.case import Case
-from nim_env.evaluation.diagnosis.evidence import contradicts, explained, satisfies_bellman
 from nim_env.evaluation.diagnosis.known_bugs import is_proven, likely_bugs, nearest_bug
 from nim_env.evaluation.diagnosis.learner import Reading
 from nim_env.evaluation.diagnosis.symptoms import first_symptom
@@ -57,7 +56,7 @@ def _other_readings(case: Case, unknown: set[str]) -> Iterator[tuple[Reading, st
 def _other_initials(case: Case) -> list[float]:
     """The other initial values that the values hint at."""
     initials = case.learner.possible_initials
-    outside = contradicts(case, case.targets)
+    outside = evidence.contradicts(case, case.targets)
     n_above = (outside & np.all([case.values > target.high for target in case.targets], axis=0)).sum()
     n_below = outside.sum() - n_above
     is_enough = max(n_above, n_below) >= thresholds.MIN_COUNT or (outside & case.is_last).any()
@@ -69,7 +68,7 @@ def _other_initials(case: Case) -> list[float]:
 
 def _under_other_reading(case: Case, other: Case, premise: str, suspected: Diagnosis | None) -> Diagnosis | None:
     """The diagnosis if another reading may be the true one; None if it explains the values no better."""
-    is_right = satisfies_bellman(other) and first_symptom(other) is None
+    is_right = evidence.satisfies_bellman(other) and first_symptom(other) is None
     if suspected is None:
         is_possible = is_right and _can_be_correct(case, other, set())
         return verdicts.undecided(premise, findings.BELLMAN) if is_possible else None
@@ -91,7 +90,7 @@ def _seeming_bugs(other: Case) -> set[str]:
 def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
     """Whether a correct learner under another reading can have the values as well as one with a suspected bug."""
     share = 1 - thresholds.MIN_EXPLAINED if other.draws_replies else thresholds.MAX_CONTRADICTING
-    if contradicts(other, other.targets).sum() > share * other.is_trained.sum():
+    if evidence.contradicts(other, other.targets).sum() > share * other.is_trained.sum():
         return False
     if 0 in (other.win, other.loss):
         has_both_signs = other.values.min() < -thresholds.NEAR and other.values.max() > thresholds.NEAR
@@ -104,8 +103,8 @@ def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
     bugs = [bug for bug in other.bugs if bug.name in suspected]
     if other.reading.on_policy:
         of_a_maximum = [bug for bug in bugs if bug.equation.bootstrap not in ("maximum", "own policy")]
-        fractions = [explained(other, [bug.target]) for bug in bugs]
-        best = max([explained(case, case.targets), *fractions])
-        is_better = bool(of_a_maximum) and explained(other, other.targets) > best
+        fractions = [evidence.explained(other, [bug.target]) for bug in bugs]
+        best = max([evidence.explained(case, case.targets), *fractions])
+        is_better = bool(of_a_maximum) and evidence.explained(other, other.targets) > best
         return is_better or suspected == {findings.UNLISTED_BUG}
     return not any(is_proven(other, bug) for bug in bugs)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import findings, thresholds, verdicts
+from nim_env.evaluation.diagnosis import evidence, findings, thresholds, verdicts
 from nim_env.evaluation.diagnosis.case import Case
-from nim_env.evaluation.diagnosis.evidence import contradicts, distance, min_contradictions
 from nim_env.evaluation.diagnosis.known_bugs import likely_bugs, nearest_bug, proven_bugs
 from nim_env.evaluation.diagnosis.learner import Learner
 from nim_env.evaluation.diagnosis.verdicts import Diagnosis
@@ -67,7 +66,7 @@ def _wrong_last_moves(case: Case) -> Diagnosis | None:
     max_contradicting = 5 * thresholds.MAX_CONTRADICTING * case.is_trained.sum()
     name = findings.OPPONENTS_REWARD
     for bug in case.bugs:
-        if bug.name == name and contradicts(case, [bug.target]).sum() <= max_contradicting:
+        if bug.name == name and evidence.contradicts(case, [bug.target]).sum() <= max_contradicting:
             return verdicts.bug(f"{findings.LISTED_BUGS[name]}: last moves have the wrong sign", name)
     return verdicts.bug("last moves have the wrong sign", findings.UNLISTED_BUG, place="in the update")
 
@@ -151,7 +150,7 @@ def _values_of_both_signs(case: Case) -> Diagnosis | None:
 
 def _unlisted_bug(case: Case) -> Diagnosis | None:
     """A bug without a name: values that Bellman's equation cannot have made, or that do not move."""
-    is_impossible = contradicts(case, case.targets).sum() >= min_contradictions(case)
+    is_impossible = evidence.contradicts(case, case.targets).sum() >= evidence.min_contradictions(case)
     if case.initial is None or not (is_impossible or _n_stuck(case) >= thresholds.MIN_COUNT):
         return None
     text = "more training will not fix these values"
@@ -176,6 +175,6 @@ def _n_stuck(case: Case) -> int:
     is_stuck &= case.sums(case.values != before.values)[case.position] > 0
     for moment in (case, before):
         is_visited = moment.sums(moment.is_trained & ~moment.is_greedy)[moment.position] > 0
-        is_off = distance(moment, moment.targets) > thresholds.APART
+        is_off = evidence.distance(moment, moment.targets) > thresholds.APART
         is_stuck &= moment.is_greedy & moment.is_trained & is_visited & is_off
     return int(is_stuck.sum())

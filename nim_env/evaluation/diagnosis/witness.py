@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from nim_env.evaluation.diagnosis import thresholds
+from nim_env.evaluation.diagnosis import evidence, thresholds
 from nim_env.evaluation.diagnosis.case import Case
-from nim_env.evaluation.diagnosis.evidence import distance, distance_outside
 from nim_env.rules import heap_name
 
 
@@ -40,13 +39,13 @@ def first_witness(case: Case) -> Witness | None:
     The first one has the fewest objects, then the largest distance. A best move counts only if the other values of
     its position have arrived: a correct learner tries best moves the most, so their values arrive first.
     """
-    from_target = distance(case, case.targets)
+    from_target = evidence.distance(case, case.targets)
     others = case.is_trained & ~case.is_greedy
     n_others = case.sums(others)[case.position]
     n_away = case.sums(others & (from_target >= thresholds.NEAR))[case.position]
     is_late = case.is_greedy & case.counts_as_trained & (from_target > thresholds.APART)
     is_stuck = is_late & (n_others > 0) & (n_away == 0)
-    is_impossible = case.is_trained & (distance_outside(case, case.targets) > thresholds.APART)
+    is_impossible = case.is_trained & (evidence.distance_outside(case, case.targets) > thresholds.APART)
     candidates = np.flatnonzero(is_impossible if is_impossible.any() else is_stuck)
     if not len(candidates):
         return None
