@@ -68,7 +68,7 @@ def mastery(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalActio
     return table.mastery()
 
 
-def right_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any]) -> NDArray[np.float64]:
+def winning_move_probabilities(moves: MoveProbabilities, is_winning: NDArray[Any]) -> NDArray[np.float64]:
     """Finds how likely a policy is to play a winning move in each of n positions.
 
     Args:
@@ -101,7 +101,7 @@ class MasteryTable:
         """Enters the moves of the policy in the positions of a batch, which follows all smaller positions."""
         is_winning = theory.winning_action_mask(self._rules, batch.heaps).view(np.bool_)
         is_won = np.asarray(is_winning.any(axis=1))
-        right = right_probabilities(moves, is_winning)
+        right = winning_move_probabilities(moves, is_winning)
         self._winning_move[batch.indices[is_won]] = right[is_won]
         self._illegal[batch.indices] = moves.illegal
         # the policy moves in winning positions, and its opponent can make any move in losing ones

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nim_env import theory
 from nim_env._internal import limits
 from nim_env.board import Board
-from nim_env.evaluation.accuracy import right_probabilities
+from nim_env.evaluation.accuracy import winning_move_probabilities
 from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
 from nim_env.rules import NimRules
 from nim_env.solver import response_values
@@ -142,7 +142,7 @@ class _BeliefSearch:
             found = player.query(heaps, self._mask[1:], twice=True)
             sums = found.probabilities.sum(axis=1) + found.illegal
             self._winning[1:, :, i] = found.probabilities * is_winning / sums[:, None]
-            self._losing[1:, i] = 1 - right_probabilities(found, is_winning)
+            self._losing[1:, i] = 1 - winning_move_probabilities(found, is_winning)
         self._is_possible = np.asarray(self._winning.any(axis=2))  # whether some policy plays this winning move
 
     def moves_from(self, positions: NDArray[np.intp]) -> _Moves:

@@ -10,9 +10,11 @@ would decide it.
 :func:`diagnose` goes through these steps, and the first one that decides ends the diagnosis:
 
 1. ``from_values`` checks the arguments, and ``learner`` finds out what the values show about the training. This
-   gives the first reading: the rewards, the initial value, and whether the learner is on-policy.
-2. ``decision`` starts from this reading, as a case. ``values`` arranges the values, ``equations`` has Bellman's
-   equation and what each bug makes of it, and ``case`` computes the targets of all these equations.
+   gives the first reading: the rewards, the initial value, and whether the learner is on-policy. Values that are
+   not finite, or that no reading explains, end the diagnosis here.
+2. ``decision`` gets the learner and its reading as a case. ``values`` arranges the values, ``equations`` has
+   Bellman's equation and what each bug makes of it, and ``case`` computes the targets of all these equations. If
+   nothing was trained, or only sorted positions were, the diagnosis ends.
 3. ``symptoms`` has one test for each symptom of a bug. The tests use ``evidence``, which measures how well values
    agree with targets, and ``known_bugs``, which finds the bugs of the list that the values prove.
 4. If there is no symptom, and the values have settled or every move is right, no bug was found.

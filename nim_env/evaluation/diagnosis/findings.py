@@ -53,7 +53,7 @@ OLD_VALUE_IGNORED = "old value ignored"
 """The update never finds the old value, so each value is a fixed fraction of its last target."""
 
 UNLISTED_BUG = "a bug in no list"
-"""No correct learner can have the values, and no bug of the list explains them."""
+"""No correct learner can have the values, and they do not prove a bug of the list."""
 
 NO_MASK = "no mask at prediction"
 """The player can play illegal actions."""

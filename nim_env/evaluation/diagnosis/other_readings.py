@@ -67,7 +67,11 @@ def _other_initials(case: Case) -> list[float]:
 
 
 def _under_other_reading(case: Case, other: Case, premise: str, suspected: Diagnosis | None) -> Diagnosis | None:
-    """The diagnosis if another reading may be the true one; None if it explains the values no better."""
+    """The diagnosis if another reading may be the true one; None if it explains the values no better.
+
+    Rewards other than 1 and -1 can make a correct learner look as if it had one of a few bugs. If one of these is
+    suspected, and the values show a bug of the list under the other reading too, the two bugs are the two answers.
+    """
     is_right = evidence.satisfies_bellman(other) and first_symptom(other) is None
     if suspected is None:
         is_possible = is_right and _can_be_correct(case, other, set())
@@ -88,7 +92,10 @@ def _seeming_bugs(other: Case) -> set[str]:
 
 
 def _can_be_correct(case: Case, other: Case, suspected: set[str]) -> bool:
-    """Whether a correct learner under another reading can have the values as well as one with a suspected bug."""
+    """Whether a correct learner under another reading can have the values as well as one with a suspected bug.
+
+    ``suspected`` are the names of the findings under the first reading, and empty if there are none.
+    """
     share = 1 - thresholds.MIN_EXPLAINED if other.draws_replies else thresholds.MAX_CONTRADICTING
     if evidence.contradicts(other, other.targets).sum() > share * other.is_trained.sum():
         return False
