@@ -119,7 +119,8 @@ def _future_at_end(learner: Learner, reading: Reading) -> float:
     """The future that a learner adds to the last reward, if it is far larger than the rewards; otherwise 0."""
     last = learner.last_moves
     typical = float(np.median(last))
-    future = typical - (reading.loss if learner.rules.misere else reading.win)
+    last_mover, _ = reading.last_rewards(learner.rules)
+    future = typical - last_mover
     agrees = (np.abs(last - typical) <= thresholds.SAME_REWARD * abs(future)).all()
     is_far_larger = abs(future) >= thresholds.FAR_LARGER * max(abs(reading.win), abs(reading.loss))
     if reading.initial is None or not (agrees and is_far_larger):

@@ -35,6 +35,10 @@ class Reading(NamedTuple):
     initial: float | None = 0.0
     on_policy: bool | PolicyLike = False
 
+    def last_rewards(self, rules: NimRules) -> tuple[float, float]:
+        """Returns the rewards of the player who takes the last object and of the other player."""
+        return (self.loss, self.win) if rules.misere else (self.win, self.loss)
+
 
 class Learner:
     """The values of a learner, before anything is assumed about it.
@@ -125,17 +129,16 @@ class Learner:
         A dictionary without an entry for a pair became a table with a 0 there; this 0 is read as the initial
         value. Values of positions become the values of the actions that lead there.
         """
-        win, loss, initial, _ = reading
         if self.has_action_values:
-            has_learned_0 = 0 in (win, loss)  # then a 0 does not show that an entry is missing
+            has_learned_0 = 0 in (reading.win, reading.loss)  # then a 0 does not show that an entry is missing
             is_missing = self.legal & (self.given == 0) & (0.0 in self.possible_initials) & (not has_learned_0)
-            return np.where(is_missing, initial or 0.0, self.given)
-        last_mover, other_player = (loss, win) if self.rules.misere else (win, loss)
+            return np.where(is_missing, reading.initial or 0.0, self.given)
+        last_mover, other_player = reading.last_rewards(self.rules)
         is_last = self.next_indices == 0
         of_next = self.discount * self.given  # for the player to move there
         if self.opponent is not None:
             of_next = -(self.replies * np.where(is_last, other_player, of_next[self.next_indices])).sum(axis=1)
-        return np.where(self.legal, np.where(is_last, last_mover, -of_next[self.next_indices]), loss)
+        return np.where(self.legal, np.where(is_last, last_mover, -of_next[self.next_indices]), reading.loss)
 
 
 def probabilities(rules: NimRules, policy: PolicyLike) -> Floats:

@@ -70,10 +70,9 @@ class LearnedValues:
         self.win = reading.win / self.reward_scale
         self.loss = reading.loss / self.reward_scale
         self.initial = None if reading.initial is None else reading.initial / self.reward_scale
-        last_mover, other_player = (self.loss, self.win) if self.rules.misere else (self.win, self.loss)
-        self.bellman = Equation(
-            last_mover, other_player, "maximum" if reading.on_policy is False else "own policy"
-        )
+        last_mover, other_player = (reward / self.reward_scale for reward in reading.last_rewards(self.rules))
+        bootstrap: Bootstrap = "maximum" if reading.on_policy is False else "own policy"
+        self.bellman = Equation(last_mover, other_player, bootstrap)
         self._judged = learner.heaps.sum(axis=1).argsort(kind="stable")[:MAX_POSITIONS]
         self._legal = learner.legal[self._judged]
         self.n_positions = len(self._judged)
