@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from nim_env._internal.checks import checked_integer
 from nim_env.evaluation.assessment import assess
+from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 
@@ -68,7 +69,8 @@ def assert_learns(
         told = {"discount": discount, "rewards": rewards, "initial": initial, "on_policy": on_policy}
         assessed = assess(rules, policy, values, is_mask_required=True, opponent=opponent, **told)
         expert, diagnosis = assessed.mastery.expert, assessed.diagnosis
-        is_wrong = diagnosis.result == "bug" or diagnosis.findings[0].startswith(("untrained", "discount of"))
+        has_wrong_values = diagnosis.findings[0].startswith((findings.UNTRAINED, findings.OTHER_DISCOUNT))
+        is_wrong = diagnosis.result == "bug" or has_wrong_values
         if expert < min_expert or is_wrong:
             failed.append(seed)
         lines.append(f"seed {seed}: expert mastery {expert:.4f}. {diagnosis.verdict}")

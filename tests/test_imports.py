@@ -59,20 +59,23 @@ MAY_IMPORT = {  # each part of nim_env: the modules of the game are one part, an
     "policies": {"_internal", "game"},
     "rendering": {"_internal", "game", "policies", "evaluation"},  # evaluation for the map alone
     "envs": {"_internal", "game", "policies", "rendering"},
-    "evaluation": {"_internal", "game", "solver", "policies"},
-    "testing": {"_internal", "game", "policies", "evaluation"},
+    "evaluation": {"_internal", "game", "solver", "policies", "diagnosis"},
+    "diagnosis": {"game", "policies"},  # a package in evaluation
+    "testing": {"_internal", "game", "policies", "evaluation", "diagnosis"},
     "sb3": {"_internal", "game", "policies", "envs", "evaluation"},
     "rllib": {"game"},
     "pgx": {"_internal", "game", "rendering"},
     "openspiel": {"game", "policies"},
     "text": {"_internal", "game", "policies", "evaluation"},
-    "check": {"_internal", "game", "policies", "evaluation", "rendering", "sb3"},
+    "check": {"_internal", "game", "policies", "evaluation", "diagnosis", "rendering", "sb3"},
     "__main__": {"check"},
 }
 
 
 def part_of(module):
     """The part of nim_env that a module belongs to."""
+    if module.startswith("nim_env.evaluation.diagnosis"):
+        return "diagnosis"
     name = module.split(".")[1]
     return "game" if name in GAME else name
 

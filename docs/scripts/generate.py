@@ -9,6 +9,7 @@ import functools
 import importlib
 import inspect
 import io
+import itertools
 import pkgutil
 import re
 import sys
@@ -128,9 +129,9 @@ ROUTES = {
         "agents.tables.Table.rows",
     ),
     "mastery": (
-        "nim_env.evaluation.exact.Mastery",
-        "nim_env.evaluation.exact.mastery",
-        "nim_env.evaluation.exact.MasteryTable",
+        "nim_env.evaluation.accuracy.Mastery",
+        "nim_env.evaluation.accuracy.mastery",
+        "nim_env.evaluation.accuracy.MasteryTable",
         "nim_env.solver.PositionBatch",
         "nim_env.solver.iter_positions",
         "nim_env.policies.player.Player",
@@ -171,6 +172,20 @@ def _n_statements(source):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node):
             node.body[0].value.value = ""  # unparsed as one line, which is not counted
     return sum(line.strip() not in ("", '""""""', "''") for line in ast.unparse(tree).splitlines())
+
+
+def findings(module):
+    """The names of findings, each with its meaning: the docstring of the constant, or its words in LISTED_BUGS."""
+    documented = importlib.import_module(module)
+    rows = ["| finding | means |", "|---|---|"]
+    statements = ast.parse(inspect.getsource(documented)).body
+    for statement, following in itertools.pairwise(statements):
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Constant):
+            name = statement.value.value
+            in_words = documented.LISTED_BUGS.get(name)
+            meaning = f"{in_words[0].upper()}{in_words[1:]}." if in_words else following.value.value
+            rows.append(f"| `{name}` | {' '.join(meaning.split()).replace('``', '`')} |")
+    return "\n".join(rows)
 
 
 GAME = ("rules", "theory", "board", "encodings")
@@ -270,7 +285,7 @@ def comparison(board_and_form):
     return "\n".join([*rows, "", sentence])
 
 
-FUNCTIONS = (gymnasium_table, pettingzoo_table, docstring, route, parts, ids, comparison)
+FUNCTIONS = (gymnasium_table, pettingzoo_table, docstring, route, findings, parts, ids, comparison)
 KINDS = {function.__name__: function for function in FUNCTIONS}
 
 

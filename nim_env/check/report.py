@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from nim_env import evaluation, policies
 from nim_env.check import players, specification
 from nim_env.evaluation.assessment import assess
+from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import FunctionPolicy, NimPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
 from nim_env.rendering.map import position_map
 from nim_env.rules import NimRules
@@ -51,7 +52,7 @@ def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
     unanswered = _unanswered(player, policy)
     wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
     result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)
-    is_finite = q_values is not None and diagnosis.findings != ("values that are not finite",)
+    is_finite = q_values is not None and findings.NOT_FINITE not in diagnosis.findings
     report = evaluation.report(rules, policy, player.state_values if is_finite else None, illegal_action="lose")
     if args.picture is not None:
         place = f" in {bugs_in[0]}" if faults or wrong_choices else ""
@@ -124,7 +125,7 @@ def _summary(
         bugs_in.append("choice")
     if diagnosis.result == "bug":
         sentences.append(diagnosis.verdict)
-        bugs_in += evaluation.answers(diagnosis.findings)
+        bugs_in += evaluation.distinct_findings(diagnosis.findings)
     if not sentences:
         return diagnosis.result, [], diagnosis.verdict
     return "bug", bugs_in, " ".join(sentences)

@@ -1,26 +1,37 @@
 """Evaluation of any policy: exact by sweeps over all positions, or estimated from samples on large boards.
 
-The package has mastery, win probabilities and exploitability, the report with all of these metrics, matches,
-learning curves, and the diagnosis of a learner's values. It imports the game and the policies. The command
-``python -m nim_env check``, :mod:`nim_env.testing`, the map of positions and the modules for other libraries
-import it; the environments do not.
+- ``accuracy``: how well a player moves and judges positions, compared with perfect play.
+- ``outcomes``: exact win probabilities and payoffs of games between known policies.
+- ``best_responses``: exploitability, of a policy and of a pool.
+- ``reports``: all exact metrics of one player, also as a learning curve during training.
+- ``matches``: estimates from sampled games and positions, for boards that are too large for exact evaluation.
+- ``diagnosis``: what the values or the moves of a learner show about its training.
+- ``assessment``: the mastery and the diagnosis of one player, for ``check`` and :mod:`nim_env.testing`.
+
+Every exact function raises ValueError if the game has too many positions, if a policy is unknown or was made for
+another game, or if a policy returns anything but a legal action or a distribution over legal actions. Each policy
+is queried twice on each position, and two different answers are an error: a policy that draws its moves has to
+return their probabilities.
+
+The functions take ``illegal_action``. With ``"lose"`` a policy can also play illegal actions: their probability,
+and any probability that is missing from a sum of 1, loses the game at once. With ``"raise"`` they are an error.
+``None`` is the choice of a :class:`nim_env.policies.Player`, and ``"raise"`` for all other policies.
+
+The package imports the game, the solver and the policies. The command ``python -m nim_env check``,
+:mod:`nim_env.testing`, the map of positions and the modules for other libraries import it; the environments do
+not.
 """
 
-from nim_env.evaluation.diagnosis import Diagnosis, answers, diagnose, diagnose_moves
-from nim_env.evaluation.evidence import Witness
-from nim_env.evaluation.exact import (
+from nim_env.evaluation.accuracy import (
     Mastery,
     ValueAccuracy,
     ValueFunction,
-    exploitability,
     mastery,
     mistake_sentences,
-    mixed_exploitability,
-    payoff_matrix,
     value_accuracy,
-    win_probabilities,
-    win_probability,
 )
+from nim_env.evaluation.best_responses import exploitability, mixed_exploitability
+from nim_env.evaluation.diagnosis import Diagnosis, Witness, diagnose, diagnose_moves, distinct_findings
 from nim_env.evaluation.matches import (
     MatchResult,
     SampledMastery,
@@ -28,6 +39,7 @@ from nim_env.evaluation.matches import (
     sample_positions,
     sampled_mastery,
 )
+from nim_env.evaluation.outcomes import payoff_matrix, win_probabilities, win_probability
 from nim_env.evaluation.reports import LearningCurve, PositionGroup, Report, report
 
 __all__ = [
@@ -41,9 +53,9 @@ __all__ = [
     "ValueAccuracy",
     "ValueFunction",
     "Witness",
-    "answers",
     "diagnose",
     "diagnose_moves",
+    "distinct_findings",
     "exploitability",
     "mastery",
     "mistake_sentences",

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from numpy.typing import ArrayLike
 
-from nim_env.evaluation.diagnosis import NO_MASK, Diagnosis, diagnose, diagnose_moves
-from nim_env.evaluation.exact import Mastery, mastery, mistake_sentences
+from nim_env.evaluation.accuracy import Mastery, mastery, mistake_sentences
+from nim_env.evaluation.diagnosis import Diagnosis, diagnose, diagnose_moves, findings, verdicts
 from nim_env.policies import TabularPolicy
 from nim_env.rules import NimRules
 
@@ -44,9 +44,9 @@ def assess(
     """
     found = mastery(rules, policy, illegal_action="lose")
     diagnosis = diagnose_moves(rules, policy)
-    if values is not None and not (is_mask_required and NO_MASK in diagnosis.findings):
+    if values is not None and not (is_mask_required and findings.NO_MASK in diagnosis.findings):
         diagnosis = diagnose(rules, values, **told)
-    if "train longer" in diagnosis.findings and not len(found.mistake_indices):
-        verdict = "No bug found. Every move is right, although not all values have settled."
-        diagnosis = Diagnosis("no bug found", verdict, ("perfect play",))
+    if findings.TRAIN_LONGER in diagnosis.findings and not len(found.mistake_indices):
+        text = "every move is right, although not all values have settled"
+        diagnosis = verdicts.no_bug(text, findings.PERFECT_PLAY)
     return Assessment(found, mistake_sentences(rules, policy, illegal_action="lose"), diagnosis)

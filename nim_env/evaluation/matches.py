@@ -13,7 +13,7 @@ from nim_env import theory
 from nim_env._internal import limits
 from nim_env._internal.checks import checked_bool, checked_integer
 from nim_env._internal.limits import chunks
-from nim_env.evaluation.exact import right_probabilities
+from nim_env.evaluation.accuracy import winning_move_probabilities
 from nim_env.policies import (
     IllegalAction,
     OpponentPool,
@@ -226,5 +226,5 @@ def sampled_mastery(
     for part in chunks(len(positions), rules.n_actions):
         heaps = positions[part]
         moves = player.query(heaps, rules.action_mask(heaps))
-        winning_move[part] = right_probabilities(moves, theory.winning_action_mask(rules, heaps))
+        winning_move[part] = winning_move_probabilities(moves, theory.winning_action_mask(rules, heaps))
     return SampledMastery(fsum(winning_move.data) / len(positions), positions, winning_move)

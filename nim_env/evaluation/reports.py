@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from nim_env._internal import limits
 from nim_env._internal.checks import checked_integer
 from nim_env.board import Board
-from nim_env.evaluation import exact
+from nim_env.evaluation.accuracy import Mastery, MasteryTable, ValueAccuracy, ValueFunction, value_accuracy
 from nim_env.policies import IllegalAction, PolicyLike, checked_player
 from nim_env.rules import NimRules
 from nim_env.solver import ExpectedReturns, iter_positions
@@ -79,7 +79,7 @@ class Report:
     win_probability_take_3: float
     win_probability_expert: float
     illegal_action: float
-    value_accuracy: exact.ValueAccuracy | None = None
+    value_accuracy: ValueAccuracy | None = None
     groups: tuple[PositionGroup, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, float | bool]:
@@ -102,7 +102,7 @@ class Report:
 def report(
     rules: NimRules,
     policy: PolicyLike,
-    values: exact.ValueFunction | None = None,
+    values: ValueFunction | None = None,
     *,
     illegal_action: IllegalAction | None = None,
 ) -> Report:
@@ -129,7 +129,7 @@ def report(
     batches = iter_positions(rules)
     remedy = "use the functions for single figures, such as evaluation.mastery"
     limits.check_size(rules.n_positions, limits.REPORTED_POSITIONS, f"positions of {rules}", remedy)
-    table = exact.MasteryTable(rules)
+    table = MasteryTable(rules)
     response = ExpectedReturns(rules)
     wins = [ExpectedReturns(rules, loss=0.0) for _ in opponents]
     for batch in batches:
@@ -141,7 +141,7 @@ def report(
     mastery = table.mastery()
     exploitabilities = (response.going_second + response.going_first) / 2
     from_start = [float(against.going_first[-1] + against.going_second[-1]) / 2 for against in wins]
-    accuracy = None if values is None else exact.value_accuracy(rules, values)
+    accuracy = None if values is None else value_accuracy(rules, values)
     return Report(
         expert=mastery.expert,
         champion=mastery.champion,
@@ -156,9 +156,7 @@ def report(
     )
 
 
-def _position_groups(
-    rules: NimRules, mastery: exact.Mastery, accuracy: exact.ValueAccuracy | None
-) -> Iterator[PositionGroup]:
+def _position_groups(rules: NimRules, mastery: Mastery, accuracy: ValueAccuracy | None) -> Iterator[PositionGroup]:
     board = Board(rules)
     number = board.heap_sums(lambda sizes: sizes > 0)  # of nonempty heaps
     is_endgame = board.heap_sums(lambda sizes: sizes > 1) <= 1

@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nim_env import theory
-from nim_env.evaluation.thresholds import FEW
+from nim_env.evaluation.diagnosis.thresholds import MIN_COUNT
 from nim_env.policies import PolicyLike, tabulate
 from nim_env.rules import NimRules
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+Indices = NDArray[np.intp]
 
 
 class Reading(NamedTuple):
@@ -34,6 +35,10 @@ class Reading(NamedTuple):
     initial: float | None = 0.0
     on_policy: bool | PolicyLike = False
 
+    def last_rewards(self, rules: NimRules) -> tuple[float, float]:
+        """Returns the rewards of the player who takes the last object and of the other player."""
+        return (self.loss, self.win) if rules.misere else (self.win, self.loss)
+
 
 class Learner:
     """The values of a learner, before anything is assumed about it.
@@ -44,6 +49,13 @@ class Learner:
             if they are values of positions.
         opponent: The policy that the learner played against; None for self-play.
         discount: The discount of the training.
+
+    Attributes:
+        has_action_values: Whether the values are values of actions, and not of positions.
+        heaps: All positions, int64 of shape ``(n_positions, n_heaps)``.
+        legal: The legal actions in each position, bool of shape ``(n_positions, n_actions)``.
+        next_indices: The index of the position after each action, ``np.intp`` of shape
+            ``(n_positions, n_actions)``; 0 for illegal actions.
     """
 
     def __init__(self, rules: NimRules, given: Floats, opponent: PolicyLike | None, discount: float) -> None:
@@ -53,11 +65,10 @@ class Learner:
         self.discount = discount
         self.has_action_values = given.ndim == 2
         self.heaps = rules.all_positions()
-        self.legal = rules.action_mask(self.heaps) > 0  # (n_positions, n_actions)
-        rows = np.arange(rules.n_positions)[:, None]
-        self.after: NDArray[np.intp] = (
-            rows - np.array(rules.offsets, dtype=np.intp)
-        ) * self.legal  # the next position
+        self.legal = rules.action_mask(self.heaps) > 0
+        indices = np.arange(rules.n_positions, dtype=np.intp)
+        offsets = np.array(rules.offsets, dtype=np.intp)
+        self.next_indices: Indices = (indices[:, None] - offsets) * self.legal
 
     @cached_property
     def replies(self) -> Floats:
@@ -79,55 +90,55 @@ class Learner:
         illegal = np.unique(entries[np.isfinite(entries)])
         if len(illegal) > 1:
             return None
-        is_start = len(illegal) == 1 and (self.given[self.legal] == illegal[0]).any()
-        return float(illegal[0]) if is_start else 0.0
+        is_initial = len(illegal) == 1 and (self.given[self.legal] == illegal[0]).any()
+        return float(illegal[0]) if is_initial else 0.0
 
     @cached_property
-    def untouched(self) -> list[float]:
+    def possible_initials(self) -> list[float]:
         """The values that look like initial ones: in a few positions all moves share them, mistakes too."""
         wins = theory.winning_action_mask(self.rules, self.heaps) > 0
         is_choice = wins.any(axis=1) & (self.legal & ~wins).any(axis=1)
         lowest = np.where(self.legal, self.given, np.inf).min(axis=1)
         is_same = lowest == np.where(self.legal, self.given, -np.inf).max(axis=1)
         values, counts = np.unique(lowest[is_choice & is_same], return_counts=True)
-        return values[counts >= FEW].tolist()
+        return values[counts >= MIN_COUNT].tolist()
 
     @cached_property
-    def last(self) -> Floats:
+    def last_moves(self) -> Floats:
         """The values of the moves that take the last object, or of the positions with one object."""
         if self.has_action_values:
-            return self.given[self.legal & (self.after == 0)]
+            return self.given[self.legal & (self.next_indices == 0)]
         return self.given[self.heaps.sum(axis=1) == 1]
 
     @property
-    def is_sorted(self) -> bool:
+    def has_only_sorted_positions(self) -> bool:
         """Whether only positions with sorted heaps have values, although the board has many others."""
         if not self.has_action_values:
             return False
         is_trained = ((self.given != (self.initial or 0)) & self.legal).any(axis=1)
         steps = np.diff(self.heaps, axis=1)
-        unsorted = [(steps < 0).any(axis=1), (steps > 0).any(axis=1)]  # not sorted up, not sorted down
+        unsorted = [(steps < 0).any(axis=1), (steps > 0).any(axis=1)]  # not ascending, not descending
         return bool(
-            is_trained.sum() >= FEW
-            and any(is_other.sum() >= FEW and not is_trained[is_other].any() for is_other in unsorted)
+            is_trained.sum() >= MIN_COUNT
+            and any(is_other.sum() >= MIN_COUNT and not is_trained[is_other].any() for is_other in unsorted)
         )
 
-    def table(self, reading: Reading) -> Floats:
+    def action_values(self, reading: Reading) -> Floats:
         """Returns the values of all actions under a reading, float64 of shape ``(n_positions, n_actions)``.
 
         A dictionary without an entry for a pair became a table with a 0 there; this 0 is read as the initial
         value. Values of positions become the values of the actions that lead there.
         """
-        win, loss, initial, _ = reading
         if self.has_action_values:
-            has_learned_0 = 0 in (win, loss)  # then a 0 does not show that an entry is missing
-            is_missing = self.legal & (self.given == 0) & (0.0 in self.untouched) & (not has_learned_0)
-            return np.where(is_missing, initial or 0.0, self.given)
-        mover, other = (loss, win) if self.rules.misere else (win, loss)
+            has_learned_0 = 0 in (reading.win, reading.loss)  # then a 0 does not show that an entry is missing
+            is_missing = self.legal & (self.given == 0) & (0.0 in self.possible_initials) & (not has_learned_0)
+            return np.where(is_missing, reading.initial or 0.0, self.given)
+        last_mover, other_player = reading.last_rewards(self.rules)
+        is_last = self.next_indices == 0
         of_next = self.discount * self.given  # for the player to move there
         if self.opponent is not None:
-            of_next = -(self.replies * np.where(self.after == 0, other, of_next[self.after])).sum(axis=1)
-        return np.where(self.legal, np.where(self.after == 0, mover, -of_next[self.after]), loss)
+            of_next = -(self.replies * np.where(is_last, other_player, of_next[self.next_indices])).sum(axis=1)
+        return np.where(self.legal, np.where(is_last, last_mover, -of_next[self.next_indices]), reading.loss)
 
 
 def probabilities(rules: NimRules, policy: PolicyLike) -> Floats:

@@ -5,54 +5,59 @@ runs of docs/experiments/diagnosis.md, in which learners with and without bugs w
 in units of the larger reward, so a return is never larger than 1.
 """
 
-FEW = 3
+MIN_COUNT = 3
 """Fewer values than this prove nothing. A definition."""
 
-RANGE = 1.1
+MAX_VALUE = 1.1
 """A larger value is out of range. A mean of returns of at most 1 is at most 1 by a theorem; the rest allows for a
 small cost per step."""
 
 NEAR = 0.1
-"""A value that is closer to its target than this has reached it. A value outside its reach by less than this may
+"""A value that is closer to its target than this has reached it. A value outside its range by less than this may
 still lie within it. A definition."""
 
 APART = 0.2
 """Values can tell two targets apart if the targets are further from each other than this, twice ``NEAR``. A
 definition."""
 
-SAME = 0.01
+SAME_REWARD = 0.01
 """Last moves have one reward if they differ by no more than this fraction of it. On their way from 0 they differ
 by more, since they have had different numbers of updates."""
+
+FAR_LARGER = 10_000
+"""A last move has a future, and not only a reward, if its value is this many times larger than the rewards. A
+definition."""
 
 NOISE = 0.5
 """The fraction of a sample's standard deviation by which a settled value may miss its target. A learning rate of
 0.4 keeps this much of the deviation: √(0.4 / 1.6)."""
 
-REFUTED = 0.02
-"""The fraction of the trained values that an equation may fail to explain. From the runs."""
+MAX_CONTRADICTING = 0.02
+"""The fraction of the trained values that may contradict an equation. From the runs."""
 
-NEARER = 0.85
+MIN_NEARER = 0.85
 """The fraction that must lie nearer to the target of a bug, among the values that can tell the bug from Bellman's
 equation. From the runs."""
 
-HOLDS = 0.8
+MIN_EXPLAINED = 0.8
 """The fraction of the trained values that an equation must explain. A definition."""
 
-SURPRISE = 8
-"""Something is not chance if minus the logarithm of its probability is larger than this. From the runs."""
+MIN_SURPRISAL = 8
+"""Something is not chance if its surprisal, minus the logarithm of its probability, is larger than this. From the
+runs."""
 
-TIE = 1.3
+TIE_FACTOR = 1.3
 """Two bugs are named together if the distances of the values from their targets differ by a smaller factor. A
 definition."""
 
-DISCOUNT = 0.04
+SAME_DISCOUNT = 0.04
 """Two discounts are the same if they differ by less than this. A definition."""
 
-ENDGAME = 5
+ENDGAME_OBJECTS = 5
 """The number of objects up to which a correct learner tries the best moves again and again. An assumption."""
 
-STILL = 0.02
+MIN_CHANGE = 0.02
 """A value that moved by less than this between two tables has not moved. A definition."""
 
-LEARNED = 0.25
+LEARNED_LAST_MOVE = 0.25
 """A network has learned a last move if its value is closer to the reward than this. A definition."""

@@ -1,0 +1,180 @@
+"""How much a best response gains against a policy, or against a pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env import theory
+from nim_env._internal import limits
+from nim_env.board import Board
+from nim_env.evaluation.accuracy import winning_move_probabilities
+from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
+from nim_env.rules import NimRules
+from nim_env.solver import response_values
+
+
+def exploitability(rules: NimRules, policy: PolicyLike, *, illegal_action: IllegalAction | None = None) -> float:
+    """Returns how much a best response gains over perfect play against the policy, from 0 to 1.
+
+    It is the mean value of a best response that moves first and of one that moves second, from the full heaps,
+    with a reward of 1 for a win and -1 for a loss. With perfect play these two values cancel. The mean is
+    therefore the NashConv of a policy that plays both sides, divided by the number of players (Lanctot et al.
+    2017, "A unified game-theoretic approach to multiagent reinforcement learning").
+
+    It is 0 exactly for a champion (:class:`Mastery`), except that rounding hides mistakes with a probability below
+    1e-16. For a deterministic policy it is either 0 or 1. Its mean over all starting positions, which
+    :class:`Report` contains, is graded. :func:`nim_env.solver.response_values` returns the values of the best
+    response in each position.
+    """
+    going_second, going_first = response_values(rules, policy, illegal_action=illegal_action)
+    return float(going_second[-1] + going_first[-1]) / 2  # the full heaps have the last index
+
+
+def mixed_exploitability(
+    rules: NimRules, pool: OpponentPool, *, illegal_action: IllegalAction | None = None
+) -> float:
+    """Returns the exploitability of a pool as a mixed strategy, from 0 to 1 (:func:`exploitability`).
+
+    One member of the pool is drawn for each game and makes all its moves. A best response does not see which one.
+    From the moves so far it knows the probability of each member, which is its belief (Åström 1965, "Optimal
+    control of Markov processes with incomplete state information"). In a winning position it wins whatever it
+    believes, so the search covers its beliefs in losing positions only. Beliefs that agree to 12 decimals are
+    treated as one.
+
+    Args:
+        rules: The game.
+        pool: The pool.
+        illegal_action: What an illegal action of a member does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The exploitability. It is also the probability that a best response wins in the order of moves in which it
+        would lose against perfect play.
+
+    Raises:
+        ValueError: If there are too many beliefs, as for policies that draw their moves on large boards.
+    """
+    players, probabilities = checked_strategy(pool, rules, illegal_action=illegal_action, name="pool")
+    n_entries = rules.n_positions * rules.n_actions * len(players)
+    what = f"positions times actions times policies of {rules}"
+    limits.check_size(n_entries, limits.POLICY, what, "use a smaller board")
+    search = _BeliefSearch(rules, players)
+    beliefs = probabilities[None]
+    start = np.array([search.board.full], dtype=np.intp)
+    pool_begins = theory.is_winning(rules, rules.heaps)
+    moves = _Moves(np.zeros(1, dtype=np.intp), start) if pool_begins else search.moves_from(start)
+    rounds: list[_Round] = []
+    n_moves = 0
+    while len(moves.rows):
+        n_moves += len(moves.rows) * rules.n_actions
+        what = f"moves from beliefs about {len(players)} policies times actions of {rules}"
+        limits.check_size(n_moves, limits.BELIEFS, what, "use deterministic policies or a smaller board")
+        played, positions, beliefs = search.play_round(moves, beliefs)
+        rounds.append(played)
+        moves = search.moves_from(positions)
+    wins = np.zeros(len(beliefs))
+    for played in reversed(rounds):
+        wins = played.wins_before(wins)
+    return min(float(wins[0]), 1.0)
+
+
+class _Moves(NamedTuple):
+    """Moves of the best response.
+
+    Attributes:
+        rows: The row of the belief in which each of M moves is made, shape ``(M,)``.
+        after: The position after each move, shape ``(M,)``.
+    """
+
+    rows: NDArray[np.intp]
+    after: NDArray[np.intp]
+
+
+class _Round(NamedTuple):
+    """A move of the best response and the reply of the pool, from all beliefs that the response can have there.
+
+    Attributes:
+        n_beliefs: The number of beliefs.
+        rows: The row of the belief in which each of M moves is made, shape ``(M,)``.
+        losing_reply: The probability that a losing reply follows each move, shape ``(M,)``. The response then
+            wins.
+        moves: The move that each of R winning replies follows, shape ``(R,)``.
+        chances: The probability of each winning reply, shape ``(R,)``.
+        next_rows: The belief after each winning reply, as a row of the next round, shape ``(R,)``.
+    """
+
+    n_beliefs: int
+    rows: NDArray[np.intp]
+    losing_reply: NDArray[np.float64]
+    moves: NDArray[np.intp]
+    chances: NDArray[np.float64]
+    next_rows: NDArray[np.intp]
+
+    def wins_before(self, wins_after: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns the win probability in each belief of this round, from the ones in the beliefs of the next."""
+        of_moves = self.losing_reply.copy()
+        np.add.at(of_moves, self.moves, self.chances * wins_after[self.next_rows])
+        wins = np.zeros(self.n_beliefs)
+        np.maximum.at(wins, self.rows, of_moves)
+        return wins
+
+
+class _BeliefSearch:
+    """The moves of a best response, and the replies of a pool of k policies.
+
+    Args:
+        rules: The game.
+        players: The policies.
+    """
+
+    def __init__(self, rules: NimRules, players: Sequence[Player]) -> None:
+        self.board = Board(rules)
+        self._mask = rules.action_mask(rules.all_positions())
+        # the probability of each winning move and of any other answer, by position and policy
+        self._winning = np.zeros((rules.n_positions, rules.n_actions, len(players)))
+        self._losing = np.zeros((rules.n_positions, len(players)))
+        heaps = rules.all_positions()[1:]
+        is_winning = theory.winning_action_mask(rules, heaps)
+        for i, player in enumerate(players):
+            found = player.query(heaps, self._mask[1:], twice=True)
+            sums = found.probabilities.sum(axis=1) + found.illegal
+            self._winning[1:, :, i] = found.probabilities * is_winning / sums[:, None]
+            self._losing[1:, i] = 1 - winning_move_probabilities(found, is_winning)
+        self._is_possible = np.asarray(self._winning.any(axis=2))  # whether some policy plays this winning move
+
+    def moves_from(self, positions: NDArray[np.intp]) -> _Moves:
+        """Returns all moves of the response from a position for each belief, ``np.intp`` of shape ``(B,)``."""
+        rows, actions = self._mask[positions].nonzero()
+        return _Moves(rows, self._after(positions[rows], actions))
+
+    def play_round(
+        self, moves: _Moves, beliefs: NDArray[np.float64]
+    ) -> tuple[_Round, NDArray[np.intp], NDArray[np.float64]]:
+        """Lets the pool reply to moves of the response.
+
+        Args:
+            moves: The moves.
+            beliefs: The probability of each policy before the moves, float64 of shape ``(B, k)``.
+
+        Returns:
+            The round. Then, for each belief after it, the position, ``np.intp`` of shape ``(B',)``, and the
+            probability of each policy, float64 of shape ``(B', k)``. Equal beliefs in one position are joined.
+        """
+        losing_reply = (beliefs[moves.rows] * self._losing[moves.after]).sum(axis=1)
+        replied, actions = self._is_possible[moves.after].nonzero()
+        before_reply = moves.after[replied]
+        likelihoods = beliefs[moves.rows[replied]] * self._winning[before_reply, actions]
+        chances = likelihoods.sum(axis=1)
+        # the divisor is 1 for a reply that has no probability under the belief
+        next_beliefs = likelihoods / np.where(chances, chances, 1.0)[:, None]
+        positions = self._after(before_reply, actions)
+        keys = np.column_stack([positions, next_beliefs.round(12)])
+        _, first, next_rows = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        played = _Round(len(beliefs), moves.rows, losing_reply, replied, chances, next_rows.ravel())
+        return played, positions[first], next_beliefs[first]
+
+    def _after(self, positions: NDArray[np.intp], actions: NDArray[np.intp]) -> NDArray[np.intp]:
+        return self.board.moved(positions, actions).astype(np.intp, copy=False)

@@ -1,0 +1,91 @@
+"""The names of what a diagnosis finds, each defined once, with its meaning.
+
+Other people's programs compare and store these names, so the names do not change. Each bug of the list changes one
+part of Bellman's equation. Its meaning is part of the verdict, so it is in ``LISTED_BUGS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+BELLMAN = "Bellman's equation"
+"""The values satisfy the equation of a correct learner."""
+
+OTHER_SCALE = "rewards of a scale other than 1"
+"""The values satisfy the equation of a correct learner whose rewards for a win and a loss are not 1 and -1."""
+
+PERFECT_PLAY = "perfect play"
+"""The player makes every move right. Its values, if it has any, have not all settled."""
+
+TRAIN_LONGER = "train longer"
+"""The player makes mistakes, but nothing shows a bug."""
+
+UNTRAINED = "untrained"
+"""All values are still the initial one."""
+
+SORTED_ONLY = "sorted positions"
+"""Only the positions with sorted heaps have values."""
+
+OTHER_INITIAL = "another initial value"
+"""The entries for illegal actions hold another value than the initial one that was passed."""
+
+OTHER_DISCOUNT = "discount of"
+"""The values satisfy Bellman's equation with another discount. The name goes on with this discount, for example
+``discount of 0.90 per move``."""
+
+NOT_FINITE = "values that are not finite"
+"""The value of a legal action is infinite or undefined."""
+
+FUTURE_AT_END = "future of a finished game"
+"""The learner adds a large future to the last reward, although the game is over."""
+
+OUT_OF_RANGE = "values out of range"
+"""Some values are larger than every return."""
+
+BOTH_SIGNS = "last moves of both signs"
+"""Last moves, which all have the same reward, have values of both signs. The rewards are always from the same
+player's point of view."""
+
+OTHER_REWARD = "last moves of another reward"
+"""Last moves have a reward of 0, but their values have moved away from it."""
+
+OLD_VALUE_IGNORED = "old value ignored"
+"""The update never finds the old value, so each value is a fixed fraction of its last target."""
+
+UNLISTED_BUG = "a bug in no list"
+"""No correct learner can have the values, and they do not prove a bug of the list."""
+
+NO_MASK = "no mask at prediction"
+"""The player can play illegal actions."""
+
+OPPONENTS_REWARD = "opponent's reward"
+NO_MINUS_SIGN = "no minus sign"
+NO_FUTURE = "no future"
+MAXIMUM_FROM_0 = "maximum that starts from 0"
+MAXIMUM_OVER_ILLEGAL = "maximum over illegal actions"
+MINIMUM = "minimum in place of the maximum"
+MEAN = "mean in place of the maximum"
+LAST_MOVER_DROPPED = "last mover's reward dropped"
+OTHER_PLAYER_DROPPED = "other player's reward dropped"
+
+LISTED_BUGS = {
+    OPPONENTS_REWARD: "the learner gets the opponent's reward, or follows the rules of the other variant",
+    NO_MINUS_SIGN: "a minus sign is missing before the next value, or the bootstrap comes one ply too late",
+    NO_FUTURE: "the next values are left out: the bootstrap is always 0",
+    MAXIMUM_FROM_0: "the maximum starts from 0, or a stale mask lets it run over illegal actions",
+    MAXIMUM_OVER_ILLEGAL: "the maximum runs over illegal actions",
+    MINIMUM: "the minimum of the next values instead of the maximum, or a bootstrap one ply too late",
+    MEAN: "the mean of the next values instead of the maximum",
+    LAST_MOVER_DROPPED: "the reward of the player who takes the last object is dropped",
+    OTHER_PLAYER_DROPPED: "the reward of the player who does not take the last object is dropped",
+}
+"""The bugs of the list in words, each with the other bugs that lead to the same values."""
+
+
+def distinct_findings(findings: Sequence[str]) -> list[str]:
+    """Returns the findings without those that another one already covers.
+
+    If the values of illegal actions stay 0, a maximum over illegal actions is a maximum that starts from 0.
+    """
+    is_covered = MAXIMUM_FROM_0 in findings
+    return [name for name in findings if not (is_covered and name == MAXIMUM_OVER_ILLEGAL)]

@@ -1,0 +1,141 @@
+"""The outcome of games between known policies: exact win probabilities and payoffs, by backward induction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nim_env._internal.checks import checked_bool
+from nim_env.policies import IllegalAction, OpponentPool, Player, PolicyLike, checked_strategy
+from nim_env.rules import NimRules
+from nim_env.solver import ExpectedReturns, iter_positions
+
+
+def win_probability(
+    rules: NimRules,
+    policy: PolicyLike | OpponentPool,
+    opponent: PolicyLike | OpponentPool,
+    moves_first: bool | None = None,
+    *,
+    illegal_action: IllegalAction | None = None,
+) -> float:
+    """Computes the exact probability that ``policy`` wins against ``opponent`` from the full heaps.
+
+    Args:
+        rules: The game.
+        policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
+        opponent: The other player, likewise.
+        moves_first: Whether ``policy`` moves first. None for the mean of both orders.
+        illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The probability, from 0 to 1.
+    """
+    if moves_first is not None:
+        checked_bool("moves_first", moves_first)
+    going_first, going_second = win_probabilities(rules, policy, opponent, illegal_action=illegal_action)
+    if moves_first is None:
+        return float(going_first[-1] + going_second[-1]) / 2
+    return float(going_first[-1] if moves_first else going_second[-1])
+
+
+def win_probabilities(
+    rules: NimRules,
+    policy: PolicyLike | OpponentPool,
+    opponent: PolicyLike | OpponentPool,
+    *,
+    illegal_action: IllegalAction | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Computes the exact probability that ``policy`` wins from each position, by backward induction.
+
+    Args:
+        rules: The game.
+        policy: The policy whose wins count. If it is a pool, a member is drawn for each game.
+        opponent: The other player, likewise.
+        illegal_action: What an illegal action of either player does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        Two arrays, float64 of shape ``(n_positions,)``, by the index of the position: if ``policy`` moves first,
+        and if it moves second. In the empty position the game is over. In misère play the player to move has won
+        there, in normal play the other one.
+    """
+    players, own_chances = checked_strategy(policy, rules, illegal_action=illegal_action)
+    opponents, other_chances = checked_strategy(opponent, rules, illegal_action=illegal_action, name="opponent")
+    batches = iter_positions(rules)
+    games = [[ExpectedReturns(rules, loss=0.0) for _ in opponents] for _ in players]
+    for batch in batches:
+        replies = [batch.moves_of(other) for other in opponents]
+        for player, of_player in zip(players, games, strict=True):
+            moves = batch.moves_of(player)
+            for wins, reply in zip(of_player, replies, strict=True):
+                wins.enter(batch, moves, reply)
+    going_first, going_second = np.zeros((2, rules.n_positions))
+    for chance, wins in zip(np.outer(own_chances, other_chances).flat, chain(*games), strict=True):
+        going_first += chance * wins.going_first
+        going_second += chance * wins.going_second
+    return going_first, going_second
+
+
+def payoff_matrix(
+    rules: NimRules,
+    rows: Sequence[PolicyLike | OpponentPool],
+    columns: Sequence[PolicyLike | OpponentPool] | None = None,
+    *,
+    illegal_action: IllegalAction | None = None,
+) -> NDArray[np.float64]:
+    """Returns the exact expected return of each policy of ``rows`` against each policy of ``columns``.
+
+    This is the payoff table of empirical game-theoretic analysis (Wellman 2006, "Methods for empirical
+    game-theoretic analysis"). PSRO solves it for a meta-strategy (Lanctot et al. 2017). The policy of the row
+    moves first. Nim is a zero-sum game, so the payoffs of the second player are the negative of the matrix. Win
+    probabilities are ``(1 + matrix) / 2``. If the rows play each other, ``(matrix - matrix.T) / 2`` is the game in
+    which each player moves first with probability ½.
+
+    The sweep takes 8 bytes for each position and each ordered pair of policies that meet. Each member of a pool
+    counts as a policy there.
+
+    Args:
+        rules: The game.
+        rows: The policies that move first. A pool is one row: a member is drawn for each game.
+        columns: The policies that move second, likewise. None for the same as ``rows``.
+        illegal_action: What an illegal action of any policy does, ``"raise"`` or ``"lose"``.
+
+    Returns:
+        The expected returns of the rows from the full heaps, with a reward of 1 for the winner and -1 for the
+        loser: float64 of shape ``(len(rows), len(columns))``, from -1 to 1.
+    """
+    populations = {"rows": rows} if columns is None else {"rows": rows, "columns": columns}
+    strategies = [
+        [
+            checked_strategy(policy, rules, illegal_action=illegal_action, name=f"{name}[{i}]")
+            for i, policy in enumerate(population)
+        ]
+        for name, population in populations.items()
+    ]
+    players = [list(chain(*(members for members, _ in population))) for population in strategies]
+    batches = iter_positions(rules)
+    # for each population an array [i, j, index]: the return of its policy i, which has just moved to the position
+    # with this index, against policy j of the other population
+    payoffs = [
+        np.full((len(own), len(other), rules.n_positions), rules.terminal_reward)
+        for own, other in zip(players, reversed(players), strict=True)
+    ]
+    for batch in batches:
+        moves = [[batch.moves_of(player) for player in own] for own in players]
+        for layer in batch.layers:
+            for own_moves, own, other in zip(moves, payoffs, reversed(payoffs), strict=True):
+                for i, moves_of_policy in enumerate(own_moves):
+                    other[:, i, batch.indices[layer]] = -batch.expected(layer, own[i], moves_of_policy, -1.0)
+    of_rows = _weighted(strategies[0], -payoffs[-1][:, :, -1].T)
+    return _weighted(strategies[-1], of_rows.T).T
+
+
+def _weighted(
+    strategies: Sequence[tuple[list[Player], NDArray[np.float64]]], payoffs: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Averages the rows of the players of each strategy, weighted by their probabilities."""
+    rows = iter(payoffs)
+    return np.array([sum(chance * next(rows) for chance in chances) for _, chances in strategies])
