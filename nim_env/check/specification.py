@@ -170,11 +170,7 @@ def _drawn_update(question: _Question, generator: random.Random) -> _Update:
     return _Update(action, old_q, reward=generator.choice((-1, 0, 1)), future_rewards=generator.choice(_TENTHS))
 
 
-def _call_of_get_q_value(
-    question: _Question,
-    alpha: float,  # noqa: ARG001
-    generator: random.Random,
-) -> _ExpectedCall | None:
+def _call_of_get_q_value(question: _Question, _: float, generator: random.Random) -> _ExpectedCall | None:
     """A call of ``get_q_value`` for a random action; None in the finished game, which has no actions."""
     if not question.values:
         return None
@@ -182,11 +178,7 @@ def _call_of_get_q_value(
     return _ExpectedCall((update.action,), [update.old_q], f"{question.reason}, so {update.old_q} is right")
 
 
-def _call_of_best_future_reward(
-    question: _Question,
-    alpha: float,  # noqa: ARG001
-    generator: random.Random,  # noqa: ARG001
-) -> _ExpectedCall:
+def _call_of_best_future_reward(question: _Question, *_: Any) -> _ExpectedCall:
     best = max(question.values.values(), default=0)
     return _ExpectedCall((), [best], f"{question.reason}, so {best} is right")
 
@@ -203,11 +195,8 @@ def _call_of_update_q_value(question: _Question, alpha: float, generator: random
     return _ExpectedCall(update, [new], f"{old} + {alpha} * ({reward} + {future} - {old}) = {new} is right")
 
 
-def _call_of_choose_action(
-    question: _Question,
-    alpha: float,  # noqa: ARG001
-    generator: random.Random,  # noqa: ARG001
-) -> _ExpectedCall | None:
+def _call_of_choose_action(question: _Question, *_: Any) -> _ExpectedCall | None:
+    """A call of ``choose_action``; None in the finished game, in which every action is wrong."""
     values = question.values
     if not values:
         return None
@@ -217,7 +206,13 @@ def _call_of_choose_action(
 
 
 class _Test(NamedTuple):
-    """How a function is tested: how many arguments it takes, and what makes its calls."""
+    """How a function is tested.
+
+    Attributes:
+        n_arguments: The number of its arguments, including the position.
+        make_call: Makes a call in a position, given the player's alpha and a random generator. None if there is
+            nothing to ask.
+    """
 
     n_arguments: int
     make_call: Callable[[_Question, float, random.Random], _ExpectedCall | None]
