@@ -31,7 +31,6 @@ class Step(NamedTuple):
     """One step of all environments."""
 
     has_acted: NDArray[np.bool_]  # False for an environment that was only reset
-    acted: Indices  # of the environments in which it is True
     before: Observed
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the player who acted
@@ -39,7 +38,16 @@ class Step(NamedTuple):
     after: Observed  # if an episode has ended, its last observation, not that of the next episode
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
-    ended: Indices  # of the environments in which it is True
+
+    @property
+    def acted(self) -> Indices:
+        """The environments in which the agent has acted."""
+        return self.has_acted.nonzero()[0]
+
+    @property
+    def ended(self) -> Indices:
+        """The environments in which an episode has ended."""
+        return self.is_over.nonzero()[0]
 
 
 def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
@@ -104,9 +112,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
             is_legal = observed.masks[ended, actions.take(ended) - agent.first_action] != 0
             opponent_rewards[ended] *= is_legal
         own_rewards = rewards.copy()
-        yield Step(
-            has_acted, ids, observed, actions, own_rewards, opponent_rewards, after, terminated, is_over, ended
-        )
+        yield Step(has_acted, observed, actions, own_rewards, opponent_rewards, after, terminated, is_over)
         observed = following
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 

@@ -119,7 +119,7 @@ class MovesPolicy(FunctionPolicy):
         return self.rules.action(*answer)
 
 
-def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
+def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPolicy:
     """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. Heaps count from 0.
 
     For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
