@@ -27,8 +27,8 @@ from nim_env.evaluation import ValueFunction
 from nim_env.policies import NimPolicy, Policy, tabulate
 from nim_env.rules import NimRules
 
-# How to get the scores of all actions from a network, by the attribute that only this kind of network has: an actor
-# with a critic, the networks of DQN and of QRDQN, and the policy of ARS.
+# How to get the scores of all actions from a network, by an attribute that only networks of this kind have: an
+# actor with a critic, the networks of DQN and of QRDQN, and the policy of ARS.
 _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
     "get_distribution": lambda network, observations: network.get_distribution(observations).distribution.logits,
     "q_net": lambda network, observations: network.q_net(observations),
