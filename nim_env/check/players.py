@@ -27,6 +27,7 @@ from nim_env.check.foreign_code import run_file, running_code_of, shown
 from nim_env.check.values import QFunction, entries_of, find_values, row_function, table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
+from nim_env.policies.functions import required_parameters
 from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
@@ -183,7 +184,7 @@ def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlay
     if train is None:
         hint = _hint(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
         raise ValueError(f"{name} has no train(n) and no object with choose_action{hint}")
-    required = _required_parameters(train)
+    required = _needed_parameters(train)
     if len(required) > 1:
         wrapper = f"def train(n): return {path.stem}.train(n, ...)"
         raise ValueError(
@@ -262,7 +263,7 @@ def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
 
 def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy. It does not explore, and its errors name the position."""
-    required = _required_parameters(choose)
+    required = _needed_parameters(choose)
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
     given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"
@@ -279,12 +280,9 @@ def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) 
     return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
 
 
-def _required_parameters(function: Callable[..., Any]) -> list[str]:
-    """The parameters that a caller must pass, without ``epsilon``."""
-    parameters = inspect.signature(function).parameters.values()
-    is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    required = [p.name for p in parameters if p.default is p.empty and p.kind not in is_optional]
-    return [parameter for parameter in required if parameter != "epsilon"]
+def _needed_parameters(function: Callable[..., Any]) -> list[str]:
+    """The parameters that a caller must pass, without ``epsilon``, which is always passed."""
+    return [name for name in required_parameters(function) if name != "epsilon"]
 
 
 def _has_keys_of_course(thing: Any) -> bool:
@@ -309,7 +307,7 @@ def _hint(thing: Any, name: str) -> str:
     if inspect.isclass(thing):
         return f"; make an object of the class: player = {thing.__name__}()"
     methods = inspect.getmembers(
-        thing, lambda member: inspect.ismethod(member) and len(_required_parameters(member)) in (1, 2)
+        thing, lambda member: inspect.ismethod(member) and len(_needed_parameters(member)) in (1, 2)
     )
     public = [method for method, _ in methods if method[0] != "_"]
     if not public:
