@@ -40,8 +40,8 @@ from nim_env.rules import NimRules
 
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line."""
-    main = argparse.ArgumentParser("python -m nim_env", description="Nim for reinforcement learning.")
-    commands = main.add_subparsers(required=True)
+    command_line = argparse.ArgumentParser("python -m nim_env", description="Nim for reinforcement learning.")
+    commands = command_line.add_subparsers(required=True)
     check = commands.add_parser(
         "check",
         help="say how good a player is, and what is wrong with it",
@@ -71,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     option("--json", type=Path, metavar="FILE", help="write all results to this file, an entry for each player")
     option("--min-expert", type=float, help="the exit status is 1 if expert mastery is lower than this")
     option("--time-limit", type=float, metavar="SECONDS", help="the time limit for each file")
-    return main
+    return command_line
 
 
 def sizes(text: str) -> list[int]:
@@ -91,24 +91,24 @@ def parse(arguments: list[str] | None = None) -> Options:
     Raises:
         SystemExit: If an option is wrong. The message is printed.
     """
-    check = parser()
-    given = vars(check.parse_args(arguments))
+    command_line = parser()
+    given = vars(command_line.parse_args(arguments))
     heaps, max_take, is_normal = (given.pop(name) for name in ("heaps", "max_take", "normal"))
     try:
         options = Options(NimRules(chain(*heaps), max_take, misere=not is_normal), **given)
         if options.json is not None:
             options.json.open("a").close()
     except (TypeError, ValueError, OSError) as wrong:
-        check.error(str(wrong))
+        command_line.error(str(wrong))
     if options.min_expert is not None and not 0 <= options.min_expert <= 1:
-        check.error(f"--min-expert must be between 0 and 1; got {options.min_expert}")
+        command_line.error(f"--min-expert must be between 0 and 1; got {options.min_expert}")
     if options.time_limit is not None and not 0 < options.time_limit < 1e6:
         limit = options.time_limit
-        check.error(f"--time-limit must be a positive number of seconds below 1,000,000; got {limit}")
+        command_line.error(f"--time-limit must be a positive number of seconds below 1,000,000; got {limit}")
     if options.episodes < 0:
-        check.error(f"--episodes must be 0 or more; got {options.episodes}")
+        command_line.error(f"--episodes must be 0 or more; got {options.episodes}")
     if options.picture is not None and len(options.files) > 1:
-        check.error(f"--picture draws one player; got {len(options.files)} files")
+        command_line.error(f"--picture draws one player; got {len(options.files)} files")
     return options
 
 
