@@ -98,11 +98,10 @@ def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fa
             if call is None:
                 continue
             for mode in _modes(parameters):
-                answer = _answer(make_player(), function, question, call, mode, is_corrected)
-                accepted = _actions(question.state) if mode.get("epsilon") else call.right
-                if not any(_call(_agrees, answer, one) is True for one in accepted):
-                    kind = _Kind(function, _kind_of_answer(answer), any(question.state))
-                    found.setdefault(kind, _fault(function, question, call, mode, answer, is_corrected))
+                trial = _Trial(function, question, call, mode, is_corrected)
+                answer = trial.answer_of(make_player())
+                if not trial.accepts(answer):
+                    found.setdefault(trial.kind_of(answer), trial.fault(answer))
         if _has_epsilon_as_flag(parameters) and (sentence := _exploration_fault(make_player())):
             found[_Kind(function, "exploration", True)] = Fault(function, sentence)
     return list(found.values())
@@ -243,34 +242,45 @@ def _has_epsilon_as_flag(parameters: Mapping[str, inspect.Parameter]) -> bool:
     return epsilon is not None and epsilon.default in (True, False, epsilon.empty)
 
 
-def _answer(
-    player: Any, function: str, question: _Question, call: _ExpectedCall, mode: dict[str, bool], is_corrected: bool
-) -> Any:
-    """Calls a function of a player with the table of a question.
+class _Trial(NamedTuple):
+    """A call of a function in one mode, by a new player with the table of the question."""
 
-    Returns its answer, or the exception that it raises. The answer of ``update_q_value`` is what it has stored.
-    """
-    _prepare(player, question.table, is_corrected)
-    if not mode:  # choose_action cannot be told not to explore
-        _call(setattr, player, "epsilon", 0)
-    answer = _call(getattr(player, function), list(question.state), *call.arguments, **mode)
-    if function == "update_q_value" and not isinstance(answer, Exception):
-        answer = _call(_stored, player, question.state, call.arguments[0])
-    return answer
+    function: str
+    question: _Question
+    call: _ExpectedCall
+    mode: dict[str, bool]
+    is_corrected: bool  # the player gets a correct get_q_value
 
+    def answer_of(self, player: Any) -> Any:
+        """The answer, or the exception that is raised. The answer of ``update_q_value`` is what it has stored."""
+        _prepare(player, self.question.table, self.is_corrected)
+        if not self.mode:  # choose_action cannot be told not to explore
+            _call(setattr, player, "epsilon", 0)
+        state, arguments = self.question.state, self.call.arguments
+        answer = _call(getattr(player, self.function), list(state), *arguments, **self.mode)
+        if self.function == "update_q_value" and not isinstance(answer, Exception):
+            answer = _call(_stored, player, state, arguments[0])
+        return answer
 
-def _kind_of_answer(answer: Any) -> str:
-    return "number" if isinstance(answer, int | float) else type(answer).__name__
+    def accepts(self, answer: Any) -> bool:
+        """Whether an answer is right. While the player explores, every action is."""
+        right = _actions(self.question.state) if self.mode.get("epsilon") else self.call.right
+        return any(_call(_agrees, answer, one) is True for one in right)
 
+    def kind_of(self, answer: Any) -> _Kind:
+        """The kind of the fault if this answer is wrong."""
+        name = "number" if isinstance(answer, int | float) else type(answer).__name__
+        return _Kind(self.function, name, any(self.question.state))
 
-def _fault(
-    function: str, question: _Question, call: _ExpectedCall, mode: dict[str, bool], answer: Any, is_corrected: bool
-) -> Fault:
-    prefix = "With get_q_value corrected, " if is_corrected else ""
-    given = [*map(str, [list(question.state), *call.arguments]), *(f"epsilon={on}" for on in mode.values())]
-    verb = "raises" if isinstance(answer, Exception) else "gives"
-    shown = f"{_call(repr, answer)!s:.100}"
-    return Fault(function, f"{prefix}{function}({', '.join(given)}) {verb} {shown}; {call.reason}")
+    def fault(self, answer: Any) -> Fault:
+        """The fault of a wrong answer."""
+        prefix = "With get_q_value corrected, " if self.is_corrected else ""
+        given = [str(list(self.question.state)), *map(str, self.call.arguments)]
+        given += [f"epsilon={explores}" for explores in self.mode.values()]
+        verb = "raises" if isinstance(answer, Exception) else "gives"
+        shown = f"{_call(repr, answer)!s:.100}"
+        sentence = f"{prefix}{self.function}({', '.join(given)}) {verb} {shown}; {self.call.reason}"
+        return Fault(self.function, sentence)
 
 
 def _actions(state: State) -> list[Action]:
