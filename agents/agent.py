@@ -352,7 +352,7 @@ def check_spaces(agent: Agent, observation_space: Any, action_space: Any) -> Non
         raise ValueError(f"the agent was made for {agent_spaces}, but the environment has {given}; {hint}")
 
 
-def check_setting(agent: Agent, n_players: int) -> None:
+def check_n_players(agent: Agent, n_players: int) -> None:
     """Raises ValueError if the agent cannot be trained while it plays this many players."""
     name = type(agent).__name__
     if n_players > 1 and not agent.supports_self_play:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agents.agent import TO_PLAY, Agent, check_setting, check_spaces, checked_action, split_observation
-from agents.vector_training import Ended, vector_episodes
+from agents.agent import TO_PLAY, Agent, check_n_players, check_spaces, checked_action, split_observation
+from agents.vector_training import EndedEpisodes, vector_episodes
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def train(
     return History(returns[:n], lengths[:n])
 
 
-def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed: int | None) -> Ended:
+def _episodes(agent: Agent | Mapping[str, Agent], env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
     """Returns the training loop for this kind of environment, after checking that the agent fits."""
     if hasattr(env, "agent_iter"):
         return _single_episodes(_agents_by_player(agent, env), env, _aec_episode, seed)
@@ -144,13 +144,13 @@ def _agents_by_player(agent: Agent | Mapping[str, Agent], env: Any) -> dict[str,
         if isinstance(agent, Mapping) and learner.bootstraps_from == "opponent turn":
             kind = type(learner).__name__
             raise ValueError(f"{kind} cannot learn from its own turns only; give it as agent, not in a dictionary")
-        check_setting(learner, sum(other is learner for other in agent_of.values()))
+        check_n_players(learner, sum(other is learner for other in agent_of.values()))
     return agent_of
 
 
 def _single_episodes(
     agent: Agent | Mapping[str, Agent], env: Any, play: Callable[..., tuple[float, int]], seed: int | None
-) -> Ended:
+) -> EndedEpisodes:
     """Yields the return and length of one episode after another; ``play`` plays one and learns from it."""
     learners = _learners(agent)
     while True:
@@ -174,8 +174,14 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
 
     Returns the total reward of the player who moves first, and the number of actions.
     """
+    # A transition leads from an observation o and an action a to a later observation:
+    #
+    #   one player               o, a --> o, a --> o, a --> last o
+    #   "own turn"     player 0  o, a -----------> o, a --> last o
+    #                  player 1           o, a -----------> last o
+    #   "opponent turn"          o, a --> o, a --> o, a --> last o, but each o is what the other player sees
     observation, info = env.reset(seed=seed)
-    check_setting(agent, 2 if TO_PLAY in info else 1)
+    check_n_players(agent, 2 if TO_PLAY in info else 1)
     observation, mask = split_observation(observation, info)
     player = info.get(TO_PLAY, 0)
     is_own_turn = agent.bootstraps_from == "own turn"
@@ -196,7 +202,7 @@ def _gymnasium_episode(agent: Agent, env: Any, seed: int | None) -> tuple[float,
         rewards[player] = reward
         rewards[1 - player] += opponent_reward
         next_player = info.get(TO_PLAY, 0)
-        observer = next_player if is_own_turn else player
+        observer = next_player if is_own_turn else player  # whose transition ends with the new observation
         player = next_player
         observation, mask = split_observation(observation, info)
         if observer in pending:
@@ -244,7 +250,7 @@ def _aec_episode(agent_of: dict[str, Agent], env: Any, seed: int | None) -> tupl
     return episode_return, length
 
 
-def _with_progress_bar(ended_episodes: Ended, episodes: int) -> Ended:
+def _with_progress_bar(ended_episodes: EndedEpisodes, episodes: int) -> EndedEpisodes:
     from tqdm.auto import tqdm
 
     with tqdm(total=episodes, unit=" episodes", unit_scale=True, mininterval=0.5) as bar:

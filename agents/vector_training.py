@@ -7,12 +7,12 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from agents.agent import TO_PLAY, Agent, check_setting, split_observation
+from agents.agent import TO_PLAY, Agent, check_n_players, split_observation
 
 Indices: TypeAlias = NDArray[np.intp]
 Columns: TypeAlias = list[NDArray[Any]]
 """Arrays with one row for each environment or each transition."""
-Ended: TypeAlias = Iterator[tuple[int, Any, Any]]
+EndedEpisodes: TypeAlias = Iterator[tuple[int, Any, Any]]
 """After each step that ends episodes: how many have ended, their returns and their lengths.
 
 In self-play, a return is the total reward of the player who moves first.
@@ -31,7 +31,6 @@ class Step(NamedTuple):
     """One step of all environments."""
 
     has_acted: NDArray[np.bool_]  # False for an environment that was only reset
-    acted: Indices  # of the environments in which it is True
     before: Observed
     actions: NDArray[np.int64]
     rewards: NDArray[np.float64]  # of the player who acted
@@ -39,16 +38,25 @@ class Step(NamedTuple):
     after: Observed  # if an episode has ended, its last observation, not that of the next episode
     terminated: NDArray[np.bool_]
     is_over: NDArray[np.bool_]  # terminated or truncated
-    ended: Indices  # of the environments in which it is True
+
+    @property
+    def acted(self) -> Indices:
+        """The environments in which the agent has acted."""
+        return self.has_acted.nonzero()[0]
+
+    @property
+    def ended(self) -> Indices:
+        """The environments in which an episode has ended."""
+        return self.is_over.nonzero()[0]
 
 
-def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> Ended:
+def vector_episodes(agent: Agent, env: Any, episodes: int, seed: int | None) -> EndedEpisodes:
     """Learns from the first ``episodes`` episodes to begin, and yields the returns and lengths as they end."""
     if type(agent).end_episode is not Agent.end_episode:
         raise ValueError(f"{type(agent).__name__} learns from whole episodes; train it on a single environment")
     observations, infos = env.reset(seed=seed)
     n_players = 2 if TO_PLAY in infos else 1
-    check_setting(agent, n_players)
+    check_n_players(agent, n_players)
     is_own_turn = n_players == 2 and agent.bootstraps_from == "own turn"
     numbers = np.arange(env.num_envs)  # the running episodes, numbered in the order in which they began
     n_begun = env.num_envs
@@ -104,9 +112,7 @@ def vector_steps(agent: Agent, env: Any, n_players: int, observed: Observed) -> 
             is_legal = observed.masks[ended, actions.take(ended) - agent.first_action] != 0
             opponent_rewards[ended] *= is_legal
         own_rewards = rewards.copy()
-        yield Step(
-            has_acted, ids, observed, actions, own_rewards, opponent_rewards, after, terminated, is_over, ended
-        )
+        yield Step(has_acted, observed, actions, own_rewards, opponent_rewards, after, terminated, is_over)
         observed = following
         has_acted = ~is_over if mode is AutoresetMode.NEXT_STEP else everywhere
 
@@ -168,10 +174,11 @@ def own_turns(last: Step | None, step: Step, ids: Indices) -> Columns:
         raise ValueError("the players of a vector environment must alternate; train in a single environment")
     waiting = ids[:0] if last is None else ids[(last.has_acted & ~last.is_over).take(ids)]
     last = step if last is None else last
-    n = len(step.actions)
-    # the rows of the last step, then those of this one
-    which = np.concatenate([waiting, n + ids[step.terminated.take(ids)]])
+    terminated = ids[step.terminated.take(ids)]
+    # row i of the last step is row i of both steps together, and row i of this step is row n + i
+    rows = np.concatenate([waiting, len(step.actions) + terminated])
     earlier = last.before.observations, last.actions, last.rewards + step.opponent_rewards
     now = step.before.observations, step.actions, step.rewards
-    before = [np.concatenate(pair).take(which, axis=0) for pair in zip(earlier, now, strict=True)]
-    return before + selected((step.after.observations, step.terminated, step.after.masks), which % n)
+    before = [np.concatenate(pair).take(rows, axis=0) for pair in zip(earlier, now, strict=True)]
+    following = step.after.observations, step.terminated, step.after.masks
+    return before + selected(following, np.concatenate([waiting, terminated]))

@@ -34,6 +34,10 @@ def load_game(rules: NimRules) -> Any:
     return pyspiel.load_game("nim", {"pile_sizes": ";".join(map(str, rules.heaps)), "is_misere": rules.misere})
 
 
+_N_HISTORIES = 3  # of each position, at which a policy is queried
+_TOLERANCE = 1e-5  # between a policy's answers at different histories
+
+
 class OpenSpielPolicy(policy.Policy):  # type: ignore[misc]  # OpenSpiel has no types
     """A player of :mod:`nim_env.policies` as an OpenSpiel policy, for both sides.
 
@@ -84,32 +88,21 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
     Raises:
         ValueError: If a policy's answers depend on the history.
     """
-    game = load_game(rules)
-    actions = ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
-    generator = Random(0)
-
-    def random_history(heaps: NDArray[np.int64], sides: Sequence[int] = (0, 1)) -> Any:
-        state = game.new_initial_state()
-        taken = (rules.heaps - heaps).tolist()
-        while any(taken):
-            heap = generator.choice([heap for heap, count in enumerate(taken) if count])
-            count = generator.randint(1, taken[heap])
-            state.apply_action((count - 1) * rules.n_heaps + heap)
-            taken[heap] -= count
-        return state if state.current_player() in sides else random_history(heaps, sides)
-
+    histories = _RandomHistories(rules)
+    # OpenSpiel's number of each of our actions
+    numbers = ((rules.move_counts - 1) * rules.n_heaps + rules.move_heaps).tolist()
     if isinstance(player, pyspiel.Bot):
-        return FunctionPolicy(lambda heaps, _: actions.index(player.step(random_history(heaps))))
-    sides = _sides_of(player, game)
+        return FunctionPolicy(lambda heaps, _: numbers.index(player.step(histories.to(heaps))))
+    sides = _sides_of(player, histories.game)
     positions = rules.all_positions()
     masks = rules.action_mask(positions)
     table = masks / masks.sum(axis=1, keepdims=True).clip(1)
     for heaps, row in zip(positions[1:], table[1:], strict=True):
         taken = rules.heaps - heaps
         if taken.max() > 1 or taken.sum() % 2 in sides:  # otherwise this side is to move after no history
-            found = [player.action_probabilities(random_history(heaps, sides)) for _ in range(3)]
-            answers = [[probabilities.get(action, 0.0) for action in actions] for probabilities in found]
-            if np.ptp(answers, axis=0).max() > 1e-5:
+            found = [player.action_probabilities(histories.to(heaps, sides)) for _ in range(_N_HISTORIES)]
+            answers = [[probabilities.get(number, 0.0) for number in numbers] for probabilities in found]
+            if np.ptp(answers, axis=0).max() > _TOLERANCE:
                 raise ValueError(
                     f"player must choose by the position alone, but the answers of {player!r} at heaps "
                     f"{heaps.tolist()} depend on the history of the game; evaluate it in OpenSpiel, by "
@@ -117,6 +110,28 @@ def from_openspiel(rules: NimRules, player: Any) -> Policy:
                 )
             row[:] = answers[0]
     return TabularPolicy(rules, table)
+
+
+class _RandomHistories:
+    """Draws games of OpenSpiel that lead to a position. The draws are the same in every run."""
+
+    def __init__(self, rules: NimRules) -> None:
+        self.rules = rules
+        self.game = load_game(rules)
+        self.generator = Random(0)
+
+    def to(self, heaps: NDArray[np.int64], sides: Sequence[int] = (0, 1)) -> Any:
+        """Returns a random state of OpenSpiel with these heaps in which one of ``sides`` is to move."""
+        while True:
+            state = self.game.new_initial_state()
+            taken = (self.rules.heaps - heaps).tolist()
+            while any(taken):
+                heap = self.generator.choice([heap for heap, count in enumerate(taken) if count])
+                count = self.generator.randint(1, taken[heap])
+                state.apply_action((count - 1) * self.rules.n_heaps + heap)
+                taken[heap] -= count
+            if state.current_player() in sides:
+                return state
 
 
 def _sides_of(player: Any, game: Any) -> Sequence[int]:

@@ -25,7 +25,7 @@ Verdict: TypeAlias = Literal["no_move", "illegal", "mistake", "winning", "lost"]
 """The verdict on an answer. It has no move or an illegal move, or else, in a winning position, a winning move or a
 mistake. In a losing position, in which every move loses, a legal move is ``"lost"``."""
 
-_MOST_HEAPS = 26
+_MAX_HEAPS = 26
 _PROMPTS = {
     "nim": "We play Nim, {play} play{limit}. The heaps are {heaps}.",
     "rules": "Objects lie in heaps. Two players take turns. In each turn the player takes one or more objects "
@@ -34,12 +34,15 @@ _PROMPTS = {
     "person makes one number smaller, by 1 or more{limit}, but not below 0. Who makes all numbers 0 {result}.",
 }
 _FORM = 'It is your turn. End your answer with a line of the form "Move: X N", which takes N from X.'
-_THOUGHT = re.compile(  # tags around a thought, or a channel of the harmony format; a group matches at its end
+# The tags around a thought, or a channel of the harmony format. A group matches only at the end of the thought.
+_THOUGHT = re.compile(
     r"[<\[◁](/)?(?:\w+:)?(?:think|thinking|thought|reasoning)[>\]▷]|<\|channel\|>(final)?", re.IGNORECASE
 )
+# What is removed from an answer or may surround the parts of a move: tags, LaTeX commands, and marks of Markdown.
 _TAG = re.compile(r"</?(?:answer|s)>|<\|\w*\|>")
 _LATEX = re.compile(r"\\(?:boxed|fbox|quad|(?:text|math)[a-z]*|[()\[\],; ])")
 _MARKUP = r"""[\s*_`${}()\[\]<>|"'“”]"""
+# A line such as "Move: B 3". The groups are the letter of the heap and the number of objects.
 _MOVE = re.compile(
     rf"(?:{_MARKUP}|[#+-])*(?i:move){_MARKUP}*[:：]{_MARKUP}*([A-Za-z])(?:{_MARKUP}|,)+([0-9]{{1,18}})(?:{_MARKUP}|[.!])*"
 )
@@ -51,8 +54,8 @@ def describe(rules: NimRules, heaps: ArrayLike, style: Style = "nim") -> str:
     Raises ValueError if the game has more than 26 heaps, since each heap is named by a letter.
     """
     checked_choice("style", style, list(_PROMPTS))
-    if rules.n_heaps > _MOST_HEAPS:
-        raise ValueError(f"rules must have at most {_MOST_HEAPS} heaps, named A to Z; got {rules.n_heaps} heaps")
+    if rules.n_heaps > _MAX_HEAPS:
+        raise ValueError(f"rules must have at most {_MAX_HEAPS} heaps, named A to Z; got {rules.n_heaps} heaps")
     sizes = rules.checked_positions(heaps).tolist()
     return f"{_PROMPTS[style]} {_FORM}".format(
         play="misère" if rules.misere else "normal",

@@ -25,26 +25,23 @@ judged.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import json
-import multiprocessing
-import os
 import signal
 import sys
 import textwrap
 from itertools import chain
-from multiprocessing import resource_tracker
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from nim_env.check.options import Options
+from nim_env.check.processes import ProcessError, run_in_process
 from nim_env.rules import NimRules
 
 
 def parser() -> argparse.ArgumentParser:
     """Returns the parser of the command line."""
-    main = argparse.ArgumentParser("python -m nim_env", description="Nim for reinforcement learning.")
-    commands = main.add_subparsers(required=True)
+    command_line = argparse.ArgumentParser("python -m nim_env", description="Nim for reinforcement learning.")
+    commands = command_line.add_subparsers(required=True)
     check = commands.add_parser(
         "check",
         help="say how good a player is, and what is wrong with it",
@@ -74,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
     option("--json", type=Path, metavar="FILE", help="write all results to this file, an entry for each player")
     option("--min-expert", type=float, help="the exit status is 1 if expert mastery is lower than this")
     option("--time-limit", type=float, metavar="SECONDS", help="the time limit for each file")
-    return main
+    return command_line
 
 
 def sizes(text: str) -> list[int]:
@@ -82,35 +79,37 @@ def sizes(text: str) -> list[int]:
     return [int(size) for size in text.rstrip(",").split(",")]
 
 
-def parse(arguments: list[str] | None = None) -> argparse.Namespace:
+def parse(arguments: list[str] | None = None) -> Options:
     """Reads the command line.
 
     Args:
         arguments: The arguments after ``python -m nim_env``. None for the arguments of this process.
 
     Returns:
-        The options, with the game as ``rules``.
+        The options.
 
     Raises:
         SystemExit: If an option is wrong. The message is printed.
     """
-    check = parser()
-    args = check.parse_args(arguments)
+    command_line = parser()
+    given = vars(command_line.parse_args(arguments))
+    heaps, max_take, is_normal = (given.pop(name) for name in ("heaps", "max_take", "normal"))
     try:
-        args.rules = NimRules(chain(*args.heaps), args.max_take, misere=not args.normal)
-        if args.json is not None:
-            args.json.open("a").close()
+        options = Options(NimRules(chain(*heaps), max_take, misere=not is_normal), **given)
+        if options.json is not None:
+            options.json.open("a").close()
     except (TypeError, ValueError, OSError) as wrong:
-        check.error(str(wrong))
-    if args.min_expert is not None and not 0 <= args.min_expert <= 1:
-        check.error(f"--min-expert must be between 0 and 1; got {args.min_expert}")
-    if args.time_limit is not None and not 0 < args.time_limit < 1e6:
-        check.error(f"--time-limit must be a positive number of seconds below 1,000,000; got {args.time_limit}")
-    if args.episodes < 0:
-        check.error(f"--episodes must be 0 or more; got {args.episodes}")
-    if args.picture is not None and len(args.files) > 1:
-        check.error(f"--picture draws one player; got {len(args.files)} files")
-    return args
+        command_line.error(str(wrong))
+    if options.min_expert is not None and not 0 <= options.min_expert <= 1:
+        command_line.error(f"--min-expert must be between 0 and 1; got {options.min_expert}")
+    if options.time_limit is not None and not 0 < options.time_limit < 1e6:
+        limit = options.time_limit
+        command_line.error(f"--time-limit must be a positive number of seconds below 1,000,000; got {limit}")
+    if options.episodes < 0:
+        command_line.error(f"--episodes must be 0 or more; got {options.episodes}")
+    if options.picture is not None and len(options.files) > 1:
+        command_line.error(f"--picture draws one player; got {len(options.files)} files")
+    return options
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -123,100 +122,54 @@ def main(arguments: list[str] | None = None) -> int:
         The exit status, which is 0 if every file was judged, 1 if a player is below ``--min-expert``, and 2 if a
         file could not be judged.
     """
-    args = parse(arguments)
+    options = parse(arguments)
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so the child processes are ended too
     try:
-        entries = _check_all(args)
+        entries = _examine_all(options)
     finally:
         signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # None if C code had set the handler
     if any(entry["error"] for entry in entries):
         return 2
-    return int(args.min_expert is not None and any(entry["expert"] < args.min_expert for entry in entries))
+    least = options.min_expert
+    return int(least is not None and any(entry["expert"] < least for entry in entries))
 
 
-def _check_all(args: argparse.Namespace) -> list[dict[str, Any]]:
-    """Judges the files in turn, and prints and writes each result at once."""
+def _examine_all(options: Options) -> list[dict[str, Any]]:
+    """Examines the files in turn, and prints and writes each result at once."""
     entries: list[dict[str, Any]] = []
-    for name in args.files:
-        entry = check_apart(name, args)
+    for name in options.files:
+        entry = _examine_in_process(name, options)
         entries.append(entry)
         if error := entry["error"]:
             print(error if error.startswith(name) else f"{name}: {error}", file=sys.stderr, flush=True)
         else:
-            print(in_full(entry) if len(args.files) == 1 else in_one_line(entry), flush=True)
-        if args.json is not None:
+            print(in_full(entry) if len(options.files) == 1 else in_one_line(entry), flush=True)
+        if options.json is not None:
             text = json.dumps(entries, indent=1, ensure_ascii=False)
-            args.json.write_text(f"{text}\n", encoding="utf-8")
+            options.json.write_text(f"{text}\n", encoding="utf-8")
     return entries
 
 
-def check_apart(name: str, args: argparse.Namespace) -> dict[str, Any]:
-    """Runs :func:`nim_env.check.report.examine` in a process of its own.
+def _examine_in_process(name: str, options: Options) -> dict[str, Any]:
+    """Examines a player in a process of its own, so a file that crashes or never finishes harms no other one.
 
-    So a file that crashes or never finishes does no harm to the others. This process only reads the options and
-    prints: it does not import :mod:`nim_env.check.report`.
-
-    Args:
-        name: The player, as the command line names it.
-        args: The options, from :func:`parse`.
-
-    Returns:
-        The result. If the process crashes or exceeds the time limit, the result has an ``error`` that says so.
+    If the process crashes or exceeds the time limit, the entry has an ``error`` that says so.
     """
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_send, args=(sender, name, args))
-    if hasattr(os, "killpg"):
-        resource_tracker.ensure_running()  # before the mark, since it serves this process too
-    mark = f"NIM_ENV_CHECK_{os.urandom(16).hex()}"
-    os.environ[mark] = ""
     try:
-        process.start()
-    finally:
-        del os.environ[mark]
-    sender.close()
-    try:
-        if receiver.poll(args.time_limit):
-            entry = receiver.recv()
-            process.join(5)
-            return entry
-        return {"player": name, "error": f"takes longer than {args.time_limit:g} s"}
-    except EOFError:
-        process.join()
-        return {"player": name, "error": f"ends its process with exit code {process.exitcode}"}
-    finally:
-        if process.pid and hasattr(os, "killpg"):
-            with contextlib.suppress(ProcessLookupError):  # the group has the processes that the file started
-                os.killpg(process.pid, signal.SIGKILL)
-        _kill_marked(mark)
-        process.kill()
-        process.join()
+        return run_in_process(_examine, name, options, time_limit=options.time_limit)
+    except ProcessError as error:
+        return {"player": name, "error": str(error)}
 
 
-def _kill_marked(mark: str) -> None:
-    """Kills every process that was started with this environment variable.
-
-    This finds processes of a file that have left its process group, on Linux only, unless they were started with
-    another environment. Other systems have no ``/proc/PID/environ``.
-    """
-    for _ in range(3):  # again, for processes that one of them has just started
-        for path in Path("/proc").glob("[0-9]*/environ"):
-            with contextlib.suppress(OSError):
-                if mark.encode() in path.read_bytes():
-                    os.kill(int(path.parent.name), signal.SIGKILL)
-
-
-def _send(sender: Connection, name: str, args: argparse.Namespace) -> None:
-    """Judges a player in the child process, and sends the result or the error to the parent."""
-    if hasattr(os, "setsid"):
-        os.setsid()
+def _examine(name: str, options: Options) -> dict[str, Any]:
+    """Examines a player and returns its entry, in the new process."""
     sys.argv = [name]  # for a file that reads its arguments
     from nim_env.check.report import examine  # not above, since the parent needs none of its imports
 
     try:
-        sender.send(examine(name, args))
+        return examine(name, options)
     except (ValueError, TypeError, OSError) as error:
-        sender.send({"player": name, "error": " ".join(str(error).split())})
+        return {"player": name, "error": " ".join(str(error).split())}
 
 
 def in_full(entry: dict[str, Any]) -> str:

@@ -6,54 +6,34 @@ examples. :func:`load_player` takes a name from a command line, and :func:`playe
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import functools
-import importlib.util
 import inspect
-import io
 import json
-import os
 import re
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from gymnasium.spaces import MultiDiscrete
 from numpy.typing import NDArray
 
 from nim_env import policies
+from nim_env.check.foreign_code import run_file, running_code_of, shown
+from nim_env.check.values import QFunction, entries_of, find_values, row_function, table_of
 from nim_env.encodings import encoding_of
 from nim_env.evaluation import ValueFunction
+from nim_env.policies.functions import required_parameters
 from nim_env.rules import NimRules
 
 SUFFIXES = (".py", ".npy", ".npz", ".json", ".zip")
 """The suffixes of the files that can be loaded."""
-QFunction: TypeAlias = Callable[[NDArray[Any]], Any]
-"""A function that maps positions ``(n, n_heaps)`` to Q-values ``(n, n_actions)``, or to values for the player to
-move ``(n,)``."""
-_last_run: dict[Path, set[str]] = {}  # the folder of the last file, and the modules that were loaded before it ran
 _CHOICES = ("choose_action", "getMove")  # the names of methods that choose a player's move
-_TABLES = ("q", "Q", "q_table", "Q_table")  # the names of dictionaries with a player's values
-_Q_METHODS = ("get_q_value", "q_value", "get_value", "value")  # (heaps, (heap, count)) -> number
-_REMEDIES = {  # by a part of the error message; most programs with these errors were written for an older Python
-    "Population must be a sequence": "since Python 3.11 it needs a list, as random.sample(list(moves), 1)",
-    "'(set|dict_keys|dict_values)' object is not subscr": "make a list of it, as random.choice(list(moves))",
-    "'float' object cannot be interpreted as an integer": "use // for integers; Python 3.12 refuses 2.0 for 2",
-    "unhashable type: '(list|numpy.ndarray)'": "the heaps are a list; as the key of a dictionary use tuple(heaps)",
-    "'collections' has no attribute|from 'collections'": "since Python 3.10 it is in collections.abc",
-    "'fractions' has no attribute 'gcd'|'gcd' from": "since Python 3.9 it is math.gcd",
-    "No module named '(imp|distutils|asyncore)'": "Python 3.12 removed this module; use importlib, or Python 3.11",
-}
-
-
-class PlayerError(ValueError):
-    """The code of a player has failed."""
+_N_REPEATED_QUESTIONS = 100  # to a function that draws its answers, until it gives an illegal one again
 
 
 @dataclass(frozen=True)
@@ -113,7 +93,7 @@ class LoadedPlayer:
         """
         position = np.array([heaps])
         if isinstance(self.policy, policies.FunctionPolicy):
-            for _ in range(100):
+            for _ in range(_N_REPEATED_QUESTIONS):
                 self.policy.action_probabilities(position, self.rules.action_mask(position))
                 if self.policy.fault:
                     return shown(self.policy.illegal_answer)
@@ -139,16 +119,9 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
     """
     path = Path(name)
     if ".py:" in name:
-        file, _, attribute = name.partition(".py:")
-        with foreign_code(name, "when it is imported"):
-            thing: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
-        for part in attribute.split("."):
-            if not hasattr(thing, part):
-                raise ValueError(f"{file}.py has no {attribute}")
-            thing = getattr(thing, part)
-        return player_of(thing, rules, name)
+        return player_of(_thing_in_program(name), rules, name)
     if path.suffix == ".py":
-        return _of_program(path, rules, episodes)
+        return _player_of_program(path, rules, episodes)
     if path.suffix == ".ipynb":
         raise ValueError(f"{name} is a notebook; convert it to a program: jupyter nbconvert --to script {name}")
     if not path.is_file():
@@ -157,192 +130,25 @@ def load_player(name: str, rules: NimRules, episodes: int = 10_000) -> LoadedPla
     if path.suffix not in SUFFIXES:
         raise ValueError(f"{name} cannot be loaded; use {', '.join(SUFFIXES)}, or a FILE.py that reads the file")
     try:
-        return player_of(_read(path, rules), rules, name)
+        return player_of(_thing_in_data_file(path, rules), rules, name)
     except Exception as error:  # PyTorch, zipfile, json and NumPy raise many kinds
         raise ValueError(f"{name} cannot be loaded: {shown(error, str)}") from error
 
 
-def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
-    """Makes a player of a function, a policy, an agent, a table of Q-values, or an object with a method.
-
-    An agent or a policy that was trained on a named encoding gets the observations of this encoding.
-
-    Args:
-        thing: The object.
-        rules: The game.
-        name: The name of the object in error messages.
-
-    Returns:
-        The player.
-
-    Raises:
-        ValueError: If the object is not a player, or if it was made for another game.
-    """
-    remark = ""
-    if isinstance(thing, Mapping):
-        entries = _entries(rules, thing, name)
-        try:
-            thing, remark = _table_of(rules, entries)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} is not a table of Q-values: {shown(error, str)}") from error
-    if isinstance(thing, np.ndarray):
-        return LoadedPlayer(rules, policies.greedy(rules, thing), _row_of(rules, thing), remark)
-    sb3 = sys.modules.get("nim_env.sb3")  # not imported here, since it needs PyTorch
-    if sb3 is not None and isinstance(thing, sb3.ModelPolicy):
-        model = policies.checked_policy(thing, rules, name)
-        values = thing.q_values or thing.values
-        return LoadedPlayer(rules, model, values, discount=thing.discount, on_policy=thing.on_policy)
-    if isinstance(thing, policies.Policy):
-        return _of_policy(thing, rules, name)
-    choose = next((getattr(thing, choice) for choice in _CHOICES if hasattr(thing, choice)), thing)
-    if not callable(choose) or inspect.isclass(thing):
-        what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
-        raise ValueError(f"{name} must be {what}; got {shown(thing)}{_remedy(thing, name)}")
-    policy = _of_function(choose, rules, name)
-    values, remark, initial = _values_of(thing, rules, name)
-    first = next(iter(thing.q), None) if isinstance(getattr(thing, "q", None), Mapping) else None
-    has_keys_of_course = isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
-    make = functools.partial(_new, thing) if has_keys_of_course else None
-    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=make)
+def _thing_in_program(name: str) -> Any:
+    """Runs the file of ``FILE.py:NAME`` and returns what NAME stands for."""
+    file, _, attribute = name.partition(".py:")
+    with running_code_of(name, "when it is imported"):
+        thing: Any = SimpleNamespace(**run_file(Path(f"{file}.py")))
+    for part in attribute.split("."):
+        if not hasattr(thing, part):
+            raise ValueError(f"{file}.py has no {attribute}")
+        thing = getattr(thing, part)
+    return thing
 
 
-def _new(thing: Any) -> Any:
-    """A new player of the same class. If the class needs arguments, it is a copy with an empty table."""
-    try:
-        return type(thing)()
-    except TypeError:
-        new = copy.copy(thing)
-        new.q = type(thing.q)() if isinstance(thing.q, dict) and not hasattr(thing.q, "default_factory") else {}
-        return new
-
-
-def _remedy(thing: Any, name: str) -> str:
-    """What to do with a thing that is not a player: make an object of a class, or name a method of an object."""
-    if inspect.isclass(thing):
-        return f"; make an object of the class: player = {thing.__name__}()"
-    methods = inspect.getmembers(thing, lambda member: inspect.ismethod(member) and len(_needed(member)) in (1, 2))
-    public = [method for method, _ in methods if method[0] != "_"]
-    if not public:
-        return ""
-    if re.fullmatch(r".*\.py:[\w.]+", name):
-        return f"; name a method of it, as {name}.{public[0]}"
-    file = name.partition(":")[0]
-    return f"; keep it as `player` in the file and name a method of it, as {file}:player.{public[0]}"
-
-
-def run_file(path: Path) -> dict[str, Any]:
-    """Runs a Python file, which can import the modules in its folder as a script does.
-
-    Modules in the folder of the previous file are forgotten first, so each file gets its own ones.
-
-    Args:
-        path: The file.
-
-    Returns:
-        What the file defines, by name.
-
-    Raises:
-        PlayerError: If there is no such file.
-    """
-    if not path.is_file():
-        raise PlayerError(f"there is no file {path}")
-    for folder, before in _last_run.items():
-        for name in set(sys.modules) - before:
-            file = Path(getattr(sys.modules[name], "__file__", None) or "")
-            if folder in file.parents and "site-packages" not in file.parts:
-                del sys.modules[name]
-    _last_run.clear()
-    folder = path.resolve().parent
-    _last_run[folder] = set(sys.modules)
-    is_taken = path.stem in {*sys.modules, *sys.stdlib_module_names}
-    name = f"player_{path.stem}" if is_taken else path.stem
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module  # for pickles and other processes
-    with _neighbors_of(path), _replaced("dont_write_bytecode", True):
-        spec.loader.exec_module(module)
-    return vars(module)
-
-
-@functools.lru_cache
-def _folder_of(file: str) -> str:
-    """The folder of a file, with links resolved. It is cached, since a function is asked in every position."""
-    return os.path.dirname(os.path.realpath(file))
-
-
-@contextlib.contextmanager
-def _neighbors_of(file: str | Path) -> Iterator[None]:
-    """Lets code import the modules in the folder of its file, as a script does."""
-    folder = _folder_of(os.path.abspath(file))
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        if folder in sys.path:  # the code may have changed it
-            sys.path.remove(folder)
-
-
-@contextlib.contextmanager
-def _replaced(name: str, value: Any) -> Iterator[None]:
-    """Replaces an attribute of :mod:`sys` for a while. The standard unittest.mock would import asyncio."""
-    before = getattr(sys, name)
-    setattr(sys, name, value)
-    try:
-        yield
-    finally:
-        setattr(sys, name, before)
-
-
-@contextlib.contextmanager
-def foreign_code(name: str, where: str) -> Iterator[None]:
-    """A context in which code of a player's file prints nothing, gets no input, and can import its neighbors.
-
-    Args:
-        name: The player, as the command line names it.
-        where: At which point of the check the code runs, for error messages: "when it plays".
-
-    Raises:
-        PlayerError: If the code raises an error. The message names its line.
-    """
-    file = name.partition(":")[0]
-    try:
-        with (
-            _neighbors_of(file),
-            contextlib.redirect_stdout(io.StringIO()),
-            _replaced("stdin", io.StringIO()),
-        ):
-            yield
-    except (PlayerError, policies.InvalidPolicyOutput):
-        raise
-    except (Exception, SystemExit) as error:
-        frames = traceback.extract_tb(error.__traceback__)
-        lines = [frame.lineno for frame in frames if Path(frame.filename).resolve() == Path(file).resolve()]
-        place = f"{name}, line {lines[-1]}," if lines else name
-        said = shown(error, str)
-        what = f"raises {type(error).__name__} ({said})"
-        remedy = next((f": {_REMEDIES[part]}" for part in _REMEDIES if re.search(part, said)), "")
-        if isinstance(error, EOFError) and "reading a line" in str(error):
-            what = "asks for input"
-        raise PlayerError(f"{place} {what} {where}{remedy}") from error
-
-
-def shown(value: Any, text: Callable[[Any], str] = repr) -> str:
-    """Shows a value in up to 200 characters.
-
-    Args:
-        value: The value.
-        text: Converts it to a string.
-
-    Returns:
-        The string, with an ellipsis if it was cut.
-    """
-    string = text(value)
-    return string if len(string) <= 200 else f"{string[:200]}..."
-
-
-def _read(path: Path, rules: NimRules) -> Any:
+def _thing_in_data_file(path: Path, rules: NimRules) -> Any:
+    """Reads a model, a dictionary of Q-values, an array of them, or a table of probabilities."""
     if path.suffix == ".zip":
         from nim_env.sb3 import load_policy
 
@@ -362,11 +168,12 @@ def _read(path: Path, rules: NimRules) -> Any:
         return arrays[arrays.files[0]]
 
 
-def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
+def _player_of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
+    """Runs a file and finds its only player, or otherwise trains one by its function ``train``."""
     name = str(path)
-    with foreign_code(name, "when it is imported"):
+    with running_code_of(name, "when it is imported"):
         things = run_file(path)
-    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or _chooses(thing)}
+    choosing = {key: thing for key, thing in things.items() if key == "choose_action" or _chooses_moves(thing)}
     players = {key: thing for key, thing in choosing.items() if not inspect.isclass(thing)}
     first = next(iter(players or choosing), "")
     if len({id(thing) for thing in players.values()}) > 1:
@@ -375,30 +182,78 @@ def _of_program(path: Path, rules: NimRules, episodes: int) -> LoadedPlayer:
         return player_of(players[first], rules, name)
     train = things.get("train")
     if train is None:
-        remedy = _remedy(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
-        raise ValueError(f"{name} has no train(n) and no object with choose_action{remedy}")
-    if len(needed := _needed(train)) > 1:
+        hint = _hint(choosing[first], name) if choosing else f"; name a function, as {name}:NAME"
+        raise ValueError(f"{name} has no train(n) and no object with choose_action{hint}")
+    required = _needed_parameters(train)
+    if len(required) > 1:
         wrapper = f"def train(n): return {path.stem}.train(n, ...)"
         raise ValueError(
-            f"{name} has train({', '.join(needed)}); write a file with `import {path.stem}` and `{wrapper}`"
+            f"{name} has train({', '.join(required)}); write a file with `import {path.stem}` and `{wrapper}`"
         )
-    with foreign_code(name, f"in train({episodes})"):
+    with running_code_of(name, f"in train({episodes})"):
         trained = train(episodes)
     return replace(player_of(trained, rules, f"{name}: what train({episodes}) returns"), is_trained=True)
 
 
-def _chooses(thing: Any) -> bool:
+def _chooses_moves(thing: Any) -> bool:
     return not inspect.ismodule(thing) and any(callable(getattr(thing, choice, None)) for choice in _CHOICES)
 
 
-def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
+def player_of(thing: Any, rules: NimRules, name: str = "player") -> LoadedPlayer:
+    """Makes a player of a function, a policy, an agent, a table of Q-values, or an object with a method.
+
+    An agent or a policy that was trained on a named encoding gets the observations of this encoding.
+
+    Args:
+        thing: The object.
+        rules: The game.
+        name: The name of the object in error messages.
+
+    Returns:
+        The player.
+
+    Raises:
+        ValueError: If the object is not a player, or if it was made for another game.
+    """
+    if isinstance(thing, Mapping):
+        return _player_of_dictionary(thing, rules, name)
+    if isinstance(thing, np.ndarray):
+        return LoadedPlayer(rules, policies.greedy(rules, thing), row_function(thing, rules))
+    sb3 = sys.modules.get("nim_env.sb3")  # not imported here, since it needs PyTorch
+    if sb3 is not None and isinstance(thing, sb3.ModelPolicy):
+        model = policies.checked_policy(thing, rules, name)
+        values = thing.q_values or thing.values
+        return LoadedPlayer(rules, model, values, discount=thing.discount, on_policy=thing.on_policy)
+    if isinstance(thing, policies.Policy):
+        return _player_of_policy(thing, rules, name)
+    choose = next((getattr(thing, choice) for choice in _CHOICES if hasattr(thing, choice)), thing)
+    if not callable(choose) or inspect.isclass(thing):
+        what = "a function, a policy, a table of Q-values or an object with choose_action or getMove"
+        raise ValueError(f"{name} must be {what}; got {shown(thing)}{_hint(thing, name)}")
+    policy = _policy_of_function(choose, rules, name)
+    values, remark, initial = find_values(thing, rules, name)
+    make = functools.partial(_new_player_like, thing) if _has_keys_of_course(thing) else None
+    return LoadedPlayer(rules, policy, values, remark, initial=initial, make=make)
+
+
+def _player_of_dictionary(q: Mapping[Any, Any], rules: NimRules, name: str) -> LoadedPlayer:
+    entries = entries_of(q, rules, name)
+    try:
+        table, remark = table_of(entries, rules)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} is not a table of Q-values: {shown(error, str)}") from error
+    return LoadedPlayer(rules, policies.greedy(rules, table), row_function(table, rules), remark)
+
+
+def _player_of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
     """A policy with its ``values``, or an agent with its ``q_values`` on the encoding of its training."""
     space = getattr(policy, "observation_space", None)
     if space is None:
         return LoadedPlayer(rules, policies.checked_policy(policy, rules, name), getattr(policy, "values", None))
     encoding = encoding_of(rules, space)
-    is_plain = isinstance(encoding.space, MultiDiscrete)
-    player = policies.checked_policy(policy if is_plain else policies.EncodedPolicy(policy, encoding), rules, name)
+    observes_heaps = isinstance(encoding.space, MultiDiscrete)
+    of_heaps = policy if observes_heaps else policies.EncodedPolicy(policy, encoding)
+    player = policies.checked_policy(of_heaps, rules, name)
     try:
         policy.q_values(encoding(rules.heaps))
     except (AttributeError, NotImplementedError):
@@ -406,134 +261,58 @@ def _of_policy(policy: Any, rules: NimRules, name: str) -> LoadedPlayer:
     return LoadedPlayer(rules, player, lambda heaps: policy.q_values(encoding(heaps)))
 
 
-def _of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
+def _policy_of_function(choose: Callable[..., Any], rules: NimRules, name: str) -> policies.Policy:
     """A function or method as a policy. It does not explore, and its errors name the position."""
-    needed = _needed(choose)
+    required = _needed_parameters(choose)
     options = {"epsilon": False} if "epsilon" in inspect.signature(choose).parameters else {}
-    given = "observation, action_mask" if len(needed) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
+    given = "observation, action_mask" if len(required) > 1 else "heap" if rules.n_heaps == 1 else "heaps"
     called = f"({given}{', epsilon=False' if options else ''})"
-    if len(needed) > 2:
-        raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(needed)})")
+    if len(required) > 2:
+        raise ValueError(f"{name} must take (heaps) or {called}; it needs ({', '.join(required)})")
 
     @functools.wraps(choose)
     def ask(heaps: Any, *mask: Any) -> Any:
-        with foreign_code(name, f"at {'-'.join(map(str, np.atleast_1d(heaps)))}, called as {called}"):
+        with running_code_of(name, f"at {'-'.join(map(str, np.atleast_1d(heaps)))}, called as {called}"):
             return choose(heaps, *mask, **options)
 
-    if len(needed) > 1:
+    if len(required) > 1:
         return policies.FunctionPolicy(ask)
     return policies.from_heap_size(rules, ask) or policies.from_moves(rules, ask)
 
 
-def _needed(function: Callable[..., Any]) -> list[str]:
-    """The parameters that a caller must pass, without ``epsilon``."""
-    parameters = inspect.signature(function).parameters.values()
-    is_given = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-    return [p.name for p in parameters if p.default is p.empty and p.kind not in is_given and p.name != "epsilon"]
+def _needed_parameters(function: Callable[..., Any]) -> list[str]:
+    """The parameters that a caller must pass, without ``epsilon``, which is always passed."""
+    return [name for name in required_parameters(function) if name != "epsilon"]
 
 
-def _values_of(thing: Any, rules: NimRules, name: str) -> tuple[QFunction | None, str, float | None]:
-    """The values of an object, a remark on them, and the value of a pair that was never updated.
-
-    They come from its dictionary, otherwise from one of its methods for a pair, otherwise from its method
-    ``values``.
-    """
-    remark = ""
-    method = next((method for method in _Q_METHODS if callable(getattr(thing, method, None))), "")
-    tables = (getattr(thing, table, None) for table in _TABLES)
-    for q in (table for table in tables if isinstance(table, Mapping) and table):
-        entries = _entries(rules, q, name)
-        try:
-            table, remark = _table_of(rules, entries)
-        except (TypeError, ValueError) as error:
-            remark = f"Its values are not judged: {shown(error, str)}."
-            continue
-        initial = _initial_of(rules, entries, getattr(thing, method)) if method else None
-        if initial and not remark:
-            known = policies.q_values_of(rules, dict.fromkeys(entries, 1.0)) != 0
-            legal = rules.action_mask(rules.all_positions()) > 0
-            table = np.where(legal & ~known, initial, table)
-        return _row_of(rules, table), remark, initial
-    if method:
-        try:
-            with foreign_code(name, f"in {method}"):
-                table = _answers_of(rules, getattr(thing, method))
-        except PlayerError as error:
-            return None, f"Its values are not judged: {error}.", None
-        return _row_of(rules, table), f"Its values come from {method}.", None
-    values = getattr(thing, "values", None)
-    return values if callable(values) else None, remark, None
+def _has_keys_of_course(thing: Any) -> bool:
+    """Whether a player has a dictionary ``q`` with keys such as ``((1, 3, 5, 7), (0, 1))``."""
+    q = getattr(thing, "q", None)
+    first = next(iter(q), None) if isinstance(q, Mapping) else None
+    return isinstance(first, tuple) and [*map(type, first)] == [tuple, tuple]
 
 
-def _initial_of(rules: NimRules, entries: dict[Any, Any], value: Callable[..., Any]) -> float | None:
-    """The value of the first pair that a dictionary lacks, by the player's own method; None if it is unknown."""
-    pairs = ((heaps, move) for heaps in rules.all_positions()[1:].tolist() for move in rules.legal_moves(heaps))
-    missing = next(((heaps, move) for heaps, move in pairs if (tuple(heaps), move) not in entries), None)
-    if missing is None:
-        return None
+def _new_player_like(thing: Any) -> Any:
+    """A new player of the same class. If the class needs arguments, it is a copy with an empty table."""
     try:
-        with foreign_code("the player", "when its value is asked"):
-            number = float(value(*missing))
-    except (PlayerError, TypeError, ValueError):
-        return None
-    return number if np.isfinite(number) else None
+        return type(thing)()
+    except TypeError:
+        new = copy.copy(thing)
+        new.q = type(thing.q)() if isinstance(thing.q, dict) and not hasattr(thing.q, "default_factory") else {}
+        return new
 
 
-def _row_of(rules: NimRules, table: NDArray[Any]) -> QFunction:
-    return lambda heaps: table[rules.index(heaps)]
-
-
-def _entries(rules: NimRules, q: Mapping[Any, Any], name: str) -> dict[Any, Any]:
-    """The entries of a dictionary, or of the dictionaries in it.
-
-    A key becomes (heaps, (heap, count)) if it holds the right number of numbers, in whatever form. Raises
-    ValueError if there is no entry for the start of the game.
-    """
-    entries = {}
-    for key, value in q.items():
-        is_nested = isinstance(value, Mapping)
-        inner = {(key, move): number for move, number in value.items()} if is_nested else {key: value}
-        for whole, number in inner.items():
-            numbers = tuple(_numbers(whole))
-            entries[(numbers[:-2], numbers[-2:]) if len(numbers) == rules.n_heaps + 2 else whole] = number
-    starts = {tuple(key[0]) for key in entries if isinstance(key, tuple) and isinstance(key[0], list | tuple)}
-    if starts and rules.heaps not in starts:
-        raise ValueError(f"{name} has no value at the start of {rules}; --heaps must be the board that it learns")
-    return entries
-
-
-def _numbers(key: Any) -> list[Any]:
-    """Lists the numbers of a key in order, from nested tuples and strings such as ``1-3-5-7``."""
-    if isinstance(key, tuple):
-        return [number for part in key for number in _numbers(part)]
-    return [*map(int, re.findall(r"\d+", key))] if isinstance(key, str) else [key]
-
-
-def _table_of(rules: NimRules, entries: dict[Any, Any]) -> tuple[NDArray[np.float64], str]:
-    """The Q-values of a dictionary as a table, and a remark on its keys.
-
-    If the heaps of all keys are sorted, the values of a position count for all arrangements of its heaps. Raises
-    TypeError or ValueError if a key or a value has another form.
-    """
-    known = {key: value for key, value in entries.items() if np.any(value != 0)}  # a defaultdict has more keys
-    table = policies.q_values_of(rules, known)
-    positions = {rules.heaps, *(tuple(heaps) for heaps, _ in known)}
-    if rules.n_heaps == 1 or len(positions) == 1 or any(list(heaps) != sorted(heaps) for heaps in positions):
-        return table, ""
-    heaps = rules.all_positions()
-    rows = np.asarray(rules.index(np.sort(heaps, axis=1)), dtype=np.intp)
-    # the place of each action's heap in the sorted position
-    places = heaps.argsort(axis=1, kind="stable").argsort(axis=1)[:, rules.move_heaps]
-    actions = np.zeros((rules.n_heaps, max(rules.heaps) + 1), dtype=np.intp)
-    actions[rules.move_heaps, rules.move_counts] = np.arange(rules.n_actions)
-    table = np.where(rules.action_mask(heaps), table[rows[:, None], actions[places, rules.move_counts]], 0.0)
-    return table, "The heaps of its keys are sorted: each value counts for all arrangements of them."
-
-
-def _answers_of(rules: NimRules, value: Callable[[list[int], tuple[int, int]], Any]) -> NDArray[np.float64]:
-    """The Q-values of a method ``(heaps, (heap, count)) -> number`` as a table."""
-    table = np.zeros((rules.n_positions, rules.n_actions))
-    for row, heaps in zip(table, rules.all_positions().tolist(), strict=True):
-        for move in rules.legal_moves(heaps):
-            row[rules.action(*move)] = float(value(list(heaps), move))
-    return table
+def _hint(thing: Any, name: str) -> str:
+    """What to do with a thing that is not a player: make an object of a class, or name a method of an object."""
+    if inspect.isclass(thing):
+        return f"; make an object of the class: player = {thing.__name__}()"
+    methods = inspect.getmembers(
+        thing, lambda member: inspect.ismethod(member) and len(_needed_parameters(member)) in (1, 2)
+    )
+    public = [method for method, _ in methods if method[0] != "_"]
+    if not public:
+        return ""
+    if re.fullmatch(r".*\.py:[\w.]+", name):
+        return f"; name a method of it, as {name}.{public[0]}"
+    file = name.partition(":")[0]
+    return f"; keep it as `player` in the file and name a method of it, as {file}:player.{public[0]}"

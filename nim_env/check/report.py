@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import random
 import threading
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nim_env import evaluation, policies
-from nim_env.check import players, specification
+from nim_env.check import specification
+from nim_env.check.foreign_code import running_code_of
+from nim_env.check.options import Options
+from nim_env.check.players import LoadedPlayer, load_player
 from nim_env.evaluation.assessment import assess
 from nim_env.evaluation.diagnosis import findings
 from nim_env.policies import FunctionPolicy, NimPolicy, Policy, PolicyLike, SampledPolicy, TabularPolicy
@@ -22,14 +24,15 @@ from nim_env.rules import NimRules
 
 _EARLIER = 0.3  # of the training games, for a second table
 _N_ANSWERS = 30  # of a function that draws its moves, in each position
+_ROUNDING = 1e-9  # of the sum of probabilities
 
 
-def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
+def examine(name: str, options: Options) -> dict[str, Any]:
     """Finds out how good a player is and what is wrong with it, and draws its picture if it was asked for.
 
     Args:
         name: The player, as the command line names it.
-        args: The options, as :func:`nim_env.check.command.parse` returns them.
+        options: The options of the command line.
 
     Returns:
         The entry of the player in the file that ``--json`` writes, with ``error`` None. ``share`` is expert
@@ -40,24 +43,24 @@ def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
         TypeError: If the player's file has a value of a wrong type.
         OSError: If a file cannot be read or written.
     """
-    rules: NimRules = args.rules
+    rules = options.rules
     by_chance = evaluation.mastery(rules, policies.tabulate(rules, "random")).expert  # refuses a board too large
-    player = _load(name, rules, args.seed, args.episodes)
-    faults = _faults(player, name, args)
-    with players.foreign_code(name, "when it plays"):
+    player = _load(name, options, options.episodes)
+    faults = _faults(player, name, options)
+    with running_code_of(name, "when it plays"):
         policy = probabilities_of(rules, player.policy)
-    q_values = _table(player, name)
-    told = {} if q_values is None else _known_of_training(player, name, args)
+    q_values = _values_everywhere(player, name)
+    told = {} if q_values is None else _known_of_training(player, name, options)
     mastery, mistakes, diagnosis = assess(rules, policy, q_values, is_mask_required=False, **told)
-    unanswered = _unanswered(player, policy)
+    unanswered = _find_unanswered(player, policy)
     wrong_choices = _wrong_choices(player, policy, q_values, unanswered)
     result, bugs_in, verdict = _summary(faults, wrong_choices, diagnosis)
     is_finite = q_values is not None and findings.NOT_FINITE not in diagnosis.findings
     report = evaluation.report(rules, policy, player.state_values if is_finite else None, illegal_action="lose")
-    if args.picture is not None:
+    if options.picture is not None:
         place = f" in {bugs_in[0]}" if faults or wrong_choices else ""
         title = f"{Path(name).name}: {result}{place}"
-        args.picture.write_text(position_map(mastery, title), encoding="utf-8")
+        options.picture.write_text(position_map(mastery, title), encoding="utf-8")
     return {
         "player": name,
         "error": None,
@@ -75,42 +78,43 @@ def examine(name: str, args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _load(name: str, rules: NimRules, seed: int, episodes: int) -> players.LoadedPlayer:
-    random.seed(seed)
-    np.random.seed(seed)  # noqa: NPY002  the file may draw from it
-    return players.load_player(name, rules, episodes)
+def _load(name: str, options: Options, episodes: int) -> LoadedPlayer:
+    """Loads a player, whose file can draw from the random generators of Python and NumPy."""
+    random.seed(options.seed)
+    np.random.seed(options.seed)  # noqa: NPY002
+    return load_player(name, options.rules, episodes)
 
 
-def _faults(player: players.LoadedPlayer, name: str, args: argparse.Namespace) -> list[specification.Fault]:
+def _faults(player: LoadedPlayer, name: str, options: Options) -> list[specification.Fault]:
     """The faults in the functions of a program of the course. It gives unseen pairs the value 0."""
-    is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not args.initial
+    is_course = player.rules.n_heaps == 4 and player.rules.max_take is None and not options.initial
     if player.make is None or not is_course:
         return []
-    with players.foreign_code(name, "when its functions are tested"):
-        return specification.faults(player.make, args.seed)
+    with running_code_of(name, "when its functions are tested"):
+        return specification.faults(player.make, options.seed)
 
 
-def _table(player: players.LoadedPlayer, name: str) -> NDArray[Any] | None:
+def _values_everywhere(player: LoadedPlayer, name: str) -> NDArray[Any] | None:
     """The values of a player in all positions; None if it has no values."""
     if player.values is None:
         return None
-    with players.foreign_code(name, "when its values are asked"):
+    with running_code_of(name, "when its values are asked"):
         return np.asarray(player.values(player.rules.all_positions()))
 
 
-def _known_of_training(player: players.LoadedPlayer, name: str, args: argparse.Namespace) -> dict[str, Any]:
+def _known_of_training(player: LoadedPlayer, name: str, options: Options) -> dict[str, Any]:
     """What the options and the player's file say about its training: arguments of the diagnosis."""
     earlier = None
     if player.is_trained:
-        earlier = _table(_load(name, player.rules, args.seed, round(_EARLIER * args.episodes)), name)
+        earlier = _values_everywhere(_load(name, options, round(_EARLIER * options.episodes)), name)
     follows_course = hasattr(player.make and player.make(), "best_future_reward")
     return {
-        "opponent": args.opponent and players.load_player(args.opponent, player.rules).policy,
-        "discount": next(number for number in (args.discount, player.discount, 1.0) if number is not None),
+        "opponent": options.opponent and load_player(options.opponent, player.rules).policy,
+        "discount": next(number for number in (options.discount, player.discount, 1.0) if number is not None),
         "earlier": earlier,
-        "rewards": args.rewards and tuple(args.rewards),
-        "initial": player.initial if args.initial is None else args.initial,
-        "on_policy": args.on_policy or player.on_policy or (False if follows_course else None),
+        "rewards": options.rewards and tuple(options.rewards),
+        "initial": player.initial if options.initial is None else options.initial,
+        "on_policy": options.on_policy or player.on_policy or (False if follows_course else None),
     }
 
 
@@ -141,11 +145,11 @@ def probabilities_of(rules: NimRules, policy: PolicyLike) -> TabularPolicy:
     Returns:
         The probabilities of legal actions. The rest up to a sum of 1 is the probability of an illegal answer.
     """
-    asked = _Asked(policy) if isinstance(policy, FunctionPolicy) else policy
+    asked = _MeasuredFunction(policy) if isinstance(policy, FunctionPolicy) else policy
     return policies.tabulate(rules, asked, np.float64, illegal_action="lose")
 
 
-class _Asked(NimPolicy):
+class _MeasuredFunction(NimPolicy):
     """A function as a policy that is measured: every position is asked twice, and 30 times if any answers differ.
 
     Rare moves would be missed if only the positions whose first two answers differ were asked again, and always in
@@ -178,22 +182,31 @@ def _progress(n: int) -> Iterable[int]:
     return tqdm(range(n), "positions", leave=False, disable=None, delay=1)
 
 
-def _unanswered(player: players.LoadedPlayer, policy: TabularPolicy) -> tuple[NDArray[np.bool_], str]:
-    """In which positions but the empty one a player can fail to give a legal move, and a sentence about it."""
-    is_unanswered = policy.probabilities[1:].sum(axis=1) < 1 - 1e-9
-    if not is_unanswered.any():
-        return is_unanswered, ""
-    first, heaps = _first_of(player.rules, is_unanswered)
+class _Unanswered(NamedTuple):
+    """The positions in which a player can fail to give a legal move.
+
+    Attributes:
+        where: Whether each position except the empty one is such a position, bool of shape ``(n_positions - 1,)``.
+        sentence: How many there are, and the first of them. Empty if there are none.
+    """
+
+    where: NDArray[np.bool_]
+    sentence: str
+
+
+def _find_unanswered(player: LoadedPlayer, policy: TabularPolicy) -> _Unanswered:
+    where = policy.probabilities[1:].sum(axis=1) < 1 - _ROUNDING
+    if not where.any():
+        return _Unanswered(where, "")
+    heaps = _first_of(player.rules, where)
     answer = player.answer_at(heaps)
     answers = f", where it answers {answer}" if answer else ""
-    return is_unanswered, f"it gives no legal move in {_counted(is_unanswered)}, the first {first}{answers}."
+    sentence = f"it gives no legal move in {_counted(where)}, the first {_written(heaps)}{answers}."
+    return _Unanswered(where, sentence)
 
 
 def _wrong_choices(
-    player: players.LoadedPlayer,
-    policy: TabularPolicy,
-    q_values: NDArray[Any] | None,
-    unanswered: tuple[NDArray[np.bool_], str],
+    player: LoadedPlayer, policy: TabularPolicy, q_values: NDArray[Any] | None, unanswered: _Unanswered
 ) -> list[str]:
     """What is wrong with the moves of a function, given its Q-values: no legal move, or not the best value."""
     if not isinstance(player.policy, FunctionPolicy) or q_values is None or q_values.ndim != 2:
@@ -202,12 +215,11 @@ def _wrong_choices(
     legal = player.rules.action_mask(player.rules.all_positions()[1:])
     values = np.where(legal, q_values[1:], -np.inf)
     is_worse = ((plays > 0) & (values < values.max(axis=1, keepdims=True))).any(axis=1)
-    is_unanswered, sentence = unanswered
     said = []
-    if is_unanswered.any():
-        said.append(sentence + _starts_from_0(values[is_unanswered]))
+    if unanswered.where.any():
+        said.append(unanswered.sentence + _starts_from_0(values[unanswered.where]))
     if is_worse.any():
-        first, _ = _first_of(player.rules, is_worse)
+        first = _written(_first_of(player.rules, is_worse))
         sentence = f"in {_counted(is_worse)} it does not play its best value, the first {first}."
         said.append(sentence + _starts_from_0(values[is_worse]))
     return said
@@ -219,10 +231,13 @@ def _starts_from_0(values: NDArray[Any]) -> str:
     return said if (values <= 0).all() else ""
 
 
-def _first_of(rules: NimRules, is_position: NDArray[np.bool_]) -> tuple[str, list[int]]:
-    """The first of some positions: the one with the fewest objects, in words and as heap sizes."""
-    heaps = min(rules.all_positions()[1:][is_position].tolist(), key=sum)
-    return "-".join(map(str, heaps)), heaps
+def _first_of(rules: NimRules, is_position: NDArray[np.bool_]) -> list[int]:
+    """The heap sizes of the first of some positions: the one with the fewest objects."""
+    return min(rules.all_positions()[1:][is_position].tolist(), key=sum)
+
+
+def _written(heaps: list[int]) -> str:
+    return "-".join(map(str, heaps))
 
 
 def _counted(is_position: NDArray[np.bool_]) -> str:
@@ -230,9 +245,9 @@ def _counted(is_position: NDArray[np.bool_]) -> str:
     return "1 position" if n == 1 else f"{n} positions"
 
 
-def _remarks(policy: TabularPolicy, unanswered: tuple[NDArray[np.bool_], str]) -> Iterable[str]:
+def _remarks(policy: TabularPolicy, unanswered: _Unanswered) -> Iterable[str]:
     """Sentences about positions without a legal move, and about draws."""
-    _, sentence = unanswered
+    sentence = unanswered.sentence
     if sentence:
         yield f"{sentence[0].upper()}{sentence[1:]}"
     is_drawn = np.any(policy.probabilities[1:] % 1 > 0, axis=1)

@@ -1,8 +1,11 @@
 """Tests of the four functions that students write in CS50's project Nim.
 
 Each function is tested independently of the others. A fault comes with the smallest counterexample: the position
-with the fewest objects, and among its tables the one with the fewest pairs. This module needs only the standard
-library, so it also runs in a browser.
+with the fewest objects, and among its tables the one with the fewest pairs.
+
+This module must stay a single file that needs only the standard library. It also runs in a browser, which loads
+the file alone, without NumPy and without this package. So it imports nothing else, and :class:`Fault` and
+:func:`faults` keep their names.
 """
 
 from __future__ import annotations
@@ -10,15 +13,22 @@ from __future__ import annotations
 import copy
 import inspect
 import random
-from collections.abc import Callable, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
-_PILES = (1, 3, 5, 7)
-_N_ARGUMENTS = {"get_q_value": 2, "best_future_reward": 1, "update_q_value": 5, "choose_action": 1}
+State: TypeAlias = tuple[int, ...]
+"""The number of objects in each pile."""
+Action: TypeAlias = tuple[int, int]
+"""A pile, counted from 0, and the number of objects to take from it."""
+
+_PILES: State = (1, 3, 5, 7)
 _TENTHS: list[Any] = [tenth / 10 for tenth in range(-10, 11)]  # any two differ by 0.1, so rounding is harmless
 _POOLS = [_TENTHS, _TENTHS[:10], [-0.5, 0.5], [-0.3, 0], [*_TENTHS, *[None] * 20], [-1, None], [-0.5, 0.5, None]]
-_DRAWS = 6000  # the number of moves from which the probability of exploring is estimated
+_SMALL_VALUES = (None, -1.0, 0.0, 0.5)  # of which small positions get all tables; None is an unseen pair
+_N_RANDOM_QUESTIONS = 150
+_TOLERANCE = 1e-3  # between a number and the right one
+_N_DRAWS = 6000  # the number of moves from which the probability of exploring is estimated
 # By Hoeffding's inequality the estimate is off by more than the slack, to one side, with a probability of at most
 # exp(-2 * draws * slack²), which is below 1 / 20,000. The slack still tells an epsilon of 0.1 from 0.05 and 0.2.
 _SLACK = 0.029
@@ -79,91 +89,237 @@ def _faults(make_player: Callable[[], Any], generator: random.Random) -> list[Fa
         return []
     questions = _questions(generator)
     alpha = getattr(sample, "alpha", float("nan"))
-    found: dict[tuple[str, str, bool], Fault] = {}  # the first of each kind, which is the smallest
-    for function, n_arguments in _N_ARGUMENTS.items():
+    found: dict[_Kind, Fault] = {}  # the first of each kind, which is the smallest
+    for function, tested in _TESTS.items():
         parameters = inspect.signature(getattr(sample, function, lambda: None)).parameters
-        n_needed = sum(parameter.default is parameter.empty for parameter in parameters.values())
-        epsilon = parameters.get("epsilon")
-        modes: list[dict[str, bool]] = [{"epsilon": False}, {"epsilon": True}] if epsilon else [{}]
-        prefix = "With get_q_value corrected, " if any(name == "get_q_value" for name, *_ in found) else ""
-        is_testable = n_needed <= n_arguments <= len(parameters)
-        for state, table in questions if is_testable else []:
-            arguments, right, reason = _expected(function, state, table, alpha, generator.choice)
-            if not right:
+        is_corrected = any(kind.function == "get_q_value" for kind in found)
+        for question in questions if _takes(parameters, tested.n_arguments) else []:
+            call = tested.make_call(question, alpha, generator)
+            if call is None:
                 continue
-            for options in modes:
-                player = _prepared(make_player(), table, is_corrected=prefix != "")
-                if not options:  # choose_action cannot be told not to explore
-                    _call(setattr, player, "epsilon", 0)
-                answer = _call(getattr(player, function), list(state), *arguments, **options)
-                if function == "update_q_value" and not isinstance(answer, Exception):
-                    answer = _call(_stored, player, state, arguments[0])
-                accepted = _actions(state) if options.get("epsilon") else right
-                if any(_call(_agrees, answer, one) is True for one in accepted):
-                    continue
-                given = [*map(str, [list(state), *arguments]), *(f"epsilon={on}" for on in options.values())]
-                verb = "raises" if isinstance(answer, Exception) else "gives"
-                said = f"{function}({', '.join(given)}) {verb} {_call(repr, answer)!s:.100}; {reason}"
-                kind = "number" if isinstance(answer, int | float) else type(answer).__name__
-                found.setdefault((function, kind, any(state)), Fault(function, prefix + said))
-        has_flag = epsilon and epsilon.default in (True, False, epsilon.empty)  # not a probability instead
-        if has_flag and (said := _exploration_fault(make_player())):
-            found[function, "exploration", True] = Fault(function, said)
+            for mode in _modes(parameters):
+                trial = _Trial(function, question, call, mode, is_corrected)
+                answer = trial.answer_of(make_player())
+                if not trial.accepts(answer):
+                    found.setdefault(trial.kind_of(answer), trial.fault(answer))
+        if _has_epsilon_as_flag(parameters) and (sentence := _exploration_fault(make_player())):
+            found[_Kind(function, "exploration", True)] = Fault(function, sentence)
     return list(found.values())
 
 
-def _actions(state: tuple[int, ...]) -> list[tuple[int, int]]:
+class _Question(NamedTuple):
+    """A position in which the functions are called, and the values that the player has learned.
+
+    The keys of the table are ``(state, action)``. It can have values of other positions too.
+    """
+
+    state: State
+    table: dict[Any, float]
+
+    @property
+    def values(self) -> dict[Action, float]:
+        """The value of each available action. A pair that is not in the table has the value 0."""
+        return {action: self.table.get((self.state, action), 0) for action in _actions(self.state)}
+
+    @property
+    def reason(self) -> str:
+        """The table in words."""
+        words = [
+            f"{value} for {action}{'' if (self.state, action) in self.table else ' (unseen)'}"
+            for action, value in self.values.items()
+        ]
+        others = [(key, value) for key, value in self.table.items() if key[0] != self.state]
+        words += [f"{value} for {action} in {list(state)}" for (state, action), value in others]
+        return f"the values are {', '.join(words)}" if words else "no action is available"
+
+
+class _ExpectedCall(NamedTuple):
+    """The call of a function in a position, and its right answers.
+
+    Attributes:
+        arguments: The arguments after the position.
+        right: All right answers. For ``update_q_value``, they are values that it can store.
+        reason: Why they are right, in words.
+    """
+
+    arguments: tuple[Any, ...]
+    right: list[Any]
+    reason: str
+
+
+class _Update(NamedTuple):
+    """The arguments of ``update_q_value`` after the position."""
+
+    action: Action
+    old_q: float
+    reward: int
+    future_rewards: float
+
+
+class _Kind(NamedTuple):
+    """What distinguishes the faults that are reported separately."""
+
+    function: str
+    answer: str
+    is_in_progress: bool  # not in the finished game
+
+
+def _drawn_update(question: _Question, generator: random.Random) -> _Update:
+    action, old_q = generator.choice([*question.values.items()])
+    return _Update(action, old_q, reward=generator.choice((-1, 0, 1)), future_rewards=generator.choice(_TENTHS))
+
+
+def _call_of_get_q_value(question: _Question, _: float, generator: random.Random) -> _ExpectedCall | None:
+    """A call of ``get_q_value`` for a random action; None in the finished game, which has no actions."""
+    if not question.values:
+        return None
+    update = _drawn_update(question, generator)
+    return _ExpectedCall((update.action,), [update.old_q], f"{question.reason}, so {update.old_q} is right")
+
+
+def _call_of_best_future_reward(question: _Question, *_: Any) -> _ExpectedCall:
+    best = max(question.values.values(), default=0)
+    return _ExpectedCall((), [best], f"{question.reason}, so {best} is right")
+
+
+def _call_of_update_q_value(question: _Question, alpha: float, generator: random.Random) -> _ExpectedCall | None:
+    """A call of ``update_q_value`` for a random action; None in the finished game, and if alpha is not known."""
+    if not question.values:
+        return None
+    update = _drawn_update(question, generator)
+    _, old, reward, future = update
+    new = round(old + alpha * (reward + future - old), 6)
+    if new != new:  # NaN, since there is no alpha
+        return None
+    return _ExpectedCall(update, [new], f"{old} + {alpha} * ({reward} + {future} - {old}) = {new} is right")
+
+
+def _call_of_choose_action(question: _Question, *_: Any) -> _ExpectedCall | None:
+    """A call of ``choose_action``; None in the finished game, in which every action is wrong."""
+    values = question.values
+    if not values:
+        return None
+    highest = max(values.values())
+    best = [action for action in values if values[action] == highest]
+    return _ExpectedCall((), best, f"{question.reason}, so {' or '.join(map(str, best))} is right")
+
+
+class _Test(NamedTuple):
+    """How a function is tested.
+
+    Attributes:
+        n_arguments: The number of its arguments, including the position.
+        make_call: Makes a call in a position, given the player's alpha and a random generator. None if there is
+            nothing to ask.
+    """
+
+    n_arguments: int
+    make_call: Callable[[_Question, float, random.Random], _ExpectedCall | None]
+
+
+_TESTS = {
+    "get_q_value": _Test(2, _call_of_get_q_value),
+    "best_future_reward": _Test(1, _call_of_best_future_reward),
+    "update_q_value": _Test(5, _call_of_update_q_value),
+    "choose_action": _Test(1, _call_of_choose_action),
+}
+
+
+def _takes(parameters: Mapping[str, inspect.Parameter], n_arguments: int) -> bool:
+    """Whether a function can be called with this number of positional arguments."""
+    n_needed = sum(parameter.default is parameter.empty for parameter in parameters.values())
+    return n_needed <= n_arguments <= len(parameters)
+
+
+def _modes(parameters: Mapping[str, inspect.Parameter]) -> list[dict[str, bool]]:
+    """The keyword arguments with which a function is called: without exploration, and with it if it explores."""
+    return [{"epsilon": False}, {"epsilon": True}] if "epsilon" in parameters else [{}]
+
+
+def _has_epsilon_as_flag(parameters: Mapping[str, inspect.Parameter]) -> bool:
+    """Whether ``epsilon`` switches exploration on and off. In other programs it is a probability."""
+    epsilon = parameters.get("epsilon")
+    return epsilon is not None and epsilon.default in (True, False, epsilon.empty)
+
+
+class _Trial(NamedTuple):
+    """A call of a function in one mode, by a new player with the table of the question."""
+
+    function: str
+    question: _Question
+    call: _ExpectedCall
+    mode: dict[str, bool]
+    is_corrected: bool  # the player gets a correct get_q_value
+
+    def answer_of(self, player: Any) -> Any:
+        """The answer, or the exception that is raised. The answer of ``update_q_value`` is what it has stored."""
+        _prepare(player, self.question.table, self.is_corrected)
+        if not self.mode:  # choose_action cannot be told not to explore
+            _call(setattr, player, "epsilon", 0)
+        state, arguments = self.question.state, self.call.arguments
+        answer = _call(getattr(player, self.function), list(state), *arguments, **self.mode)
+        if self.function == "update_q_value" and not isinstance(answer, Exception):
+            answer = _call(_stored, player, state, arguments[0])
+        return answer
+
+    def accepts(self, answer: Any) -> bool:
+        """Whether an answer is right. While the player explores, every action is."""
+        right = _actions(self.question.state) if self.mode.get("epsilon") else self.call.right
+        return any(_call(_agrees, answer, one) is True for one in right)
+
+    def kind_of(self, answer: Any) -> _Kind:
+        """The kind of the fault if this answer is wrong."""
+        name = "number" if isinstance(answer, int | float) else type(answer).__name__
+        return _Kind(self.function, name, any(self.question.state))
+
+    def fault(self, answer: Any) -> Fault:
+        """The fault of a wrong answer."""
+        prefix = "With get_q_value corrected, " if self.is_corrected else ""
+        given = [str(list(self.question.state)), *map(str, self.call.arguments)]
+        given += [f"epsilon={explores}" for explores in self.mode.values()]
+        verb = "raises" if isinstance(answer, Exception) else "gives"
+        shown = f"{_call(repr, answer)!s:.100}"
+        sentence = f"{prefix}{self.function}({', '.join(given)}) {verb} {shown}; {self.call.reason}"
+        return Fault(self.function, sentence)
+
+
+def _actions(state: State) -> list[Action]:
     return [(pile, count) for pile, size in enumerate(state) for count in range(1, size + 1)]
 
 
-def _table(state: tuple[int, ...], values: Iterable[float | None]) -> dict[Any, float]:
+def _table(state: State, values: Iterable[float | None]) -> dict[Any, float]:
     """A table with the values of a position in the order of its actions. None leaves a pair unseen."""
-    return {(state, a): value for a, value in zip(_actions(state), values, strict=True) if value is not None}
+    pairs = zip(_actions(state), values, strict=True)
+    return {(state, action): value for action, value in pairs if value is not None}
 
 
-def _questions(generator: random.Random) -> list[tuple[Any, dict[Any, float]]]:
+def _questions(generator: random.Random) -> list[_Question]:
     """Positions with tables, from small to large.
 
     Positions of up to two objects have all tables of a few values, and random positions have random tables.
     """
     positions = sorted(product(*(range(size + 1) for size in _PILES)), key=sum)
-    # the first 14 positions have up to two objects, and a position has as many actions as objects
-    questions = [(s, _table(s, v)) for s in positions[:14] for v in product((None, -1.0, 0.0, 0.5), repeat=sum(s))]
-    for _ in range(150):
-        asked = [positions[int(len(positions) * generator.random() ** 3)] for _ in range(generator.randint(1, 3))]
-        tables = [_table(state, generator.choices(generator.choice(_POOLS), k=sum(state))) for state in asked]
-        questions.append((asked[0], {pair: value for table in tables for pair, value in table.items()}))
-    return sorted(questions, key=lambda question: (sum(question[0]), len(question[1])))
+    questions = []
+    for state in positions:
+        if sum(state) <= 2:  # a position has as many actions as objects
+            tables = product(_SMALL_VALUES, repeat=sum(state))
+            questions += [_Question(state, _table(state, values)) for values in tables]
+    for _ in range(_N_RANDOM_QUESTIONS):
+        # the cube makes small positions more frequent
+        states = [positions[int(len(positions) * generator.random() ** 3)] for _ in range(generator.randint(1, 3))]
+        table: dict[Any, float] = {}
+        for state in states:
+            table |= _table(state, generator.choices(generator.choice(_POOLS), k=sum(state)))
+        questions.append(_Question(states[0], table))
+    return sorted(questions, key=lambda question: (sum(question.state), len(question.table)))
 
 
-def _expected(function: str, state: Any, table: dict[Any, float], alpha: float, draw: Callable[[Any], Any]) -> Any:
-    """The arguments after the position, all right answers, and the reason in words.
-
-    There is no right answer if there is nothing to ask.
-    """
-    values = {action: table.get((state, action), 0) for action in _actions(state)}
-    best = max(values.values(), default=0)
-    words = [f"{value} for {a}{'' if (state, a) in table else ' (unseen)'}" for a, value in values.items()]
-    words += [f"{value} for {a} in {list(other)}" for (other, a), value in table.items() if other != state]
-    reason = f"the values are {', '.join(words)}" if words else "no action is available"
-    right: list[Any] = [best] if function == "best_future_reward" else [a for a in values if values[a] == best]
-    if function in ("best_future_reward", "choose_action") or not values:
-        return (), right, f"{reason}, so {' or '.join(map(str, right))} is right"
-    (action, old), reward, future = draw([*values.items()]), draw((-1, 0, 1)), draw(_TENTHS)
-    if function == "get_q_value":
-        return (action,), [old], f"{reason}, so {old} is right"
-    new = round(old + alpha * (reward + future - old), 6)
-    reason = f"{old} + {alpha} * ({reward} + {future} - {old}) = {new} is right"
-    return (action, old, reward, future), [new] if new == new else [], reason  # NaN if there is no alpha
-
-
-def _prepared(player: Any, table: dict[Any, float], is_corrected: bool = False) -> Any:
+def _prepare(player: Any, table: dict[Any, float], is_corrected: bool = False) -> None:
     """Gives a player the values of a table and no others, and if asked a correct ``get_q_value``."""
     _call(setattr, player, "q", copy.copy(player.q))  # of the same type; a table of the class would be shared
     if is_corrected:
         _call(setattr, player, "get_q_value", lambda state, action: _stored(player, state, action))
     player.q.update({**dict.fromkeys(player.q, 0), **table})  # a player can start with all pairs and rely on them
-    return player
 
 
 def _call(function: Callable[..., Any], state: Any, *arguments: Any, **options: Any) -> Any:
@@ -178,7 +334,7 @@ def _call(function: Callable[..., Any], state: Any, *arguments: Any, **options: 
 
 def _agrees(answer: Any, right: Any) -> bool:
     """Whether an answer is the right action, as any sequence, or nearly the right number; can raise errors."""
-    return bool(tuple(answer) == right if isinstance(right, tuple) else abs(answer - right) < 1e-3)
+    return bool(tuple(answer) == right if isinstance(right, tuple) else abs(answer - right) < _TOLERANCE)
 
 
 def _stored(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
@@ -189,7 +345,8 @@ def _stored(player: Any, state: Iterable[int], action: Iterable[int]) -> Any:
 def _has_another_table(player: Any) -> bool:
     """Whether ``get_q_value`` finds an update that is not at the key of ``q`` that the course uses."""
     state, action = [1, 0, 5, 2], (2, 1)  # neither sorted up nor down
-    read = getattr(_prepared(player, {}), "get_q_value", lambda *_: len(player.q))
+    _prepare(player, {})
+    read = getattr(player, "get_q_value", lambda *_: len(player.q))
     before = _call(read, state, action)
     _call(getattr(player, "update_q_value", len), state, action, 0, 1, 0)
     after, stored = _call(read, state, action), _call(_stored, player, state, action)
@@ -199,20 +356,26 @@ def _has_another_table(player: Any) -> bool:
 def _exploration_fault(player: Any) -> str:
     """Says how often choose_action explores. The string is empty if that is right or cannot be judged."""
     best = (3, 4)  # in the largest pile, so it makes little difference if a pile is drawn first
+    n_others = len(_actions(_PILES)) - 1
     table = _table(_PILES, [0.5 if action == best else -0.5 for action in _actions(_PILES)])
-    epsilon: Any = getattr(_prepared(player, table), "epsilon", None)
+    _prepare(player, table)
+    epsilon: Any = getattr(player, "epsilon", None)
 
-    def choose(state: tuple[int, ...], explores: bool) -> Any:
+    def choose(state: State, explores: bool) -> Any:
         player.q.update(table)
         return player.choose_action(list(state), epsilon=explores)
 
-    usual, *answers = [_call(choose, _PILES, explores) for explores in (False, *[True] * _DRAWS)]
+    usual = _call(choose, _PILES, False)
+    answers = [_call(choose, _PILES, True) for _ in range(_N_DRAWS)]
     others = [repr(answer) for answer in answers if _call(_agrees, answer, best) is not True]
-    share = len(others) / _DRAWS
+    share = len(others) / _N_DRAWS
     is_known = isinstance(epsilon, int | float) and player.epsilon == epsilon  # the player can change it
-    is_chosen = _call(_agrees, usual, best) is True and {*map(type, answers)} <= {tuple, list}
-    is_random = len({*others}) != 1 or share < 0.01  # a few draws can agree by chance
-    if not is_known or not is_chosen or (is_random and epsilon * 15 / 16 - _SLACK <= share <= epsilon + _SLACK):
+    is_judged = is_known and _call(_agrees, usual, best) is True and {*map(type, answers)} <= {tuple, list}
+    if not is_judged:
         return ""
-    kinds = f"with {len({*others})} of the 15 others"
+    is_random = len({*others}) != 1 or share < 0.01  # a few draws can agree by chance
+    least = epsilon * n_others / (n_others + 1)  # if all actions are drawn, the best one is among them
+    if is_random and least - _SLACK <= share <= epsilon + _SLACK:
+        return ""
+    kinds = f"with {len({*others})} of the {n_others} others"
     return f"choose_action explores in {share:.1%} of its moves, {kinds}; epsilon is {epsilon}"

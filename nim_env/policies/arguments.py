@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from nim_env.policies.base import MixedStrategy, Policy, described, game_of
+from nim_env.policies.base import MixedStrategy, Policy, attributes_of, game_of
 from nim_env.policies.built_in import ExpertPolicy, RandomPolicy, TakePolicy
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import IllegalAction, Player
@@ -26,17 +26,17 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
     game, or if it is an agent that observes anything but heap sizes.
     """
     if isinstance(policy, str):
-        return _named_policy(name, policy, rules)
+        return _named_policy(policy, rules, name)
     of_heap = None if isinstance(policy, Policy) else from_heap_size(rules, policy)
-    checked = of_heap or as_policy(name, policy)
-    made = described(policy)
+    checked = of_heap or as_policy(policy, name)
+    attributes = attributes_of(policy)
     game = game_of(policy)
     if game not in (None, rules):
         raise ValueError(f"{name} was made for {game}, but the game is {rules}")
-    n_actions = getattr(made.action_space, "n", rules.n_actions)
+    n_actions = getattr(attributes.action_space, "n", rules.n_actions)
     if n_actions != rules.n_actions:
         raise ValueError(f"{name} was made for {n_actions} actions, but {rules} has {rules.n_actions}")
-    space = made.observation_space
+    space = attributes.observation_space
     full = np.array(rules.heaps)
     if space is not None and not (space.shape == full.shape and full.astype(space.dtype) in space):
         raise ValueError(
@@ -46,7 +46,7 @@ def checked_policy(policy: PolicyLike, rules: NimRules, name: str = "policy") ->
     return checked
 
 
-def _named_policy(name: str, policy: str, rules: NimRules) -> Policy:
+def _named_policy(policy: str, rules: NimRules, name: str) -> Policy:
     if policy == "random":
         return RandomPolicy()
     if policy == "expert":
@@ -72,7 +72,7 @@ def checked_player(
     return Player(checked_policy(policy, rules, name), "raise" if illegal_action is None else illegal_action)
 
 
-def as_policy(name: str, policy: Any) -> Policy:
+def as_policy(policy: Any, name: str) -> Policy:
     """Returns a policy unchanged, and a callable on one position as a :class:`FunctionPolicy`.
 
     Raises TypeError for anything else, such as a class or an opponent pool; the message mentions ``name``.

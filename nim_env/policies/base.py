@@ -60,7 +60,7 @@ class NimPolicy:
         cls.is_fixed = is_fixed
 
 
-class _ForeignPolicy(NimPolicy):
+class _ForeignAttributes(NimPolicy):
     """The attributes of an agent or of somebody's own class, with the defaults for those that it lacks."""
 
     def __init__(self, policy: Any) -> None:
@@ -70,9 +70,9 @@ class _ForeignPolicy(NimPolicy):
             self.observation_space = None
 
 
-def described(policy: Any) -> NimPolicy:
-    """Returns an object with the attributes of a policy: the policy itself if it is a :class:`NimPolicy`."""
-    return policy if isinstance(policy, NimPolicy) else _ForeignPolicy(policy)
+def attributes_of(policy: Any) -> NimPolicy:
+    """Returns an object with the attributes of any policy: the policy itself if it is a :class:`NimPolicy`."""
+    return policy if isinstance(policy, NimPolicy) else _ForeignAttributes(policy)
 
 
 def game_of(policy: Any) -> NimRules | None:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from nim_env._internal.checks import checked_integer
 from nim_env.encodings import Encoding
 from nim_env.policies.arguments import as_policy
-from nim_env.policies.base import NimPolicy, Policy, described, game_of
+from nim_env.policies.base import NimPolicy, Policy, attributes_of, game_of
 from nim_env.policies.functions import FunctionPolicy, from_heap_size
 from nim_env.policies.player import answers_of
 from nim_env.policies.pool import WeightedPolicies
@@ -26,7 +26,7 @@ class _CompositePolicy(NimPolicy):
     @property
     def fault(self) -> str | None:  # type: ignore[override]
         """What was wrong with the last answer of one of its policies, or ``None``."""
-        return next(filter(None, (described(policy).fault for policy in self.policies)), None)
+        return next(filter(None, (attributes_of(policy).fault for policy in self.policies)), None)
 
 
 class MixturePolicy(WeightedPolicies, _CompositePolicy):
@@ -72,7 +72,7 @@ class SampledPolicy(_CompositePolicy):
     is_measurement = True
 
     def __init__(self, function: Policy | Callable[[Any, Any], Any], n: int) -> None:
-        self.policies = [as_policy("function", getattr(function, "getMove", function))]
+        self.policies = [as_policy(getattr(function, "getMove", function), "function")]
         self.n = checked_integer("n", n, minimum=1)
         self.rules = game_of(self.policies[0])
 
@@ -80,15 +80,23 @@ class SampledPolicy(_CompositePolicy):
         """Returns the fraction of answers that gave each action: float64 of shape ``(..., n_actions)``."""
         heaps = np.asarray(observation)
         mask = np.asarray(action_mask)
-        policy = self.policies[0]
-        if type(policy) is FunctionPolicy and heaps.shape[-1] == 1:  # the board was not known before
-            n_actions = mask.shape[-1]
-            board = NimRules((max(int(heaps.max(initial=1)), n_actions),), n_actions)
-            self.policies = [from_heap_size(board, policy.function) or policy]
+        if heaps.shape[-1] == 1:
+            self.policies = [_of_heap_size_if_possible(self.policies[0], heaps, mask.shape[-1])]
         total = np.zeros(mask.shape)
         for _ in range(self.n):
             total += answers_of(self.policies[0], heaps, mask)
         return total / self.n
+
+
+def _of_heap_size_if_possible(policy: Policy, heaps: NDArray[Any], n_actions: int) -> Policy:
+    """Returns the policy of a function from the size of the only heap, and any other policy unchanged.
+
+    A :class:`SampledPolicy` is made without the rules, so only the first positions show that there is one heap.
+    """
+    if type(policy) is not FunctionPolicy:
+        return policy
+    board = NimRules((max(int(heaps.max(initial=1)), n_actions),), n_actions)
+    return from_heap_size(board, policy.function) or policy
 
 
 class EncodedPolicy(_CompositePolicy):
@@ -116,13 +124,13 @@ class EncodedPolicy(_CompositePolicy):
     def __init__(self, policy: Policy | Callable[[Any, Any], Any], encoding: Encoding) -> None:
         if not isinstance(encoding, Encoding):
             raise TypeError(f"encoding must be an Encoding, as env.unwrapped.encoding; got {encoding!r}")
-        made = described(policy)
-        space = made.observation_space
+        attributes = attributes_of(policy)
+        space = attributes.observation_space
         if space is not None and space != encoding.space:
             raise ValueError(f"policy observes {space}, but encoding makes observations of {encoding.space}")
-        self.policies = [as_policy("policy", policy)]
+        self.policies = [as_policy(policy, "policy")]
         self.encoding = encoding
-        self.action_space = made.action_space
+        self.action_space = attributes.action_space
         self.rules = getattr(encoding, "rules", None)  # a named encoding has a game
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[Any]:

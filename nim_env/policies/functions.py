@@ -119,7 +119,7 @@ class MovesPolicy(FunctionPolicy):
         return self.rules.action(*answer)
 
 
-def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> FunctionPolicy:
+def from_moves(rules: NimRules, choose: Callable[[list[int]], Any]) -> MovesPolicy:
     """Wraps a function from a list of heap sizes to a pair ``(heap, count)`` as a policy. Heaps count from 0.
 
     For example, ``from_moves(rules, lambda heaps: (heaps.index(max(heaps)), 1))`` takes one object from the
@@ -165,14 +165,19 @@ def from_heap_size(rules: NimRules, function: Any) -> HeapPolicy | None:
     if rules.n_heaps > 1 or inspect.isclass(function) or not callable(function):
         return None
     try:
-        parameters = inspect.signature(function).parameters.values()
-        is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
-        n_required = sum(p.default is p.empty and p.kind not in is_optional for p in parameters)
-        if n_required != 1 or any("mask" in p.name for p in parameters) or np.ndim(function(rules.heaps[0])) > 0:
+        takes_mask = any("mask" in name for name in inspect.signature(function).parameters)
+        if takes_mask or len(required_parameters(function)) != 1 or np.ndim(function(rules.heaps[0])) > 0:
             return None
     except Exception:  # any other function can raise anything
         return None
     return HeapPolicy(rules, function)
+
+
+def required_parameters(function: Callable[..., Any]) -> list[str]:
+    """Returns the names of the parameters that a caller of a function must pass."""
+    parameters = inspect.signature(function).parameters.values()
+    is_optional = inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD
+    return [p.name for p in parameters if p.default is p.empty and p.kind not in is_optional]
 
 
 def _is_number(answer: Any) -> bool:

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from nim_env._internal.checks import checked_choice
 from nim_env._internal.draws import draw
-from nim_env.policies.base import Policy, described
+from nim_env.policies.base import Policy, attributes_of
 
 _TOLERANCE = 1e-5  # for the sum of float32 probabilities, and between two answers of one policy
 _ROUNDING = 1e-12  # for the sum of a row of float64 numbers that were divided by their sum
-_DRAWS = (
+_ANSWERS_DIFFER = (
     "exact figures need the same answer each time: switch exploration off, return probabilities (a policy), or "
     "measure frequencies by policies.SampledPolicy(function, n)"
 )
@@ -64,11 +64,11 @@ class Player:
         Policies whose answers cannot differ are asked once even then.
         """
         probabilities = answers_of(self.policy, heaps, action_mask)
-        attributes = described(self.policy)  # after the answers, since a fault belongs to them
+        attributes = attributes_of(self.policy)  # after the answers, since a fault belongs to them
         if twice and not (attributes.is_fixed or attributes.is_measurement):
             again = answers_of(self.policy, heaps, action_mask)
             differs = np.abs(again - probabilities).max(axis=-1) > _TOLERANCE
-            _refuse(self.policy, _DRAWS, differs, heaps, probabilities, again)
+            _refuse(self.policy, _ANSWERS_DIFFER, differs, heaps, probabilities, again)
         sums = probabilities.sum(axis=-1)
         is_complete = np.abs(sums - 1) <= _TOLERANCE
         if self.illegal_action == "raise":
@@ -81,8 +81,8 @@ class Player:
             return MoveProbabilities(probabilities, np.zeros(sums.shape))
         probabilities *= action_mask
         probabilities /= np.where(is_complete, sums, 1.0)[..., None]
-        lack = 1 - probabilities.sum(axis=-1)
-        return MoveProbabilities(probabilities, np.where(lack > _ROUNDING, lack, 0.0))
+        missing = 1 - probabilities.sum(axis=-1)
+        return MoveProbabilities(probabilities, np.where(missing > _ROUNDING, missing, 0.0))
 
     def action_probabilities(self, observation: ArrayLike, action_mask: ArrayLike) -> NDArray[np.float64]:
         """Returns the probabilities of the legal actions: float64 of shape ``(..., n_actions)``."""

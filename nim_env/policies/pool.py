@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,7 +56,7 @@ class WeightedPolicies:
         Raises ValueError if no weight is positive, for example because there are no members, or if a weight is
         negative or not finite.
         """
-        return _distribution(tuple(self._weights), len(self.policies))[0].copy()
+        return _distribution(tuple(self._weights), len(self.policies)).probabilities.copy()
 
     def add(self, policy: PolicyLike, weight: float = 1.0) -> None:
         """Adds a member with a weight of 0 or more."""
@@ -140,8 +140,8 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
         Returns an index into ``policies``, or an array of ``size`` indices, int64. For example,
         ``pool.policies[pool.draw(generator)]`` is the opponent of one game.
         """
-        one_list = _distribution(tuple(self._weights), len(self.policies))[1]
-        return one_list.draw_from_one(generator.random(size))
+        distribution = _distribution(tuple(self._weights), len(self.policies))
+        return distribution.members.draw_from_one(generator.random(size))
 
     def _remove_oldest(self) -> None:
         n_removed = 0 if self.max_size is None else max(0, len(self.policies) - self.max_size)
@@ -150,15 +150,22 @@ class OpponentPool(WeightedPolicies, MixedStrategy):
         del self._weights[:n_removed]
 
 
+class _Distribution(NamedTuple):
+    """The probabilities of members, and one list to draw them from."""
+
+    probabilities: NDArray[np.float64]
+    members: AliasLists
+
+
 @lru_cache
-def _distribution(weights: tuple[float, ...], n: int) -> tuple[NDArray[np.float64], AliasLists]:
-    """Returns the probabilities of ``n`` members, and a list to draw a member from."""
+def _distribution(weights: tuple[float, ...], n: int) -> _Distribution:
+    """Returns the distribution of ``n`` members."""
     checked = _checked_weights(weights, n)
     if not any(checked):
         raise ValueError(f"at least one member must have a positive weight; got weights={checked}")
     scaled = np.array(checked) / max(checked)  # so that their sum is finite
     probabilities = scaled / scaled.sum()
-    return probabilities, alias_lists(probabilities[None])
+    return _Distribution(probabilities, alias_lists(probabilities[None]))
 
 
 def checked_pool(pool: OpponentPool, rules: NimRules, name: str) -> OpponentPool:

@@ -12,13 +12,28 @@ from nim_env._internal import limits
 from nim_env.evaluation import Mastery
 from nim_env.rendering.appearance import COLORS, DARK_COLORS, FONT
 
+_WIDTH = 440  # of the picture, in units of the SVG file
+_MARGIN = 20  # at the left and the right
+_INNER_WIDTH = _WIDTH - 2 * _MARGIN
+_HEADER_HEIGHT = 124
+_FOOTER_HEIGHT = 84  # of the axis and the legend
+_MAX_COLUMN_HEIGHT = 264
+_MAX_BLOCK_SIZE = 24
+_MAX_PER_ROW = 31
+_COLUMN_GAP = 0.4  # between the blocks of two columns, in blocks
+_MAX_LABELS = 15  # more numbers below the axis would overlap
+_MAX_NAME_SIZE = 19  # the font size of the player's name
+_NAME_WIDTH = 500  # the product of font size and number of letters for which a long name fits
+_LEGEND_BLOCK_SIZE = 15
+_LEGEND = ((0, 1), (11.7, 0.2), (18.7, 0))  # the x of a block, in blocks, and the probability that it shows
+_PALEST = 0.25  # the opacity of a block if the probability of a winning move is ½
+
 
 class _Layout(NamedTuple):
     """The places of the blocks: a column for each number of objects left, with rows of blocks from the bottom up.
 
-    The picture is 440 units wide, with margins of 20. The blocks stand on the line y = 0. Above them are 124 units
-    for the header, and below the line are 84 units for the axis and the legend. In SVG, y grows downwards, so the
-    top of the picture has a negative y.
+    The blocks stand on the line y = 0, with the header above them, and the axis and the legend below the line. In
+    SVG, y grows downwards, so the top of the picture has a negative y.
     """
 
     columns: range
@@ -73,15 +88,18 @@ def position_map(mastery: Mastery, title: str = "") -> str:
 def _layout(objects: list[int]) -> _Layout:
     """Chooses the number of blocks per row that makes the blocks largest, given the objects of each position."""
     columns = range(min(objects), max(objects) + 1)
-    pitch = 400 / len(columns)
+    pitch = _INNER_WIDTH / len(columns)
     most = max(Counter(objects).values())
-    sizes = {width: min(24, pitch / (width + 0.4), 264 / _rows(most, width)) for width in range(1, 32)}
+    sizes = {
+        per_row: min(_MAX_BLOCK_SIZE, pitch / (per_row + _COLUMN_GAP), _MAX_COLUMN_HEIGHT / _n_rows(most, per_row))
+        for per_row in range(1, _MAX_PER_ROW + 1)
+    }
     per_row = max(sizes, key=sizes.__getitem__)
-    top = -round(124 + sizes[per_row] * _rows(most, per_row))
+    top = -round(_HEADER_HEIGHT + sizes[per_row] * _n_rows(most, per_row))
     return _Layout(columns, pitch, sizes[per_row], per_row, top)
 
 
-def _rows(n_blocks: int, per_row: int) -> int:
+def _n_rows(n_blocks: int, per_row: int) -> int:
     """The number of rows that hold these blocks, the last one perhaps not full."""
     return -(-n_blocks // per_row)
 
@@ -89,13 +107,13 @@ def _rows(n_blocks: int, per_row: int) -> int:
 def _start(layout: _Layout, name: str, share: str) -> str:
     """The opening tag, the title for screen readers, the styles and the background."""
     top = layout.top
-    height = 84 - top
+    height = _FOOTER_HEIGHT - top
     light, dark = _classes(COLORS), _classes(DARK_COLORS)
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {top} 440 {height}" width="660" role="img"
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 {top} {_WIDTH} {height}" width="660" role="img"
     fill="currentColor" font-family="{FONT}"><title>{name}: expert mastery {share}</title>
     <style>{light}@media (prefers-color-scheme: dark){{{dark}}}.n-end{{text-anchor:end}}
     .n-h{{font-size:38px;font-weight:700}}.n-cross{{stroke:currentColor;stroke-width:.12}}</style>
-    <rect y="{top}" width="440" height="{height}" rx="14" class="n-page"/>
+    <rect y="{top}" width="{_WIDTH}" height="{height}" rx="14" class="n-page"/>
     """
 
 
@@ -106,24 +124,24 @@ def _classes(colors: dict[str, str]) -> str:
 
 def _header(layout: _Layout, name: str, share: str, n_winning: int, n_mistakes: int) -> str:
     """The name of the player and its two figures."""
-    font_size = min(19, 500 / len(name))  # long names are smaller
-    return f"""<g transform="translate(20 {layout.top})" font-size="14" class="n-muted">
+    font_size = min(_MAX_NAME_SIZE, _NAME_WIDTH / len(name))
+    return f"""<g transform="translate({_MARGIN} {layout.top})" font-size="14" class="n-muted">
     <text y="36" font-size="{font_size:.1f}" font-weight="600" class="n-ink">{name}</text>
     <text y="82" class="n-h n-player_1">{share}</text>\
-<text x="400" y="82" class="n-h n-end n-flag">{n_mistakes}</text>
+<text x="{_INNER_WIDTH}" y="82" class="n-h n-end n-flag">{n_mistakes}</text>
     <text y="103">expert mastery, {n_winning} winning positions</text>
-    <text x="400" y="103" class="n-end">mistakes</text>
+    <text x="{_INNER_WIDTH}" y="103" class="n-end">mistakes</text>
     </g>"""
 
 
 def _axis(layout: _Layout, board: str) -> str:
     """The line that the blocks stand on, the numbers of objects below it, and the words of the legend."""
-    every = 1 + len(layout.columns) // 15  # more labels would overlap
+    every = 1 + len(layout.columns) // _MAX_LABELS
     middles = [layout.pitch * (i + 0.5) for i in range(len(layout.columns))]
     labels = [f'<text x="{x:.1f}" y="18">{n}</text>' for x, n in zip(middles, layout.columns, strict=True)]
-    return f"""<g transform="translate(20 0)" font-size="13" class="n-muted">\
-<rect width="400" height="1" class="n-line"/>
-    <text y="38">objects left</text><text x="400" y="38" class="n-end">{board}</text>
+    return f"""<g transform="translate({_MARGIN} 0)" font-size="13" class="n-muted">\
+<rect width="{_INNER_WIDTH}" height="1" class="n-line"/>
+    <text y="38">objects left</text><text x="{_INNER_WIDTH}" y="38" class="n-end">{board}</text>
     <text x="20" y="66">finds a winning move</text><text x="196" y="66">sometimes</text>
     <text x="300" y="66">does not</text><g font-size="12" text-anchor="middle">{"".join(labels[::every])}</g></g>
     """
@@ -131,8 +149,8 @@ def _axis(layout: _Layout, board: str) -> str:
 
 def _legend() -> str:
     """The three blocks before the words of the legend."""
-    blocks = _block(0, 0, 1) + _block(11.7, 0, 0.2) + _block(18.7, 0, 0)
-    return f"""<g transform="translate(20 55) scale(15)">{blocks}</g>
+    blocks = "".join(_block(x, 0, probability) for x, probability in _LEGEND)
+    return f"""<g transform="translate({_MARGIN} 55) scale({_LEGEND_BLOCK_SIZE})">{blocks}</g>
     """
 
 
@@ -147,13 +165,13 @@ def _blocks(layout: _Layout, positions: list[list[int]], probabilities: list[flo
         middle = layout.pitch * (objects - layout.columns[0] + 0.5) / layout.size
         x = middle + place - layout.per_row / 2
         blocks.append(_block(x, -1 - row, probability, "-".join(map(str, heaps))))
-    return f"""<g transform="translate(20 -1) scale({layout.size:.3f})">{"".join(blocks)}</g>"""
+    return f"""<g transform="translate({_MARGIN} -1) scale({layout.size:.3f})">{"".join(blocks)}</g>"""
 
 
 def _block(x: float, y: float, probability: float, heaps: str = "") -> str:
     """A block of size 1 for a position in which the player finds a winning move with this probability."""
     color = "flag" if probability < 0.5 else "player_1"
-    opacity = 0.25 + abs(1.5 * probability - 0.75)
+    opacity = _PALEST + abs(1.5 * probability - 0.75)  # 1 if the probability is 0 or 1
     shape = f'<rect width=".86" height=".86" rx=".17" fill-opacity="{opacity:.2g}"/>'
     if probability == 0:
         shape += '<path d="M.27 .27l.32 .32m0-.32l-.32 .32" class="n-cross n-page"/>'

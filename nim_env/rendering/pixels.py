@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 
 FRAME = 600, 400  # width and height, in pixels
 _TOP, _BOTTOM, _SIDE = 80, 46, 20  # the margins for the texts above, for the names of the heaps, and at the sides
+_STATUS_SIZE, _TEXT_SIZE, _SMALL_SIZE = 32, 22, 20  # of the fonts
+_STATUS_TOP, _LAST_MOVES_TOP, _GOAL_TOP = 10, 37, FRAME[1] - 19
+_MARK_SIZE = 18  # of the player's mark before the status
+_MARK_SPACE = 28  # the width of the mark and of the gap after it
 _MAX_HEIGHT, _MAX_WIDTH = 30, 80  # of a block, with the space above it
 _MIN_OUTLINED_HEIGHT = 6  # lower blocks have no outline
 _MIN_MARKED_HEIGHT = 14  # lower blocks have no mark of the player who has just taken them
@@ -44,11 +48,14 @@ def as_pixels(view: View) -> NDArray[np.uint8]:
 
     surface = pygame.Surface(FRAME)
     surface.fill(COLORS["page"])
-    status = _words(view.status, 32, COLORS["ink"])
-    left = (FRAME[0] - status.get_width() + 28) // 2  # the player's mark stands before the status
-    surface.blit(status, (left, 10))
-    surface.blit(_mark(18, view.player), (left - 28, 10 + (status.get_height() - 18) // 2))
-    _write(surface, view.last_moves, 22, COLORS["muted"], FRAME[0] / 2, 37, FRAME[0])
+    center = FRAME[0] / 2
+    status = _words(view.status, _STATUS_SIZE, COLORS["ink"])
+    left = (FRAME[0] - status.get_width() + _MARK_SPACE) // 2
+    surface.blit(status, (left, _STATUS_TOP))
+    mark_top = _STATUS_TOP + (status.get_height() - _MARK_SIZE) // 2
+    surface.blit(_mark(_MARK_SIZE, view.player), (left - _MARK_SPACE, mark_top))
+    _write(surface, view.last_moves, _TEXT_SIZE, COLORS["muted"], center, _LAST_MOVES_TOP, FRAME[0])
+    _write(surface, view.goal, _SMALL_SIZE, COLORS["muted"], center, _GOAL_TOP, FRAME[0])
     sizes = view.rules.heaps
     column = (FRAME[0] - 2 * _SIDE) / len(sizes)
     width = round(max(1.0, min(0.7 * column, _MAX_WIDTH)))
@@ -58,9 +65,8 @@ def as_pixels(view: View) -> NDArray[np.uint8]:
         for start, end, style in _parts(view, heap):
             for bottom, height in _blocks(start, end, max(sizes)):
                 surface.blit(_block(width, height, *style), (left, FRAME[1] - _BOTTOM - bottom - height))
-        _write(surface, f"{view.heaps[heap]:,}", 22, COLORS["ink"], middle, _TOP - 20, column)
-        _write(surface, heap_name(heap), 20, COLORS["muted"], middle, FRAME[1] - _BOTTOM + 6, column)
-    _write(surface, view.goal, 20, COLORS["muted"], FRAME[0] / 2, FRAME[1] - 19, FRAME[0])
+        _write(surface, f"{view.heaps[heap]:,}", _TEXT_SIZE, COLORS["ink"], middle, _TOP - 20, column)
+        _write(surface, heap_name(heap), _SMALL_SIZE, COLORS["muted"], middle, FRAME[1] - _BOTTOM + 6, column)
     pixels: NDArray[np.uint8] = pygame.surfarray.array3d(surface).swapaxes(0, 1)
     return pixels
 

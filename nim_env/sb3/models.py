@@ -27,7 +27,8 @@ from nim_env.evaluation import ValueFunction
 from nim_env.policies import NimPolicy, Policy, tabulate
 from nim_env.rules import NimRules
 
-# The kinds of networks by the attribute that only they have, and how to get their scores of all actions.
+# How to get the scores of all actions from a network, by an attribute that only networks of this kind have: an
+# actor with a critic, the networks of DQN and of QRDQN, and the policy of ARS.
 _SCORES: dict[str, Callable[[Any, Any], torch.Tensor]] = {
     "get_distribution": lambda network, observations: network.get_distribution(observations).distribution.logits,
     "q_net": lambda network, observations: network.q_net(observations),
@@ -90,12 +91,14 @@ class ModelPolicy(NimPolicy):
         self.discount: float | None = getattr(model, "gamma", None)
         self._is_trained_with_masks = _has_masks(model)
         self._network: BasePolicy = model.policy
-        kinds = [kind for kind in _SCORES if hasattr(self._network, kind)]
-        if not kinds or isinstance(model, RecurrentPPO):
+        found = [attribute for attribute in _SCORES if hasattr(self._network, attribute)]
+        if not found or isinstance(model, RecurrentPPO):
             raise TypeError(
                 f"model must choose by the position alone, as PPO and DQN do; got a {type(model).__name__}"
             )
-        self._kind = kinds[0]
+        self._scored_by = found[0]  # not the function itself, which could not be pickled
+        self._is_actor_critic = self._scored_by == "get_distribution"
+        self._learns_q_values = self._scored_by in ("q_net", "quantile_net")
         observation_space = self._network.observation_space
         action_space = self._network.action_space
         if observation_space != self.encoding.space or getattr(action_space, "n", None) != self.rules.n_actions:
@@ -115,7 +118,7 @@ class ModelPolicy(NimPolicy):
             mask = np.ones_like(mask)
         scores = self._scores(observation).reshape(mask.shape)
         scores = np.where(mask, scores, -np.inf)
-        if self.deterministic or self._kind != "get_distribution":
+        if self.deterministic or not self._is_actor_critic:
             return (np.arange(mask.shape[-1]) == scores.argmax(axis=-1)[..., None]).astype(np.float64)
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         return weights / weights.sum(axis=-1, keepdims=True)
@@ -128,7 +131,7 @@ class ModelPolicy(NimPolicy):
         these are the values of its critic. For DQN and QRDQN they are the largest Q-values of legal actions. ARS
         learns no values.
         """
-        return None if self._kind == "action_net" else self._values
+        return self._values if self._is_actor_critic or self._learns_q_values else None
 
     @property
     def q_values(self) -> ValueFunction | None:
@@ -138,7 +141,7 @@ class ModelPolicy(NimPolicy):
         values of illegal actions, since DQN and QRDQN learn them too: about -1 after enough training, because an
         illegal action loses the game.
         """
-        return self._scores if self._kind in ("q_net", "quantile_net") else None
+        return self._scores if self._learns_q_values else None
 
     @property
     def on_policy(self) -> Policy | None:
@@ -152,7 +155,7 @@ class ModelPolicy(NimPolicy):
         In a table of ``policies.tabulate(rules, on_policy, illegal_action="lose")``, the probability missing from
         1 in a row is the probability of the illegal actions.
         """
-        if self._kind != "get_distribution":
+        if not self._is_actor_critic:
             return None
         actor = copy.copy(self)
         actor.deterministic = False
@@ -160,12 +163,12 @@ class ModelPolicy(NimPolicy):
         return actor
 
     def _values(self, heaps: NDArray[np.int64]) -> NDArray[np.float64]:
-        if self._kind == "get_distribution":
+        if self._is_actor_critic:
             return self._ask(lambda network, observations: network.predict_values(observations)[:, 0], heaps)
         return np.where(self.rules.action_mask(heaps) != 0, self._scores(heaps), -np.inf).max(axis=-1)
 
     def _scores(self, heaps: ArrayLike) -> NDArray[np.float64]:
-        return self._ask(_SCORES[self._kind], heaps)
+        return self._ask(_SCORES[self._scored_by], heaps)
 
     def snapshot(self) -> Policy:
         """Returns a copy of the policy that later training does not change.

@@ -118,14 +118,14 @@ class NimVecEnv(VecEnv):
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
         """Returns an attribute of the environment or of its wrappers, once for each of ``indices``."""
         value = getattr(_owner(self.env, attr_name), attr_name)
-        return self._at(indices, [value] * self.num_envs)
+        return self._for_indices(indices, [value] * self.num_envs)
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
         """Sets an attribute of all environments, which share it.
 
         Raises ValueError if ``indices`` leaves out an environment.
         """
-        if len(set(self._at(indices, range(self.num_envs)))) != self.num_envs:
+        if len(set(self._for_indices(indices, range(self.num_envs)))) != self.num_envs:
             raise ValueError(f"indices must include all environments, which share {attr_name!r}; got {indices!r}")
         setattr(_owner(self.env, attr_name), attr_name, value)
 
@@ -136,15 +136,15 @@ class NimVecEnv(VecEnv):
         returned. If it returns None, as ``set_opponent`` does, the result is None for each of them.
         """
         if method_name == "action_masks":  # sb3-contrib calls it at every step
-            return self._at(indices, self._masks or self._mask_rows())
+            return self._for_indices(indices, self._masks or self._mask_rows())
         results = getattr(_owner(self.env, method_name), method_name)(*args, **kwargs)
-        return self._at(indices, [None] * self.num_envs if results is None else results)
+        return self._for_indices(indices, [None] * self.num_envs if results is None else results)
 
     def env_is_wrapped(self, wrapper_class: type[Any], indices: VecEnvIndices = None) -> list[bool]:  # noqa: ARG002
         """Returns False for each of ``indices``, since there are no individual environments to wrap."""
-        return self._at(indices, [False] * self.num_envs)
+        return self._for_indices(indices, [False] * self.num_envs)
 
-    def _at(self, indices: VecEnvIndices, results: Any) -> list[Any]:
+    def _for_indices(self, indices: VecEnvIndices, results: Any) -> list[Any]:
         """Returns the results of the environments in ``indices``."""
         return list(results) if indices is None else [results[index] for index in self._get_indices(indices)]
 

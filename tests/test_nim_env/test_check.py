@@ -14,8 +14,8 @@ import pytest
 
 import agents
 from nim_env import NimEnv, NimRules, TabularPolicy, evaluation, policies
-from nim_env.check import players
 from nim_env.check.command import in_full, in_one_line, main, parse
+from nim_env.check.foreign_code import PlayerError, run_file
 from nim_env.check.report import examine
 
 ROOT = Path(__file__).parents[2]
@@ -37,7 +37,7 @@ def check(player, *options, episodes=1_000):
 def values_of(name, episodes=1_000):
     """The values of a learner's file, trained with the seed of the command; -inf for illegal moves."""
     random.seed(0)
-    table = players.run_file(PLAYERS / f"{name}.py")["train"](episodes).q
+    table = run_file(PLAYERS / f"{name}.py")["train"](episodes).q
     legal = RULES.action_mask(RULES.all_positions())
     return np.where(legal, policies.q_values_of(RULES, table), -np.inf)
 
@@ -256,7 +256,7 @@ def test_the_page_shows_what_the_command_prints():
 )
 def test_code_that_fails_is_a_line(code):
     Path("mine.py").write_text(code)
-    with pytest.raises(players.PlayerError, match=r"mine.py.*line [23].*KeyError"):
+    with pytest.raises(PlayerError, match=r"mine.py.*line [23].*KeyError"):
         check("mine.py:player")
 
 

@@ -7,6 +7,7 @@ import collections
 import itertools
 import random
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -733,3 +734,23 @@ def test_it_needs_only_the_standard_library():
         node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
     ]
     assert {name.partition(".")[0] for name in imported} <= sys.stdlib_module_names
+
+
+def test_the_file_runs_alone_without_numpy_and_without_this_package():
+    """A browser loads the file alone."""
+    code = f"""
+import importlib.util, sys
+for missing in ("numpy", "gymnasium", "nim_env"):
+    sys.modules[missing] = None  # importing it raises ImportError
+spec = importlib.util.spec_from_file_location("specification", {specification.__file__!r})
+specification = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(specification)
+class Player:
+    def __init__(self):
+        self.q, self.alpha, self.epsilon = dict(), 0.5, 0.1
+    def get_q_value(self, state, action):
+        return self.q.get((tuple(state), action), 1)
+print(*(fault.function for fault in specification.faults(Player)))
+"""
+    result = subprocess.run([sys.executable, "-I", "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.split() == ["get_q_value"]
