@@ -20,7 +20,7 @@ FirstPlayer: TypeAlias = Literal["random", "agent", "opponent"]
 
 
 @dataclass(frozen=True)
-class Options:
+class EnvConfig:
     """The arguments of an environment, which are checked here.
 
     ``opponent`` is ``None`` in self-play and in PettingZoo's environment. If there is an opponent,
@@ -61,10 +61,10 @@ class Options:
 
     @cached_property
     def start(self) -> str:
-        """How episodes begin: one of the four starts that :mod:`nim_env.envs._replies` describes."""
+        """How episodes begin: one of the four starts that :mod:`nim_env.envs._reply_distribution` describes."""
         return "anywhere" if self.random_start else self.first_player or "agent"
 
-    def with_opponent(self, opponent: PolicyLike | OpponentPool) -> Options:
+    def with_opponent(self, opponent: PolicyLike | OpponentPool) -> EnvConfig:
         """The same options with another opponent."""
         if self.opponent is None or opponent is None:
             raise ValueError(
@@ -73,7 +73,7 @@ class Options:
             )
         return replace(self, opponent=opponent)
 
-    def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> Options:
+    def for_episode(self, reset_options: Mapping[str, Any], allowed: Sequence[str]) -> EnvConfig:
         """The options of one episode, in which ``reset_options`` override the arguments.
 
         Raises ValueError if ``reset_options`` has a key that is not ``allowed``.
