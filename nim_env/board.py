@@ -183,9 +183,9 @@ def _from_table(method: Any) -> Any:
 
     @wraps(method)
     def look_up(board: TabulatedBoard, states: States) -> NDArray[Any]:
-        table = board.tables.get(method)
+        table = board._tables.get(method)
         if table is None:
-            table = board.tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
+            table = board._tables[method] = method(board, np.arange(board.n_states, dtype=np.int64))
         if table.ndim == 1:
             return table[states]
         return table.take(np.asarray(states, dtype=np.intp), axis=0)  # faster for rows
@@ -200,15 +200,11 @@ class TabulatedBoard(Board):
 
     Args:
         rules: The game.
-
-    Attributes:
-        tables: The tables made so far, by the method of :class:`Board` that they replace. Each has a row for every
-            state.
     """
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self.tables: dict[Any, NDArray[Any]] = {}
+        self._tables: dict[Any, NDArray[Any]] = {}  # by the method of Board, with a row for each state
         self._n_actions = rules.n_actions
         self._has_next_states = 2 * self.n_positions * rules.n_actions <= limits.TABULATED_MOVES
 
@@ -234,10 +230,10 @@ def _with_last_result(method: Any) -> Any:
 
     @wraps(method)
     def remember(board: LargeBoard, states: States) -> NDArray[Any]:
-        last_states, result = board.last.get(method, (None, None))
+        last_states, result = board._last.get(method, (None, None))
         if not np.array_equal(last_states, states):
             result = method(board, states)
-            board.last[method] = np.array(states), result
+            board._last[method] = np.array(states), result
         return result.copy()
 
     return remember
@@ -251,14 +247,11 @@ class LargeBoard(Board):
 
     Args:
         rules: The game.
-
-    Attributes:
-        last: The last states and their result, by the method of :class:`Board`.
     """
 
     def __init__(self, rules: NimRules) -> None:
         super().__init__(rules)
-        self.last: dict[Any, Any] = {}
+        self._last: dict[Any, Any] = {}  # the last states and their result, by the method of Board
 
     heaps = _with_last_result(Board.heaps)
     masks = _with_last_result(Board.masks)

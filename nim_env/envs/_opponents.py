@@ -8,7 +8,7 @@ member. In a vector environment, :class:`Opponents` says who plays each game.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.random import Generator
@@ -149,8 +149,7 @@ class Roster:
         return self._joined_lists[start]
 
 
-@dataclass(frozen=True, eq=False)
-class Opponents:
+class Opponents(NamedTuple):
     """The opponent of each game of a vector environment. Methods return a new object.
 
     Attributes:
@@ -160,10 +159,6 @@ class Opponents:
 
     roster: Roster
     indices: Indices
-
-    def members(self) -> NDArray[np.int64]:
-        """The number of each game's opponent in its pool, -1 for a policy."""
-        return self.roster.members.take(self.indices)
 
     def reply(
         self, states: States, sampler: OpponentSampler, start: str, generator: Generator
@@ -176,13 +171,11 @@ class Opponents:
         if self.roster.single is None:
             games = (states == self.roster.board.new_game).nonzero()[0]
             if len(games):
-                opponents = self.with_new_games(games, sampler, start, generator)
+                opponents = self.drawn_for(games, sampler, start, generator)
         return opponents.roster.draw_replies(states, opponents.indices, start, generator), opponents
 
-    def with_new_games(
-        self, games: Indices, sampler: OpponentSampler, start: str, generator: Generator
-    ) -> Opponents:
-        """Returns the opponents after new ones are drawn for ``games``, which are indices of games."""
+    def drawn_for(self, games: Indices, sampler: OpponentSampler, start: str, generator: Generator) -> Opponents:
+        """Returns the opponents after new ones are drawn for the games with these indices."""
         sampler.check(start)
         opponents = self.with_current(sampler)
         roster = opponents.roster

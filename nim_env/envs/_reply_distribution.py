@@ -11,7 +11,7 @@ An episode has one of four *starts*, which determine the state in which the agen
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,12 @@ from nim_env.policies import Player, Policy
 from nim_env.policies.built_in import UniformPolicy
 
 STARTS = ("agent", "opponent", "random", "anywhere")
+
+ReplyList: TypeAlias = tuple[int, list[int], list[int], list[float] | None]
+"""One list in plain Python numbers, from which a single game draws faster.
+
+It holds the number of slots and, for each slot, its item, its alias and the probability of its item (``None`` if
+all are 1). The items and aliases are states."""
 
 
 class ReplyDistribution:
@@ -77,22 +83,6 @@ class ReplyDistribution:
         )
 
 
-class ReplyList(NamedTuple):
-    """The list of one state in plain Python numbers, from which a single game draws faster.
-
-    Attributes:
-        n_slots: The number of slots. A draw chooses one of them with equal probabilities.
-        states: The state of each slot.
-        aliases: The other state of each slot.
-        keep: The probability of the first of the two states; ``None`` if it is always 1.
-    """
-
-    n_slots: int
-    states: list[int]
-    aliases: list[int]
-    keep: list[float] | None
-
-
 class ReplyLists:
     """For each state, a list of the states after the possible replies, with their probabilities.
 
@@ -111,17 +101,15 @@ class ReplyLists:
         """
         board = self._board
         if board.n_positions * board.rules.n_actions <= limits.REPLIES:
-            lists = self.all_lists
-            index = start_index(board, "opponent") if state == board.new_game else state
+            lists, index = self.all_lists, state
         else:
-            lists = self._new_lists(np.array([state], dtype=np.int64))
-            index = 0
+            lists, index = self._new_lists(np.array([state], dtype=np.int64)), 0
         n_slots = int(lists.counts[index])
         if not n_slots:
             raise self._distribution.no_opening()
         slots = slice(lists.first[index], lists.first[index] + n_slots)
         keep = None if lists.keep is None else lists.keep[slots].tolist()
-        return ReplyList(n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep)
+        return n_slots, lists.items[slots].tolist(), lists.aliases[slots].tolist(), keep
 
     def for_start(self, start: str) -> AliasLists:
         """Returns a list for every state. The list of ``new_game`` has the first states of episodes.
@@ -140,18 +128,16 @@ class ReplyLists:
     def all_lists(self) -> AliasLists:
         """The lists of all states, and then a list for each start, with the first states of episodes."""
         board = self._board
-        full = np.array([board.full], dtype=np.int64)
-        in_progress = np.arange(1, board.n_positions, dtype=np.int64)
-        parts = chunks(len(in_progress), board.rules.n_actions)
-        replies = [self._new_lists(in_progress[part]) for part in parts]
-        opened = self._new_lists(np.array([board.new_game], dtype=np.int64))
+        moving = np.arange(1, board.new_game + 1, dtype=np.int64)  # the last two are full and new_game
+        replies = [self._new_lists(moving[part]) for part in chunks(len(moving), board.rules.n_actions)]
+        over = np.arange(board.opponent_took_last, board.n_states, dtype=np.int64)
+        opened = self._new_lists(moving[-1:])
         # full heaps have as many slots as the opening moves, so both players start equally often
         both = joined([opened.mapped(lambda _, states: np.full_like(states, board.full)), opened])
         either = AliasLists(2 * opened.counts, both.items, both.aliases, both.keep)
-        anywhere = AliasLists(np.array([len(in_progress)]), in_progress)
-        over = np.arange(board.opponent_took_last, board.n_states, dtype=np.int64)
-        by_start = [_unchanged(full), opened, either, anywhere]
-        return joined([_unchanged(full * 0), *replies, _unchanged(full), _unchanged(over), *by_start])
+        anywhere = AliasLists(np.array([board.full]), moving[:-1])
+        by_start = [_unchanged(moving[-2:-1]), opened, either, anywhere]
+        return joined([_unchanged(np.zeros(1, dtype=np.int64)), *replies, _unchanged(over), *by_start])
 
     def _new_lists(self, states: States) -> AliasLists:
         """Makes a list for each of ``states``."""

@@ -8,7 +8,7 @@ single games, and as a table of observations for many games. The board has the o
 from __future__ import annotations
 
 import math
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -54,10 +54,9 @@ class StepResults(StateCache[StepResult]):
 
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._arguments = board, encoding
-        rules = board.rules
-        observation_bytes = encoding.encode(board.heaps(board.full)).nbytes
-        object_bytes = 1_000 + 20 * (rules.n_heaps + rules.n_actions) + observation_bytes
-        super().__init__(partial(StepResult, board, encoding), object_bytes)
+        n_bytes = encoding.encode(board.heaps(board.full)).nbytes
+        n_bytes += 1_000 + 20 * (board.rules.n_heaps + board.rules.n_actions)
+        super().__init__(partial(StepResult, board, encoding), n_bytes)
 
     def __reduce__(self) -> Any:
         return shared_instance, (StepResults, *self._arguments)  # copied and unpickled environments share them
@@ -69,18 +68,21 @@ class Observations:
     def __init__(self, board: Board, encoding: Encoding) -> None:
         self._board = board
         self._encoding = encoding
-        n_numbers = board.n_positions * math.prod(encoding.space.shape or ())
-        self._has_table = isinstance(board, TabulatedBoard) and n_numbers <= limits.TABULATED_NUMBERS
-        self._table: NDArray[Any] | None = None  # made at the first look-up
 
     def __reduce__(self) -> Any:
-        return shared_instance, (Observations, self._board, self._encoding)  # copies share the table
+        return shared_instance, (Observations, self._board, self._encoding)  # copied environments share the table
 
     def of(self, states: States) -> NDArray[Any]:
         """Returns the observations of ``n`` states: a new array of shape ``(n, *shape)``."""
-        if not self._has_table:
-            return self._encoding.encode(self._board.heaps(states))
         if self._table is None:
-            every_state = np.arange(self._board.n_states, dtype=np.int64)
-            self._table = self._encoding.encode(self._board.heaps(every_state))
+            return self._encoding.encode(self._board.heaps(states))
         return self._table.take(states.astype(np.intp, copy=False), axis=0)
+
+    @cached_property
+    def _table(self) -> NDArray[Any] | None:
+        """The observations of all states, or ``None`` if they are too many."""
+        n_numbers = self._board.n_positions * math.prod(self._encoding.space.shape or ())
+        if not isinstance(self._board, TabulatedBoard) or n_numbers > limits.TABULATED_NUMBERS:
+            return None
+        states = np.arange(self._board.n_states, dtype=np.int64)
+        return self._encoding.encode(self._board.heaps(states))

@@ -290,9 +290,9 @@ class raw_env(AECEnv[str, dict[str, NDArray[Any]], int]):  # type: ignore[misc] 
         ``"human"``, it updates the window and returns ``None``.
         """
         result = self._current_result()
-        last_heaps = self._previous.heaps.tolist()
-        has_won = result.reward > 0
-        view = view_of(self.rules, result.heaps.tolist(), self._to_play, result.is_over, has_won, [last_heaps])
+        last_heaps = [self._previous.heaps.tolist()]
+        heaps = result.heaps.tolist()
+        view = view_of(self.rules, heaps, self._to_play, result.is_over, result.reward > 0, last_heaps)
         return self._display.render(view)
 
     def close(self) -> None:

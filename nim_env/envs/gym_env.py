@@ -286,12 +286,10 @@ class NimEnv(Env[NDArray[Any], np.int64]):
         self._display.open()
         super().reset(seed=seed)
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
-        before = self._board.full  # the state before an opening move
         opponent = self._sampler.opponents[self._sampler.draw(generator)]
         if state is None:
             state = opponent.replies.draw_start(episode.start, self._results, generator)
-        if heaps is not None or episode.random_start:
-            before = state
+        before = state if heaps is not None or episode.random_start else self._board.full
         self._replies = opponent.replies
         self._member = opponent.member
         self._current = result = self._results[state]

@@ -18,7 +18,7 @@ from nim_env._internal.caching import shared_instance
 from nim_env._internal.checks import checked_choice, checked_integer
 from nim_env.board import States, TabulatedBoard, batch_board
 from nim_env.encodings import ObservationLike
-from nim_env.envs._config import EnvConfig, FirstPlayer, checked_starts
+from nim_env.envs._config import EnvConfig, FirstPlayer, checked_actions, checked_starts
 from nim_env.envs._opponents import Opponents, OpponentSampler, Roster
 from nim_env.envs._results import Observations
 from nim_env.policies import IllegalAction, OpponentPool, PolicyLike
@@ -165,11 +165,9 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         n_entries = self.num_envs * self.rules.n_actions
         limits.check_size(n_entries, limits.GAMES, f"numbers in the masks of num_envs={num_envs:,}", "use fewer")
         self.autoreset_mode = AutoresetMode(autoreset_mode)
-        if max_episode_steps == -1:
-            max_episode_steps = None
-        elif max_episode_steps is not None:
-            max_episode_steps = checked_integer("max_episode_steps", max_episode_steps, minimum=1)
-        self.max_episode_steps = max_episode_steps
+        self.max_episode_steps: int | None = None
+        if max_episode_steps not in (None, -1):
+            self.max_episode_steps = checked_integer("max_episode_steps", max_episode_steps, minimum=1)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = self.encoding.space
         self.single_action_space = Discrete(self.rules.n_actions)
@@ -261,32 +259,22 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
 
     def _agent_step(self, games: _Games, actions: Any) -> States:
         """Returns the states after the agent's actions. A game that was over goes to ``new_game``."""
-        array = np.asarray(actions)
-        if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
-            raise InvalidAction(f"actions must be {self.num_envs} integers; got {array.dtype} {array.shape}")
-        numbers = np.asarray(array, dtype=np.int64)
-        is_wrong = numbers.view(np.uint64) >= self.rules.n_actions  # as unsigned numbers, negative ones are large
-        if np.count_nonzero(is_wrong):
-            numbers = np.where(is_wrong, 0, numbers)
-            is_wrong &= ~games.is_over
-            if is_wrong.any():
-                env = int(is_wrong.argmax())
-                raise InvalidAction(f"actions[{env}] must be 0 to {self.rules.n_actions - 1}; got {array[env]}")
-        states = self.board.after(games.states, np.asarray(numbers, dtype=np.intp))
+        checked = checked_actions(actions, self.rules.n_actions, games.is_over)
+        states = self.board.after(games.states, checked)
         if self.max_episode_steps is not None:  # for the board, a truncated game is still in progress
             states[games.is_over] = self.board.new_game
         if self._config.illegal_action == "raise":
             is_illegal = self.board.is_illegal(states)
             if is_illegal.any():
                 env = int(is_illegal.argmax())
-                message = self.rules.illegal_action_message(int(numbers[env]), self.board.heaps(games.states[env]))
+                message = self.rules.illegal_action_message(int(checked[env]), self.board.heaps(games.states[env]))
                 raise InvalidAction(f"environment {env}: {message}")
         return states
 
     def _restart(self, games: _Games, envs: NDArray[np.intp], start: str, starts: States | None = None) -> None:
         """Starts episodes in the games ``envs``, in the states ``starts`` if they are given."""
         generator = self.np_random  # created at the first reset, so copies draw the same numbers
-        opponents = games.opponents.with_new_games(envs, self._sampler, start, generator)
+        opponents = games.opponents.drawn_for(envs, self._sampler, start, generator)
         if starts is None:
             starts = np.full(len(envs), self.board.new_game, dtype=self._state_type)
             if self._is_stochastic:
@@ -361,10 +349,11 @@ class NimVectorEnv(VectorEnv[NDArray[Any], NDArray[np.int64], NDArray[Any]]):
         if self._is_self_play:
             infos["to_play"] = games.to_play.astype(np.int64)
             infos["_to_play"] = is_new.copy()
-        if games.opponents.roster.has_members:
-            members = games.opponents.members()
+        roster = games.opponents.roster
+        if roster.has_members:
+            members = roster.members.take(games.opponents.indices)
             is_member = is_new & (members >= 0)
-            if is_member.any():
+            if not roster.former or is_member.any():  # without former opponents, all are members
                 infos["opponent"] = members
                 infos["_opponent"] = is_member
         return infos
